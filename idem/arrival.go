@@ -5,18 +5,23 @@ import (
 	"time"
 )
 
-// Arrival is one delivery of an event with another decision than executed: it was refused, answered as a copy, parked, forwarded without a lock, or broke off.
+// Arrival is one delivery of an event with another decision than executed: it was refused, answered
+// as a copy, parked, forwarded without a lock, or broke off.
 type Arrival struct {
 	At       time.Time `json:"at"`
 	Decision Decision  `json:"decision"`
-	// Would is the decision that a delivery would have got if it had not been forwarded all the same.
-	Would     Decision    `json:"would,omitempty"`
-	Status    int         `json:"status"`                // the status sent in response
-	Execution ExecutionID `json:"executionId,omitempty"` // the execution that stood in the way or gave the answer, or the delivery's own
-	From      string      `json:"from,omitempty"`        // the client's IP address
-	Differs   []string    `json:"differs,omitempty"`     // of a mismatch: what differs from the first delivery of the event
-	TraceID   string      `json:"traceId,omitempty"`
-	// Detail is the error of the call or of etcd, where that was the reason; of the newest arrival of a History alone, and at most 160 bytes.
+	// Would is the decision that a delivery would have got if it had not been forwarded all the
+	// same.
+	Would  Decision `json:"would,omitempty"`
+	Status int      `json:"status"` // the status sent in response
+	// the execution that stood in the way or gave the answer, or the delivery's own
+	Execution ExecutionID `json:"executionId,omitempty"`
+	From      string      `json:"from,omitempty"` // the client's IP address
+	// of a mismatch: what differs from the first delivery of the event
+	Differs []string `json:"differs,omitempty"`
+	TraceID string   `json:"traceId,omitempty"`
+	// Detail is the error of the call or of etcd, where that was the reason; of the newest arrival
+	// of a History alone, and at most 160 bytes.
 	Detail string `json:"detail,omitempty"`
 	// Labels are those of its event; its History has them.
 	Labels Labels `json:"-"`
@@ -34,10 +39,11 @@ type History struct {
 	Counts  map[Decision]int64 `json:"counts"`
 	First   Arrival            `json:"first"`
 	Newest  []Arrival          `json:"newest"` // the newest first, at most MaxArrivals
-	// Forgotten is the latest execution of the event whose record a person removed, so that it runs again; nil = none.
+	// Forgotten is the latest execution of the event whose record a person removed, so that it runs
+	// again; nil = none.
 	Forgotten *Forgotten `json:"forgotten,omitempty"`
-	// Lost is when the event was found to be possibly lost: its newest delivery before that was refused, and it did not come again in time. Zero =
-	// it was not.
+	// Lost is when the event was found to be possibly lost: its newest delivery before that was
+	// refused, and it did not come again in time. Zero = it was not.
 	Lost time.Time `json:"lost,omitzero"`
 }
 
@@ -51,7 +57,8 @@ type Forgotten struct {
 	At        time.Time   `json:"at"`
 }
 
-// Empty reports whether h holds nothing: neither counts nor a forgotten execution, and not that the event is possibly lost.
+// Empty reports whether h holds nothing: neither counts nor a forgotten execution, and not that the
+// event is possibly lost.
 func (h *History) Empty() bool { return h.Counts == nil && h.Forgotten == nil && h.Lost.IsZero() }
 
 // Add notes one more arrival, which is the newest.

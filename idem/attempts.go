@@ -3,11 +3,11 @@ package idem
 import "time"
 
 const (
-	// quickEnd is the length of an attempt from which on its end says nothing of a service that dies
-	// of it.
+	// quickEnd is the length of an attempt from which on its end says nothing of a service that
+	// dies of it.
 	quickEnd = time.Second
-	// quickAttempts is how many attempts in a row have to end within quickEnd before the next one is
-	// paced.
+	// quickAttempts is how many attempts in a row have to end within quickEnd before the next one
+	// is paced.
 	quickAttempts = 4
 	// firstPace and mostPace bound the pause between two such attempts.
 	firstPace = time.Second
@@ -48,8 +48,8 @@ func (p *Policy) Exhausted(rec *Record) bool {
 	return p.Attempts > 0 && !rec.Final && !rec.Settled() && rec.Outcome != NotExecuted && rec.Spent() >= p.Attempts
 }
 
-// IsLastTry reports whether a parked execution may not be tried again if its next try fails. failures
-// are its tries that failed. The smaller of ParkPolicy.Attempts and Attempts ends it.
+// IsLastTry reports whether a parked execution may not be tried again if its next try fails.
+// failures are its tries that failed. The smaller of ParkPolicy.Attempts and Attempts ends it.
 func (p *Policy) IsLastTry(e *Entry, failures int) bool {
 	if p.Park != nil && failures+1 >= p.Park.Attempts {
 		return true
@@ -58,8 +58,8 @@ func (p *Policy) IsLastTry(e *Entry, failures int) bool {
 }
 
 // pace returns how long the event of r must not run yet; 0 = it may. Each attempt in a row of which
-// the service seems to have died doubles the pause after it. The clock of the process that
-// wrote r may differ from now by d: then the pause may be too long by d, and by no more than itself.
+// the service seems to have died doubles the pause after it. The clock of the process that wrote r
+// may differ from now by d: then the pause may be too long by d, and by no more than itself.
 func (r *Record) pace(now time.Time) time.Duration {
 	last := r.Short()
 	if !last.seemsFatal() {
@@ -76,8 +76,8 @@ func (r *Record) pace(now time.Time) time.Duration {
 	return max(pause-now.Sub(r.FinishedAt).Abs(), 0)
 }
 
-// seemsFatal reports whether the service seems to have died of a: it ended within quickEnd without an
-// answer, or with that of a gateway before the service. Another answer shows that the service is
+// seemsFatal reports whether the service seems to have died of a: it ended within quickEnd without
+// an answer, or with that of a gateway before the service. Another answer shows that the service is
 // there, and one that was cancelled ended when a person wanted it to.
 func (a *Attempt) seemsFatal() bool {
 	if a.Status != Failed || a.FinishedAt.Sub(a.StartedAt) >= quickEnd {

@@ -6,11 +6,14 @@ import (
 	"time"
 )
 
-// ClaimLock claims until the lock is held, or until judge says that it is over: then both results are nil. judge is given what stands in the
-// way; if it returns a lock whose owner is dead, that execution is reaped before the next claim. A claim that was not applied is made again, so
-// each one needs an execution ID of its own. Other errors are those of claim and reap, and the context's.
+// ClaimLock claims until the lock is held, or until judge says that it is over: then both results
+// are nil. judge is given what stands in the way; if it returns a lock whose owner is dead, that
+// execution is reaped before the next claim. A claim that was not applied is made again, so each
+// one needs an execution ID of its own. Other errors are those of claim and reap, and the
+// context's.
 func ClaimLock(
-	ctx context.Context, claim func() (Held, *Seen, error), judge func(*Seen) (dead *Lock, over bool), reap func(context.Context, *Lock) error,
+	ctx context.Context, claim func() (Held, *Seen, error), judge func(*Seen) (dead *Lock, over bool),
+	reap func(context.Context, *Lock) error,
 ) (Held, error) {
 	for {
 		held, seen, err := claim()
@@ -37,15 +40,19 @@ func ClaimLock(
 	}
 }
 
-// Waiter is what AwaitLock and Accept ask about the delivery that waits for a lock in its workflow's queue.
+// Waiter is what AwaitLock and Accept ask about the delivery that waits for a lock in its
+// workflow's queue.
 type Waiter interface {
-	// Lock returns the lock for a new queue entry, and later for the claim, under an execution ID that was not used before.
+	// Lock returns the lock for a new queue entry, and later for the claim, under an execution ID
+	// that was not used before.
 	Lock(v Verdict) Lock
-	// Judge decides on what was seen: at the head of the queue, or, if placed is false, when no entry was made. Without a Decision it reaps the
-	// dead owner, claims at the head of the queue, or makes another entry behind Verdict.Behind. An entry at the head that is locked or in
+	// Judge decides on what was seen: at the head of the queue, or, if placed is false, when no
+	// entry was made. Without a Decision it reaps the dead owner, claims at the head of the queue,
+	// or makes another entry behind Verdict.Behind. An entry at the head that is locked or in
 	// flight waits on.
 	Judge(seen *Seen, placed bool) Verdict
-	// Again is called after an error, ErrPlaceLost among them; nil makes another entry. It may wait before it returns.
+	// Again is called after an error, ErrPlaceLost among them; nil makes another entry. It may wait
+	// before it returns.
 	Again(err error) error
 	// Request returns the context of one request of those that may go on when the wait times out.
 	Request() (context.Context, context.CancelFunc)
@@ -59,11 +66,14 @@ type Waiting struct {
 	Lock Lock
 }
 
-// AwaitLock waits in the queue until w has the lock, or until it may not have it, as the Decision of the verdict says: w's own, aborted if it
-// was cancelled in the queue, and wait_timeout when ctx has ended. The entry is gone then; an error beside a Decision says that it is not yet, and
-// the ledger goes on to remove it. After wait_timeout the caller has the entry, to park it or to leave; nil = there is none. Other errors are those
-// that Again returned. v is what w may claim over, as far as it knows.
-func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (held Held, left *Waiting, verdict Verdict, err error) {
+// AwaitLock waits in the queue until w has the lock, or until it may not have it, as the Decision
+// of the verdict says: w's own, aborted if it was cancelled in the queue, and wait_timeout when ctx
+// has ended. The entry is gone then; an error beside a Decision says that it is not yet, and the
+// ledger goes on to remove it. After wait_timeout the caller has the entry, to park it or to leave;
+// nil = there is none. Other errors are those that Again returned. v is what w may claim over, as
+// far as it knows.
+func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (held Held, left *Waiting, verdict Verdict,
+	err error) {
 	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: v}
 	over, err := q.repeat(func() (over bool, err error) {
 		held, left, verdict, err = q.take()
@@ -75,9 +85,11 @@ func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (held He
 	return held, left, verdict, err
 }
 
-// Accept makes an entry that is parked from the beginning, so that w need not wait; keep returns its stored request. The verdict is parked, w's own,
-// or has no Decision if ctx has ended. Errors are those that Again returned.
-func Accept(ctx context.Context, ledger Ledger, w Waiter, keep func(context.Context, ExecutionID) (Kept, error), v Verdict) (verdict Verdict, err error) {
+// Accept makes an entry that is parked from the beginning, so that w need not wait; keep returns
+// its stored request. The verdict is parked, w's own, or has no Decision if ctx has ended. Errors
+// are those that Again returned.
+func Accept(ctx context.Context, ledger Ledger, w Waiter, keep func(context.Context, ExecutionID) (Kept, error),
+	v Verdict) (verdict Verdict, err error) {
 	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: v}
 	_, err = q.repeat(func() (over bool, err error) {
 		verdict, err = q.accept(keep)
@@ -159,7 +171,8 @@ func (q *queuing) accept(keep func(context.Context, ExecutionID) (Kept, error)) 
 	return Verdict{Decision: DecisionParked, Holder: lock.Execution, Accepted: true}, nil
 }
 
-// refused decides on a delivery that got no entry: its event was settled, or a duplicate waits or runs.
+// refused decides on a delivery that got no entry: its event was settled, or a duplicate waits or
+// runs.
 func (q *queuing) refused(seen *Seen) (Verdict, error) {
 	v := q.Judge(seen, false)
 	if v.Reap != nil {
@@ -177,7 +190,8 @@ func (q *queuing) wait(place Place, lock Lock) (Held, Verdict, error) {
 		case errors.Is(err, ErrCancelled) && seen.Record.Superseded() != "":
 			return nil, superseded(seen.Record), nil
 		case errors.Is(err, ErrCancelled):
-			return nil, Verdict{Decision: DecisionAborted, Holder: seen.Record.Execution, Record: seen.Record, WhileWaiting: true}, nil
+			return nil, Verdict{Decision: DecisionAborted, Holder: seen.Record.Execution, Record: seen.Record,
+				WhileWaiting: true}, nil
 		case err != nil && !errors.Is(err, ErrPlaceLost) && q.ctx.Err() != nil:
 			if seen != nil {
 				q.Judge(seen, true) // what is in the way now
@@ -201,7 +215,8 @@ func (q *queuing) wait(place Place, lock Lock) (Held, Verdict, error) {
 				return held, Verdict{}, nil
 			}
 		}
-		if err != nil && !errors.Is(err, ErrNotClaimed) { // that keeps its position; if the entry is gone, too, Await says why
+		// that keeps its position; if the entry is gone, too, Await says why
+		if err != nil && !errors.Is(err, ErrNotClaimed) {
 			return nil, Verdict{}, err
 		}
 	}

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// Errors for operators, upstreams and clients of the lock API, beside ErrStoreUnavailable, ErrLockLost and ErrCancelled.
+// Errors for operators, upstreams and clients of the lock API, beside ErrStoreUnavailable,
+// ErrLockLost and ErrCancelled.
 var (
-	// ErrNoExecution: the ledger has no trace of the execution. It never ran, its record has expired or was forgotten, or provably
-	// nothing of it had reached the upstream.
+	// ErrNoExecution: the ledger has no trace of the execution. It never ran, its record has
+	// expired or was forgotten, or provably nothing of it had reached the upstream.
 	ErrNoExecution = errors.New("no such execution")
 	// ErrNoLock: the workflow is free.
 	ErrNoLock = errors.New("lock is free")
@@ -21,7 +22,8 @@ var (
 	ErrAlive = errors.New("execution has not ended")
 	// ErrSuperseded: the event has run again since, so the ledger has this execution in short only.
 	ErrSuperseded = errors.New("the event has run again since")
-	// ErrMoved: the execution is no longer in the status that the caller has seen, so it may not be what the caller meant.
+	// ErrMoved: the execution is no longer in the status that the caller has seen, so it may not be
+	// what the caller meant.
 	ErrMoved = errors.New("execution is in another status by now")
 	// ErrStaleToken: the fencing token is not the one of the execution's lock.
 	ErrStaleToken = errors.New("fencing token is not current")
@@ -33,13 +35,16 @@ var (
 	ErrLockHeld = errors.New("lock is held")
 	// ErrTooManySteps: the execution's steps would not fit into its lock any more.
 	ErrTooManySteps = errors.New("too many steps")
-	// ErrNotParked: the execution's sender waits for its answer, so the execution cannot be tried later.
+	// ErrNotParked: the execution's sender waits for its answer, so the execution cannot be tried
+	// later.
 	ErrNotParked = errors.New("execution is not parked")
 	// ErrNoRequest: the ledger does not keep the request of the execution.
 	ErrNoRequest = errors.New("request is not kept")
-	// ErrRequestUnavailable: the request of the execution is kept, and cannot be read: where it is kept does not answer, or its key is missing.
+	// ErrRequestUnavailable: the request of the execution is kept, and cannot be read: where it is
+	// kept does not answer, or its key is missing.
 	ErrRequestUnavailable = errors.New("request cannot be read")
-	// ErrNotErased: the execution is forgotten, and the request that was kept of it outside of the ledger could not be deleted.
+	// ErrNotErased: the execution is forgotten, and the request that was kept of it outside of the
+	// ledger could not be deleted.
 	ErrNotErased = errors.New("stored request is not deleted")
 	// ErrCursor: the cursor of a query is none that a page of the same query gave.
 	ErrCursor = errors.New("not a cursor of this list")
@@ -74,8 +79,8 @@ type Step struct {
 	FinishedAt time.Time  `json:"finishedAt,omitzero"`
 }
 
-// Found is an execution and where it is now. Lock is set while it waits (then Place is true), runs or is held; Record when it has ended. Short
-// alone is set when the event has run again since.
+// Found is an execution and where it is now. Lock is set while it waits (then Place is true), runs
+// or is held; Record when it has ended. Short alone is set when the event has run again since.
 type Found struct {
 	Lock   *Lock
 	Place  bool // it waits in the queue
@@ -83,14 +88,17 @@ type Found struct {
 	Short  *Attempt
 	// ShortOf is the scope of the event whose earlier attempt Short is.
 	ShortOf Scope
-	// Later is what the ledger says of the execution that knows of Short: a later one of the same event. nil where nothing does.
+	// Later is what the ledger says of the execution that knows of Short: a later one of the same
+	// event. nil where nothing does.
 	Later *Entry
-	// Attempts are all executions of the event in short, the oldest first; nil if they were not asked for.
+	// Attempts are all executions of the event in short, the oldest first; nil if they were not
+	// asked for.
 	Attempts []Attempt
-	// Arrivals are the deliveries of the event that were not executed; nil = none are kept, or they were not asked for. If only Arrivals is
-	// set, the event has no execution.
+	// Arrivals are the deliveries of the event that were not executed; nil = none are kept, or they
+	// were not asked for. If only Arrivals is set, the event has no execution.
 	Arrivals *History
-	// Duplicates counts the duplicates that were answered without running. It lags by up to a second.
+	// Duplicates counts the duplicates that were answered without running. It lags by up to a
+	// second.
 	Duplicates int64
 	// Revision of the ledger at which this was read; for waiting for the next change.
 	Revision int64
@@ -167,10 +175,11 @@ type LockQuery struct {
 type LockView struct {
 	Lock    *Lock
 	Waiting int // executions in its queue
-	// Of is how many executions of the workflow may run at a time, by the configuration of this process; 0 = one.
+	// Of is how many executions of the workflow may run at a time, by the configuration of this
+	// process; 0 = one.
 	Of int
-	// Holders are the running executions of the workflow, the oldest first, the one of Lock included. It is set only if one workflow was asked
-	// for and Of is not 0.
+	// Holders are the running executions of the workflow, the oldest first, the one of Lock
+	// included. It is set only if one workflow was asked for and Of is not 0.
 	Holders []ExecutionID
 }
 
@@ -189,7 +198,8 @@ type SlotView struct {
 	Route     string
 }
 
-// SlotCount is how many executions of a process have a slot of the limits of one name, and how many wait for one.
+// SlotCount is how many executions of a process have a slot of the limits of one name, and how many
+// wait for one.
 type SlotCount struct {
 	Limit          string // the name in limits.shared, or lock.limit for the limits of workflows
 	Taken, Waiting int
@@ -204,17 +214,21 @@ type SlotPage struct {
 // Callback is how an upstream, or a client of the lock API, proves that it may act on an execution.
 type Callback struct {
 	Execution ExecutionID
-	// Workflow, if not "", must be the workflow of the execution; otherwise the execution is not found.
+	// Workflow, if not "", must be the workflow of the execution; otherwise the execution is not
+	// found.
 	Workflow string
-	// Token is the fencing token; 0 if the lock covers the event alone, because its upstream is given no token.
+	// Token is the fencing token; 0 if the lock covers the event alone, because its upstream is
+	// given no token.
 	Token int64
-	// Key is the execution's callback key. It is compared in constant time with the hash in the ledger. Clients of the lock API authenticate
-	// with a token of the admin API instead: they leave Key empty, and AnyKey is true.
+	// Key is the execution's callback key. It is compared in constant time with the hash in the
+	// ledger. Clients of the lock API authenticate with a token of the admin API instead: they
+	// leave Key empty, and AnyKey is true.
 	Key    string
 	AnyKey bool
 }
 
-// NewCallbackKey makes the key with which an upstream may act on its own execution, from random bits, and the hash of it that the ledger keeps.
+// NewCallbackKey makes the key with which an upstream may act on its own execution, from random
+// bits, and the hash of it that the ledger keeps.
 func NewCallbackKey(random [10]byte) (key, hash string) {
 	key = base32.StdEncoding.EncodeToString(random[:])
 	return key, HashCallbackKey(key)
@@ -229,7 +243,8 @@ func HashCallbackKey(key string) string {
 // Final is the end of a held execution as its upstream reports it.
 type Final struct {
 	Status Status // Success or Failed
-	// Answer is what duplicates get; nil means 200 without a body for SUCCESS, and nothing for FAILED.
+	// Answer is what duplicates get; nil means 200 without a body for SUCCESS, and nothing for
+	// FAILED.
 	Answer *Answer
 	Error  *Failure // of FAILED; nil = the upstream gave no reason
 }

@@ -8,8 +8,9 @@ import (
 // CountKind is what is counted of a route.
 type CountKind int
 
-// The kinds. Succeeded, failed and errors are requests to the service: forwarded deliveries, and tries of parked events. The others but the dead
-// letters are deliveries. Stored counts have these numbers, so a new kind is the last one.
+// The kinds. Succeeded, failed and errors are requests to the service: forwarded deliveries, and
+// tries of parked events. The others but the dead letters are deliveries. Stored counts have these
+// numbers, so a new kind is the last one.
 const (
 	CountDeliveries    CountKind = iota // all of them
 	CountSucceeded                      // the service answered with a 2xx
@@ -21,7 +22,8 @@ const (
 	CountBadSignatures                  // the signature was not valid
 	CountRefused                        // refused for another reason
 	CountDeadLetters                    // accepted events that were given up
-	CountChanged                        // duplicates by their event ID that were another request than the first delivery
+	// duplicates by their event ID that were another request than the first delivery
+	CountChanged
 
 	CountKinds // how many there are
 )
@@ -36,7 +38,8 @@ func (c *Counts) Add(more *Counts) {
 	}
 }
 
-// tookBuckets is how many buckets Durations has: two for each doubling of the time, from a quarter of a millisecond to 17 minutes.
+// tookBuckets is how many buckets Durations has: two for each doubling of the time, from a quarter
+// of a millisecond to 17 minutes.
 const (
 	tookBuckets = 46
 	tookFirst   = 250 * time.Microsecond
@@ -218,7 +221,8 @@ const (
 type CountQuery struct {
 	// Since is rounded down to a whole Step, and is not longer ago than HourRetention.
 	Since time.Time
-	// Step is a whole number of minutes, or of hours where Since is longer ago than MinuteRetention.
+	// Step is a whole number of minutes, or of hours where Since is longer ago than
+	// MinuteRetention.
 	Step time.Duration
 }
 

@@ -21,9 +21,10 @@ const executionPrefix = "exec_"
 
 var executionEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// NewExecutionID makes the ID of one execution. It holds XXH64 of the workflow, the XXH64 half of the key and 32 random bits, so its lock and
-// its record are found by prefix. XXH64 can be forged: a caller that looks up an execution must compare the whole ID with the one in the value
-// that it found.
+// NewExecutionID makes the ID of one execution. It holds XXH64 of the workflow, the XXH64 half of
+// the key and 32 random bits, so its lock and its record are found by prefix. XXH64 can be forged:
+// a caller that looks up an execution must compare the whole ID with the one in the value that it
+// found.
 func NewExecutionID(workflow string, key Key, random [4]byte) ExecutionID {
 	var b [ExecutionIDBytes]byte
 	binary.BigEndian.PutUint64(b[0:], xxhash.Sum64String(workflow))
@@ -47,7 +48,8 @@ func ExecutionIDOf(b [ExecutionIDBytes]byte) ExecutionID {
 func (id ExecutionID) Random(workflow string, key Key) (random [4]byte, ok bool) {
 	b, err := id.Binary()
 	copy(random[:], b[16:])
-	return random, err == nil && binary.BigEndian.Uint64(b[0:]) == xxhash.Sum64String(workflow) && binary.BigEndian.Uint64(b[8:]) == key.half()
+	return random, err == nil && binary.BigEndian.Uint64(b[0:]) == xxhash.Sum64String(workflow) &&
+		binary.BigEndian.Uint64(b[8:]) == key.half()
 }
 
 // Parse returns XXH64 of the workflow, and the XXH64 half of the key.
@@ -56,8 +58,9 @@ func (id ExecutionID) Parse() (workflow, key uint64, err error) {
 	return binary.BigEndian.Uint64(b[0:]), binary.BigEndian.Uint64(b[8:]), err
 }
 
-// BeginningHex returns what the beginning of an ID says of the hash of its workflow and of the half of its key: as many of their hex digits as
-// are certain. It returns "" for a text that is no beginning of an ID.
+// BeginningHex returns what the beginning of an ID says of the hash of its workflow and of the half
+// of its key: as many of their hex digits as are certain. It returns "" for a text that is no
+// beginning of an ID.
 func BeginningHex(beginning string) (workflow, key string) {
 	letters, ok := strings.CutPrefix(beginning, executionPrefix)
 	letters = letters[:min(len(letters), 32)]
@@ -91,7 +94,8 @@ func (k Key) half() uint64 {
 // KeyBytes is the length of a Key in binary.
 const KeyBytes = 24
 
-// Binary returns k in binary, and whether KeyOf restores k from it. A text that is not a key gets bytes of its own, with the same first half.
+// Binary returns k in binary, and whether KeyOf restores k from it. A text that is not a key gets
+// bytes of its own, with the same first half.
 func (k Key) Binary() (b [KeyBytes]byte, ok bool) {
 	if len(k) == keyLength && k[16] == '-' {
 		_, err := hex.Decode(b[:8], []byte(k[:16]))
@@ -121,11 +125,12 @@ func keyText(b [KeyBytes]byte) (text [keyLength]byte) {
 
 const keyLength = 16 + 1 + 32
 
-// EventHalf returns the first half of the keys of all events with this ID, in any route and workflow: its XXH64. If the payload is the event,
-// the ID is its fingerprint in hex.
+// EventHalf returns the first half of the keys of all events with this ID, in any route and
+// workflow: its XXH64. If the payload is the event, the ID is its fingerprint in hex.
 func EventHalf(eventID string) uint64 { return xxhash.Sum64String(eventID) }
 
-// MakeKey makes the key of two hashes: the short one picks the shard, the long one makes a collision impossible to forge.
+// MakeKey makes the key of two hashes: the short one picks the shard, the long one makes a
+// collision impossible to forge.
 func MakeKey(short uint64, long [16]byte) Key {
 	var b [KeyBytes]byte
 	binary.BigEndian.PutUint64(b[:], short)
@@ -133,7 +138,8 @@ func MakeKey(short uint64, long [16]byte) Key {
 	return KeyOf(b)
 }
 
-// RandomKey makes a key that no other delivery has, for routes without idempotency. random is crypto/rand.Reader or as good.
+// RandomKey makes a key that no other delivery has, for routes without idempotency. random is
+// crypto/rand.Reader or as good.
 func RandomKey(random io.Reader) (Key, error) {
 	var b [24]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {

@@ -29,7 +29,8 @@ func TestExecutionIDsOfOneEventDifferByTheirRandomBits(t *testing.T) {
 
 func TestRefusesWhatIsNoExecutionID(t *testing.T) {
 	good := string(NewExecutionID("w", "k", [4]byte{}))
-	for _, bad := range []string{"", "exec_", "exec_abc", good[5:], good + "a", good[:len(good)-1], strings.ToUpper(good), good[:len(good)-1] + "1", good[:len(good)-1] + "\n"} {
+	for _, bad := range []string{"", "exec_", "exec_abc", good[5:], good + "a", good[:len(good)-1],
+		strings.ToUpper(good), good[:len(good)-1] + "1", good[:len(good)-1] + "\n"} {
 		if _, _, err := ExecutionID(bad).Parse(); err == nil {
 			t.Errorf("%q was taken for an execution ID", bad)
 		}
@@ -44,7 +45,8 @@ func FuzzExecutionIDParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if w, k, err := ExecutionID(text).Parse(); w != workflow || k != key || err != nil || len(text) != 37 || strings.ContainsAny(text, "\r\n") {
+		if w, k, err := ExecutionID(text).Parse(); w != workflow || k != key || err != nil || len(text) != 37 ||
+			strings.ContainsAny(text, "\r\n") {
 			t.Fatalf("%q parses to %x %x, then %x %x %v", text, workflow, key, w, k, err)
 		}
 	})

@@ -82,7 +82,8 @@ type Job struct {
 	Result string `json:"result,omitempty"`
 
 	// Session is the session of the process that runs it, and Holder the name of that for people;
-	// "" = none has taken it yet. TakenAt and TakenActed say when that was, and how far the job was.
+	// "" = none has taken it yet. TakenAt and TakenActed say when that was, and how far the job
+	// was.
 	Session    string    `json:"session,omitempty"`
 	Holder     string    `json:"holder,omitempty"`
 	TakenAt    time.Time `json:"takenAt,omitzero"`
@@ -143,8 +144,8 @@ type JobRun struct {
 type JobStep struct {
 	Job    *Job // as it is after the step; its Revision is that before it
 	Follow bool // the execution that it lets run is noted as a JobRun
-	// Run and Applied are set by the ledger: what was noted, and the revision of the step. Applied 0:
-	// nothing in the ledger had to change, or whether it did is not known.
+	// Run and Applied are set by the ledger: what was noted, and the revision of the step. Applied
+	// 0: nothing in the ledger had to change, or whether it did is not known.
 	Run     JobRun
 	Applied int64
 	Moved   bool // the job has changed, so nothing was done

@@ -95,8 +95,8 @@ func judgeUnsent(t Try) Judgement {
 	return j
 }
 
-// judgeChallenge judges a try whose answer asks the sender for credentials, whatever the policy says
-// of such a status. No sender waits for the challenge of an accepted event.
+// judgeChallenge judges a try whose answer asks the sender for credentials, whatever the policy
+// says of such a status. No sender waits for the challenge of an accepted event.
 func (p *Policy) judgeChallenge() Judgement {
 	j := Judgement{Outcome: Executed, Attached: ToRelease, Counts: true}
 	p.giveUp(&j, CodeUpstreamStatus)
@@ -121,7 +121,8 @@ func (p *Policy) judgeUnknown(t Try) Judgement {
 // judgeAnswer judges a try whose answer says whether it took effect.
 func (p *Policy) judgeAnswer(t Try) Judgement {
 	keeps := p.Keep.Has(t.Status)
-	j := Judgement{Outcome: Executed, Status: Failed, Kept: keeps && p.Idempotency, Attached: ToSettle, Accepted: ToSettle}
+	j := Judgement{Outcome: Executed, Status: Failed, Kept: keeps && p.Idempotency, Attached: ToSettle,
+		Accepted: ToSettle}
 	switch {
 	case Succeeded(t.Status):
 		j.Status = Success
@@ -155,17 +156,19 @@ func (p *Policy) giveUp(j *Judgement, code string) {
 	}
 }
 
-// BlocksUnknown reports whether a record is of an unknown outcome that a person, or an answer of the
-// service, has to decide before the event runs again.
+// BlocksUnknown reports whether a record is of an unknown outcome that a person, or an answer of
+// the service, has to decide before the event runs again.
 func (p *Policy) BlocksUnknown(rec *Record) bool {
-	return !rec.Final && !rec.Settled() && rec.Outcome == Unknown && (p.OnUnknown == UnknownBlock || p.OnUnknown == UnknownAsk)
+	return !rec.Final && !rec.Settled() && rec.Outcome == Unknown &&
+		(p.OnUnknown == UnknownBlock || p.OnUnknown == UnknownAsk)
 }
 
 // AnswerFailure says why an answer of that status fails an execution; nil: the answer says success.
 func (j *Judgement) AnswerFailure(status int) *Failure {
 	switch {
 	case j.Outcome == Unknown:
-		return &Failure{Code: CodeUpstreamStatus, Detail: fmt.Sprintf("the upstream answered %d, which says nothing about the effect", status)}
+		return &Failure{Code: CodeUpstreamStatus,
+			Detail: fmt.Sprintf("the upstream answered %d, which says nothing about the effect", status)}
 	case j.Status == Success:
 		return nil
 	}

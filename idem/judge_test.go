@@ -9,7 +9,8 @@ import (
 
 // judgePolicy returns a policy that keeps 2xx and parks, changed as change says.
 func judgePolicy(change func(*idem.Policy)) *idem.Policy {
-	p := &idem.Policy{Idempotency: true, OnUnknown: idem.UnknownRetry, Park: &idem.ParkPolicy{OnFailure: idem.FailureHold}}
+	p := &idem.Policy{Idempotency: true, OnUnknown: idem.UnknownRetry,
+		Park: &idem.ParkPolicy{OnFailure: idem.FailureHold}}
 	p.Keep.Add(200, 299)
 	if change != nil {
 		change(p)
@@ -17,7 +18,8 @@ func judgePolicy(change func(*idem.Policy)) *idem.Policy {
 	return p
 }
 
-// TestWhatATryMeans has a row for each kind of try, with what follows for an event whose sender waits, and for one that was accepted.
+// TestWhatATryMeans has a row for each kind of try, with what follows for an event whose sender
+// waits, and for one that was accepted.
 func TestWhatATryMeans(t *testing.T) {
 	answered := func(status int) idem.Try { return idem.Try{Status: status, Sent: true} }
 	challenge := idem.Try{Status: 401, Sent: true, Challenge: true}
@@ -35,32 +37,82 @@ func TestWhatATryMeans(t *testing.T) {
 		try    idem.Try
 		want   idem.Judgement
 	}{
-		{"a 2xx settles the event", nil, answered(204), idem.Judgement{Outcome: done, Status: idem.Success, Kept: true, Attached: idem.ToSettle, Accepted: idem.ToSettle}},
-		{"a 2xx that is not kept succeeds, and a duplicate runs", func(p *idem.Policy) { p.Keep = idem.StatusSet{} }, answered(204), idem.Judgement{Outcome: done, Status: idem.Success, Attached: idem.ToSettle, Accepted: idem.ToSettle}},
-		{"a redirect, which is not followed, is the sender's; accepted, it waits for a person at once", nil, answered(302), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, Accepted: idem.ToBlock, Counts: true, Code: refused}},
-		{"or is a dead letter at once, as any other refusal", skips, answered(308), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, Accepted: idem.ToDeadLetter, Counts: true, Code: refused}},
-		{"a redirect that is kept settles the event", keeps(303), answered(303), idem.Judgement{Outcome: done, Status: idem.Failed, Kept: true, Attached: idem.ToSettle, Accepted: idem.ToSettle}},
-		{"so does a 404 that is kept", keeps(404), answered(404), idem.Judgement{Outcome: done, Status: idem.Failed, Kept: true, Attached: idem.ToSettle, Accepted: idem.ToSettle}},
-		{"another 4xx waits for a person at once", nil, answered(404), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, Accepted: idem.ToBlock, Counts: true, Code: refused}},
-		{"a 5xx is repeated by whichever repeats the event", nil, answered(503), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
-		{"so is a 408", nil, answered(408), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
-		{"so is a 409: something is in the way", nil, answered(409), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
-		{"so is a 423: a resource is locked", nil, answered(423), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
-		{"so is a 425: it came too early", nil, answered(425), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
-		{"so is a 429", nil, answered(429), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
-		{"a 5xx that is kept settles an attached event, and is repeated for an accepted one", keeps(500), answered(500), idem.Judgement{Outcome: done, Status: idem.Failed, Kept: true, Attached: idem.ToSettle, Accepted: idem.ToTryAgain, Counts: true}},
-		{"so does a 409 that is kept", keeps(409), answered(409), idem.Judgement{Outcome: done, Status: idem.Failed, Kept: true, Attached: idem.ToSettle, Accepted: idem.ToTryAgain, Counts: true}},
-		{"the last try that may fail waits for a person", nil, last(answered(500)), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToBlock, Counts: true, Code: exhausted}},
-		{"or is a dead letter", skips, last(answered(500)), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToDeadLetter, Counts: true, Code: exhausted}},
-		{"a try of which no byte was sent leaves no trace, and is repeated however often", nil, last(idem.Try{}), idem.Judgement{Outcome: unsent, Attached: idem.ToRelease, ParkOn: idem.ParkUnreachable, Accepted: idem.ToTryAgain}},
-		{"one that is hopeless is a dead letter", nil, idem.Try{Hopeless: true}, idem.Judgement{Outcome: unsent, Attached: idem.ToRelease, ParkOn: idem.ParkUnreachable, Accepted: idem.ToDeadLetter, Counts: true}},
-		{"a try without an answer may have run", nil, idem.Try{Sent: true}, idem.Judgement{Outcome: unknown, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkUnknown, Accepted: idem.ToTryAgain, Counts: true}},
-		{"and waits for a person if the policy says so", blocks, idem.Try{Sent: true}, idem.Judgement{Outcome: unknown, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkUnknown, Accepted: idem.ToBlock, Counts: true, Code: idem.DecisionUnknown.Row().Code}},
-		{"or if it was the last one", nil, last(idem.Try{Sent: true}), idem.Judgement{Outcome: unknown, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkUnknown, Accepted: idem.ToBlock, Counts: true, Code: exhausted}},
-		{"an answer that says nothing about the effect is the same, kept or not", func(p *idem.Policy) { p.Unknown.Add(204, 204) }, answered(204), idem.Judgement{Outcome: unknown, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkUnknown, Accepted: idem.ToTryAgain, Counts: true}},
-		{"a challenge leaves no trace, whatever is kept; accepted, it waits for a person", keeps(401), challenge, idem.Judgement{Outcome: done, Attached: idem.ToRelease, Accepted: idem.ToBlock, Counts: true, Code: refused}},
-		{"or is a dead letter, also if such an answer says nothing about the effect", func(p *idem.Policy) { skips(p); p.Unknown.Add(401, 401) }, challenge, idem.Judgement{Outcome: done, Attached: idem.ToRelease, Accepted: idem.ToDeadLetter, Counts: true, Code: refused}},
-		{"a hold is the upstream's own affair", nil, idem.Try{Status: 202, Sent: true, Held: true}, idem.Judgement{Outcome: done, Attached: idem.ToLetGo, Accepted: idem.ToLetGo}},
+		{"a 2xx settles the event", nil, answered(204), idem.Judgement{Outcome: done, Status: idem.Success, Kept: true,
+			Attached: idem.ToSettle, Accepted: idem.ToSettle}},
+		{"a 2xx that is not kept succeeds, and a duplicate runs", func(p *idem.Policy) {
+			p.Keep = idem.StatusSet{}
+		}, answered(204),
+			idem.Judgement{Outcome: done, Status: idem.Success, Attached: idem.ToSettle, Accepted: idem.ToSettle}},
+		{"a redirect, which is not followed, is the sender's; accepted, it waits for a person at once", nil,
+			answered(302), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle,
+				Accepted: idem.ToBlock, Counts: true, Code: refused}},
+		{"or is a dead letter at once, as any other refusal", skips, answered(308),
+			idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, Accepted: idem.ToDeadLetter,
+				Counts: true, Code: refused}},
+		{"a redirect that is kept settles the event", keeps(303), answered(303),
+			idem.Judgement{Outcome: done, Status: idem.Failed, Kept: true, Attached: idem.ToSettle,
+				Accepted: idem.ToSettle}},
+		{"so does a 404 that is kept", keeps(404), answered(404),
+			idem.Judgement{Outcome: done, Status: idem.Failed, Kept: true, Attached: idem.ToSettle,
+				Accepted: idem.ToSettle}},
+		{"another 4xx waits for a person at once", nil, answered(404),
+			idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, Accepted: idem.ToBlock,
+				Counts: true, Code: refused}},
+		{"a 5xx is repeated by whichever repeats the event", nil, answered(503),
+			idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed,
+				Accepted: idem.ToTryAgain, Counts: true}},
+		{"so is a 408", nil, answered(408), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle,
+			ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
+		{"so is a 409: something is in the way", nil, answered(409), idem.Judgement{Outcome: done, Status: idem.Failed,
+			Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
+		{"so is a 423: a resource is locked", nil, answered(423), idem.Judgement{Outcome: done, Status: idem.Failed,
+			Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
+		{"so is a 425: it came too early", nil, answered(425), idem.Judgement{Outcome: done, Status: idem.Failed,
+			Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
+		{"so is a 429", nil, answered(429), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle,
+			ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
+		{"a 5xx that is kept settles an attached event, and is repeated for an accepted one", keeps(500), answered(500),
+			idem.Judgement{Outcome: done, Status: idem.Failed, Kept: true, Attached: idem.ToSettle,
+				Accepted: idem.ToTryAgain, Counts: true}},
+		{"so does a 409 that is kept", keeps(409), answered(409), idem.Judgement{Outcome: done, Status: idem.Failed,
+			Kept: true, Attached: idem.ToSettle, Accepted: idem.ToTryAgain, Counts: true}},
+		{"the last try that may fail waits for a person", nil, last(answered(500)),
+			idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed,
+				Accepted: idem.ToBlock, Counts: true, Code: exhausted}},
+		{"or is a dead letter", skips, last(answered(500)), idem.Judgement{Outcome: done, Status: idem.Failed,
+			Attached: idem.ToSettle, ParkOn: idem.ParkFailed, Accepted: idem.ToDeadLetter, Counts: true,
+			Code: exhausted}},
+		{"a try of which no byte was sent leaves no trace, and is repeated however often", nil, last(idem.Try{}),
+			idem.Judgement{Outcome: unsent, Attached: idem.ToRelease, ParkOn: idem.ParkUnreachable,
+				Accepted: idem.ToTryAgain}},
+		{"one that is hopeless is a dead letter", nil, idem.Try{Hopeless: true},
+			idem.Judgement{Outcome: unsent, Attached: idem.ToRelease, ParkOn: idem.ParkUnreachable,
+				Accepted: idem.ToDeadLetter, Counts: true}},
+		{"a try without an answer may have run", nil, idem.Try{Sent: true}, idem.Judgement{Outcome: unknown,
+			Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkUnknown, Accepted: idem.ToTryAgain,
+			Counts: true}},
+		{"and waits for a person if the policy says so", blocks, idem.Try{Sent: true}, idem.Judgement{Outcome: unknown,
+			Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkUnknown, Accepted: idem.ToBlock,
+			Counts: true, Code: idem.DecisionUnknown.Row().Code}},
+		{"or if it was the last one", nil, last(idem.Try{Sent: true}), idem.Judgement{Outcome: unknown,
+			Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkUnknown, Accepted: idem.ToBlock,
+			Counts: true, Code: exhausted}},
+		{"an answer that says nothing about the effect is the same, kept or not", func(p *idem.Policy) {
+			p.Unknown.Add(204, 204)
+		}, answered(204),
+			idem.Judgement{Outcome: unknown, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkUnknown,
+				Accepted: idem.ToTryAgain, Counts: true}},
+		{"a challenge leaves no trace, whatever is kept; accepted, it waits for a person", keeps(401), challenge,
+			idem.Judgement{Outcome: done, Attached: idem.ToRelease, Accepted: idem.ToBlock, Counts: true,
+				Code: refused}},
+		{"or is a dead letter, also if such an answer says nothing about the effect", func(p *idem.Policy) {
+			skips(p)
+			p.Unknown.Add(401, 401)
+		}, challenge,
+			idem.Judgement{Outcome: done, Attached: idem.ToRelease, Accepted: idem.ToDeadLetter, Counts: true,
+				Code: refused}},
+		{"a hold is the upstream's own affair", nil, idem.Try{Status: 202, Sent: true, Held: true},
+			idem.Judgement{Outcome: done, Attached: idem.ToLetGo, Accepted: idem.ToLetGo}},
 	} {
 		if got := idem.Judge(judgePolicy(c.change), c.try); got != c.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", c.what, got, c.want)
@@ -68,24 +120,31 @@ func TestWhatATryMeans(t *testing.T) {
 	}
 }
 
-// TestWhatHoldsForEachTry says what every row of the judgement has in common, over all policies and tries.
+// TestWhatHoldsForEachTry says what every row of the judgement has in common, over all policies and
+// tries.
 func TestWhatHoldsForEachTry(t *testing.T) {
 	eachTry(func(p *idem.Policy, try idem.Try) {
 		j := idem.Judge(p, try)
-		name := fmt.Sprintf("%+v, keeps %q, says nothing %q, %s, %s: %+v", try, &p.Keep, &p.Unknown, p.OnUnknown, p.Park.OnFailure, j)
+		name := fmt.Sprintf("%+v, keeps %q, says nothing %q, %s, %s: %+v", try, &p.Keep, &p.Unknown, p.OnUnknown,
+			p.Park.OnFailure, j)
 		for _, holds := range []struct {
 			what string
 			ok   bool
 		}{
 			{"something follows", j.Attached != 0 && j.Accepted != 0},
 			{"an attached event has one try, and waits for nobody", j.Attached <= idem.ToLetGo},
-			{"only a challenge, and a try of which nothing was sent, leave no trace", (j.Attached == idem.ToRelease) == (j.Outcome == idem.NotExecuted || try.Challenge)},
+			{"only a challenge, and a try of which nothing was sent, leave no trace",
+				(j.Attached == idem.ToRelease) == (j.Outcome == idem.NotExecuted || try.Challenge)},
 			{"an accepted event is never forgotten", j.Accepted != idem.ToRelease},
-			{"only an answer that the policy keeps settles the event", !j.Kept || j.Outcome == idem.Executed && p.Keep.Has(try.Status)},
+			{"only an answer that the policy keeps settles the event", !j.Kept ||
+				j.Outcome == idem.Executed && p.Keep.Has(try.Status)},
 			{"what settles the event is not parked", !j.Kept || j.ParkOn == ""},
-			{"without an answer, what was sent may have run", try.Status != 0 || !try.Sent || j.Outcome == idem.Unknown},
-			{"a failed try of an accepted event counts, unless nothing was sent", j.Counts == (j.Accepted > idem.ToLetGo && (j.Outcome != idem.NotExecuted || try.Hopeless))},
-			{"an accepted event that has no further try says why", (j.Code != "" || try.Hopeless) == (j.Accepted >= idem.ToBlock)},
+			{"without an answer, what was sent may have run", try.Status != 0 || !try.Sent ||
+				j.Outcome == idem.Unknown},
+			{"a failed try of an accepted event counts, unless nothing was sent",
+				j.Counts == (j.Accepted > idem.ToLetGo && (j.Outcome != idem.NotExecuted || try.Hopeless))},
+			{"an accepted event that has no further try says why",
+				(j.Code != "" || try.Hopeless) == (j.Accepted >= idem.ToBlock)},
 			{"a success is never repeated", j.Status != idem.Success || j.Accepted == idem.ToSettle},
 		} {
 			if !holds.ok {
@@ -139,7 +198,8 @@ func TestARouteSaysAfterWhichAnswersAnAcceptedEventIsTriedAgain(t *testing.T) {
 		}
 	}
 	for status, want := range map[int]idem.Disposition{404: idem.ToBlock, 423: idem.ToTryAgain, 599: idem.ToTryAgain} {
-		if j := idem.Judge(&idem.Policy{Park: &idem.ParkPolicy{}}, idem.Try{Status: status, Sent: true}); j.Accepted != want {
+		if j := idem.Judge(&idem.Policy{Park: &idem.ParkPolicy{}},
+			idem.Try{Status: status, Sent: true}); j.Accepted != want {
 			t.Errorf("where it says nothing, %d: %+v", status, j)
 		}
 	}

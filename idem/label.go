@@ -11,7 +11,8 @@ import (
 // MaxLabel bounds the value of a label; bytes.
 const MaxLabel = 128
 
-// Label is what an event is found by, beside its ID, such as an order number or the name of an object.
+// Label is what an event is found by, beside its ID, such as an order number or the name of an
+// object.
 type Label struct{ Name, Value string }
 
 // Labels are those of one event, sorted by name. In JSON they are an object.
@@ -46,7 +47,8 @@ func (l *Labels) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ParseLabel reads NAME=VALUE, or a value alone. The text before the first "=" is a name if a label can have it.
+// ParseLabel reads NAME=VALUE, or a value alone. The text before the first "=" is a name if a label
+// can have it.
 func ParseLabel(text string) Label {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
@@ -57,5 +59,7 @@ func ParseLabel(text string) Label {
 
 // Has reports whether one of the labels has the wanted value, and the wanted name if that is set.
 func (l Labels) Has(wanted Label) bool {
-	return slices.ContainsFunc(l, func(o Label) bool { return o.Value == wanted.Value && (wanted.Name == "" || o.Name == wanted.Name) })
+	return slices.ContainsFunc(l, func(o Label) bool {
+		return o.Value == wanted.Value && (wanted.Name == "" || o.Name == wanted.Name)
+	})
 }

@@ -21,7 +21,8 @@ func TestLabelsAreAnObjectInJSON(t *testing.T) {
 }
 
 func TestALabelIsReadAsItsNameAndItsValue(t *testing.T) {
-	for text, want := range map[string]Label{"order=1042": {"order", "1042"}, "1042": {"", "1042"}, "=a=b": {"", "a=b"}, "A b=c": {"", "A b=c"}, "order=": {"order", ""}} {
+	for text, want := range map[string]Label{"order=1042": {"order", "1042"}, "1042": {"", "1042"}, "=a=b": {"", "a=b"},
+		"A b=c": {"", "A b=c"}, "order=": {"order", ""}} {
 		if got := ParseLabel(text); got != want {
 			t.Errorf("%s: %q", text, got)
 		}

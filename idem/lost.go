@@ -3,25 +3,30 @@ package idem
 import "time"
 
 const (
-	// RefusedKept is for how long at least it is stored how an event was refused that may be lost, and that it is possibly lost.
+	// RefusedKept is for how long at least it is stored how an event was refused that may be lost,
+	// and that it is possibly lost.
 	RefusedKept = 24 * time.Hour
-	// ResendTime is how long a sender may take to send a refused event again if nothing is known of its schedule.
+	// ResendTime is how long a sender may take to send a refused event again if nothing is known of
+	// its schedule.
 	ResendTime = 10 * time.Minute
 )
 
-// Following says how refused events of a route are followed, until they come again or are possibly lost.
+// Following says how refused events of a route are followed, until they come again or are possibly
+// lost.
 type Following struct {
-	// Patience is how long the sender may take to send an event again, and Schedule how long after its first attempt it sends an event at all;
-	// 0 = not known. An event is possibly lost when both are over. Patience 0: no event is followed.
+	// Patience is how long the sender may take to send an event again, and Schedule how long after
+	// its first attempt it sends an event at all; 0 = not known. An event is possibly lost when
+	// both are over. Patience 0: no event is followed.
 	Patience, Schedule time.Duration
 	// Remembered is how long it is known at least that an event ran.
 	Remembered time.Duration
-	// NewPerSecond bounds the refused events that are stored, so that strangers cannot fill the ledger; 0 = no bound.
+	// NewPerSecond bounds the refused events that are stored, so that strangers cannot fill the
+	// ledger; 0 = no bound.
 	NewPerSecond int
 }
 
-// Due returns when an event is possibly lost that was refused first and last at these times, if it has not come again. It is before a run in
-// that time could be forgotten.
+// Due returns when an event is possibly lost that was refused first and last at these times, if it
+// has not come again. It is before a run in that time could be forgotten.
 func (f *Following) Due(first, last time.Time) time.Time {
 	due := last.Add(f.Patience)
 	if end := first.Add(f.Schedule); f.Schedule > 0 && end.After(due) {
@@ -41,13 +46,16 @@ type LostEvent struct {
 	Arrival        Arrival // the newest
 }
 
-// IsLost reports whether the event was found to be possibly lost, and has neither run nor come again since, as far as is known.
+// IsLost reports whether the event was found to be possibly lost, and has neither run nor come
+// again since, as far as is known.
 func (f *Found) IsLost() bool {
-	return f.Arrivals != nil && !f.Arrivals.Lost.IsZero() && f.Unanswered() && !f.Arrivals.Newest[0].At.After(f.Arrivals.Lost)
+	return f.Arrivals != nil && !f.Arrivals.Lost.IsZero() && f.Unanswered() &&
+		!f.Arrivals.Newest[0].At.After(f.Arrivals.Lost)
 }
 
-// Unanswered reports whether the newest delivery of the event was refused, and the event does not run, wait or stand settled. It needs Arrivals,
-// and the newest execution of the event, if there is one.
+// Unanswered reports whether the newest delivery of the event was refused, and the event does not
+// run, wait or stand settled. It needs Arrivals, and the newest execution of the event, if there is
+// one.
 func (f *Found) Unanswered() bool {
 	h := f.Arrivals
 	if h == nil || len(h.Newest) == 0 || f.Lock != nil || !h.Newest[0].Decision.Row().MayBeLost {

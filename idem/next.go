@@ -117,7 +117,8 @@ const (
 
 // afterTry are the actions that write down what follows a try.
 var afterTry = [...]Action{
-	ToSettle: ActSettle, ToRelease: ActRelease, ToLetGo: ActLetGo, ToTryAgain: ActRest, ToBlock: ActBlock, ToDeadLetter: ActDeadLetter,
+	ToSettle: ActSettle, ToRelease: ActRelease, ToLetGo: ActLetGo, ToTryAgain: ActRest, ToBlock: ActBlock,
+	ToDeadLetter: ActDeadLetter,
 }
 
 // Next says what an execution does now.

@@ -11,41 +11,70 @@ func TestWhatAnExecutionDoes(t *testing.T) {
 		now  idem.Situation
 		does idem.Action
 	}{
-		"its sender waits":                                    {idem.Situation{Attached: true}, idem.ActCall},
-		"its sender waits, and a newer event counts":          {idem.Situation{Attached: true, Stale: idem.StaleSkipped}, idem.ActSupersede},
-		"its sender waits, and a newer one went through":      {idem.Situation{Attached: true, Stale: idem.StaleRefused}, idem.ActRelease},
-		"its sender gets an answer":                           {idem.Situation{Attached: true, After: idem.ToSettle}, idem.ActSettle},
-		"its sender learns that nothing was sent":             {idem.Situation{Attached: true, After: idem.ToRelease}, idem.ActRelease},
-		"its sender gets an answer, and the service goes on":  {idem.Situation{Attached: true, After: idem.ToLetGo}, idem.ActLetGo},
-		"its sender is told that it is accepted":              {idem.Situation{Attached: true, After: idem.ToSettle, Storable: true}, idem.ActStore},
-		"nothing is in the way":                               {idem.Situation{}, idem.ActCall},
-		"the same, and it has slots":                          {idem.Situation{HasSlots: true}, idem.ActCall},
-		"another process has it":                              {idem.Situation{Stop: idem.StopLost, After: idem.ToSettle}, idem.ActLeave},
-		"an answer came":                                      {idem.Situation{After: idem.ToSettle, Ending: true}, idem.ActSettle},
-		"the service goes on":                                 {idem.Situation{After: idem.ToLetGo}, idem.ActLetGo},
-		"a try failed, and it was cancelled":                  {idem.Situation{After: idem.ToTryAgain, Stop: idem.StopAbort}, idem.ActRest},
-		"a person has to see how it ended":                    {idem.Situation{After: idem.ToBlock}, idem.ActBlock},
-		"no further try is allowed":                           {idem.Situation{After: idem.ToDeadLetter, TooOld: true}, idem.ActDeadLetter},
-		"the process ends":                                    {idem.Situation{Ending: true, Stop: idem.StopAbort}, idem.ActPutDown},
-		"it was cancelled":                                    {idem.Situation{Stop: idem.StopAbort, Unrouted: true}, idem.ActAbort},
-		"it was skipped":                                      {idem.Situation{Stop: idem.StopSkip, Paused: true}, idem.ActSkip},
-		"the session has ended":                               {idem.Situation{Stop: idem.StopUnheard, TooOld: true}, idem.ActAwaitLock},
-		"the route is gone":                                   {idem.Situation{Unrouted: true, TooOld: true}, idem.ActPutDown},
-		"it is too old":                                       {idem.Situation{TooOld: true, Blocked: true}, idem.ActExpire},
-		"it is too old and paused":                            {idem.Situation{TooOld: true, Paused: true}, idem.ActAwaitChange},
-		"it waits for a person":                               {idem.Situation{Blocked: true, Early: true}, idem.ActAwaitChange},
-		"a limit is full":                                     {idem.Situation{Full: true}, idem.ActAwaitChange},
-		"it is paused, and has slots":                         {idem.Situation{Paused: true, HasSlots: true}, idem.ActFreeSlots},
-		"it is not due":                                       {idem.Situation{Early: true, OutOfTurn: true}, idem.ActAwaitTime},
-		"it is not due, and has slots":                        {idem.Situation{Early: true, HasSlots: true}, idem.ActFreeSlots},
-		"the process makes no more tries":                     {idem.Situation{OutOfTurn: true, HasSlots: true}, idem.ActAwaitTurn},
-		"its try is of unknown outcome, and the service says": {idem.Situation{Asks: true, OutOfTurn: true, Stale: idem.StaleSkipped}, idem.ActAsk},
-		"the same, but it is not due":                         {idem.Situation{Asks: true, Early: true}, idem.ActAwaitTime},
-		"a newer event counts for it":                         {idem.Situation{Stale: idem.StaleSkipped}, idem.ActSupersede},
-		"a newer event went through":                          {idem.Situation{Stale: idem.StaleRefused}, idem.ActRefuse},
-		"the same, but it has not its turn":                   {idem.Situation{Stale: idem.StaleSkipped, OutOfTurn: true}, idem.ActAwaitTurn},
-		"a newer event, and it is not due":                    {idem.Situation{Stale: idem.StaleRefused, Early: true}, idem.ActAwaitTime},
-		"a newer event, and it was cancelled":                 {idem.Situation{Stale: idem.StaleRefused, Stop: idem.StopAbort}, idem.ActAbort},
+		"its sender waits": {idem.Situation{Attached: true}, idem.ActCall},
+		"its sender waits, and a newer event counts": {idem.Situation{Attached: true,
+			Stale: idem.StaleSkipped}, idem.ActSupersede},
+		"its sender waits, and a newer one went through": {idem.Situation{Attached: true,
+			Stale: idem.StaleRefused}, idem.ActRelease},
+		"its sender gets an answer": {idem.Situation{Attached: true, After: idem.ToSettle},
+			idem.ActSettle},
+		"its sender learns that nothing was sent": {idem.Situation{Attached: true, After: idem.ToRelease},
+			idem.ActRelease},
+		"its sender gets an answer, and the service goes on": {idem.Situation{Attached: true, After: idem.ToLetGo},
+			idem.ActLetGo},
+		"its sender is told that it is accepted": {idem.Situation{Attached: true, After: idem.ToSettle,
+			Storable: true}, idem.ActStore},
+		"nothing is in the way":      {idem.Situation{}, idem.ActCall},
+		"the same, and it has slots": {idem.Situation{HasSlots: true}, idem.ActCall},
+		"another process has it": {idem.Situation{Stop: idem.StopLost,
+			After: idem.ToSettle}, idem.ActLeave},
+		"an answer came": {idem.Situation{After: idem.ToSettle, Ending: true},
+			idem.ActSettle},
+		"the service goes on": {idem.Situation{After: idem.ToLetGo}, idem.ActLetGo},
+		"a try failed, and it was cancelled": {idem.Situation{After: idem.ToTryAgain,
+			Stop: idem.StopAbort}, idem.ActRest},
+		"a person has to see how it ended": {idem.Situation{After: idem.ToBlock}, idem.ActBlock},
+		"no further try is allowed": {idem.Situation{After: idem.ToDeadLetter, TooOld: true},
+			idem.ActDeadLetter},
+		"the process ends": {idem.Situation{Ending: true, Stop: idem.StopAbort},
+			idem.ActPutDown},
+		"it was cancelled": {idem.Situation{Stop: idem.StopAbort, Unrouted: true},
+			idem.ActAbort},
+		"it was skipped": {idem.Situation{Stop: idem.StopSkip, Paused: true},
+			idem.ActSkip},
+		"the session has ended": {idem.Situation{Stop: idem.StopUnheard, TooOld: true},
+			idem.ActAwaitLock},
+		"the route is gone": {idem.Situation{Unrouted: true, TooOld: true},
+			idem.ActPutDown},
+		"it is too old": {idem.Situation{TooOld: true, Blocked: true},
+			idem.ActExpire},
+		"it is too old and paused": {idem.Situation{TooOld: true, Paused: true},
+			idem.ActAwaitChange},
+		"it waits for a person": {idem.Situation{Blocked: true, Early: true},
+			idem.ActAwaitChange},
+		"a limit is full": {idem.Situation{Full: true}, idem.ActAwaitChange},
+		"it is paused, and has slots": {idem.Situation{Paused: true, HasSlots: true},
+			idem.ActFreeSlots},
+		"it is not due": {idem.Situation{Early: true, OutOfTurn: true},
+			idem.ActAwaitTime},
+		"it is not due, and has slots": {idem.Situation{Early: true, HasSlots: true},
+			idem.ActFreeSlots},
+		"the process makes no more tries": {idem.Situation{OutOfTurn: true, HasSlots: true},
+			idem.ActAwaitTurn},
+		"its try is of unknown outcome, and the service says": {idem.Situation{Asks: true, OutOfTurn: true,
+			Stale: idem.StaleSkipped}, idem.ActAsk},
+		"the same, but it is not due": {idem.Situation{Asks: true, Early: true},
+			idem.ActAwaitTime},
+		"a newer event counts for it": {idem.Situation{Stale: idem.StaleSkipped},
+			idem.ActSupersede},
+		"a newer event went through": {idem.Situation{Stale: idem.StaleRefused},
+			idem.ActRefuse},
+		"the same, but it has not its turn": {idem.Situation{Stale: idem.StaleSkipped,
+			OutOfTurn: true}, idem.ActAwaitTurn},
+		"a newer event, and it is not due": {idem.Situation{Stale: idem.StaleRefused, Early: true},
+			idem.ActAwaitTime},
+		"a newer event, and it was cancelled": {idem.Situation{Stale: idem.StaleRefused,
+			Stop: idem.StopAbort}, idem.ActAbort},
 	} {
 		if does := idem.Next(&c.now); does != c.does {
 			t.Errorf("%s: %d, want %d", name, does, c.does)
@@ -58,7 +87,8 @@ func eachSituation(visit func(s idem.Situation, does idem.Action)) {
 	for n := range 1 << 10 {
 		is := func(bit int) bool { return n>>bit&1 != 0 }
 		s := idem.Situation{
-			Ending: is(0), Unrouted: is(1), TooOld: is(2), Paused: is(3), Blocked: is(4), Full: is(5), Early: is(6), HasSlots: is(7), OutOfTurn: is(8), Asks: is(9),
+			Ending: is(0), Unrouted: is(1), TooOld: is(2), Paused: is(3), Blocked: is(4), Full: is(5), Early: is(6),
+			HasSlots: is(7), OutOfTurn: is(8), Asks: is(9),
 		}
 		for s.After = range idem.ToDeadLetter + 1 {
 			if s.After == idem.ToRelease { // an accepted execution is not released, see Judge
@@ -109,8 +139,10 @@ func TestEachPromiseAboutAnAcceptedExecutionHoldsInEverySituation(t *testing.T) 
 		"what waits has no slots of limits": func(s idem.Situation, does idem.Action) bool {
 			return s.HasSlots && in(does, idem.ActAwaitChange, idem.ActAwaitTime, idem.ActAsk)
 		},
-		"the service is asked before another try, and before a newer event counts": func(s idem.Situation, does idem.Action) bool {
-			return s.Asks && in(does, idem.ActCall, idem.ActAwaitTurn, idem.ActSupersede, idem.ActRefuse) || does == idem.ActAsk && (!s.Asks || s.Early || s.Blocked || s.Paused)
+		"the service is asked before another try, and before a newer event counts": func(s idem.Situation,
+			does idem.Action) bool {
+			return s.Asks && in(does, idem.ActCall, idem.ActAwaitTurn, idem.ActSupersede, idem.ActRefuse) ||
+				does == idem.ActAsk && (!s.Asks || s.Early || s.Blocked || s.Paused)
 		},
 		"nothing is given up for a newer event before its turn": func(s idem.Situation, does idem.Action) bool {
 			return in(does, idem.ActSupersede, idem.ActRefuse) && (s.OutOfTurn || s.Paused || s.Blocked || s.Early)
@@ -135,14 +167,17 @@ func TestWhatADeliveryDoesOnItsWayToTheLock(t *testing.T) {
 		}
 	}
 	onlyTime := func(w idem.Way) bool {
-		return w.Barred == idem.BarTaken || w.Barred == idem.BarLimited || w.Barred == idem.BarPaused || w.Barred == idem.BarNoRoom
+		return w.Barred == idem.BarTaken || w.Barred == idem.BarLimited || w.Barred == idem.BarPaused ||
+			w.Barred == idem.BarNoRoom
 	}
 	other := func(w idem.Way) bool { return w.Barred == idem.BarTaken || w.Barred == idem.BarCopy }
 	for promise, broken := range map[string]func(w idem.Way, storable bool, does idem.Action) bool{
-		"the ledger is asked first, unless the event is accepted at once": func(w idem.Way, storable bool, does idem.Action) bool {
+		"the ledger is asked first, unless the event is accepted at once": func(w idem.Way, storable bool,
+			does idem.Action) bool {
 			return (does == idem.ActClaim) != (w.Barred == idem.BarUnasked && !(w.AtOnce && storable))
 		},
-		"a route that skips does so while another execution has the lock or the event": func(w idem.Way, _ bool, does idem.Action) bool {
+		"a route that skips does so while another execution has the lock or the event": func(w idem.Way, _ bool,
+			does idem.Action) bool {
 			return (does == idem.ActDrop) != (w.Skips && other(w))
 		},
 		"it waits once, for what only needs time": func(w idem.Way, _ bool, does idem.Action) bool {

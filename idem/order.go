@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// OnStale says what happens to an event that is older than the newest of its scope that went through.
+// OnStale says what happens to an event that is older than the newest of its scope that went
+// through.
 type OnStale string
 
 // The choices.
@@ -40,8 +41,8 @@ type OrderPolicy struct {
 	By      string // the template, for operators
 }
 
-// Order is the position of an event in its scope, as its sender gives it. The ledger keeps a high-water mark for each scope inside of a
-// workflow: the newest event that went through.
+// Order is the position of an event in its scope, as its sender gives it. The ledger keeps a
+// high-water mark for each scope inside of a workflow: the newest event that went through.
 type Order struct {
 	Mark  string    `json:"mark"`  // the key of the scope in its workflow: 32 hex digits
 	Scope string    `json:"scope"` // printable, for operators
@@ -57,12 +58,14 @@ type Mark struct {
 
 // Stale says that an event is older than the newest of its scope that went through.
 type Stale struct {
-	// By is how much older: "37s" where the two are times, or numbers whose unit is known; else the bare difference.
+	// By is how much older: "37s" where the two are times, or numbers whose unit is known; else the
+	// bare difference.
 	By   string      `json:"by"`
 	Than ExecutionID `json:"than"` // the newest
 }
 
-// Against compares o with the newest event of its scope; nil = it is not older, or the two cannot be compared.
+// Against compares o with the newest event of its scope; nil = it is not older, or the two cannot
+// be compared.
 func (o *Order) Against(newest *Mark) *Stale {
 	at, ok := ParsePosition(o.At)
 	if !ok || newest == nil || !at.Before(newest.At) {
@@ -92,8 +95,8 @@ func (p *Policy) StalenessOf(stale *Stale) Staleness {
 	return StaleSkipped
 }
 
-// Position is a number or a time, spelled so that the order of the bytes is the order of the values: "n" and digits, or "t" and a time. Equal
-// values have equal spellings.
+// Position is a number or a time, spelled so that the order of the bytes is the order of the
+// values: "n" and digits, or "t" and a time. Equal values have equal spellings.
 type Position string
 
 // Bounds of a number: digits before and behind its point. A longer text is not a position.
@@ -102,13 +105,15 @@ const (
 	tailDigits  = 20
 )
 
-// ParsePosition reads a number, in decimal digits as JSON spells it, or a time of RFC 3339. ok is false for everything else. No digit is lost: a
-// number is not taken through a float. Of a time, a billionth of a second is the finest.
+// ParsePosition reads a number, in decimal digits as JSON spells it, or a time of RFC 3339. ok is
+// false for everything else. No digit is lost: a number is not taken through a float. Of a time, a
+// billionth of a second is the finest.
 func ParsePosition(text string) (p Position, ok bool) {
 	if n, ok := parseNumber(text); ok {
 		return n, true
 	}
-	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)) // RFC 3339, section 5.6: "t" and "z" may be lower case
+	// RFC 3339, section 5.6: "t" and "z" may be lower case
+	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text))
 	if err != nil {
 		return "", false
 	}
@@ -121,7 +126,8 @@ func ParsePosition(text string) (p Position, ok bool) {
 // positionTime has all its digits, so that later is larger.
 const positionTime = "2006-01-02T15:04:05.000000000Z"
 
-// parseNumber makes "n1" and all digits; of a number below zero, "n0" and the digits' complements to nine.
+// parseNumber makes "n1" and all digits; of a number below zero, "n0" and the digits' complements
+// to nine.
 func parseNumber(text string) (Position, bool) {
 	digits, below := strings.CutPrefix(text, "-")
 	exponent := 0
@@ -205,7 +211,8 @@ func (p Position) scaled() *big.Int {
 	return n
 }
 
-// decimal writes n, which is not below zero, with the point before its last digits, and no zeros behind it.
+// decimal writes n, which is not below zero, with the point before its last digits, and no zeros
+// behind it.
 func decimal(n *big.Int, tail int) string {
 	text := n.String()
 	if lacks := tail + 1 - len(text); lacks > 0 {

@@ -45,15 +45,18 @@ func TestAProcessThatTakesAnExecutionOverKeepsItsPlan(t *testing.T) {
 		last        *Evidence
 		want        time.Duration
 	}{
-		"the rest of the pause is waited for":                    {200 * time.Second, pause, answered, 200 * time.Second},
-		"it is over":                                             {-time.Hour, pause, answered, 0},
-		"a clock a year ahead planned it":                        {365 * 24 * time.Hour, pause, answered, pause},
-		"an earlier release did not write the length":            {200 * time.Second, 0, answered, 200 * time.Second},
-		"an earlier release wrote it by a clock ahead":           {24 * time.Hour, 0, answered, time.Hour},
-		"the upstream may be at work":                            {time.Second, delay, unknown, delay},
-		"the upstream is perhaps at work, and asked for more":    {200 * time.Second, pause, unknown, 200 * time.Second},
+		"the rest of the pause is waited for": {200 * time.Second, pause, answered,
+			200 * time.Second},
+		"it is over":                                   {-time.Hour, pause, answered, 0},
+		"a clock a year ahead planned it":              {365 * 24 * time.Hour, pause, answered, pause},
+		"an earlier release did not write the length":  {200 * time.Second, 0, answered, 200 * time.Second},
+		"an earlier release wrote it by a clock ahead": {24 * time.Hour, 0, answered, time.Hour},
+		"the upstream may be at work":                  {time.Second, delay, unknown, delay},
+		"the upstream is perhaps at work, and asked for more": {200 * time.Second, pause, unknown,
+			200 * time.Second},
 		"the upstream is perhaps at work, and the pause is over": {-time.Hour, delay, unknown, delay},
-		"nothing reached the upstream":                           {3 * time.Second, 5 * time.Second, unreached, 3 * time.Second},
+		"nothing reached the upstream": {3 * time.Second, 5 * time.Second, unreached,
+			3 * time.Second},
 	} {
 		p := Parked{Tries: 2, NextAttempt: now.Add(c.left), Pause: c.pause, Pauses: 1, Last: c.last}
 		got := p.Resumed(now, delay)

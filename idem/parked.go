@@ -7,9 +7,10 @@ type ParkState string
 
 // The states of a stored request.
 const (
-	ParkWaiting    ParkState = ParkState(DecisionParked) // its execution waits or is tried
-	ParkBlocked    ParkState = "blocked"                 // its execution needs a decision
-	ParkDeadLetter ParkState = "dead_letter"             // its execution has ended, and the request is kept with the record
+	ParkWaiting ParkState = ParkState(DecisionParked) // its execution waits or is tried
+	ParkBlocked ParkState = "blocked"                 // its execution needs a decision
+	// its execution has ended, and the request is kept with the record
+	ParkDeadLetter ParkState = "dead_letter"
 )
 
 // Choices lists the states of a stored request.
@@ -23,7 +24,8 @@ type ParkedEntry struct {
 	Since time.Time `json:"since"` // when it was parked
 	Bytes int64     `json:"bytes"`
 	State ParkState `json:"state"`
-	// Revision is the ledger's revision of the last change. It is the order in which dead letters of one queue were in it.
+	// Revision is the ledger's revision of the last change. It is the order in which dead letters
+	// of one queue were in it.
 	Revision int64 `json:"-"`
 
 	// The fields of its lock that are needed to let it run again.
@@ -45,7 +47,8 @@ type ParkedQuery struct {
 	Cursor string // of the page before, of the same list; "" = the first page
 }
 
-// ParkedPage is a part of the stored requests, in the order of their execution IDs; see ExecutionPage.
+// ParkedPage is a part of the stored requests, in the order of their execution IDs; see
+// ExecutionPage.
 type ParkedPage struct {
 	Entries    []ParkedEntry
 	NextCursor string

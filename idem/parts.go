@@ -28,9 +28,9 @@ func (p Part) String() string {
 	return [partCount]string{"method", "host", "port", "path", "query", "body"}[p]
 }
 
-// Parts are short hashes of what a fingerprint is made of, by which a mismatch says what differed. With 16 bits each they decide nothing: one
-// in 65,536 differences is not named, and a part cannot be learned from its hash. The zero value: they are not known. As text they are 16
-// characters.
+// Parts are short hashes of what a fingerprint is made of, by which a mismatch says what differed.
+// With 16 bits each they decide nothing: one in 65,536 differences is not named, and a part cannot
+// be learned from its hash. The zero value: they are not known. As text they are 16 characters.
 type Parts [2 * partCount]byte //nolint:recvcheck // it is a value, and is set by two
 
 // Set sets the hash of a part. Parts that are never set count as equal.
@@ -56,7 +56,8 @@ func (p Parts) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode(nil, p[:]), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler. A text of another length is read as not known: it decides nothing.
+// UnmarshalText implements encoding.TextUnmarshaler. A text of another length is read as not known:
+// it decides nothing.
 func (p *Parts) UnmarshalText(text []byte) error {
 	*p = Parts{}
 	if whole, err := base64.RawURLEncoding.AppendDecode(nil, text); err == nil && len(whole) == len(p) {
@@ -71,7 +72,8 @@ type Member struct {
 	Sum  uint64
 }
 
-// Differences returns the paths of members that only one of a and b has, or that have another value there, sorted.
+// Differences returns the paths of members that only one of a and b has, or that have another value
+// there, sorted.
 func Differences(a, b []Member) []string {
 	var all []string
 	for _, one := range [][2][]Member{{a, b}, {b, a}} {

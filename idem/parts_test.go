@@ -47,7 +47,8 @@ func TestPartsAreSmallAndDoNoHarmWhereTheyCannotBeRead(t *testing.T) {
 	if err := json.Unmarshal(text, &read); err != nil || read != first {
 		t.Errorf("%v %v", read, err)
 	}
-	for _, odd := range []string{`{"parts":"of a later release"}`, `{"parts":""}`, `{"parts":"0123456789abcdef00"}`, `{}`} {
+	for _, odd := range []string{`{"parts":"of a later release"}`, `{"parts":""}`, `{"parts":"0123456789abcdef00"}`,
+		`{}`} {
 		read = value{}
 		if err := json.Unmarshal([]byte(odd), &read); err != nil || read != (value{}) {
 			t.Errorf("%s: %v %v", odd, read, err)
@@ -59,7 +60,8 @@ func TestPartsAreSmallAndDoNoHarmWhereTheyCannotBeRead(t *testing.T) {
 }
 
 func TestAMismatchSaysWhatDiffersToTheSameSenderAndUnderASignature(t *testing.T) {
-	first := &Record{Entry: Entry{Execution: "exec_a", Scope: Scope{Key: "k"}, Fingerprint: Fingerprint{1}, Parts: parts("POST", "h", "", "/p", "", "b"), Credentials: "mine"},
+	first := &Record{Entry: Entry{Execution: "exec_a", Scope: Scope{Key: "k"}, Fingerprint: Fingerprint{1},
+		Parts: parts("POST", "h", "", "/p", "", "b"), Credentials: "mine"},
 		End: End{Outcome: Executed, Kept: true}}
 	ask := func(credentials string, verified bool) Verdict {
 		return Decide(&Seen{Record: first}, &Request{
@@ -79,7 +81,8 @@ func TestAMismatchSaysWhatDiffersToTheSameSenderAndUnderASignature(t *testing.T)
 	}
 	held := &Lock{Entry: first.Entry}
 	v := Decide(&Seen{Lock: held}, &Request{
-		Scope: Scope{Key: "k"}, Fingerprint: Fingerprint{2}, Parts: parts("PUT", "h", "", "/p", "", "b"), Policy: &Policy{OnMismatch: MismatchReject},
+		Scope: Scope{Key: "k"}, Fingerprint: Fingerprint{2}, Parts: parts("PUT", "h", "", "/p", "", "b"),
+		Policy:      &Policy{OnMismatch: MismatchReject},
 		Credentials: func(ExecutionID) string { return "mine" },
 	}, first.StartedAt)
 	if v.Decision != DecisionMismatch || !slices.Equal(v.Differs, []string{"method"}) {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// PauseScope is what a pause is for: a route, or the workflows that a pattern covers. One of the two is set.
+// PauseScope is what a pause is for: a route, or the workflows that a pattern covers. One of the
+// two is set.
 type PauseScope struct {
 	Route string
 	// Workflow is a pattern; "*" stands for any characters.
@@ -19,7 +20,8 @@ const (
 	pauseOfWorkflow = "workflow:"
 	// maxPauseScope bounds the scope in bytes, because it is a part of a key.
 	maxPauseScope = 2048
-	// pauseExpected is how long a pause without an end is expected to last. A longer one is reported.
+	// pauseExpected is how long a pause without an end is expected to last. A longer one is
+	// reported.
 	pauseExpected = time.Hour
 )
 
@@ -64,8 +66,9 @@ func (s PauseScope) Covers(route, workflow string) bool {
 	return MatchPattern(s.Workflow, workflow)
 }
 
-// MatchPattern matches text with a pattern, in which "*" stands for any characters. It takes the shortest match for each star, which finds a
-// match if there is one, in time that no pattern can blow up.
+// MatchPattern matches text with a pattern, in which "*" stands for any characters. It takes the
+// shortest match for each star, which finds a match if there is one, in time that no pattern can
+// blow up.
 func MatchPattern(pattern, text string) bool {
 	first, rest, star := strings.Cut(pattern, "*")
 	text, ok := strings.CutPrefix(text, first)
@@ -84,12 +87,14 @@ func MatchPattern(pattern, text string) bool {
 	}
 }
 
-// Pause says that nothing of its scope begins until it is resumed, or until it ends by itself. Running executions go on.
+// Pause says that nothing of its scope begins until it is resumed, or until it ends by itself.
+// Running executions go on.
 type Pause struct {
 	Scope  PauseScope `json:"-"`
 	By     string     `json:"by"`     // who paused it
 	Reason string     `json:"reason"` // for operators
-	// Since is when it was paused, by the clock of the process that handled the request: for operators.
+	// Since is when it was paused, by the clock of the process that handled the request: for
+	// operators.
 	Since time.Time `json:"since"`
 	// For is after what time the ledger ends it; 0 = it does not end by itself.
 	For time.Duration `json:"forNs,omitempty"`
@@ -113,7 +118,8 @@ func (p *Pause) Due() time.Time {
 	return p.Until()
 }
 
-// RetryAfter returns when the sender of a refused delivery should send it again: in a second at least, in a minute at most.
+// RetryAfter returns when the sender of a refused delivery should send it again: in a second at
+// least, in a minute at most.
 func (p *Pause) RetryAfter(now time.Time) time.Duration {
 	const often = time.Minute
 	if left := p.Until().Sub(now); p.For != 0 && left < often {
@@ -129,9 +135,11 @@ type PauseState struct {
 	Waiting int
 	// Parked counts those in the queues whose events were accepted.
 	Parked int
-	// Running counts the executions of its scope that have begun and not ended: running, held, closed after an unknown outcome, or in a try.
+	// Running counts the executions of its scope that have begun and not ended: running, held,
+	// closed after an unknown outcome, or in a try.
 	Running int
-	// Unheard are the processes that have not acknowledged the pause, so that something may still begin there.
+	// Unheard are the processes that have not acknowledged the pause, so that something may still
+	// begin there.
 	Unheard []string
 	// More: there are more than were counted.
 	More bool

@@ -41,10 +41,13 @@ type OnMismatch string
 
 // The mismatch policies.
 const (
-	MismatchReject  OnMismatch = "reject"  // 422: an event ID was used again
-	MismatchReplay  OnMismatch = "replay"  // the event ID alone decides; for senders that change the body between attempts
-	MismatchExecute OnMismatch = "execute" // run it: the fingerprint belongs to the key, so each request is an event of its own
-	// MismatchReplayUnsigned is MismatchReplay in a configuration whose deliveries are not signed. A Policy has MismatchReplay.
+	MismatchReject OnMismatch = "reject" // 422: an event ID was used again
+	// the event ID alone decides; for senders that change the body between attempts
+	MismatchReplay OnMismatch = "replay"
+	// run it: the fingerprint belongs to the key, so each request is an event of its own
+	MismatchExecute OnMismatch = "execute"
+	// MismatchReplayUnsigned is MismatchReplay in a configuration whose deliveries are not signed.
+	// A Policy has MismatchReplay.
 	MismatchReplayUnsigned OnMismatch = "replay_unsigned"
 )
 
@@ -74,7 +77,8 @@ func words[W ~string](choices ...W) []string {
 	return texts
 }
 
-// DurationText spells d as a policy is written, without the zeros at the end of Duration.String: 168h, not 168h0m0s.
+// DurationText spells d as a policy is written, without the zeros at the end of Duration.String:
+// 168h, not 168h0m0s.
 func DurationText(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -121,35 +125,39 @@ func (s *StatusSet) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Policy is what a route does with its deliveries. It is made once at load and shared by all of them.
+// Policy is what a route does with its deliveries. It is made once at load and shared by all of
+// them.
 type Policy struct {
 	Route       string
 	Strategy    Strategy
 	WaitTimeout time.Duration // how long a delivery waits in the queue
-	// Quiet is how long nothing newer must come before the newest runs, and MaxWait for how long at most they replace each other; of strategy
-	// latest. 0 = it runs when the lock is free.
+	// Quiet is how long nothing newer must come before the newest runs, and MaxWait for how long at
+	// most they replace each other; of strategy latest. 0 = it runs when the lock is free.
 	Quiet, MaxWait time.Duration
 	MaxWaiting     int // deliveries of one workflow that wait in this process; 0 = none may
-	// Limit is how many events of a workflow run at a time. With more than one, each has a slot of the workflow's own limit, and its lock
-	// covers the event. 0 is 1.
+	// Limit is how many events of a workflow run at a time. With more than one, each has a slot of
+	// the workflow's own limit, and its lock covers the event. 0 is 1.
 	Limit    int
 	InFlight InFlight
-	// AttachTimeout is how long a duplicate waits for the first delivery's answer: the upstream's timeout and WaitTimeout.
+	// AttachTimeout is how long a duplicate waits for the first delivery's answer: the upstream's
+	// timeout and WaitTimeout.
 	AttachTimeout time.Duration
 	MaxDuration   time.Duration // a running execution is ended at this age; 0 = never
 	ReleaseDelay  time.Duration // the lock stays closed for this long after an unknown outcome; 0 = not at all
 
 	// Idempotency is off when false: every delivery is its own event.
 	Idempotency bool
-	// Retention is how long a record answers duplicates, counted from the end of the execution. It must be longer than the
-	// sender's whole retry schedule, or a late retry runs the event again.
+	// Retention is how long a record answers duplicates, counted from the end of the execution. It
+	// must be longer than the sender's whole retry schedule, or a late retry runs the event again.
 	Retention time.Duration
-	// PayloadRetention replaces Retention where the fingerprint is the key: equal bodies after that are new events.
+	// PayloadRetention replaces Retention where the fingerprint is the key: equal bodies after that
+	// are new events.
 	PayloadRetention time.Duration
 	// NewPerSecond bounds the new events that a process accepts for the route; 0 = no bound.
 	NewPerSecond int
-	// ReplayRetention is how long at least the answer is kept with its record; after that duplicates get its status alone. 0, or a time that is
-	// not shorter than that of the record: as long as the record.
+	// ReplayRetention is how long at least the answer is kept with its record; after that
+	// duplicates get its status alone. 0, or a time that is not shorter than that of the record: as
+	// long as the record.
 	ReplayRetention time.Duration
 	ReplayBody      int // bytes; a longer answer is not kept, its duplicate gets the first status alone
 	OnMismatch      OnMismatch
@@ -160,13 +168,13 @@ type Policy struct {
 	// Ask is how the service is asked what became of an event; nil unless OnUnknown is UnknownAsk.
 	Ask  *AskPolicy
 	Keep StatusSet // upstream answers that settle the event
-	// HoldOn are the upstream answers after which the work goes on, and HoldTTL is how long the upstream may be silent then. What
-	// the upstream asks for in its answer comes before both.
+	// HoldOn are the upstream answers after which the work goes on, and HoldTTL is how long the
+	// upstream may be silent then. What the upstream asks for in its answer comes before both.
 	HoldOn  StatusSet
 	HoldTTL time.Duration
 	Unknown StatusSet // upstream answers that say nothing about the effect
-	// Verified: deliveries are signed, so a duplicate proves that it is the sender's. Otherwise a duplicate that comes with other credentials
-	// than the first delivery does not get its answer.
+	// Verified: deliveries are signed, so a duplicate proves that it is the sender's. Otherwise a
+	// duplicate that comes with other credentials than the first delivery does not get its answer.
 	Verified bool
 	// Credentials are headers whose values count as credentials, signed or not, in lower case.
 	Credentials []string
@@ -174,7 +182,8 @@ type Policy struct {
 	Park *ParkPolicy
 	// Order is the route's policy for events that come out of order; nil = order is not checked.
 	Order *OrderPolicy
-	// Observe: every delivery runs, whatever is decided, so no duplicate counts as answered without running.
+	// Observe: every delivery runs, whatever is decided, so no duplicate counts as answered without
+	// running.
 	Observe bool
 }
 

@@ -6,22 +6,25 @@ import (
 	"time"
 )
 
-// ExecutionQuery selects executions that match all fields that are set. The zero value selects all of them.
+// ExecutionQuery selects executions that match all fields that are set. The zero value selects all
+// of them.
 type ExecutionQuery struct {
 	Workflow string // a pattern, see MatchPattern; "" = any
 	Prefix   string // of the workflow
-	// Text is the beginning of the workflow, of the event ID, or of a part of that between slashes, in any case; or the whole of a label, of the
-	// value of one, or of a trace ID; "" = any.
+	// Text is the beginning of the workflow, of the event ID, or of a part of that between slashes,
+	// in any case; or the whole of a label, of the value of one, or of a trace ID; "" = any.
 	Text    string
 	Route   string // "" = any
 	Status  Status // "" = any
 	Outcome Outcome
-	// Decision selects the events of which a delivery arrived between Since and Until with this decision, as far as arrivals are kept. Events
-	// without an execution are included: their Status is Refused.
+	// Decision selects the events of which a delivery arrived between Since and Until with this
+	// decision, as far as arrivals are kept. Events without an execution are included: their Status
+	// is Refused.
 	Decision Decision
 	// Lost selects the events that are possibly lost, and were found to be between Since and Until.
 	Lost bool
-	// Since and Until bound when it ended; for one that has not ended, when it began. Zero = unbounded.
+	// Since and Until bound when it ended; for one that has not ended, when it began. Zero =
+	// unbounded.
 	Since, Until time.Time
 	EventID      string // "" = any; the fingerprint in hex where the payload is the event
 	Key          string // the idempotency key, or its first half
@@ -35,8 +38,8 @@ type ExecutionQuery struct {
 	Cursor string // of the page before; "" = the first page
 }
 
-// ExecutionPage is a part of the executions. It may be shorter than its limit, even empty, and not be the last: only an empty
-// NextCursor says that.
+// ExecutionPage is a part of the executions. It may be shorter than its limit, even empty, and not
+// be the last: only an empty NextCursor says that.
 type ExecutionPage struct {
 	Executions []Found
 	NextCursor string
@@ -49,7 +52,8 @@ func (q *ExecutionQuery) Within(at time.Time) bool {
 
 // Takes reports whether f matches the query.
 func (q *ExecutionQuery) Takes(f *Found) bool {
-	if q.Status != "" && f.Status() != q.Status || !strings.HasPrefix(f.Workflow(), q.Prefix) || q.Workflow != "" && !MatchPattern(q.Workflow, f.Workflow()) {
+	if q.Status != "" && f.Status() != q.Status || !strings.HasPrefix(f.Workflow(), q.Prefix) ||
+		q.Workflow != "" && !MatchPattern(q.Workflow, f.Workflow()) {
 		return false
 	}
 	if q.Lost && (!f.IsLost() || !q.Within(f.Arrivals.Lost)) {
@@ -58,7 +62,8 @@ func (q *ExecutionQuery) Takes(f *Found) bool {
 	if f.Entry() == nil {
 		return q.takesHistory(f.Arrivals) && !q.seen(f, f.Arrivals.Route)
 	}
-	return q.takesEntry(f) && !q.seen(f, f.Entry().Route) && (q.Decision == "" || f.Arrivals != nil && q.Arrived(f.Arrivals))
+	return q.takesEntry(f) && !q.seen(f, f.Entry().Route) &&
+		(q.Decision == "" || f.Arrivals != nil && q.Arrived(f.Arrivals))
 }
 
 func (q *ExecutionQuery) seen(f *Found, route string) bool {
@@ -72,14 +77,18 @@ func (q *ExecutionQuery) takesEntry(f *Found) bool {
 		outcome, at = f.Record.Outcome, f.Record.FinishedAt
 	}
 	switch {
-	case q.Route != "" && e.Route != q.Route, q.Outcome != "" && outcome != q.Outcome, q.Decision == "" && !q.Lost && !q.Within(at):
+	case q.Route != "" && e.Route != q.Route, q.Outcome != "" && outcome != q.Outcome, q.Decision == "" && !q.Lost &&
+		!q.Within(at):
 		return false
-	case q.EventID != "" && e.EventID != q.EventID && (e.EventID != "" || e.Fingerprint.Hex() != q.EventID), !strings.HasPrefix(string(e.Key), q.Key):
+	case q.EventID != "" && e.EventID != q.EventID && (e.EventID != "" || e.Fingerprint.Hex() != q.EventID),
+		!strings.HasPrefix(string(e.Key), q.Key):
 		return false
 	case !q.takesText(e.Workflow, e.EventID, e.Labels) && !e.traced(q.Text), !q.takesLabels(e.Labels):
 		return false
 	}
-	return e.any(func(id ExecutionID, _ string) bool { return strings.HasPrefix(string(id), q.Beginning) }) && (q.TraceID == "" || e.traced(q.TraceID))
+	return e.any(func(id ExecutionID, _ string) bool {
+		return strings.HasPrefix(string(id), q.Beginning)
+	}) && (q.TraceID == "" || e.traced(q.TraceID))
 }
 
 // OneWorkflow returns the only workflow that the query can be about; "" = there may be several.
@@ -90,7 +99,8 @@ func (q *ExecutionQuery) OneWorkflow() string {
 	return q.Workflow
 }
 
-// TextLabels returns the labels that Text may be: one with that value, or one given as NAME=VALUE or NAME:VALUE.
+// TextLabels returns the labels that Text may be: one with that value, or one given as NAME=VALUE
+// or NAME:VALUE.
 func (q *ExecutionQuery) TextLabels() []Label {
 	all := []Label{{Value: q.Text}}
 	if i := strings.IndexAny(q.Text, "=:"); i > 0 && i+1 < len(q.Text) {
@@ -101,8 +111,9 @@ func (q *ExecutionQuery) TextLabels() []Label {
 	return all
 }
 
-// takesText compares with each part of an event ID: senders that give each endpoint's events no ID of their own get one that is made of several
-// parts, and the sender's page shows only one of them. It leaves traces to its callers.
+// takesText compares with each part of an event ID: senders that give each endpoint's events no ID
+// of their own get one that is made of several parts, and the sender's page shows only one of them.
+// It leaves traces to its callers.
 func (q *ExecutionQuery) takesText(workflow, eventID string, labels Labels) bool {
 	if strings.HasPrefix(workflow, q.Text) || beginsFold(eventID, q.Text) {
 		return true
@@ -144,18 +155,22 @@ func (e *Entry) traced(id string) bool {
 // takesHistory reports whether an event that has no execution matches.
 func (q *ExecutionQuery) takesHistory(h *History) bool {
 	switch {
-	case q.Route != "" && h.Route != q.Route, q.Outcome != "", q.EventID != "" && h.EventID != q.EventID, !strings.HasPrefix(string(h.Key), q.Key):
+	case q.Route != "" && h.Route != q.Route, q.Outcome != "", q.EventID != "" && h.EventID != q.EventID,
+		!strings.HasPrefix(string(h.Key), q.Key):
 		return false
-	case !q.takesText(h.Workflow, h.EventID, h.Labels) && !h.any(func(a Arrival) bool { return a.TraceID == q.Text }), !q.takesLabels(h.Labels):
+	case !q.takesText(h.Workflow, h.EventID, h.Labels) && !h.any(func(a Arrival) bool {
+		return a.TraceID == q.Text
+	}), !q.takesLabels(h.Labels):
 		return false
 	}
 	return q.Lost || q.Arrived(h)
 }
 
-// Arrived reports whether a delivery arrived as the query wants it. Arrivals that are only counted are left out, because their times are not
-// known.
+// Arrived reports whether a delivery arrived as the query wants it. Arrivals that are only counted
+// are left out, because their times are not known.
 func (q *ExecutionQuery) Arrived(h *History) bool {
-	if f := h.Forgotten; f != nil && q.Decision == "" && q.TraceID == "" && q.Within(f.At) && strings.HasPrefix(string(f.Execution), q.Beginning) {
+	if f := h.Forgotten; f != nil && q.Decision == "" && q.TraceID == "" && q.Within(f.At) &&
+		strings.HasPrefix(string(f.Execution), q.Beginning) {
 		return true
 	}
 	return h.any(q.takesArrival)

@@ -14,58 +14,73 @@ const (
 func TestAQueryTakesWhatFitsAllThatItSays(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	entry := Entry{
-		Execution: "exec_mine", Scope: Scope{Workflow: "stripe/acme", Key: "00ab-cd"}, Route: "stripe", EventID: "hook-1/EVT-9", Labels: Labels{{"order", "1042"}}, StartedAt: at, TraceParent: queryTrace,
+		Execution: "exec_mine", Scope: Scope{Workflow: "stripe/acme", Key: "00ab-cd"}, Route: "stripe",
+		EventID: "hook-1/EVT-9", Labels: Labels{{"order", "1042"}}, StartedAt: at, TraceParent: queryTrace,
 		Earlier: []Attempt{{Execution: "exec_earlier", TraceParent: earlierTrace}},
 	}
-	ended := Found{Record: &Record{Entry: entry, End: End{Status: Failed, Outcome: Executed, FinishedAt: at.Add(time.Minute)}}}
+	ended := Found{Record: &Record{Entry: entry,
+		End: End{Status: Failed, Outcome: Executed, FinishedAt: at.Add(time.Minute)}}}
 	runs := Found{Lock: &Lock{Entry: entry}}
 	arrived := ended
-	arrived.Arrivals = &History{Counts: map[Decision]int64{DecisionReplayed: 1}, First: Arrival{At: at, Decision: DecisionReplayed}}
+	arrived.Arrivals = &History{Counts: map[Decision]int64{DecisionReplayed: 1},
+		First: Arrival{At: at, Decision: DecisionReplayed}}
 	refused := Found{Arrivals: &History{
-		Scope: entry.Scope, Route: "stripe", EventID: entry.EventID, Labels: entry.Labels, Counts: map[Decision]int64{DecisionLocked: 9},
+		Scope: entry.Scope, Route: "stripe", EventID: entry.EventID, Labels: entry.Labels,
+		Counts: map[Decision]int64{DecisionLocked: 9},
 		First:  Arrival{At: at, Decision: DecisionLocked, TraceID: "first"},
-		Newest: []Arrival{{At: at.Add(time.Hour), Decision: DecisionExecuted, Would: DecisionQueueFull, Execution: "exec_other", TraceID: "newest"}},
+		Newest: []Arrival{{At: at.Add(time.Hour), Decision: DecisionExecuted, Would: DecisionQueueFull,
+			Execution: "exec_other", TraceID: "newest"}},
 	}}
-	released := Found{Arrivals: &History{Scope: entry.Scope, Route: "stripe", Forgotten: &Forgotten{Execution: "exec_gone", At: at}}}
-	all := map[string]*Found{"ended": &ended, "runs": &runs, "arrived": &arrived, "refused": &refused, "released": &released}
+	released := Found{Arrivals: &History{Scope: entry.Scope, Route: "stripe",
+		Forgotten: &Forgotten{Execution: "exec_gone", At: at}}}
+	all := map[string]*Found{"ended": &ended, "runs": &runs, "arrived": &arrived, "refused": &refused,
+		"released": &released}
 	executions := []string{"arrived", "ended", "runs"}
 	everything := []string{"arrived", "ended", "refused", "released", "runs"}
 	for name, c := range map[string]struct {
 		q    ExecutionQuery
 		want []string
 	}{
-		"nothing said":                       {ExecutionQuery{}, everything},
-		"the workflow":                       {ExecutionQuery{Workflow: "stripe/acme"}, everything},
-		"a pattern of it":                    {ExecutionQuery{Workflow: "*/acme"}, everything},
-		"its beginning is no name":           {ExecutionQuery{Workflow: "stripe/"}, nil},
-		"a prefix of it":                     {ExecutionQuery{Prefix: "stripe/"}, everything},
-		"another prefix":                     {ExecutionQuery{Prefix: "acme"}, nil},
-		"a status":                           {ExecutionQuery{Status: Failed}, []string{"arrived", "ended"}},
-		"refused":                            {ExecutionQuery{Status: Refused}, []string{"refused"}},
-		"released":                           {ExecutionQuery{Status: Released}, []string{"released"}},
-		"an outcome":                         {ExecutionQuery{Outcome: Executed}, []string{"arrived", "ended"}},
-		"another outcome":                    {ExecutionQuery{Outcome: Unknown}, nil},
-		"the route":                          {ExecutionQuery{Route: "stripe"}, everything},
-		"another route":                      {ExecutionQuery{Route: "other"}, nil},
-		"the event":                          {ExecutionQuery{EventID: "hook-1/EVT-9"}, []string{"arrived", "ended", "refused", "runs"}},
-		"another event":                      {ExecutionQuery{EventID: "hook-1"}, nil},
-		"the key":                            {ExecutionQuery{Key: "00ab"}, everything},
-		"another key":                        {ExecutionQuery{Key: "00ac"}, nil},
-		"text of the workflow":               {ExecutionQuery{Text: "stri"}, everything},
-		"text of the event":                  {ExecutionQuery{Text: "HOOK-1/e"}, []string{"arrived", "ended", "refused", "runs"}},
-		"text of its second part":            {ExecutionQuery{Text: "evt-9"}, []string{"arrived", "ended", "refused", "runs"}},
-		"text longer than that":              {ExecutionQuery{Text: "evt-99"}, nil},
-		"text from within":                   {ExecutionQuery{Text: "ook"}, nil},
-		"text of a label's value":            {ExecutionQuery{Text: "1042"}, []string{"arrived", "ended", "refused", "runs"}},
-		"text of a label":                    {ExecutionQuery{Text: "order:1042"}, []string{"arrived", "ended", "refused", "runs"}},
-		"text of a label, as a filter":       {ExecutionQuery{Text: "order=1042"}, []string{"arrived", "ended", "refused", "runs"}},
+		"nothing said":             {ExecutionQuery{}, everything},
+		"the workflow":             {ExecutionQuery{Workflow: "stripe/acme"}, everything},
+		"a pattern of it":          {ExecutionQuery{Workflow: "*/acme"}, everything},
+		"its beginning is no name": {ExecutionQuery{Workflow: "stripe/"}, nil},
+		"a prefix of it":           {ExecutionQuery{Prefix: "stripe/"}, everything},
+		"another prefix":           {ExecutionQuery{Prefix: "acme"}, nil},
+		"a status":                 {ExecutionQuery{Status: Failed}, []string{"arrived", "ended"}},
+		"refused":                  {ExecutionQuery{Status: Refused}, []string{"refused"}},
+		"released":                 {ExecutionQuery{Status: Released}, []string{"released"}},
+		"an outcome":               {ExecutionQuery{Outcome: Executed}, []string{"arrived", "ended"}},
+		"another outcome":          {ExecutionQuery{Outcome: Unknown}, nil},
+		"the route":                {ExecutionQuery{Route: "stripe"}, everything},
+		"another route":            {ExecutionQuery{Route: "other"}, nil},
+		"the event": {ExecutionQuery{EventID: "hook-1/EVT-9"},
+			[]string{"arrived", "ended", "refused", "runs"}},
+		"another event":        {ExecutionQuery{EventID: "hook-1"}, nil},
+		"the key":              {ExecutionQuery{Key: "00ab"}, everything},
+		"another key":          {ExecutionQuery{Key: "00ac"}, nil},
+		"text of the workflow": {ExecutionQuery{Text: "stri"}, everything},
+		"text of the event": {ExecutionQuery{Text: "HOOK-1/e"},
+			[]string{"arrived", "ended", "refused", "runs"}},
+		"text of its second part": {ExecutionQuery{Text: "evt-9"},
+			[]string{"arrived", "ended", "refused", "runs"}},
+		"text longer than that": {ExecutionQuery{Text: "evt-99"}, nil},
+		"text from within":      {ExecutionQuery{Text: "ook"}, nil},
+		"text of a label's value": {ExecutionQuery{Text: "1042"},
+			[]string{"arrived", "ended", "refused", "runs"}},
+		"text of a label": {ExecutionQuery{Text: "order:1042"},
+			[]string{"arrived", "ended", "refused", "runs"}},
+		"text of a label, as a filter": {ExecutionQuery{Text: "order=1042"},
+			[]string{"arrived", "ended", "refused", "runs"}},
 		"text of another label":              {ExecutionQuery{Text: "shop:1042"}, nil},
 		"text of a part of a label's value":  {ExecutionQuery{Text: "104"}, nil},
 		"text of its trace":                  {ExecutionQuery{Text: "0af7651916cd43dd8448eb211c80319c"}, executions},
 		"text of an earlier attempt's trace": {ExecutionQuery{Text: "11111111111111111111111111111111"}, executions},
 		"text of the trace of an arrival":    {ExecutionQuery{Text: "newest"}, []string{"refused"}},
-		"a label":                            {ExecutionQuery{Label: Label{"order", "1042"}}, []string{"arrived", "ended", "refused", "runs"}},
-		"the value of one":                   {ExecutionQuery{Label: Label{"", "1042"}}, []string{"arrived", "ended", "refused", "runs"}},
+		"a label": {ExecutionQuery{Label: Label{"order", "1042"}},
+			[]string{"arrived", "ended", "refused", "runs"}},
+		"the value of one": {ExecutionQuery{Label: Label{"", "1042"}},
+			[]string{"arrived", "ended", "refused", "runs"}},
 		"another label":                      {ExecutionQuery{Label: Label{"shop", "1042"}}, nil},
 		"its ID":                             {ExecutionQuery{Beginning: "exec_m"}, executions},
 		"that of an earlier attempt":         {ExecutionQuery{Beginning: "exec_earlier"}, executions},
@@ -78,11 +93,13 @@ func TestAQueryTakesWhatFitsAllThatItSays(t *testing.T) {
 		"a decision of an execution":         {ExecutionQuery{Decision: DecisionReplayed}, []string{"arrived"}},
 		"one that it would have got":         {ExecutionQuery{Decision: DecisionQueueFull}, []string{"refused"}},
 		"a decision at another time":         {ExecutionQuery{Decision: DecisionLocked, Since: at.Add(1)}, nil},
-		"since its end":                      {ExecutionQuery{Since: at.Add(time.Minute)}, []string{"arrived", "ended", "refused"}},
-		"since after its end":                {ExecutionQuery{Since: at.Add(time.Minute + 1)}, []string{"refused"}},
-		"until its begin":                    {ExecutionQuery{Until: at}, []string{"refused", "released", "runs"}},
-		"until before that":                  {ExecutionQuery{Until: at.Add(-1)}, nil},
-		"between":                            {ExecutionQuery{Since: at.Add(1), Until: at.Add(time.Minute)}, []string{"arrived", "ended"}},
+		"since its end": {ExecutionQuery{Since: at.Add(time.Minute)},
+			[]string{"arrived", "ended", "refused"}},
+		"since after its end": {ExecutionQuery{Since: at.Add(time.Minute + 1)}, []string{"refused"}},
+		"until its begin":     {ExecutionQuery{Until: at}, []string{"refused", "released", "runs"}},
+		"until before that":   {ExecutionQuery{Until: at.Add(-1)}, nil},
+		"between": {ExecutionQuery{Since: at.Add(1), Until: at.Add(time.Minute)},
+			[]string{"arrived", "ended"}},
 	} {
 		var got []string
 		for which, f := range all {
@@ -122,8 +139,9 @@ func TestAQueryForAuditsTakesWhatFitsAllThatItSays(t *testing.T) {
 		"nothing said": {AuditQuery{}, true},
 		"who":          {AuditQuery{Who: "ops"}, true}, "a part of who": {AuditQuery{Who: "op"}, false},
 		"what": {AuditQuery{What: "execution."}, true}, "another what": {AuditQuery{What: "lock."}, false},
-		"workflow": {AuditQuery{Workflow: "stripe/*"}, true}, "another workflow": {AuditQuery{Workflow: "stripe"}, false},
-		"prefix": {AuditQuery{Prefix: "stripe"}, true}, "another prefix": {AuditQuery{Prefix: "acme"}, false},
+		"workflow":         {AuditQuery{Workflow: "stripe/*"}, true},
+		"another workflow": {AuditQuery{Workflow: "stripe"}, false},
+		"prefix":           {AuditQuery{Prefix: "stripe"}, true}, "another prefix": {AuditQuery{Prefix: "acme"}, false},
 		"execution": {AuditQuery{Execution: "exec_1"}, true}, "another one": {AuditQuery{Execution: "exec_"}, false},
 		"since": {AuditQuery{Since: at}, true}, "since later": {AuditQuery{Since: at.Add(1)}, false},
 		"until": {AuditQuery{Until: at}, true}, "until earlier": {AuditQuery{Until: at.Add(-1)}, false},

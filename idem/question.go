@@ -4,7 +4,8 @@ import "time"
 
 // AskPolicy is how a route asks the service what became of an event of unknown outcome.
 type AskPolicy struct {
-	// After is how long the service is left alone before the first question; it may still be at work.
+	// After is how long the service is left alone before the first question; it may still be at
+	// work.
 	After time.Duration
 	// Attempts bounds the questions about one event. At least 1.
 	Attempts int

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// ReplicaNote is what a process says of itself to operators at the other ones. No decision depends on it.
+// ReplicaNote is what a process says of itself to operators at the other ones. No decision depends
+// on it.
 type ReplicaNote struct {
 	Writer  string          `json:"-"`                 // names the process; it is not used again
 	Session string          `json:"session,omitempty"` // its latest session; "" = it has had none

@@ -27,7 +27,8 @@ const (
 
 // Choices lists the kinds of concerns.
 func (ConcernKind) Choices() []string {
-	return words(ConcernDeadLetters, ConcernBlocked, ConcernUnknown, ConcernExhausted, ConcernReused, ConcernLost, ConcernBadSignatures, ConcernSilent, ConcernChanged, ConcernEventIDs)
+	return words(ConcernDeadLetters, ConcernBlocked, ConcernUnknown, ConcernExhausted, ConcernReused, ConcernLost,
+		ConcernBadSignatures, ConcernSilent, ConcernChanged, ConcernEventIDs)
 }
 
 // Concern is what needs attention of one kind on one route.
@@ -47,7 +48,8 @@ func ParseConcern(text string) (Concern, error) {
 	kind, route, _ := strings.Cut(text, ":")
 	all := ConcernKind("").Choices()
 	if !slices.Contains(all, kind) || route == "" || len(text) > longest || strings.ToValidUTF8(text, "") != text {
-		return Concern{}, fmt.Errorf("%q: %w, where KIND is one of %s", cutText(text), errConcern, strings.Join(all, ", "))
+		return Concern{}, fmt.Errorf("%q: %w, where KIND is one of %s", cutText(text), errConcern,
+			strings.Join(all, ", "))
 	}
 	return Concern{ConcernKind(kind), route}, nil
 }
@@ -61,7 +63,8 @@ const (
 // ErrNoMark says that nothing of a concern is marked as looked at.
 var ErrNoMark = errors.New("nothing of it is marked as looked at")
 
-// SeenMark says that a person has looked at a concern, at what happened up to Until. What is newer needs attention.
+// SeenMark says that a person has looked at a concern, at what happened up to Until. What is newer
+// needs attention.
 type SeenMark struct {
 	Concern `json:"-"`
 	Until   time.Time `json:"until"`
@@ -75,11 +78,12 @@ func (s *SeenMark) Text() string {
 	return "looked at until " + s.Until.Format(time.RFC3339) + " by " + s.By
 }
 
-// Covers reports whether something that happened at that time was looked at. The zero value covers nothing.
+// Covers reports whether something that happened at that time was looked at. The zero value covers
+// nothing.
 func (s *SeenMark) Covers(at time.Time) bool { return !at.Truncate(time.Millisecond).After(s.Until) }
 
-// ConcernedAt is when something came to need attention: it ended, its latest try failed, a delivery got the decision of the query, or it was found
-// to be possibly lost.
+// ConcernedAt is when something came to need attention: it ended, its latest try failed, a delivery
+// got the decision of the query, or it was found to be possibly lost.
 func (f *Found) ConcernedAt(q *ExecutionQuery) (at time.Time) {
 	d := q.Decision
 	switch {

@@ -5,11 +5,12 @@ import (
 	"fmt"
 )
 
-// errContradiction is returned for a record that says two things which cannot both be true: a bug in the code that made it.
+// errContradiction is returned for a record that says two things which cannot both be true: a bug
+// in the code that made it.
 var errContradiction = errors.New("record contradicts itself")
 
-// Precedes reports whether an execution that was seen in s may be seen in next afterwards. It is the one-way order of the statuses: no status
-// comes back, and nothing comes after an end.
+// Precedes reports whether an execution that was seen in s may be seen in next afterwards. It is
+// the one-way order of the statuses: no status comes back, and nothing comes after an end.
 func (s Status) Precedes(next Status) bool { return s.rank() > 0 && s.rank() < next.rank() }
 
 // rank is 0 for a text that is no status.
@@ -27,8 +28,9 @@ func (s Status) rank() int {
 	return 0
 }
 
-// Check reports an errContradiction. FAILED has an error and no Abort, ABORTED has an Abort and no error, SUCCESS has neither; and only what
-// was executed is a SUCCESS, or is kept for duplicates. What was executed is ABORTED only if it was parked: a try was answered, and the event had not
+// Check reports an errContradiction. FAILED has an error and no Abort, ABORTED has an Abort and no
+// error, SUCCESS has neither; and only what was executed is a SUCCESS, or is kept for duplicates.
+// What was executed is ABORTED only if it was parked: a try was answered, and the event had not
 // come to its end.
 func (r *Record) Check() error {
 	var wrong string
@@ -57,11 +59,12 @@ func (r *Record) Check() error {
 //
 //	PENDING → RUNNING → SUCCESS | FAILED | ABORTED
 //
-// with CANCEL_REQUESTED between an active status and an end. The first terminal status wins and never changes.
+// with CANCEL_REQUESTED between an active status and an end. The first terminal status wins and
+// never changes.
 type Status string
 
-// The statuses. FAILED is an error of the system or the upstream and has an error; ABORTED is the decision of a person or a
-// policy and has who, when and why, and never an error.
+// The statuses. FAILED is an error of the system or the upstream and has an error; ABORTED is the
+// decision of a person or a policy and has who, when and why, and never an error.
 const (
 	Pending         Status = "PENDING"
 	Running         Status = "RUNNING"
@@ -71,17 +74,19 @@ const (
 	Aborted         Status = "ABORTED"
 )
 
-// Refused stands for an event that has deliveries but no execution: none of them ran. It is no status of an execution.
+// Refused stands for an event that has deliveries but no execution: none of them ran. It is no
+// status of an execution.
 const Refused Status = "REFUSED"
 
-// Released stands for an event whose record was removed, so that it may run again, and that has not done so yet. It is no status of an
-// execution either.
+// Released stands for an event whose record was removed, so that it may run again, and that has not
+// done so yet. It is no status of an execution either.
 const Released Status = "RELEASED"
 
 // Terminal reports whether s is an end.
 func (s Status) Terminal() bool { return s == Success || s == Failed || s == Aborted }
 
-// Outcome says what is known of the effect of an execution. The zero value is for one that has not ended.
+// Outcome says what is known of the effect of an execution. The zero value is for one that has not
+// ended.
 type Outcome string
 
 // The outcomes.

@@ -54,10 +54,12 @@ func TestFailedAndAbortedAreNeverConfused(t *testing.T) {
 			}
 		}
 	}
-	if parked := (&Record{Tries: 1, End: End{Status: Aborted, Outcome: Executed, Abort: abort}}); parked.Check() != nil {
+	if parked := (&Record{Tries: 1,
+		End: End{Status: Aborted, Outcome: Executed, Abort: abort}}); parked.Check() != nil {
 		t.Errorf("a parked one whose try was answered: %v", parked.Check())
 	}
-	for _, r := range []Record{{}, {End: End{Status: Running, Outcome: Unknown}}, {End: End{Status: Failed, Error: failure}}, {End: End{Status: Failed, Error: failure, Outcome: "maybe"}}} {
+	for _, r := range []Record{{}, {End: End{Status: Running, Outcome: Unknown}},
+		{End: End{Status: Failed, Error: failure}}, {End: End{Status: Failed, Error: failure, Outcome: "maybe"}}} {
 		if err := r.Check(); !errors.Is(err, errContradiction) {
 			t.Error(fmt.Sprintf("%+v", r), err)
 		}

@@ -8,8 +8,9 @@ import (
 // MaxSteps bounds the steps of one execution, those of its plan included.
 const MaxSteps = 1000
 
-// BeginStep returns the lock after its upstream has reported that a step begins: the step before is done, and plan, if it is not nil, is what
-// the upstream means to do from now on. A step that runs already goes on; without a name none begins. l is not changed.
+// BeginStep returns the lock after its upstream has reported that a step begins: the step before is
+// done, and plan, if it is not nil, is what the upstream means to do from now on. A step that runs
+// already goes on; without a name none begins. l is not changed.
 func (l *Lock) BeginStep(name string, plan []string, at time.Time) *Lock {
 	next := *l
 	if plan != nil {
@@ -29,8 +30,9 @@ func (l *Lock) BeginStep(name string, plan []string, at time.Time) *Lock {
 	return &next
 }
 
-// EndSteps returns the steps of an execution that ends with this status. SUCCESS finishes the running step; with another status it stays as it
-// is, because it is not known how far it came. Planned steps that have not begun are skipped if the execution was aborted.
+// EndSteps returns the steps of an execution that ends with this status. SUCCESS finishes the
+// running step; with another status it stays as it is, because it is not known how far it came.
+// Planned steps that have not begun are skipped if the execution was aborted.
 func (l *Lock) EndSteps(status Status, at time.Time) []Step {
 	steps := slices.Clone(l.Steps)
 	if n := len(steps); n > 0 && status == Success && steps[n-1].Status == StepRunning {

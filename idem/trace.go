@@ -5,7 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// TraceContext names a span of a trace, as a W3C traceparent does (https://www.w3.org/TR/trace-context/). The zero value names none.
+// TraceContext names a span of a trace, as a W3C traceparent does
+// (https://www.w3.org/TR/trace-context/). The zero value names none.
 type TraceContext struct {
 	Trace [16]byte // of the whole trace
 	Span  [8]byte
@@ -23,21 +24,23 @@ func NewTrace() TraceContext {
 	return t
 }
 
-// ParseTrace reads a traceparent; the zero value for a text that is none. A later version begins with the same fields, and of its flags only
-// today's one is read (section 3.2.4 there).
+// ParseTrace reads a traceparent; the zero value for a text that is none. A later version begins
+// with the same fields, and of its flags only today's one is read (section 3.2.4 there).
 func ParseTrace[T string | []byte](header T) TraceContext {
 	if len(header) < traceLen || header[2] != '-' || header[35] != '-' || header[52] != '-' {
 		return TraceContext{}
 	}
 	var t TraceContext
 	var version, flags [1]byte
-	if !unhex(version[:], header[:2]) || !unhex(t.Trace[:], header[3:35]) || !unhex(t.Span[:], header[36:52]) || !unhex(flags[:], header[53:traceLen]) {
+	if !unhex(version[:], header[:2]) || !unhex(t.Trace[:], header[3:35]) || !unhex(t.Span[:], header[36:52]) ||
+		!unhex(flags[:], header[53:traceLen]) {
 		return TraceContext{}
 	}
 	t.Flags = flags[0]
 	later := version[0] > 0
 	switch {
-	case t.Trace == [16]byte{}, t.Span == [8]byte{}, version[0] == 0xff, len(header) > traceLen && (!later || header[traceLen] != '-'):
+	case t.Trace == [16]byte{}, t.Span == [8]byte{}, version[0] == 0xff, len(header) > traceLen &&
+		(!later || header[traceLen] != '-'):
 		return TraceContext{}
 	case later:
 		t.Flags &= 1

@@ -43,15 +43,19 @@ func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
 	return d.refused(&a)
 }
 
-// ask calls the gate. It watches the sender's connection only if the strategy waits: a delivery whose sender leaves gives up its queue entry.
-// The short wait of an overtaken one goes on without its sender: should the event run then, its next delivery gets the answer.
+// ask calls the gate. It watches the sender's connection only if the strategy waits: a delivery
+// whose sender leaves gives up its queue entry. The short wait of an overtaken one goes on without
+// its sender: should the event run then, its next delivery gets the answer.
 func (d *delivery) ask(ctx *fasthttp.RequestCtx) guard.Admission {
 	p := &d.route.Policy
 	d.asked = &idem.Request{
 		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
-		EventID: d.names.EventID, Labels: d.names.Labels, Fingerprint: d.names.Fingerprint, Parts: d.names.Parts, ByPayload: d.names.ByPayload, Order: d.names.Order, Question: d.names.Question,
+		EventID: d.names.EventID, Labels: d.names.Labels, Fingerprint: d.names.Fingerprint, Parts: d.names.Parts,
+		ByPayload: d.names.ByPayload, Order: d.names.Order, Question: d.names.Question,
 		Policy: p, Limits: d.names.Limits, TraceParent: d.trace.String(), Parking: d.parking(),
-		Credentials: func(id idem.ExecutionID) string { return naming.CredentialsDigest(id, &d.req.msg, &d.route.Policy) },
+		Credentials: func(id idem.ExecutionID) string {
+			return naming.CredentialsDigest(id, &d.req.msg, &d.route.Policy)
+		},
 	}
 	if !p.Strategy.Waits() && p.InFlight != idem.Attach {
 		return d.h.o.Gate.Admit(d.h.o.Base, d.asked)
@@ -124,7 +128,8 @@ func refusalDetail(a *guard.Admission) string {
 	case a.ClosedUntil.IsZero() || a.Decision != idem.DecisionLocked && a.Decision != idem.DecisionWaitTimeout:
 		return strings.Replace(row.Detail, "EXECUTION", string(a.Holder), 1)
 	}
-	return idem.Closed(a.Holder, a.ClosedUntil) + " (lock.release_delay); nothing was executed, send this event again then"
+	return idem.Closed(a.Holder, a.ClosedUntil) +
+		" (lock.release_delay); nothing was executed, send this event again then"
 }
 
 // abortedDetail returns the detail for a delivery that did not run.

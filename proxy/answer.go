@@ -13,7 +13,8 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// reply is the stage that answers: it has the delivery, and fasthttp's request, whose response it fills in.
+// reply is the stage that answers: it has the delivery, and fasthttp's request, whose response it
+// fills in.
 type reply struct {
 	*delivery
 	ctx *fasthttp.RequestCtx
@@ -24,8 +25,9 @@ func (d *delivery) answer(ctx *fasthttp.RequestCtx, end *ending) {
 	(&reply{d, ctx}).write(d.policy(end))
 }
 
-// write makes end the answer. It is the only place that does, and the last stage but the report; of a streamed answer it makes the head, and
-// the stream goes on with the rest, the settling and the report.
+// write makes end the answer. It is the only place that does, and the last stage but the report; of
+// a streamed answer it makes the head, and the stream goes on with the rest, the settling and the
+// report.
 func (d *reply) write(end *ending) {
 	if end.source == fromFirst && !d.memory.Take(len(end.first.Body)) {
 		end = d.reject(badBody(wire.ErrMemory)) // it may come again
@@ -91,14 +93,16 @@ func writeFirst(ctx *fasthttp.RequestCtx, end *ending) {
 	}
 	for _, f := range end.first.Header {
 		value := f.Value
-		if codings := ctx.Response.Header.ContentEncoding(); len(codings) > 0 && strings.EqualFold(f.Name, fasthttp.HeaderContentEncoding) {
+		if codings := ctx.Response.Header.ContentEncoding(); len(codings) > 0 &&
+			strings.EqualFold(f.Name, fasthttp.HeaderContentEncoding) {
 			value = string(codings) + ", " + value // as in the first answer: see appendFields
 		}
 		ctx.Response.Header.Add(f.Name, value)
 	}
 }
 
-// writeGreeting writes the answer to a handshake. It repeats data that any client may have sent, so browsers must not take it for a page.
+// writeGreeting writes the answer to a handshake. It repeats data that any client may have sent, so
+// browsers must not take it for a page.
 func writeGreeting(ctx *fasthttp.RequestCtx, a *sender.HandshakeAnswer) {
 	own(ctx)
 	h := &ctx.Response.Header
@@ -129,7 +133,8 @@ func (d *reply) mark(end *ending) {
 	case end.rejected != nil && end.rejected.About != nil:
 		h.Set(headerDecision, string(end.decision))
 		if end.rejected.Status == fasthttp.StatusMethodNotAllowed {
-			h.Set(fasthttp.HeaderAllow, strings.Join(end.rejected.About.Methods, ", ")) // RFC 9110 section 15.5.6 wants it
+			// RFC 9110 section 15.5.6 wants it
+			h.Set(fasthttp.HeaderAllow, strings.Join(end.rejected.About.Methods, ", "))
 		}
 	}
 	if end.unrecorded || end.left {
@@ -140,9 +145,10 @@ func (d *reply) mark(end *ending) {
 	}
 }
 
-// writeAnswer makes the upstream's answer the answer, without its body. Hop-by-hop fields are dropped, and on routes so are those that only
-// Hooklock may set. fasthttp takes a Date from its own parser alone, so the head goes through that: it is written out and read again. The costs
-// are in docs/limits.md: the order of some lines, and repeated Content-Type or Server lines.
+// writeAnswer makes the upstream's answer the answer, without its body. Hop-by-hop fields are
+// dropped, and on routes so are those that only Hooklock may set. fasthttp takes a Date from its
+// own parser alone, so the head goes through that: it is written out and read again. The costs are
+// in docs/limits.md: the order of some lines, and repeated Content-Type or Server lines.
 func (d *reply) writeAnswer() {
 	d.report.UpstreamStatus, d.report.Status = d.call.answer.Status, d.call.answer.Status
 	head := append(d.call.head[:0], "HTTP/1.1 "...)
@@ -152,12 +158,14 @@ func (d *reply) writeAnswer() {
 	head = append(append(head, d.framing()...), "\r\n"...)
 	d.call.head = head
 	if err := d.parser.parse(head, &d.ctx.Response.Header); err != nil {
-		// Our own parser let it through and fasthttp's does not: the answer matters more than its head.
+		// Our own parser let it through and fasthttp's does not: the answer matters more than its
+		// head.
 		d.h.o.Log.Warn("answer.head", "error", unquoted(err), "trace_id", d.trace.TraceID())
 		d.ctx.Response.Header.Reset()
 		d.ctx.Response.SetStatusCode(d.call.answer.Status)
 	}
-	d.ctx.Response.Header.ResetConnectionClose() // fasthttp takes an answer to HEAD without a length for one that ends with the connection
+	// fasthttp takes an answer to HEAD without a length for one that ends with the connection
+	d.ctx.Response.Header.ResetConnectionClose()
 }
 
 // headParser is fasthttp's parser of the head of an answer, in memory that is used again.
@@ -175,8 +183,8 @@ func (p *headParser) parse(head []byte, into *fasthttp.ResponseHeader) error {
 	return into.Read(p.reader)
 }
 
-// appendFields appends the end-to-end fields. fasthttp keeps only one Content-Encoding line, so several become the one list that means the same
-// (RFC 9110 section 5.3).
+// appendFields appends the end-to-end fields. fasthttp keeps only one Content-Encoding line, so
+// several become the one list that means the same (RFC 9110 section 5.3).
 func (d *reply) appendFields(head []byte) []byte {
 	var codings []byte
 	for _, f := range d.call.endToEnd() {
@@ -198,8 +206,9 @@ func (d *reply) appendFields(head []byte) []byte {
 	return head
 }
 
-// framing keeps fasthttp from guessing. It writes the real framing when it writes the body; only without one does the upstream's Content-Length
-// stand, if there is one, because it is that of a GET. A 204 has none (RFC 9110 section 8.6).
+// framing keeps fasthttp from guessing. It writes the real framing when it writes the body; only
+// without one does the upstream's Content-Length stand, if there is one, because it is that of a
+// GET. A 204 has none (RFC 9110 section 8.6).
 func (d *reply) framing() string {
 	length := d.call.answer.Get("content-length")
 	switch {
@@ -218,16 +227,19 @@ var contentEncoding = []byte(fasthttp.HeaderContentEncoding)
 // isReserved reports whether a field of an answer is one that only Hooklock may set.
 func isReserved(name []byte) bool {
 	const prefix = "hooklock-"
-	return len(name) > len(prefix) && bytes.EqualFold(name[:len(prefix)], []byte(prefix)) || bytes.EqualFold(name, []byte(headerReplayed))
+	return len(name) > len(prefix) && bytes.EqualFold(name[:len(prefix)], []byte(prefix)) ||
+		bytes.EqualFold(name, []byte(headerReplayed))
 }
 
-// endToEnd returns the fields of the answer that are for the sender. They are valid until the next call.
+// endToEnd returns the fields of the answer that are for the sender. They are valid until the next
+// call.
 func (c *call) endToEnd() []wire.Field {
 	c.fields = c.answer.EndToEnd(c.fields[:0])
 	return c.fields
 }
 
-// replayHeader returns the header of the answer for duplicates: all except what belongs to this connection, this moment, or this sender.
+// replayHeader returns the header of the answer for duplicates: all except what belongs to this
+// connection, this moment, or this sender.
 func (c *call) replayHeader() []idem.HeaderField {
 	fields := c.endToEnd()
 	kept := make([]idem.HeaderField, 0, len(fields))

@@ -47,17 +47,21 @@ func benchServer(b *testing.B, upstream string) *Server {
 	pool := wire.NewUpstream(wire.Options{Addr: upstream, MaxIdle: 256})
 	b.Cleanup(func() { _ = pool.Close() })
 	h := NewHandler(HandlerOptions{
-		Gate: refuser{}, Upstream: pool, Unmatched: pool, UpstreamHost: "u", Timeout: time.Minute, Base: context.Background(), Observer: deaf{}, Log: slog.New(slog.DiscardHandler),
+		Gate: refuser{}, Upstream: pool, Unmatched: pool, UpstreamHost: "u", Timeout: time.Minute,
+		Base: context.Background(), Observer: deaf{}, Log: slog.New(slog.DiscardHandler),
 	}, &Rules{
-		Table:  Table{Routes: []*Route{{Name: "r", Pattern: pattern, Methods: []string{"POST"}, Keys: keys, Policy: idem.Policy{Route: "r", Idempotency: true}}}},
+		Table: Table{Routes: []*Route{{Name: "r", Pattern: pattern, Methods: []string{"POST"}, Keys: keys,
+			Policy: idem.Policy{Route: "r", Idempotency: true}}}},
 		Limits: Limits{RequestBody: 8 << 20, HeadTimeout: time.Minute, BodyTimeout: time.Minute},
 	})
-	s := NewServer(ServerOptions{Handler: h, MaxHead: 16 << 10, IdleTimeout: time.Minute, MaxConnections: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+	s := NewServer(ServerOptions{Handler: h, MaxHead: 16 << 10, IdleTimeout: time.Minute, MaxConnections: 1 << 20,
+		Log: slog.New(slog.DiscardHandler)})
 	b.Cleanup(func() { _ = s.Shutdown(context.Background()) })
 	return s
 }
 
-// BenchmarkProxy is the whole in-process path over loopback: sender, proxy and upstream in one process.
+// BenchmarkProxy is the whole in-process path over loopback: sender, proxy and upstream in one
+// process.
 func BenchmarkProxy(b *testing.B) {
 	up := loopback(b)
 	upstream := &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("ok") }}
@@ -72,7 +76,10 @@ func BenchmarkProxy(b *testing.B) {
 			b.SetParallelism(8)
 			body := bytes.Repeat([]byte("x"), 1024)
 			b.RunParallel(func(pb *testing.PB) {
-				c := &fasthttp.HostClient{Addr: door.Addr().String(), MaxConns: 1, Dial: func(addr string) (net.Conn, error) { return net.Dial("tcp", addr) }}
+				c := &fasthttp.HostClient{Addr: door.Addr().String(), MaxConns: 1,
+					Dial: func(addr string) (net.Conn, error) {
+						return net.Dial("tcp", addr)
+					}}
 				var req fasthttp.Request
 				var resp fasthttp.Response
 				for pb.Next() {

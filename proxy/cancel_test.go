@@ -35,7 +35,8 @@ func TestACancelAtAnyReplicaClosesTheCallAndTellsTheSender(t *testing.T) {
 		await(t, up.closed)
 		told(t, await(t, first), "execution_aborted", "aborted", "unknown")
 		found, err := b.store.Execution(t.Context(), id)
-		if err != nil || found.Record == nil || found.Record.Status != idem.Aborted || found.Record.Outcome != idem.Unknown || found.Record.Abort.By != "ops" {
+		if err != nil || found.Record == nil || found.Record.Status != idem.Aborted ||
+			found.Record.Outcome != idem.Unknown || found.Record.Abort.By != "ops" {
 			t.Fatalf("%+v, %v", found, err)
 		}
 		if !a.events.heard(EventCancelled) {
@@ -114,15 +115,18 @@ func TestDuplicatesOfACompletedHoldGetItsFinalAnswer(t *testing.T) {
 	call := await(t, up.calls)
 	attached := b.send(t.Context(), "w", "1")
 	following(t, b, 1)
-	final := idem.Final{Status: idem.Success, Answer: &idem.Answer{Status: 201, Bytes: 4, Whole: true, Body: []byte("done"), Header: []idem.HeaderField{{Name: "X-Result", Value: "7"}}}}
+	final := idem.Final{Status: idem.Success, Answer: &idem.Answer{Status: 201, Bytes: 4, Whole: true,
+		Body: []byte("done"), Header: []idem.HeaderField{{Name: "X-Result", Value: "7"}}}}
 	if _, err := b.store.Complete(t.Context(), call, final); err != nil {
 		t.Fatal(err)
 	}
-	if got := await(t, attached); got.status != 201 || got.body != "done" || got.decision != "attached" || got.header.Get("X-Result") != "7" {
+	if got := await(t, attached); got.status != 201 || got.body != "done" || got.decision != "attached" ||
+		got.header.Get("X-Result") != "7" {
 		t.Errorf("the attached copy: %+v", got)
 	}
 	for _, r := range []*replica{a, b} {
-		if got := await(t, r.send(t.Context(), "w", "1")); got.status != 201 || got.body != "done" || got.decision != "replayed" {
+		if got := await(t, r.send(t.Context(), "w", "1")); got.status != 201 || got.body != "done" ||
+			got.decision != "replayed" {
 			t.Errorf("got %+v", got)
 		}
 	}
@@ -183,12 +187,14 @@ func TestTheUpstreamOfALockNeedsItsToken(t *testing.T) {
 	await(t, r.send(t.Context(), "w", "1"))
 	call := await(t, up.calls)
 	call.Token = 0
-	if _, err := r.store.Complete(t.Context(), call, idem.Final{Status: idem.Success}); !errors.Is(err, idem.ErrStaleToken) {
+	if _, err := r.store.Complete(t.Context(), call, idem.Final{Status: idem.Success}); !errors.Is(err,
+		idem.ErrStaleToken) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestTheFirstOfAnswerAndCancelWins lets both come at once, and in both orders: what the sender hears is what the ledger has.
+// TestTheFirstOfAnswerAndCancelWins lets both come at once, and in both orders: what the sender
+// hears is what the ledger has.
 func TestTheFirstOfAnswerAndCancelWins(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	a, b := newReplica(t, etcd, up, func(*idem.Policy) {}), newReplica(t, etcd, up, func(*idem.Policy) {})

@@ -7,9 +7,10 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// isChallenge reports whether an answer asks the sender for credentials that its request did not bring (RFC 9110
-// section 11.6.1), or brought under a challenge that has become stale (RFC 7616 section 3.3). The sender answers with
-// its next request. An answer that refuses credentials is none, and the request has failed.
+// isChallenge reports whether an answer asks the sender for credentials that its request did not
+// bring (RFC 9110 section 11.6.1), or brought under a challenge that has become stale (RFC 7616
+// section 3.3). The sender answers with its next request. An answer that refuses credentials is
+// none, and the request has failed.
 func isChallenge(q *request, answer *wire.Answer) bool {
 	if answer.Status != 401 {
 		return false
@@ -23,7 +24,8 @@ func isChallenge(q *request, answer *wire.Answer) bool {
 	return challenged && (stale || !q.authorized())
 }
 
-// saysStale reports whether a WWW-Authenticate of the scheme Digest has the parameter stale=true, which may be quoted.
+// saysStale reports whether a WWW-Authenticate of the scheme Digest has the parameter stale=true,
+// which may be quoted.
 func saysStale(value []byte) bool {
 	value = bytes.ToLower(bytes.Map(func(r rune) rune {
 		if r == ' ' || r == '\t' || r == '"' {
@@ -44,8 +46,8 @@ func (q *request) authorized() bool {
 	return false
 }
 
-// letAskForChallenge lets a request without body and without credentials pass to a service that uses Digest: it is no
-// event. Some senders, such as curl, send the event only after the challenge.
+// letAskForChallenge lets a request without body and without credentials pass to a service that
+// uses Digest: it is no event. Some senders, such as curl, send the event only after the challenge.
 func (d *delivery) letAskForChallenge() *ending {
 	if !d.route.asksForChallenge(&d.req) {
 		return nil
@@ -63,9 +65,11 @@ func (r *Route) asksForChallenge(q *request) bool {
 func (d *delivery) noteChallenge() {
 	d.report.Challenged = isChallenge(&d.req, &d.call.answer)
 	if d.route.asksForChallenge(&d.req) && !d.report.Challenged {
-		d.h.o.Log.Warn("challenge.missing", "route", d.route.Name, "status", d.call.answer.Status, "trace_id", d.trace.TraceID(), "advice", adviceDigest)
+		d.h.o.Log.Warn("challenge.missing", "route", d.route.Name, "status", d.call.answer.Status, "trace_id",
+			d.trace.TraceID(), "advice", adviceDigest)
 	}
 }
 
-const adviceDigest = "a request without body and without Authorization passed without a lock, and the service did not ask for credentials: " +
+const adviceDigest = "a request without body and without Authorization passed without a lock, and the service did " +
+	"not ask for credentials: " +
 	"remove digest from the route, or repair the service"

@@ -11,7 +11,8 @@ import (
 )
 
 func TestDuringTheReleaseDelayNoAnswerSaysThatTheExecutionRuns(t *testing.T) {
-	for strategy, decision := range map[idem.Strategy]string{idem.FailFast: "locked", idem.Skip: "skipped", idem.Wait: "wait_timeout"} {
+	for strategy, decision := range map[idem.Strategy]string{idem.FailFast: "locked", idem.Skip: "skipped",
+		idem.Wait: "wait_timeout"} {
 		t.Run(string(strategy), func(t *testing.T) {
 			etcd, up := etcdtest.Start(t), newService(t)
 			r := newReplica(t, etcd, up, func(p *idem.Policy) {
@@ -26,14 +27,16 @@ func TestDuringTheReleaseDelayNoAnswerSaysThatTheExecutionRuns(t *testing.T) {
 				Detail, Details string
 				ClosedUntil     time.Time
 			}
-			if err := json.Unmarshal([]byte(got.body), &said); err != nil || got.decision != decision || got.header.Get("Hooklock-Execution") != ended {
+			if err := json.Unmarshal([]byte(got.body), &said); err != nil || got.decision != decision ||
+				got.header.Get("Hooklock-Execution") != ended {
 				t.Fatalf("got %+v, %v", got, err)
 			}
 			if left := time.Until(said.ClosedUntil); left < 30*time.Second || left > time.Minute {
 				t.Errorf("closed until %v", said.ClosedUntil)
 			}
 			for _, text := range []string{said.Detail, said.Details} {
-				if strategy != idem.Skip && !strings.Contains(text, ended+" has ended") || strings.Contains(text, "Currently executing") {
+				if strategy != idem.Skip && !strings.Contains(text, ended+" has ended") ||
+					strings.Contains(text, "Currently executing") {
 					t.Errorf("it says %q", text)
 				}
 			}

@@ -7,8 +7,9 @@ import (
 	"hooklock/proxy/sender"
 )
 
-// ending is how a delivery ends: the decision, and the answer. A stage returns one in place of the input of the next stage; policy applies the
-// route's rules, and write makes it the answer. It lives in its delivery, so that none is allocated.
+// ending is how a delivery ends: the decision, and the answer. A stage returns one in place of the
+// input of the next stage; policy applies the route's rules, and write makes it the answer. It
+// lives in its delivery, so that none is allocated.
 type ending struct {
 	decision idem.Decision // "": no route took the delivery
 	source   source
@@ -24,8 +25,9 @@ type ending struct {
 	stream   *answerStream
 
 	err error // for the report; nil: nothing to add
-	// hangUp ends the connection, because what follows on it cannot be told from the rest of this request: fasthttp would take an unread body for
-	// the next request, and a sender could hide a whole request in it from a proxy in front that checks requests.
+	// hangUp ends the connection, because what follows on it cannot be told from the rest of this
+	// request: fasthttp would take an unread body for the next request, and a sender could hide a
+	// whole request in it from a proxy in front that checks requests.
 	hangUp     bool
 	unrecorded bool // the answer is right, but the ledger does not have it yet
 	left       bool // of the first answer only the status is in the ledger, because the rest has expired
@@ -42,7 +44,8 @@ const (
 	fromRule // the route's answer to a handshake
 )
 
-// forward says whether a delivery goes to the upstream although it is not to run. The zero value: it does not.
+// forward says whether a delivery goes to the upstream although it is not to run. The zero value:
+// it does not.
 type forward uint8
 
 const (
@@ -69,16 +72,18 @@ func (d *delivery) refuse(decision idem.Decision) *ending {
 	return &d.end
 }
 
-// reject returns the ending of a delivery that is refused for its form. What follows on its connection may be the rest of it.
+// reject returns the ending of a delivery that is refused for its form. What follows on its
+// connection may be the rest of it.
 func (d *delivery) reject(bad *Rejection) *ending {
 	d.report.Code = bad.Code
 	d.end = ending{decision: idem.DecisionRejected, refusal: bad.refusal(), rejected: bad, err: bad}
-	d.end.hangUp = bad.Status == 408 || bad.Status == 413 || d.route == nil && (bad.Status == 400 || d.req.head.HasBody())
+	d.end.hangUp = bad.Status == 408 || bad.Status == 413 ||
+		d.route == nil && (bad.Status == 400 || d.req.head.HasBody())
 	return &d.end
 }
 
-// policy applies the route's rules to an ending: mode observe and on_store_down forward the delivery all the same, and respond gives a refusal
-// another status.
+// policy applies the route's rules to an ending: mode observe and on_store_down forward the
+// delivery all the same, and respond gives a refusal another status.
 func (d *delivery) policy(end *ending) *ending {
 	r := d.route
 	if r == nil {
@@ -89,7 +94,8 @@ func (d *delivery) policy(end *ending) *ending {
 	case end.forward == forwardAlways || end.forward == forwardByRule && rule:
 		d.report.Would = end.decision
 		end = d.bypass()
-	case r.Observe && (end.decision == idem.DecisionExecuted || end.decision == idem.DecisionChallenged): // also one that was decided as under enforce is marked as observed
+	case r.Observe && (end.decision == idem.DecisionExecuted || end.decision == idem.DecisionChallenged):
+		// also one that was decided as under enforce is marked as observed
 		if d.report.Would == "" {
 			d.report.Would = end.decision
 		}
@@ -98,7 +104,8 @@ func (d *delivery) policy(end *ending) *ending {
 		}
 		end.decision = idem.DecisionBypassed
 	}
-	if end.rejected == nil || end.rejected.Status < 500 { // a 503 says that this process has no capacity now, and nothing about the delivery
+	// a 503 says that this process has no capacity now, and nothing about the delivery
+	if end.rejected == nil || end.rejected.Status < 500 {
 		end.refusal.status = cmp.Or(r.Respond[end.decision], end.refusal.status)
 	}
 	if end.decision == idem.DecisionParked {

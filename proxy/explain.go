@@ -21,24 +21,30 @@ type Sample struct {
 	Body           []byte
 }
 
-// Explanation is what Hooklock would do with a delivery, as far as the configuration alone decides it.
+// Explanation is what Hooklock would do with a delivery, as far as the configuration alone decides
+// it.
 type Explanation struct {
 	Route, Pattern           string
 	Vars                     [][2]string
 	Workflow, EventID        string
 	Source, Key, Fingerprint string
 	Note                     string
-	// Unread are the sources of the route's templates that have no value in the delivery, each with the reason.
+	// Unread are the sources of the route's templates that have no value in the delivery, each with
+	// the reason.
 	Unread []naming.Unread
-	// Preset is the route's, empty without one. Handshake is the one that s is: then it passes through, and has no names.
+	// Preset is the route's, empty without one. Handshake is the one that s is: then it passes
+	// through, and has no names.
 	Preset, Handshake string
-	// Signature is the result of its check, with the reason; it holds no secret. Empty if none is needed.
+	// Signature is the result of its check, with the reason; it holds no secret. Empty if none is
+	// needed.
 	Signature string
 	// Diagnosis explains a signature that is not accepted.
 	Diagnosis []string
-	// Refusals are the reasons why it would be refused, in the order of the checks. A sender gets the first; the others would come after it is repaired.
+	// Refusals are the reasons why it would be refused, in the order of the checks. A sender gets
+	// the first; the others would come after it is repaired.
 	Refusals []*Rejection
-	// Order is its position in its scope, and what happens to it if a newer one has gone through; empty if the route does not check order.
+	// Order is its position in its scope, and what happens to it if a newer one has gone through;
+	// empty if the route does not check order.
 	Order string
 	// Labels are what the event is found by, beside its IDs.
 	Labels idem.Labels
@@ -46,7 +52,8 @@ type Explanation struct {
 	Question string
 	// Limits are those that it counts against, besides its workflow's own.
 	Limits []idem.Slot
-	// Park is what would happen if it cannot run, or its answer comes too late; empty if the route parks nothing.
+	// Park is what would happen if it cannot run, or its answer comes too late; empty if the route
+	// parks nothing.
 	Park    string
 	Answers []ExplainedAnswer
 }
@@ -57,8 +64,8 @@ type ExplainedAnswer struct {
 	Text     string
 }
 
-// Explain returns which route takes s and how s is named there at the time now. It runs the code that a delivery runs, from its head on.
-// maxHead bounds the head, in bytes.
+// Explain returns which route takes s and how s is named there at the time now. It runs the code
+// that a delivery runs, from its head on. maxHead bounds the head, in bytes.
 func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	x := &Explanation{}
 	var q request
@@ -91,7 +98,8 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	switch {
 	case x.Handshake != "":
 	case len(x.Refusals) == 0 && route.asksForChallenge(&q):
-		x.Note = "no event: without a body and without Authorization it asks for the service's challenge, and is forwarded without a key or a lock, as bypassed"
+		x.Note = "no event: without a body and without Authorization it asks for the service's challenge, and is " +
+			"forwarded without a key or a lock, as bypassed"
 	default:
 		names, faults := route.Keys.NameAll(m)
 		x.name(route, &names, faults)
@@ -141,14 +149,16 @@ func (x *Explanation) verify(route *Route, signed *sender.Delivery, now time.Tim
 		}
 		if !route.Observe {
 			row := idem.DecisionUnverified.Row()
-			x.Refusals = append(x.Refusals, &Rejection{Status: route.status(&row), Code: row.Code, Title: row.Title, Detail: row.Detail})
+			x.Refusals = append(x.Refusals, &Rejection{Status: route.status(&row), Code: row.Code, Title: row.Title,
+				Detail: row.Detail})
 		}
 	case route.Verify.Verifier != nil && !found.unsigned:
 		x.Signature = SignatureValid
 	}
 	if found.handshake != nil {
 		x.Handshake = found.handshake.Name
-		x.Note = "a handshake and no event: with the signature in order, it is forwarded without a key or a lock, as bypassed"
+		x.Note = "a handshake and no event: with the signature in order, it is forwarded without a key or a lock, " +
+			"as bypassed"
 	}
 	if found.answeredHere {
 		x.Note = "a handshake and no event: with everything in order, it is answered here"
@@ -163,7 +173,8 @@ func (x *Explanation) verify(route *Route, signed *sender.Delivery, now time.Tim
 
 // name fills in the names of the delivery.
 func (x *Explanation) name(route *Route, names *naming.Names, faults []*naming.NameError) {
-	x.Workflow, x.Fingerprint, x.Limits, x.Labels = names.Workflow, hex.EncodeToString(names.Fingerprint[:]), names.Limits, names.Labels
+	x.Workflow, x.Fingerprint, x.Limits, x.Labels = names.Workflow, hex.EncodeToString(names.Fingerprint[:]),
+		names.Limits, names.Labels
 	x.Question = names.Question
 	if route.Policy.Limit > 1 && x.Workflow != "" {
 		x.Limits = append([]idem.Slot{{Limit: idem.OwnLimit(x.Workflow)}}, x.Limits...)
@@ -184,12 +195,14 @@ func (x *Explanation) name(route *Route, names *naming.Names, faults []*naming.N
 		return
 	}
 	if names.Key == "" {
-		x.Note = "nothing names the event, neither an ID nor, by on_missing_event_id, its body: it is an event of its own, and no duplicate of it is found"
+		x.Note = "nothing names the event, neither an ID nor, by on_missing_event_id, its body: it is an event of " +
+			"its own, and no duplicate of it is found"
 		return
 	}
 	x.EventID, x.Source, x.Key = names.EventID, names.Source, string(names.Key)
 	if names.ByPayload {
-		x.Note = fmt.Sprintf("the payload is the key: equal deliveries are one event for %s after it ended", route.Policy.PayloadRetention)
+		x.Note = fmt.Sprintf("the payload is the key: equal deliveries are one event for %s after it ended",
+			route.Policy.PayloadRetention)
 	}
 }
 
@@ -223,7 +236,8 @@ func (x *Explanation) park(route *Route, q *request) {
 	case route.Verify.answerIsUsed(q):
 		x.Park = "never: " + route.Verify.Preset.Facts.Answer
 	case p.MaxBytes > 0 && len(q.body) > p.MaxBytes:
-		x.Park = fmt.Sprintf("never: its body is longer than the %d bytes that can be kept here (park_store.inline)", p.MaxBytes)
+		x.Park = fmt.Sprintf("never: its body is longer than the %d bytes that can be kept here (park_store.inline)",
+			p.MaxBytes)
 	default:
 		x.Park = route.parkedText()
 	}
@@ -240,7 +254,8 @@ func (r *Route) parkedText() string {
 		set  bool
 		text string
 	}{
-		{p.Locked && r.Policy.Strategy.Waits(), "its turn does not come within " + idem.DurationText(min(p.After, r.Policy.WaitTimeout))},
+		{p.Locked && r.Policy.Strategy.Waits(), "its turn does not come within " +
+			idem.DurationText(min(p.After, r.Policy.WaitTimeout))},
 		{p.Locked && r.Policy.Strategy == idem.FailFast, "another event of its workflow is before it"},
 		{p.Slow, "no answer comes within " + idem.DurationText(p.After)},
 		{p.Unreachable, "nothing reaches the upstream"},
@@ -254,7 +269,8 @@ func (r *Route) parkedText() string {
 	if r.ParkNearLimit {
 		on = append(on, "its sender is half way to switching the endpoint off")
 	}
-	return fmt.Sprintf("%d where %s; then it runs in its turn%s", r.parkedStatus(), strings.Join(on, ", or "), r.parkedTries())
+	return fmt.Sprintf("%d where %s; then it runs in its turn%s", r.parkedStatus(), strings.Join(on, ", or "),
+		r.parkedTries())
 }
 
 // parkedTries says when a parked delivery is tried, where the route does not leave that alone.
@@ -264,7 +280,8 @@ func (r *Route) parkedTries() (text string) {
 		text = ", " + idem.DurationText(p.Delay) + " later at the earliest"
 	}
 	if p.RetryMost > 0 {
-		text += fmt.Sprintf("; failed tries again after %s to %s", idem.DurationText(p.RetryFirst), idem.DurationText(p.RetryMost))
+		text += fmt.Sprintf("; failed tries again after %s to %s", idem.DurationText(p.RetryFirst),
+			idem.DurationText(p.RetryMost))
 	}
 	if on := p.RetryOn.String(); on != "" {
 		text += ", where the upstream answers " + on
@@ -320,7 +337,8 @@ func (r *Route) Answers() []ExplainedAnswer {
 	}
 	answers := []ExplainedAnswer{{idem.DecisionExecuted, r.executed()}}
 	if r.gives(idem.DecisionReplayed) {
-		answers = append(answers, ExplainedAnswer{idem.DecisionReplayed, "the first answer, with Idempotent-Replayed: true"})
+		answers = append(answers, ExplainedAnswer{idem.DecisionReplayed, "the first answer, with " +
+			"Idempotent-Replayed: true"})
 	}
 	own := []idem.Decision{idem.DecisionRejected, idem.DecisionUnverified} // in the order of the checks
 	for _, row := range idem.Decisions() {
@@ -370,7 +388,8 @@ func (r *Route) status(row *idem.DecisionRow) int { return cmp.Or(r.Respond[row.
 func rejectedStatuses() string {
 	var all []string
 	for _, row := range rejections {
-		if text := strconv.Itoa(row.status); row.status < 500 && row.code != codeRouteNotFound && !slices.Contains(all, text) {
+		if text := strconv.Itoa(row.status); row.status < 500 && row.code != codeRouteNotFound &&
+			!slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}

@@ -31,7 +31,9 @@ func (l *foldedPath) read(raw []byte) {
 	}
 	l.spare = decodeAll(raw, l.spare[:0])
 	l.authority = len(l.spare) > 1 && isSlash(l.spare[0]) && isSlash(l.spare[1])
-	for _, end := range []byte{0, '?', '#'} { // a C string ends at the first, and a target that was decoded too early has its path end at the others
+	// a C string ends at the first, and a target that was decoded too early has its path end at the
+	// others
+	for _, end := range []byte{0, '?', '#'} {
 		l.spare, _, _ = bytes.Cut(l.spare, []byte{end})
 	}
 	l.text = naming.NormalPath(l.spare, l.text)
@@ -190,7 +192,8 @@ func (p *Pattern) readsAs(path [][]byte) bool {
 		return true
 	}
 	for i, segment := range path {
-		if behind := path[i+1:]; len(behind) > 0 && isScript(segment) && (p.begins(nil, behind) || p.begins(path[:i], behind)) {
+		if behind := path[i+1:]; len(behind) > 0 && isScript(segment) &&
+			(p.begins(nil, behind) || p.begins(path[:i], behind)) {
 			return true
 		}
 	}
@@ -229,7 +232,8 @@ func sameButEnding(a []byte, b string) bool {
 	if len(longer) < len(shorter) {
 		longer, shorter = shorter, longer
 	}
-	return len(longer) > len(shorter)+1 && longer[:len(shorter)] == shorter && longer[len(shorter)] == '.' && (longer == string(a) || hasEnding(longer))
+	return len(longer) > len(shorter)+1 && longer[:len(shorter)] == shorter && longer[len(shorter)] == '.' &&
+		(longer == string(a) || hasEnding(longer))
 }
 
 // hasEnding reports whether a literal ends like a file: hook.php, and not v1.0.

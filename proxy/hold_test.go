@@ -14,8 +14,10 @@ import (
 )
 
 func TestAnAnswerAsksForAHoldInOneReadableWay(t *testing.T) {
-	for text, want := range map[string]time.Duration{"30m": 30 * time.Minute, "1h30m": 90 * time.Minute, "90s": 90 * time.Second, "0s": 0, "0": 0} {
-		if got, given, err := askedHold([]wire.Field{field("Date", "x"), field("hooklock-HOLD", text)}); got != want || !given || err != nil {
+	for text, want := range map[string]time.Duration{"30m": 30 * time.Minute, "1h30m": 90 * time.Minute,
+		"90s": 90 * time.Second, "0s": 0, "0": 0} {
+		if got, given, err := askedHold([]wire.Field{field("Date", "x"), field("hooklock-HOLD", text)}); got != want ||
+			!given || err != nil {
 			t.Errorf("%q: %v, %v, %v", text, got, given, err)
 		}
 	}
@@ -41,7 +43,8 @@ func FuzzAskedHold(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if asked, given, err := askedHold([]wire.Field{field(headerHold, text)}); !given || asked < 0 || err != nil && asked != 0 {
+		if asked, given, err := askedHold([]wire.Field{field(headerHold, text)}); !given || asked < 0 ||
+			err != nil && asked != 0 {
 			t.Errorf("%q: %v, %v, %v", text, asked, given, err)
 		}
 	})
@@ -64,19 +67,22 @@ func retryAfter(t *testing.T, a answer) int {
 }
 
 func TestAHeldExecutionKeepsItsLockAndItsEventAtEveryReplica(t *testing.T) {
-	for name, how := range map[string]string{"by its status": "202", "by its header": "hold 55s", "by a header that cannot be read": "hold soon"} {
+	for name, how := range map[string]string{"by its status": "202", "by its header": "hold 55s",
+		"by a header that cannot be read": "hold soon"} {
 		t.Run(name, func(t *testing.T) {
 			etcd, up := etcdtest.Start(t), newService(t)
 			a, b := newReplica(t, etcd, up, holds), newReplica(t, etcd, up, holds)
 			up.reply <- how
 			first := await(t, a.send(t.Context(), "w", "1"))
-			if first.decision != "executed" || first.body != "answer to event 1" || first.header.Get("Hooklock-Recorded") != "" || first.header.Get("Hooklock-Hold") != "" {
+			if first.decision != "executed" || first.body != "answer to event 1" ||
+				first.header.Get("Hooklock-Recorded") != "" || first.header.Get("Hooklock-Hold") != "" {
 				t.Fatalf("got %+v", first)
 			}
 			for _, r := range []*replica{a, b} {
 				for event, decision := range map[string]string{"1": "in_flight", "2": "locked"} {
 					got := await(t, r.send(t.Context(), "w", event))
-					if got.status != 409 || got.decision != decision || got.header.Get("Hooklock-Execution") != first.header.Get("Hooklock-Execution") {
+					if got.status != 409 || got.decision != decision ||
+						got.header.Get("Hooklock-Execution") != first.header.Get("Hooklock-Execution") {
 						t.Errorf("event %s: %+v", event, got)
 					}
 					if s := retryAfter(t, got); s < 20 || s > 55 {
@@ -137,7 +143,11 @@ func TestAHoldThatIsNotRenewedFreesTheLock(t *testing.T) {
 
 func TestAttachedDuplicatesOfAHeldEventAreRefusedInTheEnd(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
-	r := newReplica(t, etcd, up, func(p *idem.Policy) { holds(p); attaches(p); p.AttachTimeout = 100 * time.Millisecond })
+	r := newReplica(t, etcd, up, func(p *idem.Policy) {
+		holds(p)
+		attaches(p)
+		p.AttachTimeout = 100 * time.Millisecond
+	})
 	up.reply <- "202"
 	await(t, r.send(t.Context(), "w", "1"))
 	if got := await(t, r.send(t.Context(), "w", "1")); got.status != 409 || got.decision != "in_flight" {
@@ -163,7 +173,8 @@ func TestAHoldThatCannotBeWrittenSaysSoAndKeepsTheLockClosed(t *testing.T) {
 	await(t, up.begun)
 	link.Blackhole(true)
 	up.reply <- "202"
-	if got := await(t, first); got.status != 202 || got.decision != "executed" || got.header.Get("Hooklock-Recorded") != "false" {
+	if got := await(t, first); got.status != 202 || got.decision != "executed" ||
+		got.header.Get("Hooklock-Recorded") != "false" {
 		t.Errorf("got %+v", got)
 	}
 	decided(t, b.send(t.Context(), "w", "2"), "locked")

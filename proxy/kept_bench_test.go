@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkKeptConnection prints the memory of a connection that is kept after one delivery of 1 KiB: KiB/conn. The sender's side is
-// sockets alone, so nothing of it is in the figure; what the kernel keeps is not in it, either.
+// BenchmarkKeptConnection prints the memory of a connection that is kept after one delivery of 1
+// KiB: KiB/conn. The sender's side is sockets alone, so nothing of it is in the figure; what the
+// kernel keeps is not in it, either.
 func BenchmarkKeptConnection(b *testing.B) {
 	const connections = 500
 	s := benchServer(b, "127.0.0.1:1")
@@ -17,7 +18,9 @@ func BenchmarkKeptConnection(b *testing.B) {
 	go s.Serve(ln)
 	at := &unix.SockaddrInet4{Port: ln.Addr().(*net.TCPAddr).Port, Addr: [4]byte{127, 0, 0, 1}}
 	answer := make([]byte, 4096)
-	request := []byte("POST /hooks/a HTTP/1.1\r\nHost: hooks.example.com\r\nIdempotency-Key: k\r\nContent-Length: 1024\r\n\r\n" + string(make([]byte, 1024)))
+	request := []byte(
+		"POST /hooks/a HTTP/1.1\r\nHost: hooks.example.com\r\nIdempotency-Key: k\r\nContent-Length: 1024\r\n\r\n" +
+			string(make([]byte, 1024)))
 	var sum float64
 	for b.Loop() {
 		before := inUse()

@@ -25,7 +25,8 @@ type dropped struct{ Status, ExecutionID, Workflow, SupersededBy string }
 // mustBeSuperseded fails where got is anything but a success that names the newer execution.
 func mustBeSuperseded(t *testing.T, got answer) (d dropped) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(got.body), &d); err != nil || got.status != 200 || got.decision != "superseded" || d.Status != "superseded" || d.SupersededBy == "" {
+	if err := json.Unmarshal([]byte(got.body), &d); err != nil || got.status != 200 || got.decision != "superseded" ||
+		d.Status != "superseded" || d.SupersededBy == "" {
 		t.Fatalf("%v: %+v", err, got)
 	}
 	return d
@@ -44,7 +45,9 @@ func TestANewerEventReplacesTheOneThatWaitsAtAnyReplica(t *testing.T) {
 	mustBeSuperseded(t, await(t, third))
 	queued(t, etcd, 1)
 	found, err := b.store.Execution(t.Context(), idem.ExecutionID(old.ExecutionID))
-	if err != nil || found.Record == nil || found.Record.Status != idem.Aborted || found.Record.Outcome != idem.NotExecuted || string(found.Record.Superseded()) != old.SupersededBy || !found.Record.Final {
+	if err != nil || found.Record == nil || found.Record.Status != idem.Aborted ||
+		found.Record.Outcome != idem.NotExecuted || string(found.Record.Superseded()) != old.SupersededBy ||
+		!found.Record.Final {
 		t.Errorf("%v: %+v", err, found)
 	}
 	up.reply <- ""
@@ -69,14 +72,18 @@ func TestANewerEventReplacesTheOneThatWaitsAtAnyReplica(t *testing.T) {
 
 func TestTheNewestThatWaitedInVainComesAgain(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
-	a, r := newReplica(t, etcd, up, newest), newReplica(t, etcd, up, func(p *idem.Policy) { newest(p); p.WaitTimeout = 300 * time.Millisecond })
+	a, r := newReplica(t, etcd, up, newest), newReplica(t, etcd, up, func(p *idem.Policy) {
+		newest(p)
+		p.WaitTimeout = 300 * time.Millisecond
+	})
 	first := r.send(t.Context(), "w", "1")
 	await(t, up.begun)
 	second := a.send(t.Context(), "w", "2")
 	queued(t, etcd, 1)
 	third := r.send(t.Context(), "w", "3")
 	mustBeSuperseded(t, await(t, second))
-	if got := await(t, third); got.status != 409 || got.decision != "wait_timeout" || got.header.Get("Retry-After") == "" {
+	if got := await(t, third); got.status != 409 || got.decision != "wait_timeout" ||
+		got.header.Get("Retry-After") == "" {
 		t.Errorf("%+v", got)
 	}
 	queued(t, etcd, 0)
@@ -90,7 +97,9 @@ func TestTheNewestThatWaitedInVainComesAgain(t *testing.T) {
 func TestTheHeadOfTheQueueIsNotReplaced(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, newest)
-	held, seen, err := r.store.Claim(t.Context(), idem.Lock{Entry: idem.Entry{Execution: idem.NewExecutionID("w/w", "x", [4]byte{1}), Scope: idem.Scope{Workflow: "w/w", Key: "x"}}}, 0)
+	held, seen, err := r.store.Claim(t.Context(),
+		idem.Lock{Entry: idem.Entry{Execution: idem.NewExecutionID("w/w", "x", [4]byte{1}),
+			Scope: idem.Scope{Workflow: "w/w", Key: "x"}}}, 0)
 	if err != nil || held == nil {
 		t.Fatal(seen, err)
 	}
@@ -197,7 +206,8 @@ func TestObserveSaysWhatWouldHaveBeenReplaced(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	id := idem.ExecutionID(got.header.Get("Hooklock-Execution")) // no record says that it did not run
-	for found, err := r.store.Execution(t.Context(), id); !errors.Is(err, idem.ErrNoExecution); found, err = r.store.Execution(t.Context(), id) {
+	for found, err := r.store.Execution(t.Context(), id); !errors.Is(err,
+		idem.ErrNoExecution); found, err = r.store.Execution(t.Context(), id) {
 		if t.Context().Err() != nil || err != nil {
 			t.Fatalf("%+v %v", found, err)
 		}
@@ -206,8 +216,9 @@ func TestObserveSaysWhatWouldHaveBeenReplaced(t *testing.T) {
 	await(t, third)
 }
 
-// TestAFloodLeavesTheNewestOfEachAndFewCalls: in the order in which updates are made, or out of it where the route knows their order. Larger:
-// go test ./proxy -run AFloodLeaves -flood 10000 -entities 100 -v
+// TestAFloodLeavesTheNewestOfEachAndFewCalls: in the order in which updates are made, or out of it
+// where the route knows their order. Larger: go test ./proxy -run AFloodLeaves -flood 10000
+// -entities 100 -v
 func TestAFloodLeavesTheNewestOfEachAndFewCalls(t *testing.T) {
 	for name, ordered := range map[string]bool{"as they were made": false, "out of order": true} {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +257,8 @@ func TestAFloodLeavesTheNewestOfEachAndFewCalls(t *testing.T) {
 	}
 }
 
-// flooding sends the updates of one object in that order: each when the one before it waits, runs, or has its answer.
+// flooding sends the updates of one object in that order: each when the one before it waits, runs,
+// or has its answer.
 func flooding(t *testing.T, etcd *etcdtest.Etcd, replicas []*replica, object int, turns []int) {
 	var answers sync.WaitGroup
 	defer answers.Wait()
@@ -255,7 +267,8 @@ func flooding(t *testing.T, etcd *etcdtest.Etcd, replicas []*replica, object int
 		done, event := make(chan struct{}), fmt.Sprintf("e%d", at)
 		answers.Go(func() {
 			defer close(done)
-			got := replicas[at%2].update(t, fmt.Sprint(object), event, fmt.Sprintf(`{"object":"o%d","at":%d}`, object, at))
+			got := replicas[at%2].update(t, fmt.Sprint(object), event,
+				fmt.Sprintf(`{"object":"o%d","at":%d}`, object, at))
 			if got.err != nil || got.status != 200 {
 				t.Errorf("%d of %d: %+v", at, object, got)
 			}

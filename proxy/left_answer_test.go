@@ -9,7 +9,8 @@ import (
 	"hooklock/idem"
 )
 
-// TestADuplicateGetsTheStatusOnceTheAnswerHasLeft: with the status it is told that the rest is not there any more, and the event does not run again.
+// TestADuplicateGetsTheStatusOnceTheAnswerHasLeft: with the status it is told that the rest is not
+// there any more, and the event does not run again.
 func TestADuplicateGetsTheStatusOnceTheAnswerHasLeft(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	minute := func(p *idem.Policy) { p.ReplayRetention = time.Minute }
@@ -21,14 +22,16 @@ func TestADuplicateGetsTheStatusOnceTheAnswerHasLeft(t *testing.T) {
 	}
 	want := "answer to event " + event
 	for range 2 { // the second time from the cache
-		if got := await(t, b.send(t.Context(), "w", event)); got.decision != "replayed" || got.body != want || got.header.Get("Hooklock-Recorded") != "" {
+		if got := await(t, b.send(t.Context(), "w", event)); got.decision != "replayed" || got.body != want ||
+			got.header.Get("Hooklock-Recorded") != "" {
 			t.Errorf("in its time %+v", got)
 		}
 	}
 	etcd.Expire(t, "/hooklock/v1/answers/")
 	for range 2 {
 		got := await(t, c.send(t.Context(), "w", event))
-		if got.status != 200 || got.decision != "replayed" || got.body != "" || got.header.Get("Hooklock-Recorded") != "false" || got.header.Get("Idempotent-Replayed") != "true" {
+		if got.status != 200 || got.decision != "replayed" || got.body != "" ||
+			got.header.Get("Hooklock-Recorded") != "false" || got.header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("after its time %+v", got)
 		}
 	}
@@ -48,7 +51,8 @@ func TestADuplicateThatWaitsElsewhereGetsAnAnswerThatIsKeptApart(t *testing.T) {
 	if got := await(t, first); got.decision != "executed" {
 		t.Fatalf("got %+v", got)
 	}
-	if got := await(t, copied); got.decision != "attached" || got.body != "answer to event "+event || got.header.Get("Hooklock-Recorded") != "" {
+	if got := await(t, copied); got.decision != "attached" || got.body != "answer to event "+event ||
+		got.header.Get("Hooklock-Recorded") != "" {
 		t.Errorf("got %+v", got)
 	}
 }

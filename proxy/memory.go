@@ -7,12 +7,13 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// lentBody is the length from which an answer's body is accounted for until it was written. A shorter one fits into the buffers of fasthttp and
-// of the kernel, so that its sender cannot make this process keep it.
+// lentBody is the length from which an answer's body is accounted for until it was written. A
+// shorter one fits into the buffers of fasthttp and of the kernel, so that its sender cannot make
+// this process keep it.
 const lentBody = 4 << 10
 
-// takeAnswer moves the answer's body out of the delivery, whose own memory goes back to the pool, for the ledger, its cache, and the answer. One
-// that the ledger will not keep is not copied.
+// takeAnswer moves the answer's body out of the delivery, whose own memory goes back to the pool,
+// for the ledger, its cache, and the answer. One that the ledger will not keep is not copied.
 func (a *attempt) takeAnswer() []byte {
 	body := a.call.answer.Body
 	if len(body) <= a.route.Policy.ReplayBody || len(body) <= lentBody {
@@ -44,7 +45,8 @@ func (d *reply) lendAnswer() {
 	d.lend(body)
 }
 
-// lent is a body that fasthttp writes after the handler has returned. It is a stream because fasthttp reports only the end of a stream.
+// lent is a body that fasthttp writes after the handler has returned. It is a stream because
+// fasthttp reports only the end of a stream.
 type lent struct {
 	rest   []byte
 	memory wire.Account

@@ -8,54 +8,64 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Report is the result of one delivery, for logs, metrics and traces. It holds no secret, signature or body.
+// Report is the result of one delivery, for logs, metrics and traces. It holds no secret, signature
+// or body.
 type Report struct {
 	Route    string        // "" = no route took it
 	Decision idem.Decision // "" = it passed through
 	Would    idem.Decision // the decision that a bypassed delivery would have got
-	// Gate is the decision of the gate: executed if it let the delivery run; "" if it was not asked.
-	Gate   idem.Decision
-	Code   string // of a rejection
-	Path   string // of one that no route takes: without its query, at most 200 bytes, and without what looks like a secret; else ""
-	Status int    // of the answer
+	// Gate is the decision of the gate: executed if it let the delivery run; "" if it was not
+	// asked.
+	Gate idem.Decision
+	Code string // of a rejection
+	// of one that no route takes: without its query, at most 200 bytes, and without what looks like
+	// a secret; else ""
+	Path   string
+	Status int // of the answer
 
 	Method      string // in capitals; _OTHER if no standard names it
 	TLS, HTTP10 bool   // how the delivery came
 
-	// Signature is valid, or why it is not (sender.Reason); empty if Scheme needs none. SignaturePart is what the reason is about.
+	// Signature is valid, or why it is not (sender.Reason); empty if Scheme needs none.
+	// SignaturePart is what the reason is about.
 	Scheme, Signature, SignaturePart string
 	// Verified: it comes from the sender: its signature is right, or its route needs none.
 	Verified bool
-	// UnsignedHandshake: it is a handshake without a signature. Any client can send one, so it says nothing about the sender.
+	// UnsignedHandshake: it is a handshake without a signature. Any client can send one, so it says
+	// nothing about the sender.
 	UnsignedHandshake bool
-	// WorkflowPart and EventIDPart say how these were found in the delivery; "" if they were not looked for, or do not exist.
+	// WorkflowPart and EventIDPart say how these were found in the delivery; "" if they were not
+	// looked for, or do not exist.
 	WorkflowPart, EventIDPart PartResult
 	Ordered                   naming.Ordered // how its position in its scope was found; "" without an order
-	Stale                     string         // by how much it is older than what went through; "": it is not, or that is unknown
-	Keyed                     bool           // the route remembers events
-	Locks                     bool           // the route takes locks: its strategy is not none
-	Workflow                  string
-	Key                       string   // short
-	Differs                   []string // the parts that differ from the first delivery, of a mismatch and if Changed
-	Changed                   bool     // it is a duplicate by its event ID, but another request than the first delivery
-	EventID                   string   // the sender's ID of the event; "" if it has none
-	Labels                    idem.Labels
-	Execution                 idem.ExecutionID
-	ParkedOn                  idem.ParkOn // why it was accepted; "": it was not
+	// by how much it is older than what went through; "": it is not, or that is unknown
+	Stale     string
+	Keyed     bool // the route remembers events
+	Locks     bool // the route takes locks: its strategy is not none
+	Workflow  string
+	Key       string   // short
+	Differs   []string // the parts that differ from the first delivery, of a mismatch and if Changed
+	Changed   bool     // it is a duplicate by its event ID, but another request than the first delivery
+	EventID   string   // the sender's ID of the event; "" if it has none
+	Labels    idem.Labels
+	Execution idem.ExecutionID
+	ParkedOn  idem.ParkOn // why it was accepted; "": it was not
 	// Counted: the delivery, or the try, and the result of its call are counted with its outcome.
-	Counted     bool
-	Attempt     int // 0: it did not run
-	Outcome     idem.Outcome
-	Recorded    bool
-	RecordSize  int           // bytes; 0 = no record was written
-	Hold        time.Duration // how long the lock outlives the answer; 0: it does not
-	By          string        // the name of the token that cancelled it
-	ClosedUntil time.Time     // Execution, which stood in the way, has ended, and its lock stays closed; zero: it has not
-	Loss        Loss          // of the lock, while the execution ran
+	Counted    bool
+	Attempt    int // 0: it did not run
+	Outcome    idem.Outcome
+	Recorded   bool
+	RecordSize int           // bytes; 0 = no record was written
+	Hold       time.Duration // how long the lock outlives the answer; 0: it does not
+	By         string        // the name of the token that cancelled it
+	// Execution, which stood in the way, has ended, and its lock stays closed; zero: it has not
+	ClosedUntil time.Time
+	Loss        Loss // of the lock, while the execution ran
 
 	TraceID string
 	SpanID  string // "" if the delivery is not recorded as a trace
-	// Members are the parts of the delivery, if it was another request than the first one of its event, or may be the first one of such; else nil.
+	// Members are the parts of the delivery, if it was another request than the first one of its
+	// event, or may be the first one of such; else nil.
 	Members []idem.Member
 	// Challenged: the service asked the sender for credentials, which says nothing about the event.
 	Challenged bool
@@ -65,11 +75,13 @@ type Report struct {
 	Started time.Time
 	Total   time.Duration
 	Stages  Stages
-	// UpstreamFrom is when the call began; zero: there was none, or it goes on after the delivery, for Upstream so far.
+	// UpstreamFrom is when the call began; zero: there was none, or it goes on after the delivery,
+	// for Upstream so far.
 	UpstreamFrom   time.Time
 	Upstream       time.Duration
 	UpstreamStatus int // 0: no head of an answer came
-	// Said is the beginning of an answer that is no success, as text for operators; "": it has none, or the route keeps none (park.failed_answers).
+	// Said is the beginning of an answer that is no success, as text for operators; "": it has
+	// none, or the route keeps none (park.failed_answers).
 	Said string
 	Held time.Duration // how long the lock was held
 	Err  error
@@ -93,7 +105,8 @@ const (
 	PartMissing   PartResult = "missing"
 	PartAmbiguous PartResult = "ambiguous"
 	PartTooLong   PartResult = "too_long"
-	// PartPlaceholder: there is an event ID, but it is what a sender sends where a value is missing.
+	// PartPlaceholder: there is an event ID, but it is what a sender sends where a value is
+	// missing.
 	PartPlaceholder PartResult = "placeholder"
 )
 
@@ -129,13 +142,15 @@ const (
 
 // The events of an execution whose sender was answered before: what follows a try.
 const (
-	EventRetry      EventName = "execution.retry"      // it is tried again
-	EventLeftAlone  EventName = "route.rests"          // its service asks to be left alone, and no event of the route is tried
-	EventDone       EventName = "execution.done"       // an answer settled it
-	EventBlocked    EventName = "execution.blocked"    // its workflow waits for a decision
-	EventDeadLetter EventName = "execution.dead"       // it ended without having gone through, and its request is kept
-	EventSuperseded EventName = "execution.superseded" // it did not run, because a newer event of its scope had gone through
-	EventCarried    EventName = "execution.lost"       // another replica runs it, or it was ended
+	EventRetry EventName = "execution.retry" // it is tried again
+	// its service asks to be left alone, and no event of the route is tried
+	EventLeftAlone  EventName = "route.rests"
+	EventDone       EventName = "execution.done"    // an answer settled it
+	EventBlocked    EventName = "execution.blocked" // its workflow waits for a decision
+	EventDeadLetter EventName = "execution.dead"    // it ended without having gone through, and its request is kept
+	// it did not run, because a newer event of its scope had gone through
+	EventSuperseded EventName = "execution.superseded"
+	EventCarried    EventName = "execution.lost" // another replica runs it, or it was ended
 )
 
 // Observer receives the reports of deliveries. A Report is valid during the call only.
@@ -173,15 +188,18 @@ func (all Observers) Event(name EventName, r *Report) {
 
 // Tracer begins traces.
 type Tracer interface {
-	// Begin begins the trace of a delivery that has found its route. parent is the sender's span, and tracestate, which is valid during the
-	// call, its header of that name; empty if it sent none. It returns nil if the delivery is not recorded.
+	// Begin begins the trace of a delivery that has found its route. parent is the sender's span,
+	// and tracestate, which is valid during the call, its header of that name; empty if it sent
+	// none. It returns nil if the delivery is not recorded.
 	Begin(r *Report, parent idem.TraceContext, tracestate []byte) Trace
-	// Try begins the trace of one more call of the upstream for a delivery that was accepted, whose span is accepted: a trace of its own, with
-	// a link to that. It returns nil if the call is not recorded.
+	// Try begins the trace of one more call of the upstream for a delivery that was accepted, whose
+	// span is accepted: a trace of its own, with a link to that. It returns nil if the call is not
+	// recorded.
 	Try(r *Report, accepted idem.TraceContext) Trace
 }
 
-// Trace records the spans of one delivery. Only Call is safe for concurrent use, also with End and after it.
+// Trace records the spans of one delivery. Only Call is safe for concurrent use, also with End and
+// after it.
 type Trace interface {
 	// Context returns a context with the delivery's span, for exemplars.
 	Context() context.Context

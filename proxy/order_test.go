@@ -97,7 +97,8 @@ func (e *events) last() Report {
 }
 
 // newOrdered is a replica whose route asks for the order of events.
-func newOrdered(t *testing.T, etcd *etcdtest.Etcd, up *objects, onStale idem.OnStale, change func(*idem.Policy)) *replica {
+func newOrdered(t *testing.T, etcd *etcdtest.Etcd, up *objects, onStale idem.OnStale,
+	change func(*idem.Policy)) *replica {
 	t.Helper()
 	r := newReplica(t, etcd, &service{url: up.url}, func(p *idem.Policy) {
 		p.Order = &idem.OrderPolicy{OnStale: onStale, By: "{body.at}"}
@@ -106,7 +107,8 @@ func newOrdered(t *testing.T, etcd *etcdtest.Etcd, up *objects, onStale idem.OnS
 		}
 	})
 	keys, err := naming.NewKeys(naming.KeySpec{
-		Route: "r", Workflow: "w/{path.w}", EventID: "{header.Idempotency-Key}", OrderBy: "{body.at}", OrderScope: "{body.object}", OrderUnit: idem.UnitSeconds,
+		Route: "r", Workflow: "w/{path.w}", EventID: "{header.Idempotency-Key}", OrderBy: "{body.at}",
+		OrderScope: "{body.object}", OrderUnit: idem.UnitSeconds,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -184,13 +186,17 @@ func TestAnOlderEventIsSkippedWithASuccessAndLeavesARecord(t *testing.T) {
 	for range 2 { // a copy is judged as the first one was
 		got := r.update(t, "w", "old", `{"object":"x","at":63}`)
 		var body struct{ Status, ExecutionID, Workflow, SupersededBy string }
-		if err := json.Unmarshal([]byte(got.body), &body); err != nil || got.status != 200 || got.decision != "superseded" || body.Status != "superseded" || body.Workflow != "w/w" ||
-			body.SupersededBy != first.header.Get("Hooklock-Execution") || body.ExecutionID != got.header.Get("Hooklock-Execution") || got.header.Get("Hooklock-Recorded") != "" {
+		if err := json.Unmarshal([]byte(got.body), &body); err != nil || got.status != 200 ||
+			got.decision != "superseded" || body.Status != "superseded" || body.Workflow != "w/w" ||
+			body.SupersededBy != first.header.Get("Hooklock-Execution") ||
+			body.ExecutionID != got.header.Get("Hooklock-Execution") || got.header.Get("Hooklock-Recorded") != "" {
 			t.Fatalf("%v: %+v", err, got)
 		}
 		found, err := r.store.Execution(t.Context(), idem.ExecutionID(body.ExecutionID))
-		if err != nil || found.Record == nil || found.Record.Status != idem.Aborted || found.Record.Outcome != idem.NotExecuted || string(found.Record.Superseded()) != body.SupersededBy ||
-			found.Record.Stale.By != "37s" || found.Record.Abort.Reason != "superseded: 37s older than "+body.SupersededBy+", which went through" {
+		if err != nil || found.Record == nil || found.Record.Status != idem.Aborted ||
+			found.Record.Outcome != idem.NotExecuted || string(found.Record.Superseded()) != body.SupersededBy ||
+			found.Record.Stale.By != "37s" || found.Record.Abort.Reason != "superseded: 37s older than "+
+			body.SupersededBy+", which went through" {
 			t.Errorf("%v: %+v", err, found)
 		}
 	}
@@ -208,7 +214,8 @@ func TestAnOlderEventIsRejectedAndBurnsNothing(t *testing.T) {
 	first := r.update(t, "w", "new", `{"object":"x","at":100}`).header.Get("Hooklock-Execution")
 	got := r.update(t, "w", "old", `{"object":"x","at":63}`)
 	var p problem
-	if err := json.Unmarshal([]byte(got.body), &p); err != nil || got.status != 409 || got.decision != "stale_event" || p.Code != "stale_event" || p.Executed != idem.EffectNo ||
+	if err := json.Unmarshal([]byte(got.body), &p); err != nil || got.status != 409 || got.decision != "stale_event" ||
+		p.Code != "stale_event" || p.Executed != idem.EffectNo ||
 		p.Detail != "37s older than "+first+", which went through; nothing was executed" {
 		t.Errorf("%v: %+v", err, got)
 	}
@@ -236,7 +243,8 @@ func TestWhatFailedMakesNothingStale(t *testing.T) {
 }
 
 func TestObserveForwardsWhatItWouldNotRun(t *testing.T) {
-	for onStale, would := range map[idem.OnStale]string{idem.StaleSkip: "superseded", idem.StaleReject: "stale_event", idem.StaleAnnotate: "executed"} {
+	for onStale, would := range map[idem.OnStale]string{idem.StaleSkip: "superseded", idem.StaleReject: "stale_event",
+		idem.StaleAnnotate: "executed"} {
 		etcd, up := etcdtest.Start(t), newObjects(t)
 		r := newOrdered(t, etcd, up, onStale, func(p *idem.Policy) { p.Observe = true })
 		r.update(t, "w", "new", `{"object":"x","at":100}`)
@@ -261,11 +269,13 @@ var (
 	entities = flag.Int("entities", 12, "what they are about")
 )
 
-// TestAFloodOutOfOrderLeavesTheNewestOfEach: whatever comes when, at whichever replica. Larger: go test ./proxy -run Flood -flood 10000 -entities 100
+// TestAFloodOutOfOrderLeavesTheNewestOfEach: whatever comes when, at whichever replica. Larger: go
+// test ./proxy -run Flood -flood 10000 -entities 100
 func TestAFloodOutOfOrderLeavesTheNewestOfEach(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newObjects(t)
 	waits := func(p *idem.Policy) { p.Strategy = idem.Wait }
-	replicas := []*replica{newOrdered(t, etcd, up, idem.StaleSkip, waits), newOrdered(t, etcd, up, idem.StaleSkip, waits)}
+	replicas := []*replica{newOrdered(t, etcd, up, idem.StaleSkip, waits),
+		newOrdered(t, etcd, up, idem.StaleSkip, waits)}
 	order := rand.New(rand.NewPCG(1, 2)).Perm(*flood)
 	var all sync.WaitGroup
 	next := make(chan int)
@@ -273,7 +283,8 @@ func TestAFloodOutOfOrderLeavesTheNewestOfEach(t *testing.T) {
 		all.Go(func() {
 			for n := range next {
 				r := replicas[(worker+n)%2]
-				got := r.update(t, fmt.Sprint(n%*entities), fmt.Sprint("e", n), fmt.Sprintf(`{"object":"o%d","at":%d}`, n%*entities, n / *entities))
+				got := r.update(t, fmt.Sprint(n%*entities), fmt.Sprint("e", n),
+					fmt.Sprintf(`{"object":"o%d","at":%d}`, n%*entities, n / *entities))
 				if got.err != nil || got.status != 200 {
 					t.Errorf("%d: %+v", n, got)
 				}

@@ -37,7 +37,8 @@ func TestTheEndOfAnExecutionThatABugCutShortIsReported(t *testing.T) {
 	}
 	r.events.mu.Lock()
 	defer r.events.mu.Unlock()
-	if len(r.events.reports) != 1 || !r.events.reports[0].Recorded || r.events.reports[0].Outcome != idem.Unknown || r.events.reports[0].Held == 0 {
+	if len(r.events.reports) != 1 || !r.events.reports[0].Recorded || r.events.reports[0].Outcome != idem.Unknown ||
+		r.events.reports[0].Held == 0 {
 		t.Errorf("reports %+v", r.events.reports)
 	}
 }
@@ -48,7 +49,8 @@ type mute struct{ *events }
 func (mute) OnDelivered(*Report) { panic("a bug") }
 func (mute) OnPassed(*Report)    { panic("a bug") }
 
-// TestABugInTheObserverOfADeliveryEndsNothing: the delivery is over by then, and its sender has its answer.
+// TestABugInTheObserverOfADeliveryEndsNothing: the delivery is over by then, and its sender has its
+// answer.
 func TestABugInTheObserverOfADeliveryEndsNothing(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(*idem.Policy) {})
@@ -70,7 +72,8 @@ func (clumsyRequests) Keep(context.Context, idem.ExecutionID, *kept.Request) ([]
 	panic("a bug")
 }
 
-// TestABugWhileAnEventIsParkedLeavesItsCallAlone: it is as if the event could not be parked, and the process can end afterwards.
+// TestABugWhileAnEventIsParkedLeavesItsCallAlone: it is as if the event could not be parked, and
+// the process can end afterwards.
 func TestABugWhileAnEventIsParkedLeavesItsCallAlone(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { p.Park = &idem.ParkPolicy{Slow: true, MaxWaiting: 10} })
@@ -120,7 +123,8 @@ func (o *tries) Event(name EventName, r *Report) {
 func TestATryThatABugCutShortMayHaveRun(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) {
-		p.Park = &idem.ParkPolicy{Locked: true, MaxWaiting: 10, MaxAge: time.Hour, Attempts: 1, OnFailure: idem.FailureHold}
+		p.Park = &idem.ParkPolicy{Locked: true, MaxWaiting: 10, MaxAge: time.Hour, Attempts: 1,
+			OnFailure: idem.FailureHold}
 	})
 	o := &tries{clumsy{r.events, EventAcquired}, make(chan idem.Outcome, 10)}
 	r.handler.o.Observer, r.handler.o.Requests = o, inline{}
@@ -129,7 +133,9 @@ func TestATryThatABugCutShortMayHaveRun(t *testing.T) {
 		ParkLimits: func() guard.ParkLimits { return guard.ParkLimits{Events: 10, Bytes: 1 << 20} },
 	})
 	r.handler.o.Gate = g
-	w := worker.New(worker.Options{Guard: g, Ledger: r.store.Ledger, Policy: r.handler.Policy, Running: func() int { return 1 }, Try: r.handler.Try})
+	w := worker.New(worker.Options{Guard: g, Ledger: r.store.Ledger, Policy: r.handler.Policy, Running: func() int {
+		return 1
+	}, Try: r.handler.Try})
 	go w.Run()
 	defer w.Close(t.Context())
 	if a := await(t, r.send(t.Context(), "w", "1")); a.decision != "parked" {

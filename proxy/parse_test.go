@@ -9,7 +9,8 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Parsed, a long body takes several times its length. A flood of them must not take that for each one at a time.
+// Parsed, a long body takes several times its length. A flood of them must not take that for each
+// one at a time.
 func TestNoMoreLongBodiesAreParsedAtATimeThanThereAreProcessors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewHandler(HandlerOptions{Base: t.Context()}, &Rules{})
@@ -38,7 +39,8 @@ func TestNoMoreLongBodiesAreParsedAtATimeThanThereAreProcessors(t *testing.T) {
 	})
 }
 
-// A delivery may wait for an hour. What its long body was parsed into is none of limits.memory, so it must not wait with it.
+// A delivery may wait for an hour. What its long body was parsed into is none of limits.memory, so
+// it must not wait with it.
 func TestNothingThatALongBodyWasParsedIntoIsLeftBehindTheParsing(t *testing.T) {
 	const length = 8 << 20
 	l, err := naming.CompileLookup("form.a")
@@ -48,7 +50,8 @@ func TestNothingThatALongBodyWasParsedIntoIsLeftBehindTheParsing(t *testing.T) {
 	h := NewHandler(HandlerOptions{Base: t.Context()}, &Rules{})
 	d := h.pool.get(h)
 	d.req.body = []byte("a=%41" + strings.Repeat("a", length))
-	d.req.msg.Fields = []naming.Field{{Name: []byte("Content-Type"), Value: []byte("application/x-www-form-urlencoded")}}
+	d.req.msg.Fields = []naming.Field{{Name: []byte("Content-Type"),
+		Value: []byte("application/x-www-form-urlencoded")}}
 	d.req.msg.Body = d.req.body
 	inUse := func() int64 {
 		runtime.GC()

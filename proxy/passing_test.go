@@ -23,7 +23,8 @@ func (silent) OnDelivered(*Report)      {}
 func (silent) OnPassed(*Report)         {}
 func (silent) Event(EventName, *Report) {}
 
-// TestWhatPassesThroughEndsWithTheProcess: what is under way then may have run, and what comes later reaches nobody.
+// TestWhatPassesThroughEndsWithTheProcess: what is under way then may have run, and what comes
+// later reaches nobody.
 func TestWhatPassesThroughEndsWithTheProcess(t *testing.T) {
 	base, end := context.WithCancelCause(t.Context())
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {
@@ -45,7 +46,8 @@ func TestWhatPassesThroughEndsWithTheProcess(t *testing.T) {
 	}
 }
 
-// TestAnUpgradeThatComesTooLateMayHaveRun: the upstream has switched by then, whatever it has done for that.
+// TestAnUpgradeThatComesTooLateMayHaveRun: the upstream has switched by then, whatever it has done
+// for that.
 func TestAnUpgradeThatComesTooLateMayHaveRun(t *testing.T) {
 	asked, ended := make(chan struct{}), make(chan struct{})
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {
@@ -63,7 +65,8 @@ func TestAnUpgradeThatComesTooLateMayHaveRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sender.Close()
-	if _, err := io.WriteString(sender, "GET /x HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(sender,
+		"GET /x HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	await(t, asked)
@@ -72,12 +75,14 @@ func TestAnUpgradeThatComesTooLateMayHaveRun(t *testing.T) {
 	}
 	close(ended)
 	got, err := io.ReadAll(sender)
-	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 502 ") || !strings.Contains(string(got), `"executed":"unknown"`) {
+	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 502 ") ||
+		!strings.Contains(string(got), `"executed":"unknown"`) {
 		t.Errorf("%s, %v", got, err)
 	}
 }
 
-// TestASenderThatStopsReadingHoldsNoEndUp: the end of the process ends an answer that is stuck on its way to the sender, too.
+// TestASenderThatStopsReadingHoldsNoEndUp: the end of the process ends an answer that is stuck on
+// its way to the sender, too.
 func TestASenderThatStopsReadingHoldsNoEndUp(t *testing.T) {
 	base, end := context.WithCancelCause(t.Context())
 	up := newEndless(t)
@@ -101,7 +106,8 @@ func TestASenderThatStopsReadingHoldsNoEndUp(t *testing.T) {
 	}
 }
 
-// TestABugLeavesNothingOfACallBehind: the memory of a delivery is used again, and its call and its exchange with it.
+// TestABugLeavesNothingOfACallBehind: the memory of a delivery is used again, and its call and its
+// exchange with it.
 func TestABugLeavesNothingOfACallBehind(t *testing.T) {
 	var begun atomic.Bool
 	closed := make(chan struct{})
@@ -132,15 +138,18 @@ func TestABugLeavesNothingOfACallBehind(t *testing.T) {
 	}
 }
 
-// TestWhatPassesThroughReachesItsSenderAsItComes: the head before there is a body, and each piece of that, however short.
+// TestWhatPassesThroughReachesItsSenderAsItComes: the head before there is a body, and each piece
+// of that, however short.
 func TestWhatPassesThroughReachesItsSenderAsItComes(t *testing.T) {
 	for name, say := range map[string][]string{
-		"with a length":                   {"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n", "some", "more"},
-		"in chunks":                       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "4\r\nsome\r\n", "4\r\nmore\r\n0\r\n\r\n"},
+		"with a length": {"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n", "some", "more"},
+		"in chunks": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "4\r\nsome\r\n",
+			"4\r\nmore\r\n0\r\n\r\n"},
 		"to its end":                      {"HTTP/1.1 200 OK\r\n\r\n", "some", "more"},
 		"with a length, to an old sender": {"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n", "some", "more"},
-		"in chunks, to an old sender":     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "4\r\nsome\r\n", "4\r\nmore\r\n0\r\n\r\n"},
-		"to its end, to an old sender":    {"HTTP/1.0 200 OK\r\n\r\n", "some", "more"},
+		"in chunks, to an old sender": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "4\r\nsome\r\n",
+			"4\r\nmore\r\n0\r\n\r\n"},
+		"to its end, to an old sender": {"HTTP/1.0 200 OK\r\n\r\n", "some", "more"},
 	} {
 		old := strings.HasSuffix(name, "to an old sender")
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +184,8 @@ func TestWhatPassesThroughReachesItsSenderAsItComes(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatBreaksOffIsNoEmptyOne: many clients send a request again, a POST too, whose kept connection ends without a byte of an answer.
+// TestAnAnswerThatBreaksOffIsNoEmptyOne: many clients send a request again, a POST too, whose kept
+// connection ends without a byte of an answer.
 func TestAnAnswerThatBreaksOffIsNoEmptyOne(t *testing.T) {
 	const cut = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
 	for _, say := range []string{cut, cut + "partial"} {
@@ -186,8 +196,8 @@ func TestAnAnswerThatBreaksOffIsNoEmptyOne(t *testing.T) {
 	}
 }
 
-// asks passes a POST through to an upstream that reads it and does that, and returns the sender's connection. An old sender speaks HTTP/1.0, and would keep
-// its connection.
+// asks passes a POST through to an upstream that reads it and does that, and returns the sender's
+// connection. An old sender speaks HTTP/1.0, and would keep its connection.
 func asks(t *testing.T, old bool, answer func(c *wiretest.Conn)) net.Conn {
 	t.Helper()
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {

@@ -9,7 +9,8 @@ import (
 	"hooklock/proxy/wiretest"
 )
 
-// A duplicate may come from another connection, or from somebody who captured it: what was meant for the first sender alone is not for it.
+// A duplicate may come from another connection, or from somebody who captured it: what was meant
+// for the first sender alone is not for it.
 func TestAReplayLeavesOutWhatWasMeantForTheFirstSender(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	const personal = "Set-Cookie: session=secret\r\nset-cookie: b=c\r\nWWW-Authenticate: Basic\r\n"

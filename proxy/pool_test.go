@@ -7,7 +7,8 @@ import (
 	"weak"
 )
 
-// A timer that runs is a root of the collector: what it can reach stays in memory until it fires, after the budget of bodies has its bytes back.
+// A timer that runs is a root of the collector: what it can reach stays in memory until it fires,
+// after the budget of bodies has its bytes back.
 func TestALargeDeliveryCanBeCollectedAlthoughTheTimeOfItsCallIsNotOver(t *testing.T) {
 	h := NewHandler(HandlerOptions{Base: t.Context()}, &Rules{})
 	ended := func() weak.Pointer[delivery] {

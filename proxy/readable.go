@@ -11,8 +11,8 @@ const (
 	readableMost = 160  // bytes of its text that are returned
 )
 
-// readableBeginning returns the beginning of the body of an answer on one line; of a page of HTML its
-// title. It returns "" if there is no text, as in a compressed body.
+// readableBeginning returns the beginning of the body of an answer on one line; of a page of HTML
+// its title. It returns "" if there is no text, as in a compressed body.
 func readableBeginning(body []byte) string {
 	body = bytes.TrimSpace(body[:min(len(body), readableLook)])
 	if bytes.HasPrefix(body, []byte("<")) {

@@ -2,7 +2,8 @@ package proxy
 
 import "hooklock/idem/naming"
 
-// The codes of the decision "rejected", and of unmatched paths. Those of a delivery that cannot be named are naming's.
+// The codes of the decision "rejected", and of unmatched paths. Those of a delivery that cannot be
+// named are naming's.
 const (
 	codeBadRequest       = "bad_request"
 	codeAmbiguousPath    = "ambiguous_path"
@@ -41,7 +42,8 @@ var rejections = [...]struct {
 
 const unnamed = "The delivery cannot be named"
 
-// Rejection is a delivery that was refused for its form: it never reaches the upstream, takes no lock and uses up no key.
+// Rejection is a delivery that was refused for its form: it never reaches the upstream, takes no
+// lock and uses up no key.
 type Rejection struct {
 	Status int
 	Code   string
@@ -49,7 +51,8 @@ type Rejection struct {
 	Detail string
 	// Sent: the upstream had begun to get it, because its body broke on the way through.
 	Sent bool
-	// About is the route that the delivery was meant for and may not take; nil if the reason is another one.
+	// About is the route that the delivery was meant for and may not take; nil if the reason is
+	// another one.
 	About *Route
 }
 
@@ -76,5 +79,6 @@ func bodyTooLarge() *Rejection {
 }
 
 func upgradeRefused() *Rejection {
-	return reject(codeUpgradeRefused, "a delivery on a route is one request with one answer, and cannot become another protocol")
+	return reject(codeUpgradeRefused, "a delivery on a route is one request with one answer, and cannot become "+
+		"another protocol")
 }

@@ -17,7 +17,8 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// headOf is the sample as its sender sends it: with white space that means nothing, and other lines between.
+// headOf is the sample as its sender sends it: with white space that means nothing, and other lines
+// between.
 func headOf(t *rapid.T, r *sender.Request) []byte {
 	white := rapid.StringMatching(`[ \t]{0,2}`)
 	b := fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: hooks.example.com\r\n", r.Method, r.Target)
@@ -46,7 +47,8 @@ func parsed(t *rapid.T, raw, body []byte) (*wire.Head, *sender.Delivery) {
 	return head, d
 }
 
-// TestARenewedHeadIsTheHeadThatCameButForTheNamedLines: on the wire, for every sender that signs with a secret.
+// TestARenewedHeadIsTheHeadThatCameButForTheNamedLines: on the wire, for every sender that signs
+// with a secret.
 func TestARenewedHeadIsTheHeadThatCameButForTheNamedLines(t *testing.T) {
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	signed, changes := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), 0
@@ -55,7 +57,8 @@ func TestARenewedHeadIsTheHeadThatCameButForTheNamedLines(t *testing.T) {
 		if _, err := sender.Sample(p.Name, []byte(key), signed); err != nil {
 			key = "00112233" // hex, and base64
 		}
-		c := sender.Config{Scheme: p.Scheme, Secrets: [][]byte{[]byte(key)}, PublicURL: "https://hooks.example.com", Tolerance: time.Minute}
+		c := sender.Config{Scheme: p.Scheme, Secrets: [][]byte{[]byte(key)}, PublicURL: "https://hooks.example.com",
+			Tolerance: time.Minute}
 		renewer, err := sender.NewRenewer(c)
 		if errors.Is(err, sender.ErrNotRenewable) {
 			continue
@@ -103,9 +106,11 @@ func TestARenewedHeadIsTheHeadThatCameButForTheNamedLines(t *testing.T) {
 	}
 }
 
-// checkLines compares two heads byte for byte, but for the values of the named lines and for one more line at the end.
+// checkLines compares two heads byte for byte, but for the values of the named lines and for one
+// more line at the end.
 func checkLines(t *rapid.T, came, sent string, named map[string]bool, extra string) {
-	want, got := strings.SplitAfter(came, "\r\n"), strings.SplitAfter(strings.Replace(sent, extra+"\r\n", "\r\n", 1), "\r\n")
+	want, got := strings.SplitAfter(came, "\r\n"), strings.SplitAfter(strings.Replace(sent, extra+"\r\n", "\r\n", 1),
+		"\r\n")
 	if len(want) != len(got) {
 		t.Fatalf("%q became %q", came, sent)
 	}

@@ -11,7 +11,8 @@ import (
 	"hooklock/idem"
 )
 
-// problem is RFC 9457, with Hooklock's members, and with the fields of the older in-application locks if they apply.
+// problem is RFC 9457, with Hooklock's members, and with the fields of the older in-application
+// locks if they apply.
 type problem struct {
 	Type       string      `json:"type"`
 	Title      string      `json:"title"`
@@ -48,15 +49,17 @@ type refusal struct {
 	differs             []string // of a mismatch, if it is known
 	// closedUntil: execution has ended, and its lock stays closed; zero: it has not.
 	closedUntil time.Time
-	successor   idem.ExecutionID // the newer one of its scope, because of which this one did not run; "" = another reason
-	retryAfter  time.Duration
-	retryUnit   time.Duration // of the header, if the sender does not take seconds; 0 means a second
+	// the newer one of its scope, because of which this one did not run; "" = another reason
+	successor  idem.ExecutionID
+	retryAfter time.Duration
+	retryUnit  time.Duration // of the header, if the sender does not take seconds; 0 means a second
 }
 
 // refusalOf returns the refusal of d if nothing more is known.
 func refusalOf(d idem.Decision) refusal {
 	row := d.Row()
-	return refusal{code: row.Code, title: row.Title, detail: row.Detail, status: row.Status, effect: row.Effect, conflict: row.Conflict}
+	return refusal{code: row.Code, title: row.Title, detail: row.Detail, status: row.Status, effect: row.Effect,
+		conflict: row.Conflict}
 }
 
 // refusal returns the refusal of r.
@@ -118,7 +121,8 @@ func own(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// writeDropped answers a delivery that was dropped, because the lock is held or because it is too old: a success, so that it does not come again.
+// writeDropped answers a delivery that was dropped, because the lock is held or because it is too
+// old: a success, so that it does not come again.
 func (r *refusal) writeDropped(ctx *fasthttp.RequestCtx) {
 	own(ctx)
 	writeJSON(ctx, r.status, "application/json", struct {

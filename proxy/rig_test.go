@@ -39,7 +39,8 @@ type service struct {
 }
 
 func newService(t *testing.T) *service {
-	s := &service{begun: make(chan string, 1000), calls: make(chan idem.Callback, 1000), closed: make(chan string, 1000), reply: make(chan string, 1000)}
+	s := &service{begun: make(chan string, 1000), calls: make(chan idem.Callback, 1000),
+		closed: make(chan string, 1000), reply: make(chan string, 1000)}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: patience}
 	ln := local(t)
 	go server.Serve(ln)
@@ -62,7 +63,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mu.Unlock()
 	}()
 	token, _ := strconv.ParseInt(r.Header.Get("Hooklock-Fencing-Token"), 10, 64)
-	s.calls <- idem.Callback{Execution: idem.ExecutionID(r.Header.Get("Hooklock-Execution")), Token: token, Key: r.Header.Get("Hooklock-Callback-Key")}
+	s.calls <- idem.Callback{Execution: idem.ExecutionID(r.Header.Get("Hooklock-Execution")), Token: token,
+		Key: r.Header.Get("Hooklock-Callback-Key")}
 	s.begun <- string(body)
 	select {
 	case answer := <-s.reply:
@@ -158,9 +160,11 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 	r := &replica{store: store, events: &events{}}
 	r.guard = guard.New(guard.Options{
 		Ledger: store.Ledger, Base: base, Cache: cache, MaxWaiting: func() int { return 1000 }, OvertakenWait: patience,
-		RequestTimeout: 6 * time.Second, // the default is short for many deliveries at once on a machine that has other work
+		// the default is short for many deliveries at once on a machine that has other work
+		RequestTimeout: 6 * time.Second,
 	})
-	pool, unmatched := wire.NewUpstream(wire.Options{Addr: up.url, MaxIdle: 64}), wire.NewUpstream(wire.Options{Addr: up.url, MaxIdle: 64})
+	pool, unmatched := wire.NewUpstream(wire.Options{Addr: up.url, MaxIdle: 64}),
+		wire.NewUpstream(wire.Options{Addr: up.url, MaxIdle: 64})
 	keys, err := naming.NewKeys(naming.KeySpec{Route: "r", Workflow: "w/{path.w}", EventID: "{header.Idempotency-Key}"})
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +174,8 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 		t.Fatal(err)
 	}
 	policy = idem.Policy{
-		Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: time.Hour, PayloadRetention: time.Minute, ReplayBody: 1 << 16,
+		Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: time.Hour, PayloadRetention: time.Minute,
+		ReplayBody: 1 << 16,
 		OnMismatch: idem.MismatchReject, OnUnknown: idem.UnknownRetry, InFlight: idem.Conflict,
 		WaitTimeout: patience, MaxWaiting: 100, AttachTimeout: patience,
 	}
@@ -178,12 +183,15 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 	change(&policy)
 	quiet := slog.New(slog.DiscardHandler)
 	r.handler = NewHandler(HandlerOptions{
-		Gate: r.guard, Upstream: pool, Unmatched: unmatched, UpstreamHost: "u", Timeout: patience, Base: base, Observer: r.events, Log: quiet,
+		Gate: r.guard, Upstream: pool, Unmatched: unmatched, UpstreamHost: "u", Timeout: patience, Base: base,
+		Observer: r.events, Log: quiet,
 	}, &Rules{
-		Table:  Table{Routes: []*Route{{Name: "r", Pattern: pattern, Methods: []string{"POST"}, Keys: keys, Policy: policy}}},
+		Table: Table{Routes: []*Route{{Name: "r", Pattern: pattern, Methods: []string{"POST"}, Keys: keys,
+			Policy: policy}}},
 		Limits: Limits{RequestBody: 1 << 20, HeadTimeout: patience, BodyTimeout: patience},
 	})
-	r.server = NewServer(ServerOptions{Handler: r.handler, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 1000, Log: quiet})
+	r.server = NewServer(ServerOptions{Handler: r.handler, MaxHead: 16 << 10, IdleTimeout: patience,
+		MaxConnections: 1000, Log: quiet})
 	r.server.fast.MaxIdleWorkerDuration = time.Millisecond
 	door := local(t)
 	served := make(chan error, 1)
@@ -211,12 +219,14 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 	return r
 }
 
-// observes puts its route into mode observe; its policy has to say so, too. Its deliveries count against these limits.
+// observes puts its route into mode observe; its policy has to say so, too. Its deliveries count
+// against these limits.
 func (r *replica) observes(t *testing.T, uses ...string) {
 	t.Helper()
 	rules := *r.handler.rules.Load()
 	route := *rules.Table.Routes[0]
-	keys, err := naming.NewKeys(naming.KeySpec{Route: "r", Workflow: "w/{path.w}", EventID: "{header.Idempotency-Key}", Uses: uses})
+	keys, err := naming.NewKeys(naming.KeySpec{Route: "r", Workflow: "w/{path.w}", EventID: "{header.Idempotency-Key}",
+		Uses: uses})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +250,8 @@ func (r *replica) send(ctx context.Context, workflow, event string) <-chan answe
 	go func() {
 		transport := &http.Transport{DisableKeepAlives: true}
 		defer transport.CloseIdleConnections()
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/hooks/"+workflow, strings.NewReader("event "+event))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/hooks/"+workflow,
+			strings.NewReader("event "+event))
 		if err != nil {
 			got <- answer{err: err}
 			return

@@ -14,8 +14,9 @@ import (
 	"hooklock/proxy/wiretest"
 )
 
-// careless is a service that reads no request's body, as Python's http.server does where its handler does not: what follows a head is the
-// next request. Its answer to /slow comes when the request behind that is there, which it then has no answer for.
+// careless is a service that reads no request's body, as Python's http.server does where its
+// handler does not: what follows a head is the next request. Its answer to /slow comes when the
+// request behind that is there, which it then has no answer for.
 func careless(t *testing.T) *service {
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {
 		for {
@@ -30,7 +31,8 @@ func careless(t *testing.T) *service {
 					return
 				}
 			}
-			if c.Say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(target), target)) != nil || target == "/slow" {
+			if c.Say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(target), target)) != nil ||
+				target == "/slow" {
 				return
 			}
 		}
@@ -62,14 +64,16 @@ func (r *replica) exchange(t *testing.T, raw string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// TestASecondAnswerIsNotTheOutcomeOfTheNextEvent: the service took the body of an earlier request for a request, and its answer to that comes when an event
-// has been sent. It is not the event's outcome, whoever the body was from.
+// TestASecondAnswerIsNotTheOutcomeOfTheNextEvent: the service took the body of an earlier request
+// for a request, and its answer to that comes when an event has been sent. It is not the event's
+// outcome, whoever the body was from.
 func TestASecondAnswerIsNotTheOutcomeOfTheNextEvent(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	for _, earlier := range []struct{ name, head string }{
 		{"an unmatched GET", "GET /x HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"},
 		{"an unmatched POST in chunks", "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n"},
-		{"an unmatched GET that offers an upgrade", "GET /x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: %d\r\n\r\n"},
+		{"an unmatched GET that offers an upgrade",
+			"GET /x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: %d\r\n\r\n"},
 		{"an event of another workflow", "POST /hooks/other HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"},
 	} {
 		t.Run(earlier.name, func(t *testing.T) {
@@ -91,8 +95,8 @@ func TestASecondAnswerIsNotTheOutcomeOfTheNextEvent(t *testing.T) {
 	}
 }
 
-// TestAnUpgradeWithABodySwallowsNothing: the service that refuses it would read the declared body out of the next request on that
-// connection, of which a sender could so choose the beginning.
+// TestAnUpgradeWithABodySwallowsNothing: the service that refuses it would read the declared body
+// out of the next request on that connection, of which a sender could so choose the beginning.
 func TestAnUpgradeWithABodySwallowsNothing(t *testing.T) {
 	bodies := make(chan string, 2)
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {
@@ -107,7 +111,8 @@ func TestAnUpgradeWithABodySwallowsNothing(t *testing.T) {
 		}
 	})
 	r := newReplica(t, etcdtest.Start(t), &service{url: up.Addr}, func(*idem.Policy) {})
-	status, _ := r.exchange(t, "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 4\r\n\r\nbody")
+	status, _ := r.exchange(t,
+		"GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 4\r\n\r\nbody")
 	if body := await(t, bodies); status != 404 || body != "body" {
 		t.Errorf("status %d, the service got the body %q", status, body)
 	}
@@ -131,17 +136,21 @@ func TestTheServiceIsToldWhichConnectionsEnd(t *testing.T) {
 		if status, _ := r.exchange(t, tt.request); status != 200 {
 			t.Fatalf("status %d", status)
 		}
-		if got := up.Await(t, i+1); strings.Contains(got, "\r\nConnection: close\r\n") != tt.ends || strings.Count(got, "Connection") > 1 {
+		if got := up.Await(t, i+1); strings.Contains(got, "\r\nConnection: close\r\n") != tt.ends ||
+			strings.Count(got, "Connection") > 1 {
 			t.Errorf("the service got %q", got)
 		}
 	}
 }
 
-// TestARefusedUpgradeWithALongBodyIsAnswered: closing with that body unread would reset the connection under the answer.
+// TestARefusedUpgradeWithALongBodyIsAnswered: closing with that body unread would reset the
+// connection under the answer.
 func TestARefusedUpgradeWithALongBodyIsAnswered(t *testing.T) {
 	r := newReplica(t, etcdtest.Start(t), newService(t), func(*idem.Policy) {})
 	const size = 8 << 20
-	status, body := r.exchange(t, fmt.Sprintf("POST /hooks/a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: %d\r\n\r\n", size)+strings.Repeat("x", size))
+	status, body := r.exchange(t,
+		fmt.Sprintf(
+			"POST /hooks/a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: %d\r\n\r\n", size)+strings.Repeat("x", size))
 	if status != 400 || !strings.Contains(body, "upgrade_refused") {
 		t.Errorf("%d %s", status, body)
 	}

@@ -32,11 +32,13 @@ type Server struct {
 	fast     *fasthttp.Server
 	o        ServerOptions
 	draining atomic.Bool
-	resumed  sync.WaitGroup // the connections that were set aside and have a request again, of which fasthttp may not know yet
+	// the connections that were set aside and have a request again, of which fasthttp may not know
+	// yet
+	resumed sync.WaitGroup
 }
 
-// restAfter is how long a kept connection may be without a request before its buffers are taken from it. A busy one keeps them: taking them
-// costs some microseconds each time.
+// restAfter is how long a kept connection may be without a request before its buffers are taken
+// from it. A busy one keeps them: taking them costs some microseconds each time.
 const restAfter = 100 * time.Millisecond
 
 // NewServer makes a Server.
@@ -59,9 +61,11 @@ func NewServer(o ServerOptions) *Server {
 			}
 			return body
 		},
-		// Hooklock reads bodies itself: fasthttp would allocate a declared length ahead, and would take a body that is cut off for a whole one.
+		// Hooklock reads bodies itself: fasthttp would allocate a declared length ahead, and would
+		// take a body that is cut off for a whole one.
 		StreamRequestBody: true,
-		// Nothing is added and nothing is parsed that is not needed: a multipart body would be written anew, its signature broken.
+		// Nothing is added and nothing is parsed that is not needed: a multipart body would be
+		// written anew, its signature broken.
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,
 		NoDefaultDate:                true,
@@ -71,8 +75,9 @@ func NewServer(o ServerOptions) *Server {
 	return s
 }
 
-// serve answers one request. A deadline, even of none, is what makes fasthttp (v1.78.0) send the answer before it serves a request that has come
-// meanwhile: an early answer to that would overtake it.
+// serve answers one request. A deadline, even of none, is what makes fasthttp (v1.78.0) send the
+// answer before it serves a request that has come meanwhile: an early answer to that would overtake
+// it.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	s.o.Handler.ServeHTTP(ctx)
 	_ = ctx.SetWriteDeadline(time.Time{}) // a connection that is closed needs none
@@ -81,13 +86,15 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// Drain sends senders elsewhere: requests are still answered, and each answer ends its connection, so that a front that keeps connections open
-// makes the next one to another replica. It cannot be undone.
+// Drain sends senders elsewhere: requests are still answered, and each answer ends its connection,
+// so that a front that keeps connections open makes the next one to another replica. It cannot be
+// undone.
 func (s *Server) Drain() { s.draining.Store(true) }
 
 // Listener bounds the connections of ln, which may be one of TLS.
 func (s *Server) Listener(ln net.Listener) *wire.Listener {
-	o := wire.ListenerOptions{MaxConns: s.o.MaxConnections, Strict: true, WritePace: s.o.WritePace, Refusal: tooManyConnections()}
+	o := wire.ListenerOptions{MaxConns: s.o.MaxConnections, Strict: true, WritePace: s.o.WritePace,
+		Refusal: tooManyConnections()}
 	if s.o.IdleTimeout > restAfter {
 		o.IdleTime = s.o.IdleTimeout - restAfter
 		o.Resume = func(c net.Conn) { s.resumed.Go(func() { _ = s.fast.ServeConn(c) }) }
@@ -103,11 +110,13 @@ func (s *Server) Serve(ln *wire.Listener) error {
 	return nil
 }
 
-// Shutdown stops taking connections and waits for the deliveries under way, at most until ctx ends. Tunnels are cut. Called again, it waits
-// again, while fasthttp waits only once, for its connections.
+// Shutdown stops taking connections and waits for the deliveries under way, at most until ctx ends.
+// Tunnels are cut. Called again, it waits again, while fasthttp waits only once, for its
+// connections.
 func (s *Server) Shutdown(ctx context.Context) error {
 	tunnels := s.o.Handler.tunnels.Close(ctx)
-	return errors.Join(s.fast.ShutdownWithContext(ctx), awaitAll(ctx, &s.resumed), s.o.Handler.pool.await(ctx), awaitAll(ctx, &s.o.Handler.leaving), tunnels)
+	return errors.Join(s.fast.ShutdownWithContext(ctx), awaitAll(ctx, &s.resumed), s.o.Handler.pool.await(ctx),
+		awaitAll(ctx, &s.o.Handler.leaving), tunnels)
 }
 
 // awaitAll waits for all of g, at most until ctx ends.
@@ -146,7 +155,8 @@ func unread(err error) *Rejection {
 	case errors.As(err, &small):
 		return reject(codeHeaderTooLarge, "request line and header are larger than limits.request_header")
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return reject(codeRequestTimeout, "the request did not arrive within limits.header_timeout, or its body within limits.body_timeout")
+		return reject(codeRequestTimeout, "the request did not arrive within limits.header_timeout, or its body "+
+			"within limits.body_timeout")
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		return bodyTooLarge()
 	}
@@ -165,7 +175,8 @@ func tooManyConnections() []byte {
 // quoted matches a text in quotes, as %q writes it.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// unquoted returns an error of fasthttp without the lines and values of a head that it quotes: they may be secrets.
+// unquoted returns an error of fasthttp without the lines and values of a head that it quotes: they
+// may be secrets.
 func unquoted(err error) string { return quoted.ReplaceAllString(err.Error(), `"…"`) }
 
 // quietLogger receives fasthttp's messages about broken connections, which are the senders' affair.

@@ -23,7 +23,8 @@ func (a *attempt) settle() *ending {
 		return &a.end
 	}
 	body := a.takeAnswer()
-	end := a.finishCall(&idem.Answer{Status: answer.Status, Bytes: int64(len(body)), Whole: true, Header: a.call.replayHeader(), Body: body}, false)
+	end := a.finishCall(&idem.Answer{Status: answer.Status, Bytes: int64(len(body)), Whole: true,
+		Header: a.call.replayHeader(), Body: body}, false)
 	a.reportEnd(end)
 	if end.On != "" {
 		return a.parkedAs(a.report.Execution, end.On)
@@ -40,7 +41,8 @@ func (a *attempt) answered() idem.Decision {
 	return idem.DecisionExecuted
 }
 
-// finishCall ends the execution with what its call brought. answer is nil if none came. told: the sender has a part of it.
+// finishCall ends the execution with what its call brought. answer is nil if none came. told: the
+// sender has a part of it.
 func (a *attempt) finishCall(answer *idem.Answer, told bool) guard.Ending {
 	t := guard.Tried{Answer: answer, Sent: a.sent, Told: told}
 	if answer == nil {
@@ -83,12 +85,14 @@ func (a *attempt) heldFor() time.Duration {
 	p := &a.route.Policy
 	ttl, err := holdFor(p, &a.call.answer)
 	if err != nil {
-		a.h.o.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", a.route.Name, "execution", string(a.report.Execution), "trace_id", a.trace.TraceID())
+		a.h.o.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", a.route.Name,
+			"execution", string(a.report.Execution), "trace_id", a.trace.TraceID())
 	}
 	return ttl
 }
 
-// settleUnanswered ends an execution whose call brought no whole answer. The evidence alone says what is known of the effect.
+// settleUnanswered ends an execution whose call brought no whole answer. The evidence alone says
+// what is known of the effect.
 func (a *attempt) settleUnanswered() *ending {
 	end := a.finishCall(nil, false)
 	mayForward := false
@@ -149,7 +153,8 @@ func stopOf(cause error, sent bool) failure {
 	case errors.Is(cause, guard.ErrShutdown):
 		return failureOf(idem.DecisionUpstreamFailed, "Hooklock was shut down before the upstream answered")
 	case !sent:
-		return failureOf(idem.DecisionStoreUnavailable, "the lock was lost before anything was sent; the event may be delivered again")
+		return failureOf(idem.DecisionStoreUnavailable,
+			"the lock was lost before anything was sent; the event may be delivered again")
 	}
 	return failureOf(idem.DecisionLockLost, idem.DecisionLockLost.Row().Detail)
 }
@@ -201,7 +206,8 @@ func (d *delivery) reportEnd(end guard.Ending) {
 	}
 }
 
-// logCancel logs that an execution ended because of a cancel; by is nil if the ledger does not say by whom.
+// logCancel logs that an execution ended because of a cancel; by is nil if the ledger does not say
+// by whom.
 func (d *delivery) logCancel(by *idem.Cancel) {
 	if by != nil {
 		d.report.By = by.By
@@ -209,7 +215,8 @@ func (d *delivery) logCancel(by *idem.Cancel) {
 	d.h.o.Observer.Event(EventCancelled, &d.report)
 }
 
-// lossOf returns whether, and why, the lock was lost while its execution ran. cause is why the execution was told to stop.
+// lossOf returns whether, and why, the lock was lost while its execution ran. cause is why the
+// execution was told to stop.
 func lossOf(cause error, end guard.Ending) Loss {
 	switch {
 	case end.Lost && end.Record != nil && end.Record.Abort != nil:
@@ -225,6 +232,8 @@ func lossOf(cause error, end guard.Ending) Loss {
 // abandon ends an execution that was not settled, on whatever way the delivery ended.
 func (d *delivery) abandon() {
 	if x := d.execution; x != nil && !x.Ended() {
-		d.reportEnd(x.End(guard.Tried{Sent: true, Told: true, Failure: idem.Failure{Code: string(idem.DecisionInternalError), Detail: "the proxy did not end this execution"}}))
+		d.reportEnd(x.End(guard.Tried{Sent: true, Told: true,
+			Failure: idem.Failure{Code: string(idem.DecisionInternalError), Detail: "the proxy did not end this " +
+				"execution"}}))
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// run calls the upstream for an admitted delivery, and settles. It returns nil if its sender was answered meanwhile.
+// run calls the upstream for an admitted delivery, and settles. It returns nil if its sender was
+// answered meanwhile.
 func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	if d.parksSlow() {
 		d.early = &earlyAnswer{d: d, ctx: ctx}
@@ -28,19 +29,22 @@ func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 // parksSlow reports whether the route parks what is slow, and this delivery can be.
 func (d *delivery) parksSlow() bool {
 	p := d.route.Policy.Park
-	return p != nil && p.Slow && d.asked.Parking != nil && !d.route.Observe && (p.MaxBytes == 0 || d.asked.Parking.Size <= p.MaxBytes)
+	return p != nil && p.Slow && d.asked.Parking != nil && !d.route.Observe &&
+		(p.MaxBytes == 0 || d.asked.Parking.Size <= p.MaxBytes)
 }
 
-// readAlone reads an answer that is too long to be read whole, if no stream does: its end is the outcome.
+// readAlone reads an answer that is too long to be read whole, if no stream does: its end is the
+// outcome.
 func (e *ending) readAlone() {
 	if e.stream != nil {
 		_ = e.stream.Close()
 	}
 }
 
-// earlyAnswer tells a sender whose patience ends during the call of the upstream that its event is accepted. The call goes on in the goroutine
-// of the delivery, which touches neither its report nor fasthttp's request between start and stop. A timer writes the answer, because fasthttp
-// does so only when its handler returns; it is the last one of its connection.
+// earlyAnswer tells a sender whose patience ends during the call of the upstream that its event is
+// accepted. The call goes on in the goroutine of the delivery, which touches neither its report nor
+// fasthttp's request between start and stop. A timer writes the answer, because fasthttp does so
+// only when its handler returns; it is the last one of its connection.
 type earlyAnswer struct {
 	d     *delivery
 	ctx   *fasthttp.RequestCtx
@@ -53,7 +57,8 @@ type earlyAnswer struct {
 	trying chan struct{}      // closed when that is over and the sender answered; nil: nothing is stored now
 }
 
-// parkAgain is how often parking is tried again for a delivery whose sender has stopped waiting: there may be room, or a store, again.
+// parkAgain is how often parking is tried again for a delivery whose sender has stopped waiting:
+// there may be room, or a store, again.
 const parkAgain = time.Second
 
 // start waits for the end of the sender's patience. e may be nil.
@@ -66,8 +71,8 @@ func (e *earlyAnswer) start() {
 	}
 }
 
-// stop ends the wait, when the call has ended. Afterwards d.accepted says whether the sender was answered. It may be called again, or without a
-// start. e may be nil.
+// stop ends the wait, when the call has ended. Afterwards d.accepted says whether the sender was
+// answered. It may be called again, or without a start. e may be nil.
 func (e *earlyAnswer) stop() {
 	if e == nil || e.timer == nil {
 		return
@@ -110,7 +115,8 @@ func (e *earlyAnswer) try() {
 	}
 }
 
-// accept parks the execution and answers its sender. ctx ends with the call of the upstream. A panic is that of front: d is in use by its call.
+// accept parks the execution and answers its sender. ctx ends with the call of the upstream. A
+// panic is that of front: d is in use by its call.
 func (e *earlyAnswer) accept(ctx context.Context) (accepted bool) {
 	d := e.d
 	front := d.h.pool.get(d.h)
@@ -140,7 +146,8 @@ func (e *earlyAnswer) accept(ctx context.Context) (accepted bool) {
 	return true
 }
 
-// send writes the answer and closes the connection. The call and what follows it do not wait for the sender.
+// send writes the answer and closes the connection. The call and what follows it do not wait for
+// the sender.
 func (e *earlyAnswer) send(answer []byte) {
 	conn, sent := e.ctx.Conn(), make(chan struct{})
 	wire.SuppressResponse(e.ctx, sent)

@@ -16,12 +16,14 @@ import (
 func told(t *testing.T, got answer, code, decision, executed string) {
 	t.Helper()
 	var problem struct{ Code, Executed string }
-	if err := json.Unmarshal([]byte(got.body), &problem); err != nil || got.status != 503 || problem.Code != code || problem.Executed != executed || got.decision != decision {
+	if err := json.Unmarshal([]byte(got.body), &problem); err != nil || got.status != 503 || problem.Code != code ||
+		problem.Executed != executed || got.decision != decision {
 		t.Errorf("want %s %s, got %+v, %v", code, executed, got, err)
 	}
 }
 
-// lastMoment is a Ledger that hands out one lock, whose execution is cancelled or forced before its first byte.
+// lastMoment is a Ledger that hands out one lock, whose execution is cancelled or forced before its
+// first byte.
 type lastMoment struct {
 	idem.Ledger
 	lock    idem.Lock
@@ -59,16 +61,18 @@ func TestACallThatIsStoppedBeforeItsFirstByteDoesNotReachTheService(t *testing.T
 		begin, release error
 		code, decision string
 	}{
-		"cancelled":                    {idem.ErrCancelled, idem.ErrCancelled, "execution_aborted", "aborted"},
-		"released by force":            {idem.ErrLockLost, idem.ErrLockLost, "lock_lost", "lock_lost"},
-		"lost, and cancelled by then":  {idem.ErrLockLost, idem.ErrCancelled, "execution_aborted", "aborted"},
-		"lost with its session":        {idem.ErrLockLost, nil, "store_unavailable", "store_unavailable"},
-		"lost, and nobody can tell it": {idem.ErrLockLost, idem.ErrStoreUnavailable, "store_unavailable", "store_unavailable"},
+		"cancelled":                   {idem.ErrCancelled, idem.ErrCancelled, "execution_aborted", "aborted"},
+		"released by force":           {idem.ErrLockLost, idem.ErrLockLost, "lock_lost", "lock_lost"},
+		"lost, and cancelled by then": {idem.ErrLockLost, idem.ErrCancelled, "execution_aborted", "aborted"},
+		"lost with its session":       {idem.ErrLockLost, nil, "store_unavailable", "store_unavailable"},
+		"lost, and nobody can tell it": {idem.ErrLockLost, idem.ErrStoreUnavailable, "store_unavailable",
+			"store_unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			etcd, up := etcdtest.Start(t), newService(t)
 			r := newReplica(t, etcd, up, func(*idem.Policy) {})
-			r.handler.o.Gate = guard.New(guard.Options{Ledger: &lastMoment{begin: c.begin, release: c.release}, Base: t.Context(), Cache: guard.NewCache(0)})
+			r.handler.o.Gate = guard.New(guard.Options{Ledger: &lastMoment{begin: c.begin, release: c.release},
+				Base: t.Context(), Cache: guard.NewCache(0)})
 			told(t, await(t, r.send(t.Context(), "w", "1")), c.code, c.decision, "no")
 			ran(t, up, 0)
 			if cancelled := c.decision == "aborted"; r.events.heard(EventCancelled) != cancelled {

@@ -122,7 +122,8 @@ func TestAWaitThatTimesOutLeavesNoQueueEntry(t *testing.T) {
 		Code, Executed string
 		Existing       string `json:"existingExecutionId"`
 	}
-	if err := json.Unmarshal([]byte(got.body), &problem); err != nil || got.status != 409 || problem.Code != "lock_wait_timeout" || problem.Executed != "no" || problem.Existing == "" {
+	if err := json.Unmarshal([]byte(got.body), &problem); err != nil || got.status != 409 ||
+		problem.Code != "lock_wait_timeout" || problem.Executed != "no" || problem.Existing == "" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	queued(t, etcd, 0)
@@ -158,7 +159,8 @@ func TestTooManyWaitingIsRefusedAtOnce(t *testing.T) {
 	await(t, up.begun)
 	second := r.send(t.Context(), "w", "2")
 	queued(t, etcd, 1)
-	if got := await(t, r.send(t.Context(), "w", "3")); got.status != 429 || got.decision != "queue_full" || got.header.Get("Retry-After") == "" {
+	if got := await(t, r.send(t.Context(), "w", "3")); got.status != 429 || got.decision != "queue_full" ||
+		got.header.Get("Retry-After") == "" {
 		t.Errorf("got %+v", got)
 	}
 	up.reply <- ""
@@ -214,7 +216,8 @@ func TestSkipDropsWhatMeetsAHeldLock(t *testing.T) {
 				Status, Workflow string
 				Execution        string `json:"executionId"`
 			}
-			if err := json.Unmarshal([]byte(got.body), &body); err != nil || got.status != 200 || body.Status != "already_running" || body.Workflow != "w/w" || body.Execution == "" {
+			if err := json.Unmarshal([]byte(got.body), &body); err != nil || got.status != 200 ||
+				body.Status != "already_running" || body.Workflow != "w/w" || body.Execution == "" {
 				t.Errorf("event %s: %+v, %v", event, got, err)
 			}
 		}
@@ -330,11 +333,15 @@ func TestAnAttachedDuplicateWaitsNoLongerThanItsTimeout(t *testing.T) {
 	await(t, first)
 }
 
-// TestALimitOfAWorkflowLetsSoManyRun: each with a slot of its own, over replicas, and without a fencing token; who waits comes in the order of arrival.
+// TestALimitOfAWorkflowLetsSoManyRun: each with a slot of its own, over replicas, and without a
+// fencing token; who waits comes in the order of arrival.
 func TestALimitOfAWorkflowLetsSoManyRun(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	two := func(p *idem.Policy) { p.Limit = 2 }
-	replicas := []*replica{newReplica(t, etcd, up, two), newReplica(t, etcd, up, func(p *idem.Policy) { two(p); waits(p) })}
+	replicas := []*replica{newReplica(t, etcd, up, two), newReplica(t, etcd, up, func(p *idem.Policy) {
+		two(p)
+		waits(p)
+	})}
 	var running []<-chan answer
 	for i := range 2 {
 		running = append(running, replicas[i].send(t.Context(), "w", fmt.Sprint(i)))
@@ -370,7 +377,8 @@ func TestALimitOfAWorkflowLetsSoManyRun(t *testing.T) {
 	}
 }
 
-// TestObserveForwardsWhatIsOverALimitWithoutASlot: what a limit has a slot for takes it, as it takes its lock, so that the next one is judged as it will be.
+// TestObserveForwardsWhatIsOverALimitWithoutASlot: what a limit has a slot for takes it, as it
+// takes its lock, so that the next one is judged as it will be.
 func TestObserveForwardsWhatIsOverALimitWithoutASlot(t *testing.T) {
 	for would, c := range map[string]struct {
 		limit    int

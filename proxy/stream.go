@@ -28,7 +28,8 @@ func (d *reply) stream(s *answerStream) {
 		stop = s.x.Context()
 	}
 	s.endWith(stop, d.ctx.Conn())
-	d.ctx.Response.ImmediateHeaderFlush = true // a sender that has got nothing of an answer which breaks off may send again
+	// a sender that has got nothing of an answer which breaks off may send again
+	d.ctx.Response.ImmediateHeaderFlush = true
 	if toItsEnd {
 		d.ctx.Response.SetBodyStream(s, 0) // and WriteTo says so: fasthttp would send chunks
 		d.ctx.Response.Header.Del("Content-Length")
@@ -38,7 +39,8 @@ func (d *reply) stream(s *answerStream) {
 	d.ctx.Response.SetBodyStream(s, int(d.call.answer.Length)) // -1: chunked
 }
 
-// gather reads an execution's answer whole, for a sender that could not tell it from one that was cut off.
+// gather reads an execution's answer whole, for a sender that could not tell it from one that was
+// cut off.
 func (d *reply) gather(s *answerStream) {
 	body, err := wire.Gather(s, longestOldAnswer, &d.memory)
 	if err = errors.Join(err, s.Close()); err != nil {
@@ -53,8 +55,9 @@ func (d *reply) gather(s *answerStream) {
 // longestOldAnswer bounds an execution's answer without a length for a sender that speaks HTTP/1.0.
 const longestOldAnswer = 8 << 20
 
-// answerStream reads an answer from the upstream while it is written to the sender. Of an execution's answer, the last piece is held back until
-// the outcome is in the ledger: no sender sees a whole answer that is not recorded. If the sender hangs up, the rest is read all the same,
+// answerStream reads an answer from the upstream while it is written to the sender. Of an
+// execution's answer, the last piece is held back until the outcome is in the ledger: no sender
+// sees a whole answer that is not recorded. If the sender hangs up, the rest is read all the same,
 // because its end is the outcome.
 type answerStream struct {
 	d    *delivery
@@ -74,7 +77,8 @@ type answerStream struct {
 	over  bool
 }
 
-// streamOf returns the stream of an answer of d that was not read whole; x is nil if nothing is recorded.
+// streamOf returns the stream of an answer of d that was not read whole; x is nil if nothing is
+// recorded.
 func streamOf(d *delivery, x *guard.Execution) *answerStream {
 	a := &d.call.answer
 	return &answerStream{d: d, x: x, rest: a.Rest, held: a.Body, total: int64(len(a.Body)), plain: x == nil}
@@ -108,13 +112,15 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// SupportsBodyWriteTo implements fasthttp.BodyWriterTo: fasthttp itself sends each chunk of a chunked answer as it comes.
+// SupportsBodyWriteTo implements fasthttp.BodyWriterTo: fasthttp itself sends each chunk of a
+// chunked answer as it comes.
 func (s *answerStream) SupportsBodyWriteTo() bool {
 	return s.d.call.answer.Length >= 0 || s.d.req.head.HTTP10()
 }
 
-// WriteTo implements io.WriterTo. It writes to the sender's connection itself, as the head was written: fasthttp's writer would keep pieces
-// back until its buffer is full, and from v1.78 on it cannot be flushed.
+// WriteTo implements io.WriterTo. It writes to the sender's connection itself, as the head was
+// written: fasthttp's writer would keep pieces back until its buffer is full, and from v1.78 on it
+// cannot be flushed.
 func (s *answerStream) WriteTo(io.Writer) (total int64, err error) {
 	piece := make([]byte, passedPiece)
 	for err == nil {
@@ -159,8 +165,9 @@ func (s *answerStream) advance() {
 	}
 }
 
-// endWith closes the sender's connection when stop ends: when the execution is told to stop, or without one the process. fasthttp may be
-// writing to a sender that does not read, and would notice nothing else.
+// endWith closes the sender's connection when stop ends: when the execution is told to stop, or
+// without one the process. fasthttp may be writing to a sender that does not read, and would notice
+// nothing else.
 func (s *answerStream) endWith(stop context.Context, sender net.Conn) {
 	s.sender, s.release = sender, context.AfterFunc(stop, func() { _ = sender.Close() })
 }
@@ -219,7 +226,8 @@ func (s *answerStream) Close() (err error) {
 	return nil
 }
 
-// contain recovers from a panic, which would end the process: fasthttp calls a stream outside of the handler.
+// contain recovers from a panic, which would end the process: fasthttp calls a stream outside of
+// the handler.
 func (s *answerStream) contain(err *error) {
 	p := recover()
 	if p == nil {

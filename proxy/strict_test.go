@@ -15,7 +15,8 @@ import (
 func TestAConnectionEndsWhereItsSenderSaysSo(t *testing.T) {
 	up := wiretest.Script(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 	r := newReplica(t, etcdtest.Start(t), &service{url: up.Addr}, func(*idem.Policy) {})
-	for _, lines := range []string{"Connection: close, x\r\n", "Connection: x,CLOSE\r\n", "Connection: close\r\nConnection: x\r\n"} {
+	for _, lines := range []string{"Connection: close, x\r\n", "Connection: x,CLOSE\r\n",
+		"Connection: close\r\nConnection: x\r\n"} {
 		for _, target := range []string{"/x", "/hooks/" + strings.Map(letters, lines)} {
 			c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 			if err != nil {
@@ -27,7 +28,8 @@ func TestAConnectionEndsWhereItsSenderSaysSo(t *testing.T) {
 				t.Fatal(err)
 			}
 			all, err := io.ReadAll(c) // ends with the connection
-			if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 200 OK\r\n") || !strings.Contains(string(all), "\r\nConnection: close\r\n") {
+			if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 200 OK\r\n") ||
+				!strings.Contains(string(all), "\r\nConnection: close\r\n") {
 				t.Errorf("%q to %s: %q, %v", lines, target, all, err)
 			}
 		}
@@ -41,7 +43,8 @@ func letters(c rune) rune {
 	return c
 }
 
-// TestWhatFasthttpForgivesIsRefused: wire has every vector; here is one of each kind, on a route and beside it.
+// TestWhatFasthttpForgivesIsRefused: wire has every vector; here is one of each kind, on a route
+// and beside it.
 func TestWhatFasthttpForgivesIsRefused(t *testing.T) {
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {
 		if _, err := c.ReadRequest(); err == nil {
@@ -63,8 +66,8 @@ func TestWhatFasthttpForgivesIsRefused(t *testing.T) {
 	}
 }
 
-// TestABodyThatBreaksOnItsWayThroughIsTheSendersFault: a short one is gathered before the service is called; of a long one the service has
-// begun to read, and never gets the end of a request.
+// TestABodyThatBreaksOnItsWayThroughIsTheSendersFault: a short one is gathered before the service
+// is called; of a long one the service has begun to read, and never gets the end of a request.
 func TestABodyThatBreaksOnItsWayThroughIsTheSendersFault(t *testing.T) {
 	got := make(chan string, 8)
 	up := wiretest.Serve(t, func(c *wiretest.Conn) {
@@ -83,7 +86,8 @@ func TestABodyThatBreaksOnItsWayThroughIsTheSendersFault(t *testing.T) {
 			t.Errorf("%q: %d %s", broken, status, body)
 		}
 		status, body = r.exchange(t, head+long+broken)
-		if status != 400 || !strings.Contains(body, `"bad_request"`) || !strings.Contains(body, `"executed":"unknown"`) {
+		if status != 400 || !strings.Contains(body, `"bad_request"`) ||
+			!strings.Contains(body, `"executed":"unknown"`) {
 			t.Errorf("a long body, %q: %d %s", broken, status, body)
 		}
 		if request := await(t, got); !strings.Contains(request, "bbbb") {

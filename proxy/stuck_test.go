@@ -23,8 +23,9 @@ import (
 	"hooklock/proxy/wiretest"
 )
 
-// endless is a service whose answers to /hooks/w are longer than all buffers on the way together. It tells when nothing of one moves any
-// more, and when its connection has ended; other requests it answers at once.
+// endless is a service whose answers to /hooks/w are longer than all buffers on the way together.
+// It tells when nothing of one moves any more, and when its connection has ended; other requests it
+// answers at once.
 type endless struct {
 	*service
 	stuck chan struct{}
@@ -34,20 +35,21 @@ type endless struct {
 func newEndless(t *testing.T) *endless {
 	ln := local(t)
 	e := &endless{&service{url: ln.Addr().String()}, make(chan struct{}, 1), make(chan error, 1)}
-	server := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		if r.URL.Path != "/hooks/w" {
-			return
-		}
-		c, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer c.Close()
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
-		e.ended <- e.fill(c)
-	})}
+	server := &http.Server{ReadHeaderTimeout: patience,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if r.URL.Path != "/hooks/w" {
+				return
+			}
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n")
+			e.ended <- e.fill(c)
+		})}
 	go server.Serve(ln)
 	t.Cleanup(func() { server.Close() })
 	return e
@@ -68,7 +70,8 @@ func (e *endless) fill(c net.Conn) error {
 	}
 }
 
-// TestASenderThatStopsReadingHoldsNoLock: what ends an execution ends its answer, also where that is stuck on its way to the sender.
+// TestASenderThatStopsReadingHoldsNoLock: what ends an execution ends its answer, also where that
+// is stuck on its way to the sender.
 func TestASenderThatStopsReadingHoldsNoLock(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	for _, tt := range []struct {
@@ -99,7 +102,8 @@ func TestASenderThatStopsReadingHoldsNoLock(t *testing.T) {
 			}
 			defer c.Close()
 			event := strings.ReplaceAll(tt.name, " ", "-")
-			_, _ = io.WriteString(c, "POST /hooks/w HTTP/1.1\r\nHost: hooks.example\r\nIdempotency-Key: "+event+"\r\nContent-Length: 0\r\n\r\n")
+			_, _ = io.WriteString(c, "POST /hooks/w HTTP/1.1\r\nHost: hooks.example\r\nIdempotency-Key: "+event+
+				"\r\nContent-Length: 0\r\n\r\n")
 			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -113,7 +117,8 @@ func TestASenderThatStopsReadingHoldsNoLock(t *testing.T) {
 				t.Errorf("%+v", found)
 			}
 			_ = c.SetReadDeadline(time.Now().Add(patience))
-			if _, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.ECONNRESET) {
+			if _, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) &&
+				!errors.Is(err, syscall.ECONNRESET) {
 				t.Errorf("the sender's answer ends with %v", err)
 			}
 		})
@@ -131,15 +136,17 @@ func (l tight) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// TestTheEndOfARecordedAnswerHoldsNoEndUp: its execution is over, so that of the process is all that ends it.
+// TestTheEndOfARecordedAnswerHoldsNoEndUp: its execution is over, so that of the process is all
+// that ends it.
 func TestTheEndOfARecordedAnswerHoldsNoEndUp(t *testing.T) {
 	const length = 8 * streamPiece
 	ln := local(t)
-	up := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Length", strconv.Itoa(length))
-		_, _ = w.Write(make([]byte, length))
-	})}
+	up := &http.Server{ReadHeaderTimeout: patience,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Length", strconv.Itoa(length))
+			_, _ = w.Write(make([]byte, length))
+		})}
 	go up.Serve(ln)
 	t.Cleanup(func() { up.Close() })
 	r := newReplica(t, etcdtest.Start(t), &service{url: ln.Addr().String()}, func(*idem.Policy) {})
@@ -148,11 +155,14 @@ func TestTheEndOfARecordedAnswerHoldsNoEndUp(t *testing.T) {
 	defer pool.Close()
 	r.handler.o.Base, r.handler.o.Upstream = base, pool //nolint:fatcontext // the process that ends is this one
 	door, served := local(t), make(chan error, 1)
-	server := NewServer(ServerOptions{Handler: r.handler, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 10, Log: slog.New(slog.DiscardHandler)})
+	server := NewServer(ServerOptions{Handler: r.handler, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 10,
+		Log: slog.New(slog.DiscardHandler)})
 	go func() { served <- server.Serve(server.Listener(tight{door})) }()
 
 	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
-		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 1) })
+		return raw.Control(func(fd uintptr) {
+			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 1)
+		})
 	}}
 	c, err := dialer.DialContext(t.Context(), "tcp", door.Addr().String())
 	if err != nil {
@@ -192,7 +202,8 @@ func awaitRecord(t *testing.T, r *replica, id idem.ExecutionID) *idem.Record {
 	}
 }
 
-// TestAnOldSenderIsToldOfAnAnswerThatItCannotHave: and so is whoever reads of it in the log and the metrics.
+// TestAnOldSenderIsToldOfAnAnswerThatItCannotHave: and so is whoever reads of it in the log and the
+// metrics.
 func TestAnOldSenderIsToldOfAnAnswerThatItCannotHave(t *testing.T) {
 	etcd, long := etcdtest.Start(t), strings.Repeat("x", longestOldAnswer+1<<20)
 	for _, tt := range []struct {
@@ -201,7 +212,8 @@ func TestAnOldSenderIsToldOfAnAnswerThatItCannotHave(t *testing.T) {
 		outcome  idem.Outcome
 	}{
 		{"HTTP/1.1 200 OK\r\n\r\n" + long, idem.DecisionExecuted, idem.Executed},
-		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n" + long, idem.DecisionUpstreamFailed, idem.Unknown},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n" + long, idem.DecisionUpstreamFailed,
+			idem.Unknown},
 	} {
 		up := wiretest.Serve(t, func(c *wiretest.Conn) {
 			_, _ = c.ReadRequest()
@@ -213,15 +225,19 @@ func TestAnOldSenderIsToldOfAnAnswerThatItCannotHave(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer sender.Close()
-		if _, err := fmt.Fprintf(sender, "POST /hooks/%s HTTP/1.0\r\nContent-Length: 4\r\n\r\nbody", tt.decision); err != nil {
+		if _, err := fmt.Fprintf(sender, "POST /hooks/%s HTTP/1.0\r\nContent-Length: 4\r\n\r\nbody",
+			tt.decision); err != nil {
 			t.Fatal(err)
 		}
 		got, err := io.ReadAll(sender)
-		if text := string(got); err != nil || !strings.Contains(text, " 502 ") || !strings.HasSuffix(text, "\r\n\r\n") || !strings.Contains(text, "Hooklock-Decision: "+string(tt.decision)+"\r\n") {
+		if text := string(got); err != nil || !strings.Contains(text, " 502 ") ||
+			!strings.HasSuffix(text, "\r\n\r\n") ||
+			!strings.Contains(text, "Hooklock-Decision: "+string(tt.decision)+"\r\n") {
 			t.Errorf("the sender gets %.500q, %v", text, err)
 		}
 		r.events.mu.Lock()
-		if reports := r.events.reports; len(reports) != 1 || reports[0].Status != 502 || reports[0].Decision != tt.decision || reports[0].Outcome != tt.outcome {
+		if reports := r.events.reports; len(reports) != 1 || reports[0].Status != 502 ||
+			reports[0].Decision != tt.decision || reports[0].Outcome != tt.outcome {
 			t.Errorf("reported as %+v", reports)
 		}
 		r.events.mu.Unlock()

@@ -2,7 +2,8 @@ package proxy
 
 import "hooklock/idem"
 
-// beginTrace finds out which trace a delivery belongs to: one that is recorded here, or the sender's.
+// beginTrace finds out which trace a delivery belongs to: one that is recorded here, or the
+// sender's.
 func (d *delivery) beginTrace() {
 	parent := idem.ParseTrace(d.req.header("traceparent"))
 	if d.h.o.Tracer != nil {
@@ -20,7 +21,8 @@ func (d *delivery) beginTrace() {
 	d.report.TraceID = d.trace.TraceID()
 }
 
-// beginTry begins the trace of a try, which is linked to the one in which the delivery was accepted.
+// beginTry begins the trace of a try, which is linked to the one in which the delivery was
+// accepted.
 func (d parkedTry) beginTry(accepted idem.TraceContext) {
 	d.trace = accepted
 	d.report.TraceID, d.report.Execution = accepted.TraceID(), d.execution.Lock().Execution

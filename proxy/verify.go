@@ -9,8 +9,8 @@ import (
 	"hooklock/proxy/sender"
 )
 
-// Verification is how the deliveries of a route prove that they are the sender's, and which of the sender's requests are no events. The zero
-// value checks nothing and knows no handshake.
+// Verification is how the deliveries of a route prove that they are the sender's, and which of the
+// sender's requests are no events. The zero value checks nothing and knows no handshake.
 type Verification struct {
 	// Scheme is the verify.scheme; empty means none.
 	Scheme string
@@ -18,7 +18,8 @@ type Verification struct {
 	Verifier sender.Verifier
 	// Preset knows the sender's handshakes; nil without one.
 	Preset *sender.Preset
-	// Diagnose explains a signature that is not accepted, for an operator; nil: nothing more is known.
+	// Diagnose explains a signature that is not accepted, for an operator; nil: nothing more is
+	// known.
 	Diagnose func(d *sender.Delivery, now time.Time) []string
 	// Handshake is the one that the configuration describes; nil without one.
 	Handshake *sender.RuledHandshake
@@ -28,16 +29,19 @@ type Verification struct {
 type inspected struct {
 	broken    *sender.SignatureError // nil: the signature is right, or none is needed
 	handshake *sender.Handshake      // nil: it is an event
-	// answer is that of a handshake which is answered here; nil: it is none, or the upstream answers it.
+	// answer is that of a handshake which is answered here; nil: it is none, or the upstream
+	// answers it.
 	answer *sender.HandshakeAnswer
-	// unsigned: a handshake that comes without a signature, so that nothing was checked but its token.
+	// unsigned: a handshake that comes without a signature, so that nothing was checked but its
+	// token.
 	unsigned bool
 	// answeredHere: a handshake that the upstream does not get, whether it is in order or not.
 	answeredHere bool
 }
 
-// inspect checks a delivery before anything is claimed for it: a forged one takes no lock and uses up no event ID. A handshake does not bypass
-// the signature. Only OPTIONS, which its sender cannot sign and which has no effect, is let through without one.
+// inspect checks a delivery before anything is claimed for it: a forged one takes no lock and uses
+// up no event ID. A handshake does not bypass the signature. Only OPTIONS, which its sender cannot
+// sign and which has no effect, is let through without one.
 func (v *Verification) inspect(d *sender.Delivery, now time.Time) inspected {
 	if v.Handshake != nil && v.Handshake.Matches(d) {
 		return v.inspectRuled(d, now)
@@ -46,7 +50,8 @@ func (v *Verification) inspect(d *sender.Delivery, now time.Time) inspected {
 	if v.Preset != nil {
 		found.handshake = v.Preset.Handshake(d)
 	}
-	found.unsigned = found.handshake != nil && !found.handshake.Signed && (v.Verifier == nil || string(d.Method) == "OPTIONS")
+	found.unsigned = found.handshake != nil && !found.handshake.Signed &&
+		(v.Verifier == nil || string(d.Method) == "OPTIONS")
 	if v.Verifier == nil || found.unsigned {
 		return found
 	}
@@ -56,7 +61,8 @@ func (v *Verification) inspect(d *sender.Delivery, now time.Time) inspected {
 
 // inspectRuled checks a handshake of the configuration. One without a signature is not passed on.
 func (v *Verification) inspectRuled(d *sender.Delivery, now time.Time) inspected {
-	found := inspected{handshake: &v.Handshake.Handshake, unsigned: !v.Handshake.Signed, answeredHere: v.Handshake.Answer != nil}
+	found := inspected{handshake: &v.Handshake.Handshake, unsigned: !v.Handshake.Signed,
+		answeredHere: v.Handshake.Answer != nil}
 	if v.Verifier != nil && v.Handshake.Signed {
 		found.broken = v.brokenBy(v.Verifier.Verify(d, now))
 	}
@@ -72,7 +78,8 @@ func (v *Verification) inspectRuled(d *sender.Delivery, now time.Time) inspected
 	return found
 }
 
-// asks reports whether a delivery with a method that the route does not take is the handshake of its sender.
+// asks reports whether a delivery with a method that the route does not take is the handshake of
+// its sender.
 func (v *Verification) asks(q *question) bool {
 	if v.Handshake == nil || v.Handshake.Method != string(q.method) || !q.bare {
 		return false
@@ -85,14 +92,17 @@ func (v *Verification) asks(q *question) bool {
 func (v *Verification) brokenBy(err error) *sender.SignatureError {
 	broken, ok := errors.AsType[*sender.SignatureError](err)
 	if err != nil && !ok {
-		broken = &sender.SignatureError{Scheme: v.Scheme, Reason: sender.Malformed, Part: "delivery", Detail: err.Error()}
+		broken = &sender.SignatureError{Scheme: v.Scheme, Reason: sender.Malformed, Part: "delivery",
+			Detail: err.Error()}
 	}
 	return broken
 }
 
-// checkHead returns why a delivery is not signed whose head shows that before its body is read; nil if it may be signed.
+// checkHead returns why a delivery is not signed whose head shows that before its body is read; nil
+// if it may be signed.
 func (v *Verification) checkHead(q *request) *sender.SignatureError {
-	if v.Verifier == nil || !q.head.HasBody() || string(q.msg.Method) == "OPTIONS" || v.Handshake != nil && v.Handshake.MayCome(q.asSigned()) {
+	if v.Verifier == nil || !q.head.HasBody() || string(q.msg.Method) == "OPTIONS" ||
+		v.Handshake != nil && v.Handshake.MayCome(q.asSigned()) {
 		return nil
 	}
 	return v.brokenBy(sender.CheckHead(v.Verifier, q.asSigned()))
@@ -125,7 +135,8 @@ func (d *delivery) verify() *ending {
 		return nil
 	}
 	if found.answer != nil {
-		d.end = ending{decision: idem.DecisionAnswered, source: fromRule, forward: forwardByRule, greeting: found.answer}
+		d.end = ending{decision: idem.DecisionAnswered, source: fromRule, forward: forwardByRule,
+			greeting: found.answer}
 		return &d.end
 	}
 	return d.refuse(idem.DecisionExecuted).forwarded(forwardAlways)

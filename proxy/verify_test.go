@@ -39,16 +39,27 @@ func TestASignatureIsInspectedBeforeAHandshakePasses(t *testing.T) {
 		unsigned     bool
 	}{
 		{"nothing asked", &Verification{}, "POST", "", nil, false, "", false},
-		{"an unsigned handshake where nothing is asked", verification("eventgrid", sender.Config{}), "POST", validate, []naming.Field{validation}, false, "SubscriptionValidation", true},
-		{"the same without the token that the route asks for", verification("eventgrid", token), "POST", validate, []naming.Field{validation}, true, "SubscriptionValidation", false},
-		{"the same with it", verification("eventgrid", token), "POST", validate, []naming.Field{validation, field("x-token", "right")}, false, "SubscriptionValidation", false},
-		{"the same as GET, where GET is a delivery", verification("eventgrid", token), "GET", validate, []naming.Field{validation}, true, "SubscriptionValidation", false},
-		{"OPTIONS cannot carry one", verification("cloudevents", token), "OPTIONS", "", []naming.Field{options}, false, "OPTIONS", true},
-		{"a signed handshake without its signature", verification("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"url_verification"}`, nil, true, "url_verification", false},
-		{"an event without its signature", verification("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST", `{"type":"event_callback"}`, nil, true, "", false},
-		{"a harmless method is no way around the signature of an event", verification("cloudevents", token), "OPTIONS", "", nil, true, "", false},
+		{"an unsigned handshake where nothing is asked", verification("eventgrid", sender.Config{}), "POST", validate,
+			[]naming.Field{validation}, false, "SubscriptionValidation", true},
+		{"the same without the token that the route asks for", verification("eventgrid", token), "POST", validate,
+			[]naming.Field{validation}, true, "SubscriptionValidation", false},
+		{"the same with it", verification("eventgrid", token), "POST", validate,
+			[]naming.Field{validation, field("x-token", "right")}, false, "SubscriptionValidation", false},
+		{"the same as GET, where GET is a delivery", verification("eventgrid", token), "GET", validate,
+			[]naming.Field{validation}, true, "SubscriptionValidation", false},
+		{"OPTIONS cannot carry one", verification("cloudevents", token), "OPTIONS", "", []naming.Field{options}, false,
+			"OPTIONS", true},
+		{"a signed handshake without its signature",
+			verification("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST",
+			`{"type":"url_verification"}`, nil, true, "url_verification", false},
+		{"an event without its signature",
+			verification("slack", sender.Config{Scheme: "slack", Secrets: token.Secrets}), "POST",
+			`{"type":"event_callback"}`, nil, true, "", false},
+		{"a harmless method is no way around the signature of an event", verification("cloudevents", token), "OPTIONS",
+			"", nil, true, "", false},
 	} {
-		got := c.verification.inspect(&sender.Delivery{Method: []byte(c.method), Target: []byte("/"), Body: []byte(c.body), Fields: c.fields}, time.Now())
+		got := c.verification.inspect(&sender.Delivery{Method: []byte(c.method), Target: []byte("/"),
+			Body: []byte(c.body), Fields: c.fields}, time.Now())
 		name := ""
 		if got.handshake != nil {
 			name = got.handshake.Name
@@ -86,7 +97,8 @@ func TestWhatPassesAVerifiedRouteByIsNoDeliveryOfIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		table := &Table{Routes: []*Route{{Pattern: pattern, Methods: c.takes, Policy: idem.Policy{Verified: true}}}}
-		if _, _, bad := table.find(&question{method: []byte(c.method), path: []byte("/x"), bare: true}); (bad != nil) != c.refused {
+		if _, _, bad := table.find(&question{method: []byte(c.method), path: []byte("/x"),
+			bare: true}); (bad != nil) != c.refused {
 			t.Errorf("%s where %v are deliveries: %v", c.method, c.takes, bad)
 		}
 	}
@@ -98,7 +110,8 @@ func TestAnUnsignedHandshakeIsNotCalledSigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule := sender.HandshakeRule{When: []string{"query.challenge"}, Method: "GET", Unsigned: true, TokenAt: "query.token", Token: []byte("t"), Answer: "{query.challenge}"}
+	rule := sender.HandshakeRule{When: []string{"query.challenge"}, Method: "GET", Unsigned: true,
+		TokenAt: "query.token", Token: []byte("t"), Answer: "{query.challenge}"}
 	handshake, err := sender.NewHandshake(rule, c)
 	if err != nil {
 		t.Fatal(err)
@@ -107,45 +120,57 @@ func TestAnUnsignedHandshakeIsNotCalledSigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := naming.NewKeys(naming.KeySpec{Route: "a", Workflow: "w", EventID: "{header.X}", Missing: naming.MissingPayload})
+	keys, err := naming.NewKeys(naming.KeySpec{Route: "a", Workflow: "w", EventID: "{header.X}",
+		Missing: naming.MissingPayload})
 	if err != nil {
 		t.Fatal(err)
 	}
 	diagnosed := false
-	route := &Route{Name: "a", Pattern: pattern, Methods: []string{"POST"}, Keys: keys, Policy: idem.Policy{Verified: true}, Verify: Verification{
-		Scheme: "hmac", Verifier: verifier, Handshake: handshake, Diagnose: func(*sender.Delivery, time.Time) []string { diagnosed = true; return nil },
-	}}
+	route := &Route{Name: "a", Pattern: pattern, Methods: []string{"POST"}, Keys: keys,
+		Policy: idem.Policy{Verified: true}, Verify: Verification{
+			Scheme: "hmac", Verifier: verifier, Handshake: handshake,
+			Diagnose: func(*sender.Delivery, time.Time) []string {
+				diagnosed = true
+				return nil
+			},
+		}}
 	rules := &Rules{Table: Table{Routes: []*Route{route}}, Limits: Limits{RequestBody: 100}}
 	for _, tt := range []struct {
 		method, target, signature, handshake string
 		refused                              bool
 	}{
 		{"GET", "/x?challenge=1&token=t", "", "query.challenge", false},
-		{"GET", "/x?challenge=1&token=u", "mismatch: query.token: is not the configured token", "query.challenge", true},
+		{"GET", "/x?challenge=1&token=u", "mismatch: query.token: is not the configured token", "query.challenge",
+			true},
 		{"GET", "/x", "", "", false}, // passes by
 		{"POST", "/x?challenge=1&token=t", "missing: X-Sig: the delivery has no such header", "", true},
 	} {
 		diagnosed = false
 		x := rules.Explain(&Sample{Method: tt.method, Target: tt.target}, 4096, time.Now())
-		if x.Signature != tt.signature || x.Handshake != tt.handshake || (x.Refusals != nil) != tt.refused || diagnosed != (tt.method == "POST") {
+		if x.Signature != tt.signature || x.Handshake != tt.handshake || (x.Refusals != nil) != tt.refused ||
+			diagnosed != (tt.method == "POST") {
 			t.Errorf("%s %s: %+v, diagnosed %v", tt.method, tt.target, x, diagnosed)
 		}
 	}
 }
 
-// TestATokenIsNeededAlsoWhereTheServiceAnswersTheHandshake: one that the service answers has to bring it, too.
+// TestATokenIsNeededAlsoWhereTheServiceAnswersTheHandshake: one that the service answers has to
+// bring it, too.
 func TestATokenIsNeededAlsoWhereTheServiceAnswersTheHandshake(t *testing.T) {
 	for _, answer := range []string{"", "{query.challenge}"} {
 		c := sender.Config{Scheme: "none"}
-		rule := sender.HandshakeRule{When: []string{"query.challenge"}, Method: "GET", TokenAt: "query.token", Token: []byte("t"), Answer: answer}
+		rule := sender.HandshakeRule{When: []string{"query.challenge"}, Method: "GET", TokenAt: "query.token",
+			Token: []byte("t"), Answer: answer}
 		handshake, err := sender.NewHandshake(rule, c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		v := &Verification{Scheme: "none", Handshake: handshake}
-		for target, reason := range map[string]sender.Reason{"/?challenge=1&token=t": "", "/?challenge=1&token=u": sender.Mismatch, "/?challenge=1": sender.Missing} {
+		for target, reason := range map[string]sender.Reason{"/?challenge=1&token=t": "",
+			"/?challenge=1&token=u": sender.Mismatch, "/?challenge=1": sender.Missing} {
 			got := v.inspect(&sender.Delivery{Method: []byte("GET"), Target: []byte(target)}, time.Now())
-			if got.handshake == nil || (got.broken != nil) != (reason != "") || got.broken != nil && got.broken.Reason != reason {
+			if got.handshake == nil || (got.broken != nil) != (reason != "") ||
+				got.broken != nil && got.broken.Reason != reason {
 				t.Errorf("%s, answered with %q: %+v", target, answer, got.broken)
 			}
 		}

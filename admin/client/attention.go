@@ -31,7 +31,8 @@ type AttentionItem struct {
 	Route       string `json:"route,omitempty"`
 	Workflow    string `json:"workflow,omitempty"`    // the only one that it is about
 	ExecutionID string `json:"executionId,omitempty"` // the only one that it is about
-	// Count is how many equal things there are; of a route that fails, its failed requests. Text says so if there are more.
+	// Count is how many equal things there are; of a route that fails, its failed requests. Text
+	// says so if there are more.
 	Count int    `json:"count"`
 	Text  string `json:"text"`            // what is wrong
 	Cause string `json:"cause,omitempty"` // why, as far as that is known
@@ -41,7 +42,8 @@ type AttentionItem struct {
 	// SinceAt is when the first of it happened, LatestAt the newest; zero: that is not known.
 	SinceAt  Time `json:"sinceAt,omitzero"`
 	LatestAt Time `json:"latestAt,omitzero"`
-	// Query are the parameters of GET /v1/executions that list the executions; empty: it is not about some.
+	// Query are the parameters of GET /v1/executions that list the executions; empty: it is not
+	// about some.
 	Query map[string]string `json:"query,omitempty"`
 	// Command is the command line that shows more; "" = none does.
 	Command string `json:"command,omitempty"`
@@ -80,8 +82,10 @@ const (
 // AttentionKinds lists the kinds, the worst first.
 func AttentionKinds() []string {
 	return []string{
-		AttentionEtcdDown, AttentionEtcdFull, AttentionRouteFails, AttentionSenderLimit, AttentionUnknown, AttentionExhausted, AttentionBlocked,
-		AttentionHeld, AttentionReplicaGone, AttentionConfigDiffers, AttentionConfigRefused, AttentionDeadLetters, AttentionLost,
+		AttentionEtcdDown, AttentionEtcdFull, AttentionRouteFails, AttentionSenderLimit, AttentionUnknown,
+		AttentionExhausted, AttentionBlocked,
+		AttentionHeld, AttentionReplicaGone, AttentionConfigDiffers, AttentionConfigRefused, AttentionDeadLetters,
+		AttentionLost,
 		AttentionReused, AttentionChanged, AttentionEventIDs, AttentionBadSignatures, AttentionSilent,
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"net/http"
 )
 
-// Audit is one change that the owner of a token asked for, or a read of requests or answers. A field that does not apply is "".
+// Audit is one change that the owner of a token asked for, or a read of requests or answers. A
+// field that does not apply is "".
 type Audit struct {
 	At   Time   `json:"at"`
 	Who  string `json:"who"`  // the token's name
 	What string `json:"what"` // execution.cancel
-	// Result is done, refused, nothing to do, or unknown: etcd did not answer. Begun is an action on many that goes on, or whose process has died.
+	// Result is done, refused, nothing to do, or unknown: etcd did not answer. Begun is an action
+	// on many that goes on, or whose process has died.
 	Result      string `json:"result"`
 	Why         string `json:"why,omitempty"`
 	Before      string `json:"before,omitempty"` // the status
@@ -40,7 +42,8 @@ func (a *Audit) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// AuditQuery selects audits that match all fields that are set. The zero value selects all that are kept, which is 30 days, and 20,000 at most.
+// AuditQuery selects audits that match all fields that are set. The zero value selects all that are
+// kept, which is 30 days, and 20,000 at most.
 type AuditQuery struct {
 	Who         string // the token's name; "" = any
 	What        string // a prefix: "execution." matches all actions on executions
@@ -65,13 +68,15 @@ func (c *Client) AuditPage(ctx context.Context, q AuditQuery) (*AuditPage, error
 	return ask[AuditPage](ctx, c, call{
 		method: http.MethodGet, path: "/v1/audit", has: "audits",
 		query: query(
-			"who", q.Who, "what", q.What, "workflow", q.Workflow, "prefix", q.Prefix, "execution", q.ExecutionID, "since", q.Since, "until", q.Until,
+			"who", q.Who, "what", q.What, "workflow", q.Workflow, "prefix", q.Prefix, "execution", q.ExecutionID,
+			"since", q.Since, "until", q.Until,
 			"limit", count(q.Limit), "cursor", q.Cursor,
 		),
 	})
 }
 
-// Audits goes through the audits from q.Cursor on, the newest first, page after page. After an error there is nothing more.
+// Audits goes through the audits from q.Cursor on, the newest first, page after page. After an
+// error there is nothing more.
 func (c *Client) Audits(ctx context.Context, q AuditQuery) iter.Seq2[*Audit, error] {
 	return each(q.Cursor, func(cursor string) ([]Audit, string, error) {
 		q.Cursor = cursor

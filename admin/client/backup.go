@@ -7,8 +7,9 @@ import (
 	"net/http"
 )
 
-// Backup writes a copy of the server's embedded etcd to w: an etcd snapshot, with its checksum at the end. What was written before an error is
-// of no use. It may take minutes; only ctx bounds it. A server with an etcd cluster has none: a *Problem with CodeNoEmbeddedEtcd.
+// Backup writes a copy of the server's embedded etcd to w: an etcd snapshot, with its checksum at
+// the end. What was written before an error is of no use. It may take minutes; only ctx bounds it.
+// A server with an etcd cluster has none: a *Problem with CodeNoEmbeddedEtcd.
 func (c *Client) Backup(ctx context.Context, w io.Writer) error {
 	return c.stream(ctx, "/v1/embedded/backup", "application/octet-stream", w)
 }
@@ -36,7 +37,8 @@ func (c *Client) stream(ctx context.Context, path, media string, w io.Writer) er
 		return newProblem(answer, nil)
 	}
 	if _, err := io.Copy(w, answer.Body); err != nil {
-		return fmt.Errorf("%s %s: the copy was cut off: %w; see the log of hooklock, and try again", what.method, what.path, err)
+		return fmt.Errorf("%s %s: the copy was cut off: %w; see the log of hooklock, and try again", what.method,
+			what.path, err)
 	}
 	return nil
 }

@@ -11,19 +11,22 @@ import (
 	"unicode/utf8"
 )
 
-// Callback is the right to act on an execution: what its upstream got in the headers of the delivery, or what Acquire returned.
+// Callback is the right to act on an execution: what its upstream got in the headers of the
+// delivery, or what Acquire returned.
 type Callback struct {
 	ExecutionID string
 	Token       int64  // the fencing token; 0 = it has none, because its lock covers the event alone
 	Key         string // the callback key; it is a secret
 }
 
-// CallbackFrom reads the headers Hooklock-Execution, Hooklock-Fencing-Token and Hooklock-Callback-Key of a delivery. One of a route with lock.strategy none, or
-// with a lock.limit above 1, has no fencing token.
+// CallbackFrom reads the headers Hooklock-Execution, Hooklock-Fencing-Token and
+// Hooklock-Callback-Key of a delivery. One of a route with lock.strategy none, or with a lock.limit
+// above 1, has no fencing token.
 func CallbackFrom(h http.Header) (Callback, error) {
 	cb := Callback{ExecutionID: h.Get("Hooklock-Execution"), Key: h.Get("Hooklock-Callback-Key")}
 	if cb.ExecutionID == "" || cb.Key == "" {
-		return Callback{}, errors.New("the request has no Hooklock-Execution and Hooklock-Callback-Key: it did not come through a route of Hooklock")
+		return Callback{}, errors.New("the request has no Hooklock-Execution and Hooklock-Callback-Key: it did not " +
+			"come through a route of Hooklock")
 	}
 	token := h.Get("Hooklock-Fencing-Token")
 	if token == "" { // a lock that covers the event alone fences nothing, and its deliveries have none
@@ -55,17 +58,20 @@ func (c *Client) callback(ctx context.Context, cb Callback, action string, call 
 // Verdict says whether a workflow may go on.
 type Verdict struct {
 	Proceed bool `json:"proceed"`
-	// Status is the status of the execution. If Proceed is false it is the reason: CANCEL_REQUESTED, or how it ended.
+	// Status is the status of the execution. If Proceed is false it is the reason:
+	// CANCEL_REQUESTED, or how it ended.
 	Status Status `json:"status"`
 	// ExpiresAt is when the hold ends now. It is set by Heartbeat alone.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	ExpiresIn float64   `json:"expiresIn"` // seconds
 }
 
-// Guard asks before a step whether to go on, and proves that the fencing token is current. The running step ends, and step begins; "" names
-// none. plan lists all planned steps, and needs a step; on a cancel those that have not begun become skipped. nil leaves the plan unchanged.
+// Guard asks before a step whether to go on, and proves that the fencing token is current. The
+// running step ends, and step begins; "" names none. plan lists all planned steps, and needs a
+// step; on a cancel those that have not begun become skipped. nil leaves the plan unchanged.
 //
-// A Verdict with Proceed false is no error. A *Problem with status 412 means that the lock is lost: stop working.
+// A Verdict with Proceed false is no error. A *Problem with status 412 means that the lock is lost:
+// stop working.
 func (c *Client) Guard(ctx context.Context, cb Callback, step string, plan []string) (*Verdict, error) {
 	body := struct {
 		Token int64    `json:"token"`
@@ -97,8 +103,9 @@ func (v *Verdict) refusal(status int, body []byte) bool {
 	return true
 }
 
-// Heartbeat extends a hold to ttl from now on; 0 = as long as it began with. The route's max_duration ends all heartbeats. A Verdict with
-// Proceed false, because the execution was cancelled or has ended, is no error. A *Problem with status 412 means that the lock is lost: stop
+// Heartbeat extends a hold to ttl from now on; 0 = as long as it began with. The route's
+// max_duration ends all heartbeats. A Verdict with Proceed false, because the execution was
+// cancelled or has ended, is no error. A *Problem with status 412 means that the lock is lost: stop
 // working.
 func (c *Client) Heartbeat(ctx context.Context, cb Callback, ttl time.Duration) (*Verdict, error) {
 	body := struct {
@@ -106,7 +113,8 @@ func (c *Client) Heartbeat(ctx context.Context, cb Callback, ttl time.Duration) 
 		TTL   duration `json:"ttl,omitzero"`
 	}{cb.Token, duration(ttl)}
 	v := &Verdict{Proceed: true} // an answer that extends the hold has no "proceed"
-	if err := c.callback(ctx, cb, "heartbeat", call{body: body, into: v, has: "executionId", accept: v.refusal}); err != nil {
+	if err := c.callback(ctx, cb, "heartbeat",
+		call{body: body, into: v, has: "executionId", accept: v.refusal}); err != nil {
 		return nil, err
 	}
 	return v, nil
@@ -144,7 +152,8 @@ type Final struct {
 	Error *Failure
 }
 
-// Complete ends a held execution, and returns it as it ended. A *Problem with CodeAlreadyFinished means that it had ended.
+// Complete ends a held execution, and returns it as it ended. A *Problem with CodeAlreadyFinished
+// means that it had ended.
 func (c *Client) Complete(ctx context.Context, cb Callback, f Final) (*Execution, error) {
 	body := struct {
 		Token    int64    `json:"token"`

@@ -23,10 +23,12 @@ const maxAnswer = 32 << 20
 
 // Options configure a Client. The zero value calls DefaultURL without a token.
 type Options struct {
-	// URL is the address of the API: http://HOST:PORT, https://HOST:PORT or unix:///PATH of a socket. "" is DefaultURL. HTTP_PROXY, HTTPS_PROXY
-	// and NO_PROXY of the environment apply to other hosts than this one.
+	// URL is the address of the API: http://HOST:PORT, https://HOST:PORT or unix:///PATH of a
+	// socket. "" is DefaultURL. HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment apply to
+	// other hosts than this one.
 	URL string
-	// Token is called for each request, so that a token that was changed on disk is used at once. nil, or a Token that returns "", sends none.
+	// Token is called for each request, so that a token that was changed on disk is used at once.
+	// nil, or a Token that returns "", sends none.
 	Token TokenSource
 	// UserAgent names the program in logs and audits of proxies between. "" is "hooklock-client".
 	UserAgent string
@@ -61,7 +63,8 @@ func New(o Options) (*Client, error) {
 		base = "http://localhost"
 	}
 	return &Client{
-		base: base, token: o.Token, agent: cmp.Or(o.UserAgent, "hooklock-client"), timeout: cmp.Or(o.Timeout, 15*time.Second),
+		base: base, token: o.Token, agent: cmp.Or(o.UserAgent, "hooklock-client"),
+		timeout: cmp.Or(o.Timeout, 15*time.Second),
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // a token is for the configured server, and for no other
 		}},
@@ -80,8 +83,11 @@ type call struct {
 	wait   time.Duration // how long the server was asked to wait
 	bearer string        // instead of the client's token
 	into   any           // what the JSON of a 2xx is decoded to; nil = it has none
-	has    string        // a member that every such JSON of Hooklock has, in each release: an answer without it comes from another service
-	// accept lets another status than 2xx be an answer: it reports whether body was one, and not a problem.
+	// a member that every such JSON of Hooklock has, in each release: an answer without it comes
+	// from another service
+	has string
+	// accept lets another status than 2xx be an answer: it reports whether body was one, and not a
+	// problem.
 	accept func(status int, body []byte) bool
 }
 
@@ -109,7 +115,8 @@ func (c *Client) do(ctx context.Context, call call) (status int, err error) {
 		return answer.StatusCode, nil
 	case answer.StatusCode < 200 || answer.StatusCode > 299:
 		return 0, newProblem(answer, body)
-	case call.into == nil && call.method != http.MethodGet && answer.StatusCode != http.StatusNoContent: // a change responds with nothing, or with an object
+	case call.into == nil && call.method != http.MethodGet && answer.StatusCode != http.StatusNoContent:
+		// a change responds with nothing, or with an object
 		return 0, newProblem(answer, nil)
 	case call.into == nil:
 		return answer.StatusCode, nil
@@ -137,15 +144,18 @@ func ask[T any](ctx context.Context, c *Client, call call) (*T, error) {
 	return answer, nil
 }
 
-// raw keeps the JSON of the object that embeds it. Client.do sets that of a whole answer, UnmarshalJSON that of an item of a list.
+// raw keeps the JSON of the object that embeds it. Client.do sets that of a whole answer,
+// UnmarshalJSON that of an item of a list.
 type raw struct{ text []byte }
 
-// RawJSON returns the object as the server sent it, with fields that this release does not know. Do not change it.
+// RawJSON returns the object as the server sent it, with fields that this release does not know. Do
+// not change it.
 func (r *raw) RawJSON() []byte { return r.text }
 
 func (r *raw) keep(text []byte) { r.text = bytes.Clone(bytes.TrimSpace(text)) }
 
-// has reports whether body may be an answer with that member. A body that is no JSON object fails when it is decoded.
+// has reports whether body may be an answer with that member. A body that is no JSON object fails
+// when it is decoded.
 func has(body []byte, member string) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
@@ -198,7 +208,8 @@ func bare(err error) error {
 	return err
 }
 
-// segment escapes text to be one segment of a path. A segment of one or two dots would be taken for a way up.
+// segment escapes text to be one segment of a path. A segment of one or two dots would be taken for
+// a way up.
 func segment(text string) string {
 	if text == "." || text == ".." {
 		return strings.ReplaceAll(text, ".", "%2E")

@@ -60,7 +60,8 @@ func ExampleClient_Guard() {
 
 // A cron job takes a lock, so that it runs on one machine at a time.
 func ExampleClient_Acquire() {
-	hooklock := answering(201, `{"workflow":"nightly","executionId":"exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra","token":43,"callbackKey":"k","holder":"cron@db-1","held":true}`)
+	hooklock := answering(201,
+		`{"workflow":"nightly","executionId":"exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra","token":43,"callbackKey":"k","holder":"cron@db-1","held":true}`)
 	defer hooklock.Close()
 	c, err := client.New(client.Options{URL: hooklock.URL, Token: client.Token("from a file: see TokenFile")})
 	if err != nil {
@@ -70,7 +71,8 @@ func ExampleClient_Acquire() {
 	defer c.Close()
 
 	ctx := context.Background()
-	lock, err := c.Acquire(ctx, "nightly", client.AcquireRequest{Holder: "cron@db-1", TTL: time.Minute, Wait: 10 * time.Second})
+	lock, err := c.Acquire(ctx, "nightly",
+		client.AcquireRequest{Holder: "cron@db-1", TTL: time.Minute, Wait: 10 * time.Second})
 	var refused *client.Problem
 	if errors.As(err, &refused) && refused.Status == http.StatusConflict {
 		fmt.Println("another runs:", refused.ExistingExecutionID)
@@ -91,7 +93,8 @@ func ExampleClient_Acquire() {
 
 // What failed, over all pages.
 func ExampleClient_Executions() {
-	hooklock := answering(200, `{"executions":[{"executionId":"exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra","workflow":"stripe/acme","status":"FAILED","error":{"code":"upstream_timeout"}}],"nextCursor":""}`)
+	hooklock := answering(200,
+		`{"executions":[{"executionId":"exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra","workflow":"stripe/acme","status":"FAILED","error":{"code":"upstream_timeout"}}],"nextCursor":""}`)
 	defer hooklock.Close()
 	c, err := client.New(client.Options{URL: hooklock.URL})
 	if err != nil {

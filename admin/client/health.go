@@ -15,17 +15,20 @@ func (c *Client) Live(ctx context.Context) error {
 // CodeNotReady is the code of Ready's problem; over the wire it is text.
 const CodeNotReady = "not_ready"
 
-// Ready returns nil if deliveries may come: a session is live and routes are loaded. A *Problem with CodeNotReady says why they may not.
+// Ready returns nil if deliveries may come: a session is live and routes are loaded. A *Problem
+// with CodeNotReady says why they may not.
 func (c *Client) Ready(ctx context.Context) error {
 	var why string
-	status, err := c.do(ctx, call{method: http.MethodGet, path: "/readyz", query: query("verbose", "1"), accept: func(status int, body []byte) (ok bool) {
-		why, ok = strings.CutPrefix(string(body), "not ready")
-		return ok && status == http.StatusServiceUnavailable
-	}})
+	status, err := c.do(ctx, call{method: http.MethodGet, path: "/readyz", query: query("verbose", "1"),
+		accept: func(status int, body []byte) (ok bool) {
+			why, ok = strings.CutPrefix(string(body), "not ready")
+			return ok && status == http.StatusServiceUnavailable
+		}})
 	if err != nil || status == http.StatusOK {
 		return err
 	}
-	return &Problem{Title: "not ready", Status: status, Code: CodeNotReady, Detail: strings.TrimSpace(strings.TrimPrefix(why, ":"))}
+	return &Problem{Title: "not ready", Status: status, Code: CodeNotReady,
+		Detail: strings.TrimSpace(strings.TrimPrefix(why, ":"))}
 }
 
 // Metrics returns the metrics in Prometheus' format.

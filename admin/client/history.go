@@ -11,19 +11,21 @@ import (
 
 // Attempt is an execution of an event in short.
 type Attempt struct {
-	ExecutionID string   `json:"executionId"`
-	Status      Status   `json:"status"`
-	Outcome     Outcome  `json:"outcome,omitempty"`
-	StartedAt   Time     `json:"startedAt"`
-	FinishedAt  Time     `json:"finishedAt,omitzero"`
-	Error       *Failure `json:"error,omitempty"`    // of FAILED; its detail says how far the exchange with the upstream went
+	ExecutionID string  `json:"executionId"`
+	Status      Status  `json:"status"`
+	Outcome     Outcome `json:"outcome,omitempty"`
+	StartedAt   Time    `json:"startedAt"`
+	FinishedAt  Time    `json:"finishedAt,omitzero"`
+	// of FAILED; its detail says how far the exchange with the upstream went
+	Error       *Failure `json:"error,omitempty"`
 	AbortedAt   Time     `json:"abortedAt,omitzero"` // this and the next two: as in Execution
 	AbortedBy   string   `json:"abortedBy,omitempty"`
 	AbortReason string   `json:"abortReason,omitempty"`
 	Answer      int      `json:"answerStatus,omitempty"` // the upstream's; 0 = no whole answer came
 	Tries       int      `json:"tries,omitempty"`        // calls of the upstream, if it was parked
 	TraceID     string   `json:"traceId,omitempty"`
-	Differs     []string `json:"differs,omitempty"` // the parts in which its request differs from that of the attempt before
+	// the parts in which its request differs from that of the attempt before
+	Differs []string `json:"differs,omitempty"`
 }
 
 // Arrivals is how an event arrived, without the deliveries that were executed.
@@ -33,19 +35,23 @@ type Arrivals struct {
 	Newest []Arrival        `json:"newest"` // the newest first, at most 16
 }
 
-// Arrival is one delivery with another decision than executed. Its event may have run all the same: a parked one later, a bypassed one without
-// a lock, and one that broke off perhaps.
+// Arrival is one delivery with another decision than executed. Its event may have run all the same:
+// a parked one later, a bypassed one without a lock, and one that broke off perhaps.
 type Arrival struct {
-	At          Time     `json:"at"`
-	Decision    string   `json:"decision"`
-	Would       string   `json:"would,omitempty"`       // the decision that a delivery would have got if it had not been forwarded all the same
-	Status      int      `json:"status"`                // the status sent in response
-	ExecutionID string   `json:"executionId,omitempty"` // the execution that stood in the way or gave the answer, or its own
-	From        string   `json:"from,omitempty"`        // the client's IP address
-	Differs     []string `json:"differs,omitempty"`     // of a mismatch: what differs from the first delivery
+	At       Time   `json:"at"`
+	Decision string `json:"decision"`
+	// the decision that a delivery would have got if it had not been forwarded all the same
+	Would  string `json:"would,omitempty"`
+	Status int    `json:"status"` // the status sent in response
+	// the execution that stood in the way or gave the answer, or its own
+	ExecutionID string   `json:"executionId,omitempty"`
+	From        string   `json:"from,omitempty"`    // the client's IP address
+	Differs     []string `json:"differs,omitempty"` // of a mismatch: what differs from the first delivery
 	TraceID     string   `json:"traceId,omitempty"`
-	Detail      string   `json:"detail,omitempty"` // of the newest: the error of the call or of etcd that was the reason, at most 160 bytes
-	// Behind is the execution that had the lock; nil if none had, or if nothing is known of it any more.
+	// of the newest: the error of the call or of etcd that was the reason, at most 160 bytes
+	Detail string `json:"detail,omitempty"`
+	// Behind is the execution that had the lock; nil if none had, or if nothing is known of it any
+	// more.
 	Behind *ArrivalBehind `json:"behind,omitempty"`
 }
 
@@ -76,12 +82,15 @@ func (a *Asked) Text() string {
 
 // FailedAnswer is an answer of the service to a failed try.
 type FailedAnswer struct {
-	At     Time   `json:"at"`
-	Status int    `json:"status"`
-	Text   string `json:"text,omitempty"` // the first 512 bytes of its body; "" without the scope bodies, if it is not kept, and if it is not text
+	At     Time `json:"at"`
+	Status int  `json:"status"`
+	// the first 512 bytes of its body; "" without the scope bodies, if it is not kept, and if it is
+	// not text
+	Text string `json:"text,omitempty"`
 }
 
-// LastFailed returns ": " and the text of the latest failed answer, on one line; "" if that is not known.
+// LastFailed returns ": " and the text of the latest failed answer, on one line; "" if that is not
+// known.
 func (e *Execution) LastFailed() string {
 	n := len(e.FailedAnswers)
 	if n == 0 || e.FailedAnswers[n-1].Text == "" {
@@ -90,7 +99,8 @@ func (e *Execution) LastFailed() string {
 	return ": " + strings.Join(strings.Fields(e.FailedAnswers[n-1].Text), " ")
 }
 
-// ReleasedExecution is an execution whose record was removed, so that its event may run again, and how it had ended.
+// ReleasedExecution is an execution whose record was removed, so that its event may run again, and
+// how it had ended.
 type ReleasedExecution struct {
 	ExecutionID string  `json:"executionId"`
 	Status      Status  `json:"status"`
@@ -105,7 +115,8 @@ func (r *ReleasedExecution) Text() string {
 	if r == nil {
 		return ""
 	}
-	return r.By + " released it to run again: " + r.Reason + "; " + r.ExecutionID + " had ended as " + string(r.Status) + ", " + strings.ReplaceAll(string(r.Outcome), "_", " ")
+	return r.By + " released it to run again: " + r.Reason + "; " + r.ExecutionID + " had ended as " +
+		string(r.Status) + ", " + strings.ReplaceAll(string(r.Outcome), "_", " ")
 }
 
 // ArrivalBehind is an execution that had the lock when a delivery was refused.
@@ -115,7 +126,8 @@ type ArrivalBehind struct {
 	FinishedAt Time   `json:"finishedAt,omitzero"` // zero: it has not ended
 }
 
-// Text says which event had the lock, since when and until when, with times as stamp spells them; "" for nil.
+// Text says which event had the lock, since when and until when, with times as stamp spells them;
+// "" for nil.
 func (b *ArrivalBehind) Text(stamp func(time.Time) string) string {
 	if b == nil {
 		return ""
@@ -142,8 +154,8 @@ type HeaderLine struct {
 	Value string `json:"value"`
 }
 
-// KeptAnswer returns the stored answer of an execution. It needs a token with the scope bodies. A *Problem with CodeAnswerNotKept means that
-// none is stored whole.
+// KeptAnswer returns the stored answer of an execution. It needs a token with the scope bodies. A
+// *Problem with CodeAnswerNotKept means that none is stored whole.
 func (c *Client) KeptAnswer(ctx context.Context, id string) (*KeptAnswer, error) {
 	if id == "" {
 		return nil, errNoExecutionID

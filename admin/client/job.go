@@ -10,7 +10,8 @@ import (
 // JobKind is what a job does with each execution.
 type JobKind string
 
-// The kinds of jobs. Those of ParkedAction take a filter or executions, the others executions alone.
+// The kinds of jobs. Those of ParkedAction take a filter or executions, the others executions
+// alone.
 const (
 	JobRun    = JobKind(Run)
 	JobSkip   = JobKind(Skip)
@@ -30,7 +31,8 @@ const (
 	JobDryRun  JobState = "dry_run" // nothing was started
 )
 
-// Job is an action on many executions that the replicas make: one at a time, and another one if that dies. It goes on without the client.
+// Job is an action on many executions that the replicas make: one at a time, and another one if
+// that dies. It goes on without the client.
 type Job struct {
 	JobID      string     `json:"jobId"` // "" after a dry run
 	Kind       JobKind    `json:"kind"`
@@ -39,17 +41,19 @@ type Job struct {
 	Reason     string     `json:"reason,omitempty"`
 	Filter     BulkFilter `json:"filter,omitzero"`
 	Executions []string   `json:"executions,omitempty"` // what it is about, instead of Filter
-	IfStatus   Status     `json:"ifStatus,omitempty"`   // of cancels: what has another status by then is left alone; "" = nothing is
-	Rate       int        `json:"rate"`                 // so many a second, at most
-	StartedAt  Time       `json:"startedAt,omitzero"`
-	ChangedAt  Time       `json:"changedAt,omitzero"` // of its last progress
-	EndedAt    Time       `json:"endedAt,omitzero"`   // or when it was stopped
-	StoppedBy  string     `json:"stoppedBy,omitempty"`
-	Replica    string     `json:"replica,omitempty"` // that runs it, or ran it last; "" = none has begun
+	// of cancels: what has another status by then is left alone; "" = nothing is
+	IfStatus  Status `json:"ifStatus,omitempty"`
+	Rate      int    `json:"rate"` // so many a second, at most
+	StartedAt Time   `json:"startedAt,omitzero"`
+	ChangedAt Time   `json:"changedAt,omitzero"` // of its last progress
+	EndedAt   Time   `json:"endedAt,omitzero"`   // or when it was stopped
+	StoppedBy string `json:"stoppedBy,omitempty"`
+	Replica   string `json:"replica,omitempty"` // that runs it, or ran it last; "" = none has begun
 	// Matched is how many executions match: -1 until that is known.
 	Matched int `json:"matched"`
-	// Acted counts those that the action was tried on. Of them Refused had changed meanwhile, Succeeded and Failed have come to an end, and
-	// Waiting are to run or run. Where nothing runs (skip, cancel, forget), what was not refused has succeeded.
+	// Acted counts those that the action was tried on. Of them Refused had changed meanwhile,
+	// Succeeded and Failed have come to an end, and Waiting are to run or run. Where nothing runs
+	// (skip, cancel, forget), what was not refused has succeeded.
 	Acted     int `json:"acted"`
 	Refused   int `json:"refused"`
 	Succeeded int `json:"succeeded"`
@@ -57,7 +61,8 @@ type Job struct {
 	Waiting   int `json:"waiting"`
 	// Failures are the first ten that failed or were refused.
 	Failures []JobFailure `json:"failures"`
-	// PerSecond is the rate that it has, and SecondsLeft estimates how long it goes on; 0 = not known, or it does not run.
+	// PerSecond is the rate that it has, and SecondsLeft estimates how long it goes on; 0 = not
+	// known, or it does not run.
 	PerSecond   float64 `json:"perSecond,omitempty"`
 	SecondsLeft float64 `json:"secondsLeft,omitempty"`
 	Result      string  `json:"result,omitempty"` // a sentence, once it is done or stopped
@@ -86,7 +91,8 @@ func (j *Job) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(j))
 }
 
-// JobList are all jobs that the token may see, the newest first: those that run, and the last 100 of the others.
+// JobList are all jobs that the token may see, the newest first: those that run, and the last 100
+// of the others.
 type JobList struct {
 	Jobs []Job `json:"jobs"`
 
@@ -124,12 +130,14 @@ func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
 	return ask[Job](ctx, c, call{method: http.MethodGet, path: "/v1/jobs/" + segment(id), has: "state"})
 }
 
-// StopJob stops a job: what it has let run goes on. A *Problem with CodeStatusChanged means that it does not run.
+// StopJob stops a job: what it has let run goes on. A *Problem with CodeStatusChanged means that it
+// does not run.
 func (c *Client) StopJob(ctx context.Context, id, reason string) (*Job, error) {
 	return c.changeJob(ctx, id, "stop", reason)
 }
 
-// ResumeJob lets a stopped job go on where it was. A *Problem with CodeStatusChanged means that it is not stopped.
+// ResumeJob lets a stopped job go on where it was. A *Problem with CodeStatusChanged means that it
+// is not stopped.
 func (c *Client) ResumeJob(ctx context.Context, id, reason string) (*Job, error) {
 	return c.changeJob(ctx, id, "resume", reason)
 }
@@ -139,5 +147,6 @@ func (c *Client) changeJob(ctx context.Context, id, what, reason string) (*Job, 
 		return nil, errNoJobID
 	}
 	body := map[string]string{"reason": reason}
-	return ask[Job](ctx, c, call{method: http.MethodPost, path: "/v1/jobs/" + segment(id) + "/" + what, body: body, has: "state"})
+	return ask[Job](ctx, c, call{method: http.MethodPost, path: "/v1/jobs/" + segment(id) + "/" + what, body: body,
+		has: "state"})
 }

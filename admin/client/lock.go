@@ -11,24 +11,35 @@ import (
 
 // Lock is a workflow's lock and its holder.
 type Lock struct {
-	Workflow    string            `json:"workflow"`
-	ExecutionID string            `json:"executionId"`
-	Route       string            `json:"route,omitempty"`     // "" for a lock of the lock API
-	EventID     string            `json:"eventId,omitempty"`   // the sender's ID of the event; "" if its payload is the key
-	Labels      map[string]string `json:"labels,omitempty"`    // of the event; nil = it has none
-	Holder      string            `json:"holder"`              // host/pid/session of a delivery; a client's own text otherwise
-	Token       int64             `json:"token"`               // the fencing token: it grows with each new holder of the workflow
-	LockedAt    Time              `json:"lockedAt"`            // when the execution began
-	ExpiresAt   Time              `json:"expiresAt,omitzero"`  // the latest end if it is not renewed; zero = there is none
-	HeldFor     float64           `json:"heldFor"`             // seconds, by the server's clock
-	ExpiresIn   *float64          `json:"expiresIn,omitempty"` // seconds; nil if ExpiresAt is zero
-	EndsBy      string            `json:"endsBy,omitempty"`    // what ends it then: upstream.timeout, hold, max_duration or release_delay; "" if ExpiresAt is zero
-	Held        bool              `json:"held"`                // it outlives the answer of its delivery, or never had one
-	Waiting     int               `json:"waiting"`             // executions in the queue for it
-	IsStale     bool              `json:"isStale"`             // its owner is dead: the next execution takes over
-	Cooling     bool              `json:"cooling,omitempty"`   // the execution has ended, and the lock stays closed for its release_delay
-	Parked      *Parked           `json:"parked,omitempty"`    // its event is parked, and nothing of it is at the upstream: what it waits for; nil: it is not, or is tried now
-	// Of is how many executions of the workflow may run at a time, if that is more than one: then each of them has a lock. 0 = one.
+	Workflow    string `json:"workflow"`
+	ExecutionID string `json:"executionId"`
+	Route       string `json:"route,omitempty"` // "" for a lock of the lock API
+	// the sender's ID of the event; "" if its payload is the key
+	EventID string            `json:"eventId,omitempty"`
+	Labels  map[string]string `json:"labels,omitempty"` // of the event; nil = it has none
+	// host/pid/session of a delivery; a client's own text otherwise
+	Holder string `json:"holder"`
+	// the fencing token: it grows with each new holder of the workflow
+	Token    int64 `json:"token"`
+	LockedAt Time  `json:"lockedAt"` // when the execution began
+	// the latest end if it is not renewed; zero = there is none
+	ExpiresAt Time     `json:"expiresAt,omitzero"`
+	HeldFor   float64  `json:"heldFor"`             // seconds, by the server's clock
+	ExpiresIn *float64 `json:"expiresIn,omitempty"` // seconds; nil if ExpiresAt is zero
+	// what ends it then: upstream.timeout, hold, max_duration or release_delay; "" if ExpiresAt is
+	// zero
+	EndsBy string `json:"endsBy,omitempty"`
+	// it outlives the answer of its delivery, or never had one
+	Held    bool `json:"held"`
+	Waiting int  `json:"waiting"` // executions in the queue for it
+	IsStale bool `json:"isStale"` // its owner is dead: the next execution takes over
+	// the execution has ended, and the lock stays closed for its release_delay
+	Cooling bool `json:"cooling,omitempty"`
+	// its event is parked, and nothing of it is at the upstream: what it waits for; nil: it is not,
+	// or is tried now
+	Parked *Parked `json:"parked,omitempty"`
+	// Of is how many executions of the workflow may run at a time, if that is more than one: then
+	// each of them has a lock. 0 = one.
 	Of int `json:"of,omitempty"`
 	// Executions are those that run, the oldest first; set by Lock, and only if Of is not 0.
 	Executions []string `json:"executions,omitempty"`
@@ -56,7 +67,8 @@ type LockQuery struct {
 	Cursor string // NextCursor of the page before; "" = from the beginning
 }
 
-// LockPage is a part of the locks. It may be shorter than its limit, even empty, and not be the last: only an empty NextCursor says that.
+// LockPage is a part of the locks. It may be shorter than its limit, even empty, and not be the
+// last: only an empty NextCursor says that.
 type LockPage struct {
 	Locks      []Lock `json:"locks"`
 	NextCursor string `json:"nextCursor"`
@@ -65,7 +77,8 @@ type LockPage struct {
 // LockPage gets one page.
 func (c *Client) LockPage(ctx context.Context, q LockQuery) (*LockPage, error) {
 	return ask[LockPage](ctx, c, call{
-		method: http.MethodGet, path: "/v1/locks", query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor", q.Cursor), has: "locks",
+		method: http.MethodGet, path: "/v1/locks", query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor",
+			q.Cursor), has: "locks",
 	})
 }
 
@@ -133,20 +146,21 @@ func (c *Client) Lock(ctx context.Context, workflow string) (*Lock, error) {
 	return c.lock(ctx, workflow, "", call{method: http.MethodGet})
 }
 
-// LockOf returns the lock of an execution: if a route has a lock.limit above 1 a workflow has several. A *Problem with CodeLockNotFound means
-// that the execution has none.
+// LockOf returns the lock of an execution: if a route has a lock.limit above 1 a workflow has
+// several. A *Problem with CodeLockNotFound means that the execution has none.
 func (c *Client) LockOf(ctx context.Context, workflow, executionID string) (*Lock, error) {
 	return c.lock(ctx, workflow, "", call{method: http.MethodGet, query: query("execution", executionID)})
 }
 
-// ForceRelease takes the lock from an execution. A running call is closed and its delivery answered with lock_lost; the record is ABORTED, with
-// reason and the name of the token. It returns the execution as it ended. A *Problem with CodeLockLost means that another execution holds the
-// lock.
+// ForceRelease takes the lock from an execution. A running call is closed and its delivery answered
+// with lock_lost; the record is ABORTED, with reason and the name of the token. It returns the
+// execution as it ended. A *Problem with CodeLockLost means that another execution holds the lock.
 func (c *Client) ForceRelease(ctx context.Context, workflow, executionID, reason string) (*Execution, error) {
 	if workflow == "" {
 		return nil, errNoWorkflow
 	}
-	return ask[Execution](ctx, c, call{method: http.MethodDelete, path: lockPath(workflow, ""), query: query("execution", executionID, "reason", reason), has: "executionId"})
+	return ask[Execution](ctx, c, call{method: http.MethodDelete, path: lockPath(workflow, ""),
+		query: query("execution", executionID, "reason", reason), has: "executionId"})
 }
 
 // AcquireRequest asks for a lock that belongs to no delivery.
@@ -156,10 +170,12 @@ type AcquireRequest struct {
 	Wait   time.Duration // how long to wait for it in the queue; 0 = not at all
 }
 
-// Acquired is a lock that the caller has now. It is the caller's until ExpiresAt, unless it is renewed.
+// Acquired is a lock that the caller has now. It is the caller's until ExpiresAt, unless it is
+// renewed.
 type Acquired struct {
 	Lock
-	CallbackKey string `json:"callbackKey"` // the right to guard, heartbeat and complete the lock's execution; see Callback
+	// the right to guard, heartbeat and complete the lock's execution; see Callback
+	CallbackKey string `json:"callbackKey"`
 }
 
 // UnmarshalJSON reads the lock and the key beside it.
@@ -174,8 +190,8 @@ func (a *Acquired) UnmarshalJSON(text []byte) error {
 	return a.Lock.UnmarshalJSON(text)
 }
 
-// Acquire takes a workflow's lock. A *Problem with status 409 (CodeWorkflowLocked, or CodeLockWaitTimeout after a wait) has the holder
-// (ExistingExecutionID) and when to ask again.
+// Acquire takes a workflow's lock. A *Problem with status 409 (CodeWorkflowLocked, or
+// CodeLockWaitTimeout after a wait) has the holder (ExistingExecutionID) and when to ask again.
 //
 // If the answer is lost, the lock may have been taken all the same: it is free again after the TTL.
 func (c *Client) Acquire(ctx context.Context, workflow string, r AcquireRequest) (*Acquired, error) {
@@ -187,12 +203,14 @@ func (c *Client) Acquire(ctx context.Context, workflow string, r AcquireRequest)
 		TTL    duration `json:"ttl"`
 		Wait   duration `json:"wait"`
 	}{r.Holder, duration(r.TTL), duration(r.Wait)}
-	return ask[Acquired](ctx, c, call{method: http.MethodPost, path: lockPath(workflow, "acquire"), body: body, wait: r.Wait, has: "workflow"})
+	return ask[Acquired](ctx, c, call{method: http.MethodPost, path: lockPath(workflow, "acquire"), body: body,
+		wait: r.Wait, has: "workflow"})
 }
 
-// Renew keeps an acquired lock for another ttl; 0 = the one that it was acquired with. A *Problem with status 412 means that the caller has
-// lost the lock: stop working.
-func (c *Client) Renew(ctx context.Context, workflow, executionID string, token int64, ttl time.Duration) (*Lock, error) {
+// Renew keeps an acquired lock for another ttl; 0 = the one that it was acquired with. A *Problem
+// with status 412 means that the caller has lost the lock: stop working.
+func (c *Client) Renew(ctx context.Context, workflow, executionID string, token int64, ttl time.Duration) (*Lock,
+	error) {
 	body := struct {
 		ExecutionID string   `json:"executionId"`
 		Token       int64    `json:"token"`
@@ -201,7 +219,8 @@ func (c *Client) Renew(ctx context.Context, workflow, executionID string, token 
 	return c.lock(ctx, workflow, "renew", call{method: http.MethodPost, body: body})
 }
 
-// Release gives an acquired lock back. A *Problem with status 412 means that the caller had lost it.
+// Release gives an acquired lock back. A *Problem with status 412 means that the caller had lost
+// it.
 func (c *Client) Release(ctx context.Context, workflow, executionID string, token int64) error {
 	if workflow == "" {
 		return errNoWorkflow

@@ -23,5 +23,6 @@ const notifyTime = 10 * time.Second
 
 // TestNotify has the process send one test message, and returns what the receiver answered.
 func (c *Client) TestNotify(ctx context.Context) (*NotifyTest, error) {
-	return ask[NotifyTest](ctx, c, call{method: http.MethodPost, path: "/v1/notify/test", wait: notifyTime, has: "taken"})
+	return ask[NotifyTest](ctx, c, call{method: http.MethodPost, path: "/v1/notify/test", wait: notifyTime,
+		has: "taken"})
 }

@@ -9,10 +9,12 @@ import (
 	"time"
 )
 
-// Parked says of an execution that its sender was told that the event is accepted, and what it waits for.
+// Parked says of an execution that its sender was told that the event is accepted, and what it
+// waits for.
 type Parked struct {
-	Since        Time      `json:"since"`
-	On           string    `json:"on"` // what it was parked for: locked, slow, unreachable, unknown, failed, paused or sender_limit
+	Since Time `json:"since"`
+	// what it was parked for: locked, slow, unreachable, unknown, failed, paused or sender_limit
+	On           string    `json:"on"`
 	Tries        int       `json:"tries"`
 	Failures     int       `json:"failures"`             // those of its tries that count against park.attempts
 	NextAttempt  Time      `json:"nextAttempt,omitzero"` // zero: now, or after those before it, or it needs a decision
@@ -52,8 +54,9 @@ const (
 	Rerun ParkedAction = "rerun"
 )
 
-// Act runs an action, with a reason that the audit log will show, and with Skip the record. It returns the execution after that; with Rerun the
-// new one. A *Problem with CodeNotParked, CodeRequestNotKept, CodeAlreadyFinished or CodeInFlight says why it cannot be done.
+// Act runs an action, with a reason that the audit log will show, and with Skip the record. It
+// returns the execution after that; with Rerun the new one. A *Problem with CodeNotParked,
+// CodeRequestNotKept, CodeAlreadyFinished or CodeInFlight says why it cannot be done.
 func (c *Client) Act(ctx context.Context, action ParkedAction, id, reason string) (*Execution, error) {
 	if id == "" {
 		return nil, errNoExecutionID
@@ -61,7 +64,8 @@ func (c *Client) Act(ctx context.Context, action ParkedAction, id, reason string
 	body := struct {
 		Reason string `json:"reason"`
 	}{reason}
-	return ask[Execution](ctx, c, call{method: http.MethodPost, path: executionPath(id, string(action)), body: body, has: "executionId"})
+	return ask[Execution](ctx, c, call{method: http.MethodPost, path: executionPath(id, string(action)), body: body,
+		has: "executionId"})
 }
 
 // Bulk selects executions for an action.
@@ -112,12 +116,13 @@ type BulkItem struct {
 // bulkTime is what the server takes at most for one request.
 const bulkTime = 30 * time.Second
 
-// Bulk runs an action on all executions that match, in the order of each queue. It yields the result of each request. After an error it ends;
-// the cursor of the result before it goes on.
+// Bulk runs an action on all executions that match, in the order of each queue. It yields the
+// result of each request. After an error it ends; the cursor of the result before it goes on.
 func (c *Client) Bulk(ctx context.Context, action ParkedAction, b Bulk) iter.Seq2[*BulkResult, error] {
 	return func(yield func(*BulkResult, error) bool) {
 		for {
-			part, err := ask[BulkResult](ctx, c, call{method: http.MethodPost, path: "/v1/executions/" + string(action), body: b, has: "matched", wait: bulkTime})
+			part, err := ask[BulkResult](ctx, c, call{method: http.MethodPost, path: "/v1/executions/" + string(action),
+				body: b, has: "matched", wait: bulkTime})
 			if err != nil {
 				yield(nil, err)
 				return
@@ -134,8 +139,9 @@ func (c *Client) Bulk(ctx context.Context, action ParkedAction, b Bulk) iter.Seq
 	}
 }
 
-// Request writes the request of an execution as it came: head and body, the body without its transfer coding. It needs a token with the scope
-// bodies. A *Problem with CodeRequestNotKept means that it is not stored.
+// Request writes the request of an execution as it came: head and body, the body without its
+// transfer coding. It needs a token with the scope bodies. A *Problem with CodeRequestNotKept means
+// that it is not stored.
 func (c *Client) Request(ctx context.Context, id string, to io.Writer) error {
 	if id == "" {
 		return errNoExecutionID

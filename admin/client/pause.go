@@ -8,25 +8,30 @@ import (
 	"time"
 )
 
-// Pause says that nothing of its scope begins, and how far that has come over all replicas. Running executions go on.
+// Pause says that nothing of its scope begins, and how far that has come over all replicas. Running
+// executions go on.
 type Pause struct {
 	Scope  string `json:"scope"` // route:NAME, or workflow:PATTERN
 	By     string `json:"by"`    // the name of the token that paused it
 	Reason string `json:"reason"`
 	Since  Time   `json:"since"`
 	Until  Time   `json:"until,omitzero"` // when it ends by itself; zero: it does not
-	// Waiting counts the executions whose senders wait for the answer, Parked those whose events were accepted.
+	// Waiting counts the executions whose senders wait for the answer, Parked those whose events
+	// were accepted.
 	Waiting int `json:"waiting"`
 	Parked  int `json:"parked"`
-	// Running counts executions that have begun and not ended: running, held, in a try, or closed after an unknown outcome.
+	// Running counts executions that have begun and not ended: running, held, in a try, or closed
+	// after an unknown outcome.
 	Running int `json:"running"`
-	// Unheard are the processes that have not acknowledged it: something may still begin there. One of an older release never does.
+	// Unheard are the processes that have not acknowledged it: something may still begin there. One
+	// of an older release never does.
 	Unheard []string `json:"unheard"`
 	// Incomplete: there are more than were counted.
 	Incomplete bool `json:"incomplete,omitempty"`
 	// Drained: nothing of it runs anywhere, and nothing begins until it is resumed.
 	Drained bool `json:"drained"`
-	// Warning says that the replica that answered has no route of that name, which may be mistyped; "" = it has.
+	// Warning says that the replica that answered has no route of that name, which may be mistyped;
+	// "" = it has.
 	Warning string `json:"warning,omitempty"`
 
 	raw
@@ -75,7 +80,8 @@ func (c *Client) Pauses(ctx context.Context) (*PauseList, error) {
 	return ask[PauseList](ctx, c, call{method: http.MethodGet, path: "/v1/pauses", has: "pauses"})
 }
 
-// Pause returns one pause. A *Problem with CodePauseNotFound means that nothing of that scope is paused.
+// Pause returns one pause. A *Problem with CodePauseNotFound means that nothing of that scope is
+// paused.
 func (c *Client) Pause(ctx context.Context, scope string) (*Pause, error) {
 	if scope == "" {
 		return nil, errNoScope
@@ -83,8 +89,9 @@ func (c *Client) Pause(ctx context.Context, scope string) (*Pause, error) {
 	return ask[Pause](ctx, c, call{method: http.MethodGet, path: "/v1/pauses/" + segment(scope), has: "scope"})
 }
 
-// BeginPause pauses route:NAME or workflow:PATTERN, for that long, or with 0 until it is resumed. A pause of the same scope is replaced. It is
-// in force at a process when Unheard does not name it any more.
+// BeginPause pauses route:NAME or workflow:PATTERN, for that long, or with 0 until it is resumed. A
+// pause of the same scope is replaced. It is in force at a process when Unheard does not name it
+// any more.
 func (c *Client) BeginPause(ctx context.Context, scope, reason string, d time.Duration) (*Pause, error) {
 	body := map[string]string{"scope": scope, "reason": reason}
 	if d != 0 {
@@ -93,11 +100,12 @@ func (c *Client) BeginPause(ctx context.Context, scope, reason string, d time.Du
 	return ask[Pause](ctx, c, call{method: http.MethodPost, path: "/v1/pauses", body: body, has: "scope"})
 }
 
-// Resume ends a pause: waiting executions go on, in their order. reason may be "". A *Problem with CodePauseNotFound means that nothing of that
-// scope is paused.
+// Resume ends a pause: waiting executions go on, in their order. reason may be "". A *Problem with
+// CodePauseNotFound means that nothing of that scope is paused.
 func (c *Client) Resume(ctx context.Context, scope, reason string) (*EndedPause, error) {
 	if scope == "" {
 		return nil, errNoScope
 	}
-	return ask[EndedPause](ctx, c, call{method: http.MethodDelete, path: "/v1/pauses/" + segment(scope), query: query("reason", reason), has: "scope"})
+	return ask[EndedPause](ctx, c, call{method: http.MethodDelete, path: "/v1/pauses/" + segment(scope),
+		query: query("reason", reason), has: "scope"})
 }

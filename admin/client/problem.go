@@ -10,14 +10,16 @@ import (
 	"time"
 )
 
-// Problem is a refusal: the API's application/problem+json (RFC 9457), or any other answer with a status that is not 2xx.
+// Problem is a refusal: the API's application/problem+json (RFC 9457), or any other answer with a
+// status that is not 2xx.
 type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
-	// Code is the one word to compare with, such as "lock_not_found"; see the Code constants. "" means that the answer does not come from
-	// Hooklock: another service listens there, or is in between.
+	// Code is the one word to compare with, such as "lock_not_found"; see the Code constants. ""
+	// means that the answer does not come from Hooklock: another service listens there, or is in
+	// between.
 	Code string `json:"code"`
 
 	ExecutionID string `json:"executionId"`
@@ -55,13 +57,14 @@ const (
 	CodeStatusChanged     = "status_changed"       // 412: the execution is not in the status that was given
 	CodeStaleToken        = "stale_token"          // 412: the fencing token is not the current one
 	CodeLockExpired       = "lock_expired"         // 412: the lock's own lease ran out
-	CodeLockLost          = "lock_lost"            // 412: the session is gone, the lock was released by force, or another execution has it
-	CodeNotParked         = "not_parked"
-	CodeRequestNotKept    = "request_not_kept"
-	CodeCancelRequested   = "cancel_requested"
-	CodeConfigRefused     = "config_refused"
-	CodeRateLimited       = "rate_limited"
-	CodeStoreUnavailable  = "store_unavailable"
+	// 412: the session is gone, the lock was released by force, or another execution has it
+	CodeLockLost         = "lock_lost"
+	CodeNotParked        = "not_parked"
+	CodeRequestNotKept   = "request_not_kept"
+	CodeCancelRequested  = "cancel_requested"
+	CodeConfigRefused    = "config_refused"
+	CodeRateLimited      = "rate_limited"
+	CodeStoreUnavailable = "store_unavailable"
 )
 
 // Error returns what was refused and why.
@@ -94,7 +97,8 @@ func newProblem(answer *http.Response, body []byte) *Problem {
 	return p
 }
 
-// readProblem fills p from JSON; another body leaves it empty. A "status" that is a word, not a number, is that of the execution.
+// readProblem fills p from JSON; another body leaves it empty. A "status" that is a word, not a
+// number, is that of the execution.
 func readProblem(body []byte, p *Problem) {
 	var fields struct {
 		*plainProblem

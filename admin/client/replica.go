@@ -26,7 +26,8 @@ type Replica struct {
 	// ConfigFile and ConfigSHA256 are its file as it was read, and that file's hash.
 	ConfigFile   string `json:"configFile"`
 	ConfigSHA256 string `json:"configSha256"`
-	// Differs are the settings and routes of its configuration in force that are not as those of the one that answers; empty: all are.
+	// Differs are the settings and routes of its configuration in force that are not as those of
+	// the one that answers; empty: all are.
 	Differs []string `json:"differs,omitempty"`
 }
 

@@ -9,13 +9,15 @@ import (
 	"strings"
 )
 
-// Report is what the routes of one process have found wrong with their deliveries; in mode observe these were forwarded all the same.
+// Report is what the routes of one process have found wrong with their deliveries; in mode observe
+// these were forwarded all the same.
 type Report struct {
-	Replica   string        `json:"replica"` // which process counted; others have counted their own deliveries
-	StartedAt Time          `json:"startedAt"`
-	Since     Time          `json:"since"` // the start of its counts: what was asked for, rounded down to a step, but not before StartedAt
-	Until     Time          `json:"until"`
-	Routes    []RouteReport `json:"routes"`
+	Replica   string `json:"replica"` // which process counted; others have counted their own deliveries
+	StartedAt Time   `json:"startedAt"`
+	// the start of its counts: what was asked for, rounded down to a step, but not before StartedAt
+	Since  Time          `json:"since"`
+	Until  Time          `json:"until"`
+	Routes []RouteReport `json:"routes"`
 
 	raw
 }
@@ -29,10 +31,12 @@ type RouteReport struct {
 	Duplicates Finding `json:"duplicates"`
 	Overlaps   Finding `json:"overlaps"`
 	Mismatches Finding `json:"mismatches"`
-	// Changed are duplicates by their event ID that were other requests than the first delivery (on_mismatch: replay): their bytes never ran.
+	// Changed are duplicates by their event ID that were other requests than the first delivery
+	// (on_mismatch: replay): their bytes never ran.
 	Changed         Finding `json:"changed"` // not set by an older replica
 	MissingEventIDs Finding `json:"missingEventIds"`
-	// Redirected are deliveries that the service answered with a 3xx: many senders take it for success, or follow it with a GET.
+	// Redirected are deliveries that the service answered with a 3xx: many senders take it for
+	// success, or follow it with a GET.
 	Redirected Finding `json:"redirected"` // not set by an older replica
 	Forged     Finding `json:"forged"`
 	Unnamed    Finding `json:"unnamed"`
@@ -44,11 +48,13 @@ type RouteReport struct {
 
 // The reasons of a WrongEventID.
 const (
-	IDPlaceholder = "placeholder" // it is what a sender sends where a value is missing: $UNIQID, {{id}}, undefined, null
-	IDConstant    = "constant"    // deliveries that differ have it one after the other
+	// it is what a sender sends where a value is missing: $UNIQID, {{id}}, undefined, null
+	IDPlaceholder = "placeholder"
+	IDConstant    = "constant" // deliveries that differ have it one after the other
 )
 
-// WrongEventID is an event ID that names no single event, so that events are taken for duplicates of others.
+// WrongEventID is an event ID that names no single event, so that events are taken for duplicates
+// of others.
 type WrongEventID struct {
 	EventID    string `json:"eventId"` // at most 128 bytes of it
 	Why        string `json:"why"`
@@ -59,12 +65,15 @@ type WrongEventID struct {
 // Text says what is wrong with the ID, and what to do.
 func (w *WrongEventID) Text() string {
 	if w.Why == IDConstant {
-		return fmt.Sprintf("the event ID %q came with each of %d deliveries, and they differ: it names no single event; correct event_id", w.EventID, w.Deliveries)
+		return fmt.Sprintf("the event ID %q came with each of %d deliveries, and they differ: it names no single "+
+			"event; correct event_id", w.EventID, w.Deliveries)
 	}
-	return fmt.Sprintf("the event ID %q is a placeholder that the sender did not fill in: all such events are one; correct the sender, or event_id", w.EventID)
+	return fmt.Sprintf("the event ID %q is a placeholder that the sender did not fill in: all such events are one; "+
+		"correct the sender, or event_id", w.EventID)
 }
 
-// ChangedText says that duplicates were other requests than the first delivery of their event ID, and what to do; "" if none were.
+// ChangedText says that duplicates were other requests than the first delivery of their event ID,
+// and what to do; "" if none were.
 func (r *RouteReport) ChangedText() string {
 	if r.Changed.Count == 0 {
 		return ""
@@ -82,7 +91,8 @@ func (r *RouteReport) ChangedText() string {
 	if r.Mode == "observe" {
 		ran = "and theirs would not have run"
 	}
-	return fmt.Sprintf("%d of %d duplicates were other requests than the first delivery of their event ID (%s), %s: if they are events of their own, correct event_id",
+	return fmt.Sprintf("%d of %d duplicates were other requests than the first delivery of their event ID (%s), %s: "+
+		"if they are events of their own, correct event_id",
 		r.Changed.Count, max(r.Duplicates.Count, r.Changed.Count), cmp.Or(what, "what differs is not known"), ran)
 }
 
@@ -91,17 +101,19 @@ func (r *RouteReport) RedirectedText() string {
 	if r.Redirected.Count == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the service answered %d deliveries with a redirect (3xx): many senders take it for success, or follow it with a GET, and the event is lost; "+
+	return fmt.Sprintf("the service answered %d deliveries with a redirect (3xx): many senders take it for success, "+
+		"or follow it with a GET, and the event is lost; "+
 		"let the service answer at the URL that is called, or set upstream to where it leads", r.Redirected.Count)
 }
 
 // Changing is what differs between deliveries of one event ID.
 type Changing struct {
-	Refused  int64    `json:"refused"`  // of them that were refused as another request (mismatch), since the start
-	Replayed int64    `json:"replayed"` // of them that were answered as duplicates (on_mismatch: replay), since the start
-	Members  []string `json:"members"`  // what differed: body.delivery_attempts
-	At       Time     `json:"at"`       // of the newest
-	Key      string   `json:"key"`      // of the newest
+	Refused int64 `json:"refused"` // of them that were refused as another request (mismatch), since the start
+	// of them that were answered as duplicates (on_mismatch: replay), since the start
+	Replayed int64    `json:"replayed"`
+	Members  []string `json:"members"` // what differed: body.delivery_attempts
+	At       Time     `json:"at"`      // of the newest
+	Key      string   `json:"key"`     // of the newest
 }
 
 // Finding is how often something was found, with the newest examples, the newest first.
@@ -122,11 +134,14 @@ type Example struct {
 	Signature   string `json:"signature,omitempty"`   // why it is not valid
 	Status      int    `json:"status,omitempty"`      // the status sent in response
 	TraceID     string `json:"traceId,omitempty"`
-	// Differs are the parts that differ from the first delivery of the event ID: method, host, port, path, query, body.
+	// Differs are the parts that differ from the first delivery of the event ID: method, host,
+	// port, path, query, body.
 	Differs []string `json:"differs,omitempty"`
 }
 
-// Report returns the report since then: a time (RFC 3339), or how long ago (24h); "" is everything that is known.
+// Report returns the report since then: a time (RFC 3339), or how long ago (24h); "" is everything
+// that is known.
 func (c *Client) Report(ctx context.Context, since string) (*Report, error) {
-	return ask[Report](ctx, c, call{method: http.MethodGet, path: "/v1/report", query: query("since", since), has: "routes"})
+	return ask[Report](ctx, c, call{method: http.MethodGet, path: "/v1/report", query: query("since", since),
+		has: "routes"})
 }

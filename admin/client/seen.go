@@ -7,7 +7,8 @@ import (
 	"net/http"
 )
 
-// SeenMark says that a person has looked at what needs attention, of one kind on one route. What is newer needs attention again.
+// SeenMark says that a person has looked at what needs attention, of one kind on one route. What is
+// newer needs attention again.
 type SeenMark struct {
 	Concern string `json:"concern"` // KIND:ROUTE
 	Until   Time   `json:"until"`   // what happened up to then was looked at
@@ -37,7 +38,8 @@ func (c *Client) Seen(ctx context.Context) (*SeenList, error) {
 	return ask[SeenList](ctx, c, call{method: http.MethodGet, path: "/v1/seen", has: "seen"})
 }
 
-// MarkSeen marks KIND:ROUTE as looked at: what happened up to until, a time (RFC 3339) or how long ago; "" = up to now. A later mark stays.
+// MarkSeen marks KIND:ROUTE as looked at: what happened up to until, a time (RFC 3339) or how long
+// ago; "" = up to now. A later mark stays.
 func (c *Client) MarkSeen(ctx context.Context, concern, until, reason string) (*SeenMark, error) {
 	body := map[string]string{"concern": concern, "reason": reason}
 	if until != "" {
@@ -46,10 +48,12 @@ func (c *Client) MarkSeen(ctx context.Context, concern, until, reason string) (*
 	return ask[SeenMark](ctx, c, call{method: http.MethodPost, path: "/v1/seen", body: body, has: "concern"})
 }
 
-// UnmarkSeen removes a mark. reason may be "". A *Problem with CodeMarkNotFound means that there is none.
+// UnmarkSeen removes a mark. reason may be "". A *Problem with CodeMarkNotFound means that there is
+// none.
 func (c *Client) UnmarkSeen(ctx context.Context, concern, reason string) (*SeenMark, error) {
 	if concern == "" {
 		return nil, errors.New("the concern is empty")
 	}
-	return ask[SeenMark](ctx, c, call{method: http.MethodDelete, path: "/v1/seen/" + segment(concern), query: query("reason", reason), has: "concern"})
+	return ask[SeenMark](ctx, c, call{method: http.MethodDelete, path: "/v1/seen/" + segment(concern),
+		query: query("reason", reason), has: "concern"})
 }

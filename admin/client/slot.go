@@ -9,9 +9,13 @@ import (
 
 // Slot is a slot of a limit, and the execution that has it.
 type Slot struct {
-	Limit       string `json:"limit"`        // with the delivery's values in it: tenant/acme; that of a workflow's lock.limit is workflow:NAME
-	Number      int    `json:"slot"`         // from 0; -1 = it waits for one
-	Of          int    `json:"of,omitempty"` // slots of the limit, by the configuration of the replica that answers; 0 = it has no such limit
+	// with the delivery's values in it: tenant/acme; that of a workflow's lock.limit is
+	// workflow:NAME
+	Limit  string `json:"limit"`
+	Number int    `json:"slot"` // from 0; -1 = it waits for one
+	// slots of the limit, by the configuration of the replica that answers; 0 = it has no such
+	// limit
+	Of          int    `json:"of,omitempty"`
 	ExecutionID string `json:"executionId"`
 	Workflow    string `json:"workflow"`
 	Route       string `json:"route"`
@@ -19,7 +23,8 @@ type Slot struct {
 	raw
 }
 
-// SlotCount is how many executions of a process have a slot of the limits of one name, and how many wait for one.
+// SlotCount is how many executions of a process have a slot of the limits of one name, and how many
+// wait for one.
 type SlotCount struct {
 	Limit   string `json:"limit"` // the name in limits.shared; lock.limit stands for those of workflows
 	Taken   int    `json:"taken"`
@@ -45,8 +50,8 @@ func (s *Slot) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// SlotPage is a part of the slots that are taken. It may be shorter than its limit, even empty, and not be the last: only an empty NextCursor says
-// that.
+// SlotPage is a part of the slots that are taken. It may be shorter than its limit, even empty, and
+// not be the last: only an empty NextCursor says that.
 type SlotPage struct {
 	Slots      []Slot `json:"slots"`
 	NextCursor string `json:"nextCursor"`

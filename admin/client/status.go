@@ -17,13 +17,17 @@ type ReplicaStatus struct {
 	Etcd      EtcdStatus    `json:"etcd"`
 	Upstream  Contact       `json:"upstream"`
 	Config    ConfigStatus  `json:"config"`
-	// UpstreamReuse is how connections to the upstream that carried a delivery with a body are reused.
+	// UpstreamReuse is how connections to the upstream that carried a delivery with a body are
+	// reused.
 	UpstreamReuse UpstreamReuse `json:"upstreamReuse"`
 
-	Running Crowd        `json:"running"` // executions that this process runs; not parked ones between two tries
-	Waiting Crowd        `json:"waiting"` // deliveries that wait in this process: for a lock, or for the answer of the first delivery of their event
-	Held    Crowd        `json:"held"`    // locks that no process owns, over all replicas, as this one saw up to 15 s ago
-	Parked  ParkedStatus `json:"parked"`
+	Running Crowd `json:"running"` // executions that this process runs; not parked ones between two tries
+	// deliveries that wait in this process: for a lock, or for the answer of the first delivery of
+	// their event
+	Waiting Crowd `json:"waiting"`
+	// locks that no process owns, over all replicas, as this one saw up to 15 s ago
+	Held   Crowd        `json:"held"`
+	Parked ParkedStatus `json:"parked"`
 	// Slots are the slots of limits that executions of this process have, or wait for.
 	Slots []SlotCount `json:"slots,omitempty"`
 	// Paused is what is paused, as far as this process knows.
@@ -71,15 +75,19 @@ type Contact struct {
 // UpstreamReuse says whether connections to the upstream are used again after a body.
 type UpstreamReuse struct {
 	Setting string `json:"setting"` // upstream.reuse_after_body
-	// Server is the Server field of the service's latest answer, at most 120 bytes of it; empty: it had none, or there was none.
+	// Server is the Server field of the service's latest answer, at most 120 bytes of it; empty: it
+	// had none, or there was none.
 	Server string `json:"server,omitempty"`
-	// Known is what that server does with a body that it does not need. Empty: that is not known, and auto uses no connection again.
+	// Known is what that server does with a body that it does not need. Empty: that is not known,
+	// and auto uses no connection again.
 	Known  string `json:"known,omitempty"`
 	Reused uint64 `json:"reused"` // answered requests with a body on a connection that had carried one before
-	// Ended is what the service did on such a connection that may have been the answer to something else; since then, none is used again.
+	// Ended is what the service did on such a connection that may have been the answer to something
+	// else; since then, none is used again.
 	Ended   string `json:"ended,omitempty"`
 	EndedAt Time   `json:"endedAt,omitzero"`
-	// RestsUntil is until when none is, because the service closed one with a request on its way. It may be in the past.
+	// RestsUntil is until when none is, because the service closed one with a request on its way.
+	// It may be in the past.
 	RestsUntil Time `json:"restsUntil,omitzero"`
 }
 
@@ -130,17 +138,21 @@ type RouteCount struct {
 type RouteRate struct {
 	Route string `json:"route"`
 	Mode  string `json:"mode"`
-	// Decisions counts the deliveries of the last RateSeconds by decision; in mode observe, by the decision that would have been made.
+	// Decisions counts the deliveries of the last RateSeconds by decision; in mode observe, by the
+	// decision that would have been made.
 	Decisions map[string]int64 `json:"decisions"`
-	// Succeeded, Failed and Errors are the requests to the service in that time: answered with a 2xx, answered with another status, and without
-	// a whole answer. Forwarded deliveries and tries of parked events count.
+	// Succeeded, Failed and Errors are the requests to the service in that time: answered with a
+	// 2xx, answered with another status, and without a whole answer. Forwarded deliveries and tries
+	// of parked events count.
 	Succeeded int64 `json:"succeeded"`
 	Failed    int64 `json:"failed"`
 	Errors    int64 `json:"errors"`
 	LastAt    Time  `json:"lastAt,omitzero"` // when the newest delivery ended; zero: none has since StartedAt
-	// Changes: the sender of its preset is known to change a delivery between attempts, so a changed duplicate is one.
+	// Changes: the sender of its preset is known to change a delivery between attempts, so a
+	// changed duplicate is one.
 	Changes bool `json:"changes,omitempty"`
-	// WrongEventID is an event ID that came in the last day and names no single event; nil: none did.
+	// WrongEventID is an event ID that came in the last day and names no single event; nil: none
+	// did.
 	WrongEventID *WrongEventID `json:"wrongEventId,omitempty"`
 }
 
@@ -154,20 +166,22 @@ type RunningConfig struct {
 	File     string `json:"file"`
 	SHA256   string `json:"sha256"`
 	LoadedAt Time   `json:"loadedAt"`
-	// YAML is all of it with every default filled in, as hooklock config show prints it. Secrets are not in it; the names of their files and
-	// variables are.
+	// YAML is all of it with every default filled in, as hooklock config show prints it. Secrets
+	// are not in it; the names of their files and variables are.
 	YAML string `json:"yaml"`
 
 	raw
 }
 
-// Config returns the configuration in force. With origin, each of its values has where it comes from.
+// Config returns the configuration in force. With origin, each of its values has where it comes
+// from.
 func (c *Client) Config(ctx context.Context, origin bool) (*RunningConfig, error) {
 	asked := ""
 	if origin {
 		asked = "true"
 	}
-	return ask[RunningConfig](ctx, c, call{method: http.MethodGet, path: "/v1/config", query: query("origin", asked), has: "yaml"})
+	return ask[RunningConfig](ctx, c, call{method: http.MethodGet, path: "/v1/config", query: query("origin", asked),
+		has: "yaml"})
 }
 
 // Reloaded is a configuration that was taken over.
@@ -181,8 +195,9 @@ type Reloaded struct {
 // reloadTime is what the server takes at most for a reload.
 const reloadTime = 25 * time.Second
 
-// Reload lets the process read its configuration file again, and take it over. A *Problem with CodeConfigRefused has the errors in Problems;
-// the old configuration stays in force then.
+// Reload lets the process read its configuration file again, and take it over. A *Problem with
+// CodeConfigRefused has the errors in Problems; the old configuration stays in force then.
 func (c *Client) Reload(ctx context.Context) (*Reloaded, error) {
-	return ask[Reloaded](ctx, c, call{method: http.MethodPost, path: "/v1/config/reload", wait: reloadTime, has: "changed"})
+	return ask[Reloaded](ctx, c, call{method: http.MethodPost, path: "/v1/config/reload", wait: reloadTime,
+		has: "changed"})
 }

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// TLS are the PEM files of an https connection. The zero value trusts the system's authorities and shows no certificate.
+// TLS are the PEM files of an https connection. The zero value trusts the system's authorities and
+// shows no certificate.
 type TLS struct {
 	CAFile     string // the authorities to trust, instead of the system's
 	CertFile   string // the client certificate, if admin.tls.client_ca_file asks for one
@@ -84,7 +85,8 @@ type TokenSource func() (string, error)
 // Token returns the source of a constant token.
 func Token(token string) TokenSource { return func() (string, error) { return token, nil } }
 
-// TokenFile reads the token from a file each time: one that is replaced is used at once. A pipe is read only once. One trailing newline is cut.
+// TokenFile reads the token from a file each time: one that is replaced is used at once. A pipe is
+// read only once. One trailing newline is cut.
 func TokenFile(path string) TokenSource {
 	var mu sync.Mutex
 	piped := ""

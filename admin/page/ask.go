@@ -109,11 +109,17 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	do, known := map[string]func(*visit) (*question, error){
-		"cancel": cancel, "release": release, "forget": forget, "run": run, "skip": skip, "rerun": rerun, "reload": reload, "pause": pause, "resume": resume, "seen": seen, "unseen": unseen,
-		"all-cancel": allCancel, "all-forget": allForget, "all-run": allOf("run"), "all-skip": allOf("skip"), "all-rerun": allOf("rerun"),
-		"job-stop": changeJob("stop"), "job-resume": changeJob("resume"),
-		"picked-cancel": allCancel, "picked-forget": allForget, "picked-run": pickedParked("run", "Try now", "Each is tried now, or next in its queue, also where it needs a decision."),
-		"picked-skip": pickedParked("skip", "Skip", "Each becomes a dead letter, whose request is kept, and the next event of its queue runs."), "picked-rerun": pickedParked("rerun", "Retry", "Each event joins the end of its queue."),
+		"cancel": cancel, "release": release, "forget": forget, "run": run, "skip": skip, "rerun": rerun,
+		"reload": reload, "pause": pause, "resume": resume, "seen": seen, "unseen": unseen,
+		"all-cancel": allCancel, "all-forget": allForget, "all-run": allOf("run"), "all-skip": allOf("skip"),
+		"all-rerun": allOf("rerun"),
+		"job-stop":  changeJob("stop"), "job-resume": changeJob("resume"),
+		"picked-cancel": allCancel, "picked-forget": allForget,
+		"picked-run": pickedParked("run", "Try now",
+			"Each is tried now, or next in its queue, also where it needs a decision."),
+		"picked-skip": pickedParked("skip", "Skip", "Each becomes a dead letter, whose request is kept, and the "+
+			"next event of its queue runs."),
+		"picked-rerun": pickedParked("rerun", "Retry", "Each event joins the end of its queue."),
 	}[v.query.Get("do")]
 	if !known {
 		p.refuse(w, http.StatusNotFound, "not_found", "no such action")
@@ -169,7 +175,8 @@ func evidence(x *client.Execution) string {
 
 func cancelRequest(x *client.Execution) request {
 	return request{
-		Method: http.MethodPost, Path: executionPath(x.ExecutionID, "cancel"), Body: map[string]any{"ifStatus": string(x.Status)}, Reason: "body", Final: true,
+		Method: http.MethodPost, Path: executionPath(x.ExecutionID, "cancel"),
+		Body: map[string]any{"ifStatus": string(x.Status)}, Reason: "body", Final: true,
 		Names: shortID(x.ExecutionID),
 	}
 }
@@ -185,29 +192,37 @@ func cancel(v *visit) (*question, error) {
 		q.Stop = "It has ended: " + string(x.Status) + "."
 		return q, nil
 	case x.Status == client.Pending && x.Parked == nil:
-		q.Facts = []string{"It waits for the lock; nothing was sent to the service. It ends without having run.", "Its sender gets 503 execution_aborted."}
+		q.Facts = []string{"It waits for the lock; nothing was sent to the service. It ends without having run.",
+			"Its sender gets 503 execution_aborted."}
 	case x.Parked != nil:
-		q.Facts = []string{"Its sender was told that it is accepted and will not send it again by itself.", triedSoFar(x)}
+		q.Facts = []string{"Its sender was told that it is accepted and will not send it again by itself.",
+			triedSoFar(x)}
 	default:
 		l := v.lockOf(x)
 		if l != nil && l.ExecutionID == x.ExecutionID && l.Held {
-			q.Facts = []string{"The service has answered and works on. It learns of the cancel at its next guard or heartbeat and keeps the lock until then."}
+			q.Facts = []string{"The service has answered and works on. It learns of the cancel at its next guard or " +
+				"heartbeat and keeps the lock until then."}
 		} else {
 			q.Facts = []string{
-				fmt.Sprintf("Its request to the service is closed within 200 ms, after %s so far. The service may have acted on it: the outcome may be unknown.", story.Span(v.now.Sub(x.StartedAt.Time))),
+				fmt.Sprintf("Its request to the service is closed within 200 ms, after %s so far. The service may "+
+					"have acted on it: the outcome may be unknown.", story.Span(v.now.Sub(x.StartedAt.Time))),
 				"Its sender gets 503 execution_aborted.",
 			}
 		}
 		if l != nil && l.Waiting > 0 {
-			q.Facts = append(q.Facts, story.Count(l.Waiting, "event waits", "events wait")+" for the lock: the next one runs then.")
+			q.Facts = append(q.Facts, story.Count(l.Waiting, "event waits", "events wait")+
+				" for the lock: the next one runs then.")
 		}
 	}
 	if x.Status == client.CancelRequested {
-		q.Facts = append([]string{"Already requested by " + x.AbortedBy + ": " + x.AbortReason + ". Only \"never again\" can be added."}, q.Facts...)
+		q.Facts = append([]string{"Already requested by " + x.AbortedBy + ": " + x.AbortReason +
+			". Only \"never again\" can be added."}, q.Facts...)
 	}
-	q.Facts = append(q.Facts, "The event may run again when its sender sends it again.", "Does nothing if it is no longer "+string(x.Status)+" by then.")
+	q.Facts = append(q.Facts, "The event may run again when its sender sends it again.",
+		"Does nothing if it is no longer "+string(x.Status)+" by then.")
 	q.Requests = []request{cancelRequest(x)}
-	q.Commands = []shellLine{command("executions", "cancel", x.ExecutionID, "--if-status", string(x.Status), "--reason", theReason, asFinal)}
+	q.Commands = []shellLine{command("executions", "cancel", x.ExecutionID, "--if-status", string(x.Status), "--reason",
+		theReason, asFinal)}
 	return q, nil
 }
 
@@ -235,13 +250,17 @@ func release(v *visit) (*question, error) {
 	}
 	switch {
 	case l.Cooling:
-		q.Facts = []string{"The run has ended with an unknown outcome" + said + ". The service may still be working: a second event can then run at the same time."}
+		q.Facts = []string{"The run has ended with an unknown outcome" + said +
+			". The service may still be working: a second event can then run at the same time."}
 	case l.IsStale:
 		q.Facts = []string{"Its owner is gone" + said + ". The next event takes over by itself."}
 	case l.Held:
-		q.Facts = []string{fmt.Sprintf("%s has held the lock for %s and may still be working. A second event can then run at the same time.", lockEvent(l), story.Span(v.now.Sub(l.LockedAt.Time)))}
+		q.Facts = []string{fmt.Sprintf("%s has held the lock for %s and may still be working. A second event can "+
+			"then run at the same time.", lockEvent(l), story.Span(v.now.Sub(l.LockedAt.Time)))}
 	default:
-		q.Facts = []string{fmt.Sprintf("%s has held the lock for %s. Its request to the service is closed and its sender gets 503 lock_lost.", lockEvent(l), story.Span(v.now.Sub(l.LockedAt.Time))), "The service may still be working on it. A second event can then run at the same time."}
+		q.Facts = []string{fmt.Sprintf("%s has held the lock for %s. Its request to the service is closed and its "+
+			"sender gets 503 lock_lost.", lockEvent(l), story.Span(v.now.Sub(l.LockedAt.Time))),
+			"The service may still be working on it. A second event can then run at the same time."}
 	}
 	done := "The lock of " + workflow + " is released"
 	if !l.Cooling {
@@ -253,7 +272,8 @@ func release(v *visit) (*question, error) {
 		story.Count(l.Waiting, "event waits", "events wait")+" for the lock.",
 		"Does nothing if another execution has the lock by then.")
 	q.Requests = []request{{
-		Method: http.MethodDelete, Path: "v1/locks/" + escape(workflow), Query: map[string]string{"execution": id}, Reason: "query", Names: workflow,
+		Method: http.MethodDelete, Path: "v1/locks/" + escape(workflow), Query: map[string]string{"execution": id},
+		Reason: "query", Names: workflow,
 		Done: done,
 	}}
 	q.Commands = []shellLine{command("locks", "release", argument(workflow), "--execution", id, "--reason", theReason)}
@@ -261,7 +281,8 @@ func release(v *visit) (*question, error) {
 }
 
 func forgetRequest(x *client.Execution) request {
-	return request{Method: http.MethodDelete, Path: executionPath(x.ExecutionID, ""), Reason: "query", Names: shortID(x.ExecutionID)}
+	return request{Method: http.MethodDelete, Path: executionPath(x.ExecutionID, ""), Reason: "query",
+		Names: shortID(x.ExecutionID)}
 }
 
 func forget(v *visit) (*question, error) {
@@ -277,19 +298,22 @@ func forget(v *visit) (*question, error) {
 	q.Facts = []string{fmt.Sprintf("It ended %s ago: %s.", story.Span(v.now.Sub(x.FinishedAt.Time)), x.Status)}
 	switch x.Outcome {
 	case client.Unknown:
-		q.Facts = append(q.Facts, "Its outcome is unknown ("+evidence(x)+"): if it took effect, the event takes effect twice.")
+		q.Facts = append(q.Facts, "Its outcome is unknown ("+evidence(x)+
+			"): if it took effect, the event takes effect twice.")
 	case client.Executed:
 		q.Facts = append(q.Facts, "It ran ("+evidence(x)+"): the event takes effect a second time when it comes again.")
 	case client.NotExecuted:
 		q.Facts = append(q.Facts, "Nothing was sent to the service.")
 	}
 	if x.Response != nil && x.Response.Kept {
-		q.Facts = append(q.Facts, fmt.Sprintf("The answer kept for duplicates is removed; %s got it so far.", story.Count(x.Duplicates, "duplicate", "duplicates")))
+		q.Facts = append(q.Facts, fmt.Sprintf("The answer kept for duplicates is removed; %s got it so far.",
+			story.Count(x.Duplicates, "duplicate", "duplicates")))
 	}
 	if x.RequestKept {
 		q.Facts = append(q.Facts, "The kept request is removed, too: it cannot be retried from here.")
 	}
-	q.Facts = append(q.Facts, "Nothing runs now: the sender has to send it again. Every replica allows it within 2 s.", "Does nothing if the event runs, or has run again, by then.")
+	q.Facts = append(q.Facts, "Nothing runs now: the sender has to send it again. Every replica allows it within 2 s.",
+		"Does nothing if the event runs, or has run again, by then.")
 	q.Requests = []request{forgetRequest(x)}
 	q.Commands = []shellLine{command("executions", "forget", x.ExecutionID, "--reason", theReason)}
 	return q, nil
@@ -311,7 +335,8 @@ func parkedQuestion(v *visit, do, verb string, facts func(x *client.Execution) [
 		return q, nil
 	}
 	q.Facts = facts(x)
-	q.Requests = []request{{Method: http.MethodPost, Path: executionPath(x.ExecutionID, do), Body: map[string]any{}, Reason: "body", Names: shortID(x.ExecutionID)}}
+	q.Requests = []request{{Method: http.MethodPost, Path: executionPath(x.ExecutionID, do), Body: map[string]any{},
+		Reason: "body", Names: shortID(x.ExecutionID)}}
 	q.Commands = []shellLine{command("executions", do, x.ExecutionID, "--reason", theReason)}
 	return q, nil
 }
@@ -338,22 +363,26 @@ func run(v *visit) (*question, error) {
 		if x.Parked.Blocked != "" {
 			facts = append(facts, "It needs a decision ("+x.Parked.Blocked+"): a try may make it take effect twice.")
 		}
-		return append(facts, "It is tried now, or next in its queue, with its whole max_age again.", "Does nothing if it has ended by then.")
+		return append(facts, "It is tried now, or next in its queue, with its whole max_age again.",
+			"Does nothing if it has ended by then.")
 	})
 }
 
 func skip(v *visit) (*question, error) {
 	return parkedQuestion(v, "skip", "Skip", func(x *client.Execution) []string {
 		return []string{
-			triedSoFar(x), "It becomes a dead letter: its request is kept and can be retried later. The next event of its queue runs.",
-			"Its sender was told that it is accepted and will not send it again by itself.", "Does nothing if it has ended by then.",
+			triedSoFar(x), "It becomes a dead letter: its request is kept and can be retried later. The next event " +
+				"of its queue runs.",
+			"Its sender was told that it is accepted and will not send it again by itself.",
+			"Does nothing if it has ended by then.",
 		}
 	})
 }
 
 func rerun(v *visit) (*question, error) {
 	return parkedQuestion(v, "rerun", "Retry", func(x *client.Execution) []string {
-		facts := []string{fmt.Sprintf("It ended after %s: %s. %s", story.Count(x.Tries, "try", "tries"), x.Status, story.Sentence(evidence(x)))}
+		facts := []string{fmt.Sprintf("It ended after %s: %s. %s", story.Count(x.Tries, "try", "tries"), x.Status,
+			story.Sentence(evidence(x)))}
 		if x.Outcome != client.NotExecuted {
 			facts = append(facts, "Its outcome is "+string(x.Outcome)+": if it took effect, it takes effect twice.")
 		}
@@ -363,7 +392,8 @@ func rerun(v *visit) (*question, error) {
 
 func reload(*visit) (*question, error) {
 	return &question{
-		Title: "Reload the configuration of this replica", Verb: "Reload", Requests: []request{{Method: http.MethodPost, Path: "v1/config/reload", Names: "configuration"}},
+		Title: "Reload the configuration of this replica", Verb: "Reload",
+		Requests: []request{{Method: http.MethodPost, Path: "v1/config/reload", Names: "configuration"}},
 		Facts: []string{
 			"The file is read again, as on SIGHUP. If it has an error, the configuration in force stays.",
 			"Running deliveries keep the rules they started with. Other replicas are not reloaded.",
@@ -376,7 +406,9 @@ func reload(*visit) (*question, error) {
 const mostAtOnce = 100
 
 // several asks about the executions that match the filter of the screen.
-func several(v *visit, verb string, kind client.JobKind, fits func(*client.Execution) bool, of func(*client.Execution) request, line func(status client.Status, ids []string) shellLine, facts ...string) (*question, error) {
+func several(v *visit, verb string, kind client.JobKind, fits func(*client.Execution) bool,
+	of func(*client.Execution) request, line func(status client.Status, ids []string) shellLine,
+	facts ...string) (*question, error) {
 	page, err := v.chosen()
 	if err != nil {
 		return nil, err
@@ -397,7 +429,8 @@ func several(v *visit, verb string, kind client.JobKind, fits func(*client.Execu
 		return q, nil
 	}
 	if page.NextCursor != "" {
-		q.Facts = append([]string{fmt.Sprintf("More match: this is about the newest %d. Repeat it for the next ones.", n)}, q.Facts...)
+		q.Facts = append([]string{fmt.Sprintf("More match: this is about the newest %d. Repeat it for the next ones.",
+			n)}, q.Facts...)
 	}
 	unknown := 0
 	for i := range page.Executions {
@@ -406,7 +439,8 @@ func several(v *visit, verb string, kind client.JobKind, fits func(*client.Execu
 		}
 	}
 	if unknown > 0 {
-		q.Facts = append(q.Facts, fmt.Sprintf("%d of them have an unknown outcome: they may have taken effect.", unknown))
+		q.Facts = append(q.Facts, fmt.Sprintf("%d of them have an unknown outcome: they may have taken effect.",
+			unknown))
 	}
 	for _, s := range client.Statuses {
 		if len(ids[s]) > 0 {
@@ -419,7 +453,8 @@ func several(v *visit, verb string, kind client.JobKind, fits func(*client.Execu
 	return q, nil
 }
 
-// severalJobs starts a job for all of them. A cancel is one for each status, because it names what was seen.
+// severalJobs starts a job for all of them. A cancel is one for each status, because it names what
+// was seen.
 func severalJobs(kind client.JobKind, ids map[client.Status][]string) (requests []request) {
 	var all []string
 	for _, s := range client.Statuses {
@@ -436,7 +471,8 @@ func severalJobs(kind client.JobKind, ids map[client.Status][]string) (requests 
 	return []request{jobRequest(kind, "executions", all)}
 }
 
-// chosen returns the executions that a bulk question is about: those that were selected, or else those that match the search.
+// chosen returns the executions that a bulk question is about: those that were selected, or else
+// those that match the search.
 func (v *visit) chosen() (*client.ExecutionPage, error) {
 	picked := v.query["pick"]
 	if len(picked) == 0 {
@@ -460,9 +496,12 @@ func (v *visit) chosen() (*client.ExecutionPage, error) {
 // pickedParked asks about selected executions whose requests are stored.
 func pickedParked(do, verb, fact string) func(v *visit) (*question, error) {
 	return func(v *visit) (*question, error) {
-		return several(v, verb, client.JobKind(do), func(x *client.Execution) bool { return slices.Contains(canDo(x), do) },
+		return several(v, verb, client.JobKind(do), func(x *client.Execution) bool {
+			return slices.Contains(canDo(x), do)
+		},
 			func(x *client.Execution) request {
-				return request{Method: http.MethodPost, Path: executionPath(x.ExecutionID, do), Body: map[string]any{}, Reason: "body", Names: shortID(x.ExecutionID)}
+				return request{Method: http.MethodPost, Path: executionPath(x.ExecutionID, do), Body: map[string]any{},
+					Reason: "body", Names: shortID(x.ExecutionID)}
 			},
 			func(_ client.Status, ids []string) shellLine {
 				return forEach(ids, command("executions", do, theID, "--reason", theReason))
@@ -471,16 +510,22 @@ func pickedParked(do, verb, fact string) func(v *visit) (*question, error) {
 }
 
 func allCancel(v *visit) (*question, error) {
-	return several(v, "Cancel", client.JobCancel, func(x *client.Execution) bool { return !x.Status.Terminal() && x.Status != client.CancelRequested }, cancelRequest,
+	return several(v, "Cancel", client.JobCancel, func(x *client.Execution) bool {
+		return !x.Status.Terminal() && x.Status != client.CancelRequested
+	}, cancelRequest,
 		func(status client.Status, ids []string) shellLine {
-			return forEach(ids, command("executions", "cancel", theID, "--if-status", string(status), "--reason", theReason))
+			return forEach(ids, command("executions", "cancel", theID, "--if-status", string(status), "--reason",
+				theReason))
 		},
-		"Waiting events end without having run. Running requests are closed; their outcome may be unknown. Held ones learn of it at their next guard or heartbeat.",
+		"Waiting events end without having run. Running requests are closed; their outcome may be unknown. Held "+
+			"ones learn of it at their next guard or heartbeat.",
 		"Events that changed meanwhile are left alone.")
 }
 
 func allForget(v *visit) (*question, error) {
-	return several(v, "Allow again", client.JobForget, func(x *client.Execution) bool { return x.Status.Terminal() }, forgetRequest,
+	return several(v, "Allow again", client.JobForget, func(x *client.Execution) bool {
+		return x.Status.Terminal()
+	}, forgetRequest,
 		func(_ client.Status, ids []string) shellLine {
 			return forEach(ids, command("executions", "forget", theID, "--reason", theReason))
 		},
@@ -488,8 +533,10 @@ func allForget(v *visit) (*question, error) {
 		"Events that run, or have run again, meanwhile are left alone.")
 }
 
-// stateFlags are the flags of the command line for a state. There is none for "parked and not blocked".
-var stateFlags = map[client.ParkState]shellLine{client.ParkBlocked: words("--blocked"), client.ParkDeadLetter: words("--dead-letters")}
+// stateFlags are the flags of the command line for a state. There is none for "parked and not
+// blocked".
+var stateFlags = map[client.ParkState]shellLine{client.ParkBlocked: words("--blocked"),
+	client.ParkDeadLetter: words("--dead-letters")}
 
 // bulkFilters are the filters that bulk requests take besides a state.
 var bulkFilters = []string{"workflow", "route", "label"}
@@ -525,7 +572,8 @@ func allOf(do string) func(*visit) (*question, error) {
 			q.Stop = "None matches any more."
 			return q, nil
 		}
-		q.Facts = []string{facts, "10 per second. Events that changed meanwhile are left alone.", "It goes on when this page is closed, and can be stopped."}
+		q.Facts = []string{facts, "10 per second. Events that changed meanwhile are left alone.",
+			"It goes on when this page is closed, and can be stopped."}
 		q.Requests = []request{jobRequest(client.JobKind(do), "filter", filter)}
 		if client.ParkState(state) != client.ParkWaiting {
 			q.Commands = []shellLine{command("executions", do, flags, "--reason", theReason)}

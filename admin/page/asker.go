@@ -12,7 +12,8 @@ import (
 	"hooklock/admin/client"
 )
 
-// asker calls the API for a visitor: with the token, the remote address and the Host header of its request.
+// asker calls the API for a visitor: with the token, the remote address and the Host header of its
+// request.
 type asker struct {
 	api http.Handler
 	of  *http.Request
@@ -30,7 +31,8 @@ func (a *asker) do(method, path string, query url.Values, body, into any) error 
 	}
 	r, err := http.NewRequestWithContext(a.of.Context(), method, "http://api"+path, bytes.NewReader(text))
 	if err != nil {
-		return &client.Problem{Status: http.StatusBadRequest, Code: client.CodeBadRequest, Detail: "there is no such path"}
+		return &client.Problem{Status: http.StatusBadRequest, Code: client.CodeBadRequest,
+			Detail: "there is no such path"}
 	}
 	r.URL.RawQuery = query.Encode()
 	r.Host, r.RemoteAddr, r.TLS = a.of.Host, a.of.RemoteAddr, a.of.TLS
@@ -86,7 +88,8 @@ func problemOf(err error) *client.Problem {
 	if errors.As(err, &p) {
 		return p
 	}
-	return &client.Problem{Status: http.StatusInternalServerError, Code: "internal_error", Detail: "a bug in Hooklock: " + err.Error()}
+	return &client.Problem{Status: http.StatusInternalServerError, Code: "internal_error",
+		Detail: "a bug in Hooklock: " + err.Error()}
 }
 
 // is reports whether the API refused with that code.

@@ -25,8 +25,10 @@ func audit(v *visit) ([]section, error) {
 		pairs = append(pairs, fields[i].Name, fields[i].Value)
 	}
 	s := section{
-		ID: "audits", Title: "Audit", Search: &search{"audit", fields}, Empty: "No one has changed anything in 30 days.",
-		Note: "Changes of the last 30 days, on all replicas, done or refused. The log also has those of clients of the lock API.",
+		ID: "audits", Title: "Audit", Search: &search{"audit", fields},
+		Empty: "No one has changed anything in 30 days.",
+		Note: "Changes of the last 30 days, on all replicas, done or refused. The log also has those of clients of " +
+			"the lock API.",
 	}
 	page := &client.AuditPage{}
 	switch err := v.api.get("/v1/audit", values(pairs...), page); {
@@ -39,7 +41,10 @@ func audit(v *visit) ([]section, error) {
 	}
 	if s.Count = len(page.Audits); s.Count > 0 {
 		n := 0
-		s.Table = tableOf("Changes", auditColumns(), page.Audits, func(*client.Audit) string { n++; return fmt.Sprint(n) })
+		s.Table = tableOf("Changes", auditColumns(), page.Audits, func(*client.Audit) string {
+			n++
+			return fmt.Sprint(n)
+		})
 	}
 	if page.NextCursor != "" {
 		s.Links = append(s.Links, link{"Older", to("audit", v.keep("cursor", page.NextCursor)...)})

@@ -49,16 +49,27 @@ func (k *countKind) cell(c *client.Counts, where ...string) cell {
 	return n
 }
 
-// countKinds returns the colours of a chart, from below: results of deliveries, and tries of accepted events.
+// countKinds returns the colours of a chart, from below: results of deliveries, and tries of
+// accepted events.
 func countKinds() []countKind {
 	return []countKind{
-		{"succeeded", "Succeeded", func(c *client.Counts) int64 { return c.Succeeded }, []string{"status", string(client.Success)}},
-		{"failed", "Failed", func(c *client.Counts) int64 { return c.Failed }, []string{"status", string(client.Failed)}},
-		{"errors", "Errors", func(c *client.Counts) int64 { return c.Errors }, []string{"status", string(client.Failed)}},
+		{"succeeded", "Succeeded", func(c *client.Counts) int64 {
+			return c.Succeeded
+		}, []string{"status", string(client.Success)}},
+		{"failed", "Failed", func(c *client.Counts) int64 {
+			return c.Failed
+		}, []string{"status", string(client.Failed)}},
+		{"errors", "Errors", func(c *client.Counts) int64 {
+			return c.Errors
+		}, []string{"status", string(client.Failed)}},
 		{"parked", "Accepted", func(c *client.Counts) int64 { return c.Parked }, []string{"decision", "parked"}},
 		{"busy", "Busy", func(c *client.Counts) int64 { return c.Busy }, []string{"status", string(client.Refused)}},
-		{"forged", "Bad signature", func(c *client.Counts) int64 { return c.BadSignatures }, []string{"status", string(client.Refused)}},
-		{"refused", "Refused", func(c *client.Counts) int64 { return c.Refused }, []string{"status", string(client.Refused)}},
+		{"forged", "Bad signature", func(c *client.Counts) int64 {
+			return c.BadSignatures
+		}, []string{"status", string(client.Refused)}},
+		{"refused", "Refused", func(c *client.Counts) int64 {
+			return c.Refused
+		}, []string{"status", string(client.Refused)}},
 		{"copies", "Duplicates", func(c *client.Counts) int64 { return c.Duplicates }, nil},
 	}
 }
@@ -67,11 +78,12 @@ func countKinds() []countKind {
 type lookback struct{ name, since, step, title string }
 
 func lookbacks() []lookback {
-	return []lookback{{"1h", "1h", "1m", "Last hour"}, {"24h", "24h", "15m", "24 hours"}, {"30d", "720h", "6h", "30 days"}}
+	return []lookback{{"1h", "1h", "1m", "Last hour"}, {"24h", "24h", "15m", "24 hours"},
+		{"30d", "720h", "6h", "30 days"}}
 }
 
-// counted shows the traffic of the routes over time, over all replicas. It reads counts and no records. status is nil if the token may not see
-// it. Links to other times lead to that screen.
+// counted shows the traffic of the routes over time, over all replicas. It reads counts and no
+// records. status is nil if the token may not see it. Links to other times lead to that screen.
 func (v *visit) counted(status *client.ReplicaStatus, screen string) (section, error) {
 	s := section{ID: "rates", Title: "Routes"}
 	if status == nil {
@@ -93,9 +105,13 @@ func (v *visit) counted(status *client.ReplicaStatus, screen string) (section, e
 	case err != nil:
 		return s, err
 	}
-	s.Note = "All replicas, " + strings.ToLower(span.title) + ", also from before a restart. Succeeded: the service answered 2xx. Failed: it answered another status. Errors: no whole answer came."
+	s.Note = "All replicas, " + strings.ToLower(span.title) + ", also from before a restart. Succeeded: the service " +
+		"answered 2xx. Failed: it answered another status. Errors: no whole answer came."
 	s.Chart = chartOf(list)
-	s.Table = tableOf("Deliveries by route", countColumns(list, status), list.Routes, func(r *client.RouteCounts) string { return r.Route })
+	s.Table = tableOf("Deliveries by route", countColumns(list, status), list.Routes,
+		func(r *client.RouteCounts) string {
+			return r.Route
+		})
 	return s, nil
 }
 
@@ -165,18 +181,23 @@ func chartOf(list *client.CountList) *chart {
 			height := max(1, int(count*chartHeight/most))
 			y = max(0, y-height)
 			c.Bars = append(c.Bars, block{
-				X: percent(steps[i].At.Sub(list.Since.Time)), Width: percent(step * 9 / 10), Y: y, Height: height, Class: k.Class,
-				Title: fmt.Sprintf("%s: %d", k.Name, count), Href: k.cell(&steps[i].Counts, during(steps[i].At)...).Href,
+				X: percent(steps[i].At.Sub(list.Since.Time)), Width: percent(step * 9 / 10), Y: y, Height: height,
+				Class: k.Class,
+				Title: fmt.Sprintf("%s: %d", k.Name, count),
+				Href:  k.cell(&steps[i].Counts, during(steps[i].At)...).Href,
 			})
 		}
 	}
 	for part := range 4 {
 		after := step * time.Duration(n*part/4)
-		c.Ticks = append(c.Ticks, stretch{X: percent(after), Y: chartHeight + 16, Text: story.Span(list.Until.Sub(list.Since.Add(after)).Round(step)) + " ago"})
+		c.Ticks = append(c.Ticks, stretch{X: percent(after), Y: chartHeight + 16,
+			Text: story.Span(list.Until.Sub(list.Since.Add(after)).Round(step)) + " ago"})
 	}
 	columns := []column[client.CountStep]{{"From", func(s *client.CountStep) cell { return when(s.At, "at") }}}
 	for _, k := range kinds {
-		columns = append(columns, column[client.CountStep]{k.Name, func(s *client.CountStep) cell { return k.cell(&s.Counts, during(s.At)...) }})
+		columns = append(columns, column[client.CountStep]{k.Name, func(s *client.CountStep) cell {
+			return k.cell(&s.Counts, during(s.At)...)
+		}})
 	}
 	c.Table = tableOf("Outcomes over time", columns, steps, func(s *client.CountStep) string { return s.At.String() })
 	return c
@@ -245,7 +266,9 @@ func countColumns(list *client.CountList, status *client.ReplicaStatus) []column
 			}
 			return when(r.LastAt, "ago")
 		}},
-		column[client.RouteCounts]{"Actions", func(r *client.RouteCounts) cell { return cell{Asks: []ask{pauseAsk("route:"+r.Route, status)}} }},
+		column[client.RouteCounts]{"Actions", func(r *client.RouteCounts) cell {
+			return cell{Asks: []ask{pauseAsk("route:"+r.Route, status)}}
+		}},
 	)
 }
 

@@ -16,7 +16,8 @@ const (
 	mostExported = 5000
 )
 
-// export responds with the events that were selected or match the search, as JSON or CSV. The header X-Hooklock-More says that there are more.
+// export responds with the events that were selected or match the search, as JSON or CSV. The
+// header X-Hooklock-More says that there are more.
 func (p *Page) export(w http.ResponseWriter, r *http.Request) {
 	v, err := p.visit(r)
 	if err != nil {

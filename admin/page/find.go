@@ -39,7 +39,8 @@ func (v *visit) readSearch() {
 func find(v *visit) ([]section, error) {
 	v.readSearch()
 	s := section{ID: "found", Title: "Events", Search: &search{"find", []input{{
-		Name: "text", Label: "Event, delivery or trace ID; narrow with route: workflow: status: since: until: got: label:", Hint: "status:failed route:stripe since:02:13", Value: searchText(v.query), Main: true,
+		Name: "text", Label: "Event, delivery or trace ID; narrow with route: workflow: status: since: until: got: " +
+			"label:", Hint: "status:failed route:stripe since:02:13", Value: searchText(v.query), Main: true,
 	}}}, Links: v.tabs(nil)}
 	page, q, err := v.found(findPage)
 	if is(err, client.CodeStoreUnavailable) {
@@ -64,7 +65,8 @@ func find(v *visit) ([]section, error) {
 	case s.Count == 0 && len(q) == 0 && v.query.Get("text") == "":
 		s.Empty = "No event has arrived yet. Send one: hooklock sample --help"
 	default:
-		s.Empty = "No event matches. IDs are found whole, by their beginning, or by a part between slashes; labels whole."
+		s.Empty = "No event matches. IDs are found whole, by their beginning, or by a part between slashes; labels " +
+			"whole."
 	}
 	if s.Count == 1 && !s.More && v.query.Get("text") != "" && v.query.Get("cursor") == "" {
 		s.Open = storyOf(&page.Executions[0])
@@ -73,7 +75,9 @@ func find(v *visit) ([]section, error) {
 		s.Title = "Queue of " + q.Get("workflow") + ", the next event first"
 		slices.Reverse(page.Executions) // a list has the newest first
 	}
-	s.Table = tableOf("Matching events", eventColumns(v.now), page.Executions, func(x *client.Execution) string { return x.ExecutionID + x.IdempotencyKey })
+	s.Table = tableOf("Matching events", eventColumns(v.now), page.Executions, func(x *client.Execution) string {
+		return x.ExecutionID + x.IdempotencyKey
+	})
 	s.Table.Lines = true
 	s.Pick = s.Count > 0
 	if page.NextCursor != "" {
@@ -93,7 +97,8 @@ func find(v *visit) ([]section, error) {
 // wholeQueue reports whether a filter and its first page are all that waits in one workflow.
 func wholeQueue(q url.Values, page *client.ExecutionPage) bool {
 	workflow := q.Get("workflow")
-	return len(q) == 2 && q.Get("status") == string(client.Pending) && workflow != "" && !strings.Contains(workflow, "*") && page.NextCursor == "" && len(page.Executions) > 0
+	return len(q) == 2 && q.Get("status") == string(client.Pending) && workflow != "" &&
+		!strings.Contains(workflow, "*") && page.NextCursor == "" && len(page.Executions) > 0
 }
 
 // found returns a page of matches, and the filter that found it.
@@ -124,7 +129,8 @@ func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
 	page := &client.ExecutionPage{}
 	for _, guess := range client.Guesses(begin) {
 		with := url.Values(mapsClone(q))
-		for name, value := range map[string]string{"event": guess.EventID, "text": guess.Text, "id": guess.ID, "key": guess.Key} {
+		for name, value := range map[string]string{"event": guess.EventID, "text": guess.Text, "id": guess.ID,
+			"key": guess.Key} {
 			if value != "" {
 				with.Set(name, value)
 			}
@@ -200,7 +206,8 @@ func canDo(x *client.Execution) []string {
 	return []string{"cancel"}
 }
 
-// ended returns when an execution ended; when it started if it has not; or when a refused event last arrived.
+// ended returns when an execution ended; when it started if it has not; or when a refused event
+// last arrived.
 func ended(x *client.Execution) cell {
 	switch {
 	case !x.FinishedAt.IsZero():
@@ -232,7 +239,8 @@ func storyOf(x *client.Execution) string {
 }
 
 // actions are the names of the buttons.
-var actions = map[string]string{"run": "Try now…", "skip": "Skip…", "cancel": "Cancel…", "rerun": "Retry…", "forget": "Allow again…"}
+var actions = map[string]string{"run": "Try now…", "skip": "Skip…", "cancel": "Cancel…", "rerun": "Retry…",
+	"forget": "Allow again…"}
 
 // asksOf returns the buttons for the actions of canDo.
 func asksOf(x *client.Execution) (asks []ask) {
@@ -267,7 +275,9 @@ func bulkAsks(q url.Values, some []client.Execution) []ask {
 		return []ask{all("Retry all…", "rerun")}
 	}
 	ended := slices.ContainsFunc(some, func(x client.Execution) bool { return x.Status.Terminal() })
-	active := slices.ContainsFunc(some, func(x client.Execution) bool { return x.ExecutionID != "" && !x.Status.Terminal() })
+	active := slices.ContainsFunc(some, func(x client.Execution) bool {
+		return x.ExecutionID != "" && !x.Status.Terminal()
+	})
 	var asks []ask
 	if active {
 		asks = append(asks, all("Cancel all…", "cancel"))

@@ -17,10 +17,12 @@ func jobs(v *visit) ([]section, error) {
 	}
 	sections := []section{{
 		ID: "jobs", Title: "Jobs", Count: len(l.Jobs), Empty: "No action on many events was started.",
-		Note: "Actions on many events, the newest first. They go on when this page is closed, and at another replica if their own dies.",
+		Note: "Actions on many events, the newest first. They go on when this page is closed, and at another " +
+			"replica if their own dies.",
 		Table: tableOf("Jobs", []column[client.Job]{
 			{"Job", func(j *client.Job) cell {
-				return cell{Text: j.JobID, Class: "id", Title: j.Who + ": " + j.Reason, Href: to("jobs", "job", j.JobID)}
+				return cell{Text: j.JobID, Class: "id", Title: j.Who + ": " + j.Reason,
+					Href: to("jobs", "job", j.JobID)}
 			}},
 			{"Does", func(j *client.Job) cell { return text(jobVerb(j.Kind) + " " + jobAbout(j)) }},
 			{"Progress", jobProgress},
@@ -67,7 +69,8 @@ func oneJob(j *client.Job) section {
 }
 
 func jobVerb(kind client.JobKind) string {
-	return map[client.JobKind]string{client.JobRun: "Try now", client.JobSkip: "Skip", client.JobRerun: "Retry", client.JobCancel: "Cancel", client.JobForget: "Allow again"}[kind]
+	return map[client.JobKind]string{client.JobRun: "Try now", client.JobSkip: "Skip", client.JobRerun: "Retry",
+		client.JobCancel: "Cancel", client.JobForget: "Allow again"}[kind]
 }
 
 func jobAbout(j *client.Job) string {
@@ -75,12 +78,14 @@ func jobAbout(j *client.Job) string {
 		return story.Count(n, "selected event", "selected events")
 	}
 	f, said := &j.Filter, []string{}
-	for _, one := range [][2]string{{"of ", f.Route}, {"of workflow ", f.Workflow}, {"labelled ", f.Label}, {"since ", f.Since}, {"until ", f.Until}} {
+	for _, one := range [][2]string{{"of ", f.Route}, {"of workflow ", f.Workflow}, {"labelled ", f.Label},
+		{"since ", f.Since}, {"until ", f.Until}} {
 		if one[1] != "" {
 			said = append(said, one[0]+one[1])
 		}
 	}
-	what := map[client.ParkState]string{client.ParkDeadLetter: "dead letters", client.ParkBlocked: "blocked events", client.ParkWaiting: "waiting events"}[f.State]
+	what := map[client.ParkState]string{client.ParkDeadLetter: "dead letters", client.ParkBlocked: "blocked events",
+		client.ParkWaiting: "waiting events"}[f.State]
 	if what == "" {
 		what = "events"
 	}
@@ -92,7 +97,8 @@ func jobProgress(j *client.Job) cell {
 	if j.Matched < 0 {
 		return text("begins")
 	}
-	return cell{More: []cell{{Done: j.Ended(), Of: max(j.Matched, 1)}, text(fmt.Sprintf("%d of %s", j.Ended(), story.Count(j.Matched, "event", "events")))}}
+	return cell{More: []cell{{Done: j.Ended(), Of: max(j.Matched, 1)},
+		text(fmt.Sprintf("%d of %s", j.Ended(), story.Count(j.Matched, "event", "events")))}}
 }
 
 func jobResult(j *client.Job) cell {
@@ -128,15 +134,18 @@ func changeJob(what string) func(*visit) (*question, error) {
 		if err := v.api.get("/v1/jobs/"+escape(v.query.Get("id")), nil, j); err != nil {
 			return nil, err
 		}
-		q := &question{Title: "Stop " + j.JobID, Verb: "Stop", Reason: true, Facts: []string{"What it has let run goes on. The job can be resumed."}}
+		q := &question{Title: "Stop " + j.JobID, Verb: "Stop", Reason: true,
+			Facts: []string{"What it has let run goes on. The job can be resumed."}}
 		if what == "resume" {
 			q.Title, q.Verb, q.Facts = "Resume "+j.JobID, "Resume", []string{"It goes on where it was."}
 		}
-		if want := map[string]client.JobState{"stop": client.JobRunning, "resume": client.JobStopped}[what]; j.State != want {
+		if want := map[string]client.JobState{"stop": client.JobRunning,
+			"resume": client.JobStopped}[what]; j.State != want {
 			q.Stop = "It is " + string(j.State) + " by now."
 			return q, nil
 		}
-		q.Requests = []request{{Method: http.MethodPost, Path: "v1/jobs/" + escape(j.JobID) + "/" + what, Body: map[string]any{}, Reason: "body", Names: j.JobID, Done: "Done."}}
+		q.Requests = []request{{Method: http.MethodPost, Path: "v1/jobs/" + escape(j.JobID) + "/" + what,
+			Body: map[string]any{}, Reason: "body", Names: j.JobID, Done: "Done."}}
 		q.Commands = []shellLine{command("jobs", what, j.JobID, "--reason", theReason)}
 		return q, nil
 	}
@@ -145,7 +154,8 @@ func changeJob(what string) func(*visit) (*question, error) {
 // jobRequest starts a job; about is its filter or its executions.
 func jobRequest(kind client.JobKind, about string, what any) request {
 	return request{
-		Method: http.MethodPost, Path: "v1/jobs", Body: map[string]any{"kind": string(kind), about: what}, Reason: "body", Names: "job",
+		Method: http.MethodPost, Path: "v1/jobs", Body: map[string]any{"kind": string(kind), about: what},
+		Reason: "body", Names: "job",
 		Done: "The job has begun: the screen Jobs shows how far it is. It goes on when this page is closed.",
 	}
 }

@@ -8,21 +8,24 @@ import (
 	"hooklock/admin/story"
 )
 
-// shellLine is a command line for copying. It keeps its words apart until they are quoted, and what a person types into the
-// dialog has places of its own among them: text of a sender can neither end a word nor look like such a place. The script
-// makes the text, as text does here.
+// shellLine is a command line for copying. It keeps its words apart until they are quoted, and what
+// a person types into the dialog has places of its own among them: text of a sender can neither end
+// a word nor look like such a place. The script makes the text, as text does here.
 type shellLine []shellWord
 
-// shellWord is one argument: its pieces, one behind the other. It is left out if none of them is there.
+// shellWord is one argument: its pieces, one behind the other. It is left out if none of them is
+// there.
 type shellWord []piece
 
 // piece is a part of a word.
 type piece struct {
 	Text string `json:"text,omitempty"`
-	// Value names what stands here instead of Text: base (the address of the API), reason or period.
+	// Value names what stands here instead of Text: base (the address of the API), reason or
+	// period.
 	Value string `json:"value,omitempty"`
 	As    string `json:"as,omitempty"` // json or url: how Value is encoded; "" = as it is
-	// If names the value without which the piece is left out: period, or final (the event is never to run again).
+	// If names the value without which the piece is left out: period, or final (the event is never
+	// to run again).
 	If string `json:"if,omitempty"`
 	// Syntax: the word is one of the shell's, and not quoted.
 	Syntax bool `json:"syntax,omitempty"`

@@ -19,7 +19,9 @@ func inShell(t *testing.T, lines ...string) (ran [][]string) {
 		t.Skip("there is no sh to try it with: ", err)
 	}
 	const end = "end of this one"
-	script := `show() { for a; do printf '%s\0' "$a"; done; printf '` + end + `\0'; }; hooklock() { show hooklock "$@"; }; curl() { show curl "$@"; }; TOKEN=t` + "\n" + strings.Join(lines, "\n")
+	script := `show() { for a; do printf '%s\0' "$a"; done; printf '` + end +
+		`\0'; }; hooklock() { show hooklock "$@"; }; curl() { show curl "$@"; }; TOKEN=t` + "\n" +
+		strings.Join(lines, "\n")
 	out, err := exec.Command(sh, "-c", script).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v %s", script, err, out)
@@ -71,7 +73,8 @@ func byScript(t *testing.T, all []copied) (made [][]string) {
 // hostileTexts are what a sender may name a workflow, or a person may give for a reason.
 func hostileTexts() []string {
 	texts := []string{
-		"it's", "'; id; '", "$(id)", "`id`", "\\", "a b", "-rf", "--admin=http://evil", "", "⟨reason:shell⟩", "⟨base⟩'; id; '", "{{.}}", "a\nb", `"`, `{"a":1}`, "*", "~", "#", "&", "%27", "é\u202e",
+		"it's", "'; id; '", "$(id)", "`id`", "\\", "a b", "-rf", "--admin=http://evil", "", "⟨reason:shell⟩",
+		"⟨base⟩'; id; '", "{{.}}", "a\nb", `"`, `{"a":1}`, "*", "~", "#", "&", "%27", "é\u202e",
 		"'\"'\"'", "$'\\x27'", "!id", "end",
 	}
 	for c := rune(1); c < 256; c++ {
@@ -80,15 +83,18 @@ func hostileTexts() []string {
 	return texts
 }
 
-// TestWhatASenderOrAPersonWritesIsTextInACopiedLine: whatever they write, the same command runs with it as an argument.
+// TestWhatASenderOrAPersonWritesIsTextInACopiedLine: whatever they write, the same command runs
+// with it as an argument.
 func TestWhatASenderOrAPersonWritesIsTextInACopiedLine(t *testing.T) {
 	var all []copied
 	for _, text := range hostileTexts() {
-		r := request{Method: "POST", Path: "v1/x/" + escape(text), Query: map[string]string{"execution": text}, Body: map[string]any{"scope": text}, Reason: "body", Final: true, Period: true}
+		r := request{Method: "POST", Path: "v1/x/" + escape(text), Query: map[string]string{"execution": text},
+			Body: map[string]any{"scope": text}, Reason: "body", Final: true, Period: true}
 		inQuery := request{Method: "DELETE", Path: "v1/x", Reason: "query"}
 		all = append(all, copied{
 			[]shellLine{
-				command("pause", argument(text), "--label", text, "--reason", theReason, until, asFinal), r.curl(), inQuery.curl(),
+				command("pause", argument(text), "--label", text, "--reason", theReason, until, asFinal), r.curl(),
+				inQuery.curl(),
 				forEach([]string{"exec_1", text}, command("skip", theID, "--reason", theReason)),
 			},
 			typed{"base": "http://[::1]:8079/", "reason": text, "period": text, "final": "yes"},
@@ -133,7 +139,9 @@ func checkLines(t *testing.T, text string, ran [][]string) {
 	if err == nil {
 		err = json.Unmarshal([]byte(post[len(post)-1]), &body)
 	}
-	if err != nil || len(post) != 8 || post[4] != "Authorization: Bearer t" || target.Query().Get("execution") != text || body["scope"] != text || body["reason"] != text || body["final"] != true {
+	if err != nil || len(post) != 8 || post[4] != "Authorization: Bearer t" ||
+		target.Query().Get("execution") != text || body["scope"] != text || body["reason"] != text ||
+		body["final"] != true {
 		t.Errorf("%q: ran %q %v", text, post, err)
 	}
 	if target, err := url.Parse(ran[2][len(ran[2])-1]); err != nil || target.Query().Get("reason") != text {
@@ -149,7 +157,8 @@ func checkLines(t *testing.T, text string, ran [][]string) {
 func TestAWorkflowThatIsNamedAsAPlaceForTheReasonIsReleased(t *testing.T) {
 	const workflow = "orders/⟨reason:shell⟩'; id; '⟨base⟩"
 	lock := client.Lock{Workflow: workflow, ExecutionID: anID}
-	api := &scripted{answers: map[string]any{"/v1/locks/" + workflow: &lock, "/v1/executions/" + anID: &client.Execution{ExecutionID: anID, Workflow: workflow}}}
+	api := &scripted{answers: map[string]any{"/v1/locks/" + workflow: &lock,
+		"/v1/executions/" + anID: &client.Execution{ExecutionID: anID, Workflow: workflow}}}
 	_, text := questionOf(t, api, "do=release&id="+anID+"&workflow="+url.QueryEscape(workflow))
 	_, line, _ := strings.Cut(text, "hooklock locks release ")
 	line, _, _ = strings.Cut("hooklock locks release "+line, "</pre>")

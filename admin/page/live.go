@@ -14,7 +14,8 @@ const (
 	writeTime      = 15 * time.Second // for one event, and for the end of a stream
 )
 
-// change is one event of a stream: new and changed rows of the table, removed rows, and changed sections, as HTML.
+// change is one event of a stream: new and changed rows of the table, removed rows, and changed
+// sections, as HTML.
 type change struct {
 	Sections map[string]string `json:"sections,omitempty"`
 	Rows     map[string]string `json:"rows,omitempty"`
@@ -25,8 +26,9 @@ type change struct {
 	At       string            `json:"at"`
 }
 
-// live sends the overview and then its changes as server-sent events. The script reads them with fetch, because EventSource cannot send a token. Each read of
-// the API uses the visitor's token, so revoking it ends the stream.
+// live sends the overview and then its changes as server-sent events. The script reads them with
+// fetch, because EventSource cannot send a token. Each read of the API uses the visitor's token, so
+// revoking it ends the stream.
 func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 	if visitor := r.Header.Get("Authorization"); p.openStream(visitor) {
 		defer p.closeStream(visitor)
@@ -105,7 +107,8 @@ func (s *stream) send(v *visit) error {
 	if err != nil {
 		return err
 	}
-	c := change{Sections: map[string]string{}, Rows: map[string]string{}, At: functions()["iso"].(func(time.Time) string)(v.now)}
+	c := change{Sections: map[string]string{}, Rows: map[string]string{},
+		At: functions()["iso"].(func(time.Time) string)(v.now)}
 	for i := range sections {
 		one := &sections[i]
 		if one.Table != nil && one.Table.Live {
@@ -173,7 +176,8 @@ func (s *stream) event(name string, data any) {
 	s.broken = err != nil || http.NewResponseController(s.w).Flush() != nil
 }
 
-// extend sets the deadline of the next write. Without one, the kernel notices a client that stopped reading.
+// extend sets the deadline of the next write. Without one, the kernel notices a client that stopped
+// reading.
 func (s *stream) extend() {
 	_ = http.NewResponseController(s.w).SetWriteDeadline(time.Now().Add(writeTime))
 }

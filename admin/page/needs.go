@@ -81,7 +81,8 @@ func (v *visit) attentionSection() (section, error) {
 	}
 	switch {
 	case list.Limited:
-		s.Note = "Of the workflows of this token alone. Not for this token: routes, replicas and etcd, which are over all of them."
+		s.Note = "Of the workflows of this token alone. Not for this token: routes, replicas and etcd, which are " +
+			"over all of them."
 	case len(list.Items) == 0 && s.Trouble == "" && list.LookedAt > 0:
 		s.Note = "Besides what was looked at: nothing, on any replica."
 	case len(list.Items) == 0 && s.Trouble == "":
@@ -119,7 +120,8 @@ func placeOf(i *client.AttentionItem) string {
 	switch {
 	case i.ExecutionID != "":
 		return to("story", "id", i.ExecutionID)
-	case i.Kind == client.AttentionReplicaGone, i.Kind == client.AttentionConfigDiffers, i.Kind == client.AttentionConfigRefused, i.Kind == client.AttentionEtcdDown, i.Kind == client.AttentionEtcdFull:
+	case i.Kind == client.AttentionReplicaGone, i.Kind == client.AttentionConfigDiffers,
+		i.Kind == client.AttentionConfigRefused, i.Kind == client.AttentionEtcdDown, i.Kind == client.AttentionEtcdFull:
 		return "#now"
 	case len(i.Query) == 0:
 		return "#routes"
@@ -156,7 +158,8 @@ func (v *visit) lookedAt() section {
 	if len(v.marks) == 0 {
 		return s
 	}
-	s.Title, s.Count, s.Note = "Looked at", len(v.marks), "Left out above and in the count, on all replicas, for 30 days. What is newer is not left out."
+	s.Title, s.Count, s.Note = "Looked at", len(v.marks),
+		"Left out above and in the count, on all replicas, for 30 days. What is newer is not left out."
 	s.Table = tableOf("What was looked at", []column[client.SeenMark]{
 		{"What", func(m *client.SeenMark) cell {
 			kind, route, _ := strings.Cut(m.Concern, ":")
@@ -180,9 +183,10 @@ func placeOfKind(kind, route string) string {
 		client.AttentionDeadLetters: {"state", string(client.ParkDeadLetter)},
 		client.AttentionBlocked:     {"state", string(client.ParkBlocked)},
 		client.AttentionUnknown:     {"outcome", string(client.Unknown), "status", string(client.Failed)},
-		client.AttentionExhausted:   {"decision", string(idem.DecisionExhausted), "status", string(client.Failed), "since", "24h"},
-		client.AttentionReused:      {"decision", string(idem.DecisionMismatch), "since", "24h"},
-		client.AttentionLost:        {"lost", "true", "since", "24h"},
+		client.AttentionExhausted: {"decision", string(idem.DecisionExhausted), "status", string(client.Failed),
+			"since", "24h"},
+		client.AttentionReused: {"decision", string(idem.DecisionMismatch), "since", "24h"},
+		client.AttentionLost:   {"lost", "true", "since", "24h"},
 	}[kind]
 	if of == nil {
 		return "#routes"

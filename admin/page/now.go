@@ -47,7 +47,8 @@ func now(v *visit) ([]section, error) {
 // slotPage is the number of slots, and of slot waiters, on a screen.
 const slotPage = 200
 
-// slots lists the slots in use and the slot waiters, of all replicas; the section is hidden if there are none.
+// slots lists the slots in use and the slot waiters, of all replicas; the section is hidden if
+// there are none.
 func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
 	s := section{ID: "slots", Title: "Concurrency limits"}
 	if status == nil {
@@ -73,7 +74,8 @@ func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
 		return section{ID: "slots"}, nil
 	}
 	for _, limit := range limitsOf(all) {
-		s.Facts = append(s.Facts, fact{limit.name, []cell{text(fmt.Sprintf("%d in use, %d waiting, on all replicas", limit.taken, limit.waiting))}})
+		s.Facts = append(s.Facts, fact{limit.name,
+			[]cell{text(fmt.Sprintf("%d in use, %d waiting, on all replicas", limit.taken, limit.waiting))}})
 	}
 	s.Table = tableOf("Slots in use and waiting", []column[client.Slot]{
 		{"Limit", func(n *client.Slot) cell { return cut(n.Limit) }},
@@ -115,7 +117,8 @@ func limitsOf(slots []client.Slot) (all []limitUse) {
 	return all
 }
 
-// paused lists what is paused, as this replica knows it; the section is hidden if nothing is. status is nil if the token may not see it.
+// paused lists what is paused, as this replica knows it; the section is hidden if nothing is.
+// status is nil if the token may not see it.
 func paused(status *client.ReplicaStatus) section {
 	s := section{ID: "paused"}
 	if status == nil || len(status.Paused) == 0 {
@@ -143,7 +146,8 @@ func paused(status *client.ReplicaStatus) section {
 
 // process shows this replica. A token that is limited to some workflows does not see it.
 func (v *visit) process() (doing section, status *client.ReplicaStatus, err error) {
-	doing = section{ID: "process", Title: "This replica", Fold: "This replica: session, etcd, service and configuration"}
+	doing = section{ID: "process", Title: "This replica",
+		Fold: "This replica: session, etcd, service and configuration"}
 	s, err := v.replica()
 	if err != nil {
 		if note, is := limited(err); is {
@@ -173,7 +177,8 @@ func (v *visit) replicas() (section, error) {
 		return s, err
 	}
 	s.Count = len(list.Replicas)
-	s.Note = "Also those that ended in the last hour. Configurations are compared with that of the replica that answers."
+	s.Note = "Also those that ended in the last hour. Configurations are compared with that of the replica that " +
+		"answers."
 	s.Table = tableOf("Replicas", []column[client.Replica]{
 		{"Replica", func(r *client.Replica) cell { return cut(r.Replica) }},
 		{"State", func(r *client.Replica) cell {
@@ -230,7 +235,8 @@ func factsOf(s *client.ReplicaStatus) []fact {
 		session = []cell{{Text: "none: " + s.Session.Reason, Class: "bad"}}
 	}
 	facts := []fact{
-		{"replica", append([]cell{text(s.Replica + ", " + s.Version + ", up for"), when(s.StartedAt, "for")}, ready...)},
+		{"replica", append([]cell{text(s.Replica + ", " + s.Version + ", up for"), when(s.StartedAt, "for")},
+			ready...)},
 		{"session", session},
 	}
 	for i := range s.Etcd.Members {
@@ -245,11 +251,14 @@ func factsOf(s *client.ReplicaStatus) []fact {
 		fact{"running, this replica", crowd(s.Running.Count, s.Running.OldestAt, "")},
 		fact{"waiting, this replica", crowd(s.Waiting.Count, s.Waiting.OldestAt, "")},
 		fact{"held, all replicas", crowd(s.Held.Count, s.Held.OldestAt, "")},
-		fact{"accepted, waiting, all replicas", crowd(s.Parked.Count, s.Parked.OldestAt, fmt.Sprintf(", %d blocked, %s", s.Parked.Blocked, story.Count(s.Parked.DeadLetters, "dead letter", "dead letters")))},
+		fact{"accepted, waiting, all replicas", crowd(s.Parked.Count, s.Parked.OldestAt,
+			fmt.Sprintf(", %d blocked, %s", s.Parked.Blocked,
+				story.Count(s.Parked.DeadLetters, "dead letter", "dead letters")))},
 	)
 	for _, n := range s.Parked.Unrouted {
 		facts = append(facts, fact{"no route", []cell{{
-			Text: story.Count(n.Count, "accepted event", "accepted events") + " of route " + n.Route + ", which this replica does not have: they are not tried here", Class: "bad",
+			Text: story.Count(n.Count, "accepted event", "accepted events") + " of route " + n.Route +
+				", which this replica does not have: they are not tried here", Class: "bad",
 		}}})
 	}
 	return facts
@@ -291,7 +300,8 @@ func configCells(c *client.ConfigStatus) []cell {
 		if c.Stale {
 			class, said = "bad", "; STALE: the changed file was refused"
 		}
-		cells = append(cells, cell{Text: said, Class: class}, when(r.At, "ago"), cell{Text: ": " + strings.Join(r.Problems, "; "), Class: class})
+		cells = append(cells, cell{Text: said, Class: class}, when(r.At, "ago"),
+			cell{Text: ": " + strings.Join(r.Problems, "; "), Class: class})
 	}
 	return append(cells, cell{Asks: []ask{asking("Reload…", "reload")}})
 }
@@ -304,10 +314,13 @@ func mode(name string) cell {
 	return text(name)
 }
 
-// pauseAsk returns the button that pauses a scope, or resumes it if it is paused. status may be nil.
+// pauseAsk returns the button that pauses a scope, or resumes it if it is paused. status may be
+// nil.
 func pauseAsk(scope string, status *client.ReplicaStatus) ask {
 	what, _, _ := strings.Cut(scope, ":")
-	if status != nil && slices.ContainsFunc(status.Paused, func(p client.PauseStatus) bool { return p.Scope == scope }) {
+	if status != nil && slices.ContainsFunc(status.Paused, func(p client.PauseStatus) bool {
+		return p.Scope == scope
+	}) {
 		return asking("Resume "+what+"…", "resume", "scope", scope)
 	}
 	return asking("Pause "+what+"…", "pause", "scope", scope)
@@ -317,7 +330,8 @@ func pauseAsk(scope string, status *client.ReplicaStatus) ask {
 func (v *visit) locks(status *client.ReplicaStatus) (section, error) {
 	s := section{
 		ID: "locks", Title: "Busy now",
-		Search: &search{"now", []input{{Name: "prefix", Label: "Workflow begins with", Value: v.query.Get("prefix"), Main: true}}},
+		Search: &search{"now", []input{{Name: "prefix", Label: "Workflow begins with", Value: v.query.Get("prefix"),
+			Main: true}}},
 	}
 	all, more, err := v.allLocks()
 	if is(err, client.CodeStoreUnavailable) {
@@ -352,7 +366,8 @@ func lockKey(l *client.Lock) string { return l.ExecutionID + " " + l.Workflow }
 func (v *visit) allLocks() (all []client.Lock, more bool, err error) {
 	for cursor := ""; ; {
 		page := &client.LockPage{}
-		if err := v.api.get("/v1/locks", values("prefix", v.query.Get("prefix"), "limit", fmt.Sprint(lockPage), "cursor", cursor), page); err != nil {
+		if err := v.api.get("/v1/locks", values("prefix", v.query.Get("prefix"), "limit", fmt.Sprint(lockPage),
+			"cursor", cursor), page); err != nil {
 			return nil, false, err
 		}
 		all = append(all, page.Locks...)
@@ -388,7 +403,8 @@ func lockColumns() []column[client.Lock] {
 		{"Held for", func(l *client.Lock) cell {
 			held := cell{More: []cell{when(l.LockedAt, "for")}}
 			if l.Parked == nil && !l.Cooling && !l.ExpiresAt.IsZero() {
-				held.More = append(held.More, text("of "+story.Span(l.ExpiresAt.Sub(l.LockedAt.Time))), cell{Text: l.EndsBy, Class: "dim"}, cell{At: l.ExpiresAt.Time, From: l.LockedAt.Time})
+				held.More = append(held.More, text("of "+story.Span(l.ExpiresAt.Sub(l.LockedAt.Time))),
+					cell{Text: l.EndsBy, Class: "dim"}, cell{At: l.ExpiresAt.Time, From: l.LockedAt.Time})
 			}
 			return held
 		}},
@@ -409,10 +425,12 @@ func lockColumns() []column[client.Lock] {
 			if l.Waiting == 0 {
 				return cell{}
 			}
-			return cell{Text: fmt.Sprintf("%d waiting", l.Waiting), Href: to("find", "workflow", l.Workflow, "status", string(client.Pending))}
+			return cell{Text: fmt.Sprintf("%d waiting", l.Waiting),
+				Href: to("find", "workflow", l.Workflow, "status", string(client.Pending))}
 		}},
 		{"Actions", func(l *client.Lock) cell {
-			return cell{Asks: []ask{asking("Cancel…", "cancel", "id", l.ExecutionID), asking("Release…", "release", "workflow", l.Workflow, "id", l.ExecutionID)}}
+			return cell{Asks: []ask{asking("Cancel…", "cancel", "id", l.ExecutionID),
+				asking("Release…", "release", "workflow", l.Workflow, "id", l.ExecutionID)}}
 		}},
 	}
 }
@@ -425,7 +443,8 @@ func lockState(l *client.Lock) cell {
 	case l.Held:
 		c = cell{Text: "held", Title: "the service answered and works on, or a client holds the lock"}
 	case l.Parked != nil && l.Parked.Blocked != "":
-		c = cell{Text: string(client.ParkBlocked), Class: "bad", Title: "its event waits for a decision: " + l.Parked.Blocked}
+		c = cell{Text: string(client.ParkBlocked), Class: "bad", Title: "its event waits for a decision: " +
+			l.Parked.Blocked}
 	case l.Parked != nil:
 		c = cell{Text: string(client.ParkWaiting), Title: "its event was accepted and waits for its next try"}
 	}

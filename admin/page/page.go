@@ -22,7 +22,8 @@ var static embed.FS
 // Prefix is the path of everything but the first file, which is at "/".
 const Prefix = "/page/"
 
-// policy lets the page load files of its own origin only: no inline script or style, no frame, no form to another address.
+// policy lets the page load files of its own origin only: no inline script or style, no frame, no
+// form to another address.
 const policy = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
 
 // Options configure a Page.
@@ -35,7 +36,8 @@ type Options struct {
 	Every time.Duration
 }
 
-// Page is the handler of "/" and of everything below Prefix. Its caller checks the Host header and the origin of a request.
+// Page is the handler of "/" and of everything below Prefix. Its caller checks the Host header and
+// the origin of a request.
 type Page struct {
 	o         Options
 	templates *template.Template
@@ -83,7 +85,9 @@ func New(o Options) *Page {
 	}
 	p := &Page{o: o, screens: screens(), assets: map[string]asset{}, streams: map[string]int{}}
 	p.templates = template.Must(template.New("page").Funcs(functions()).ParseFS(static, "static/*.html"))
-	for name, media := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "lines.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
+	for name, media := range map[string]string{"page.css": "text/css; charset=utf-8",
+		"page.js": "text/javascript; charset=utf-8", "lines.js": "text/javascript; charset=utf-8",
+		"icon.svg": "image/svg+xml"} {
 		text, err := static.ReadFile("static/" + name)
 		if err != nil {
 			panic(err) // it is embedded
@@ -109,7 +113,8 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
-		p.refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "the page takes GET and HEAD: send changes to /v1")
+		p.refuse(w, http.StatusMethodNotAllowed, "method_not_allowed",
+			"the page takes GET and HEAD: send changes to /v1")
 		return
 	}
 	name := strings.TrimPrefix(r.URL.Path, Prefix)
@@ -217,7 +222,8 @@ func (v *visit) replica() (*client.ReplicaStatus, error) {
 func (p *Page) visit(r *http.Request) (*visit, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, &client.Problem{Status: http.StatusBadRequest, Code: client.CodeBadRequest, Detail: "the query is not well encoded"}
+		return nil, &client.Problem{Status: http.StatusBadRequest, Code: client.CodeBadRequest,
+			Detail: "the query is not well encoded"}
 	}
 	return &visit{api: &asker{p.o.API, r}, query: q, now: time.Now()}, nil
 }

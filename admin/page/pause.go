@@ -23,14 +23,17 @@ func pause(v *visit) (*question, error) {
 		l := &client.Lock{}
 		switch err := v.api.get("/v1/locks/"+escape(workflow), nil, l); {
 		case err == nil:
-			q.Facts = append(q.Facts, fmt.Sprintf("%s holds its lock now, %s.", lockEvent(l), story.Count(l.Waiting, "event waits", "events wait")))
+			q.Facts = append(q.Facts, fmt.Sprintf("%s holds its lock now, %s.", lockEvent(l),
+				story.Count(l.Waiting, "event waits", "events wait")))
 		case is(err, client.CodeLockNotFound):
 			q.Facts = append(q.Facts, "Nothing of it runs now.")
 		}
 	}
-	q.Facts = append(q.Facts, "No event of it starts, on any replica, until it is resumed. What runs continues to its end.",
+	q.Facts = append(q.Facts, "No event of it starts, on any replica, until it is resumed. What runs continues to "+
+		"its end.",
 		v.duringPause(scope))
-	q.Requests = []request{{Method: http.MethodPost, Path: "v1/pauses", Body: map[string]any{"scope": scope}, Reason: "body", Names: scope, Period: true, Done: scope + " is paused"}}
+	q.Requests = []request{{Method: http.MethodPost, Path: "v1/pauses", Body: map[string]any{"scope": scope},
+		Reason: "body", Names: scope, Period: true, Done: scope + " is paused"}}
 	q.Commands = []shellLine{command("pause", argument(scope), "--reason", theReason, until)}
 	return q, nil
 }
@@ -55,7 +58,8 @@ func (v *visit) duringPause(scope string) string {
 	case s.RetriesOn != "":
 		said += " " + s.Preset + " sends again " + s.RetriesOn + "."
 	default:
-		said += " Nothing says that " + s.Preset + " sends the event again: it may be lost, until a person resends it there."
+		said += " Nothing says that " + s.Preset +
+			" sends the event again: it may be lost, until a person resends it there."
 	}
 	return said + park
 }
@@ -74,9 +78,11 @@ func resume(v *visit) (*question, error) {
 	}
 	q.Facts = []string{
 		fmt.Sprintf("Paused for %s by %s: %s.", story.Span(v.now.Sub(p.Since.Time)), p.By, p.Reason),
-		fmt.Sprintf("%d running, %d waiting, %d accepted and waiting: they run in the order in which they came.", p.Running, p.Waiting, p.Parked),
+		fmt.Sprintf("%d running, %d waiting, %d accepted and waiting: they run in the order in which they came.",
+			p.Running, p.Waiting, p.Parked),
 	}
-	q.Requests = []request{{Method: http.MethodDelete, Path: "v1/pauses/" + escape(scope), Reason: "query", Names: scope, Done: scope + " is resumed"}}
+	q.Requests = []request{{Method: http.MethodDelete, Path: "v1/pauses/" + escape(scope), Reason: "query",
+		Names: scope, Done: scope + " is resumed"}}
 	q.Commands = []shellLine{command("resume", argument(scope), "--reason", theReason)}
 	return q, nil
 }
@@ -132,12 +138,14 @@ func (p *Page) bar(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		if s.Config.Stale && s.Config.Refused != nil {
-			b.Lines = append(b.Lines, line{Text: "CONFIGURATION STALE: the changed file was refused: " + strings.Join(s.Config.Refused.Problems, "; ")})
+			b.Lines = append(b.Lines, line{Text: "CONFIGURATION STALE: the changed file was refused: " +
+				strings.Join(s.Config.Refused.Problems, "; ")})
 		}
 		for i := range s.Paused {
 			one := &s.Paused[i]
 			b.Lines = append(b.Lines, line{
-				fmt.Sprintf("PAUSED %s by %s, %s: %s", one.Scope, one.By, story.Span(v.now.Sub(one.Since.Time)), one.Reason), []ask{asking("Resume…", "resume", "scope", one.Scope)},
+				fmt.Sprintf("PAUSED %s by %s, %s: %s", one.Scope, one.By, story.Span(v.now.Sub(one.Since.Time)),
+					one.Reason), []ask{asking("Resume…", "resume", "scope", one.Scope)},
 			})
 		}
 	}

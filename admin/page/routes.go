@@ -25,8 +25,10 @@ func routes(v *visit) ([]section, error) {
 		since = "24h"
 	}
 	found := section{
-		ID: "report", Title: "Problems by route", Note: "Seen by this replica. In mode observe such deliveries are forwarded, otherwise refused.",
-		Search: &search{"routes", []input{{Name: "since", Label: "Since", Value: since, Hint: "24h, or a time", Main: true}}},
+		ID: "report", Title: "Problems by route",
+		Note: "Seen by this replica. In mode observe such deliveries are forwarded, otherwise refused.",
+		Search: &search{"routes", []input{{Name: "since", Label: "Since", Value: since, Hint: "24h, or a time",
+			Main: true}}},
 	}
 	report := &client.Report{}
 	switch err := v.api.get("/v1/report", values("since", since), report); {
@@ -41,7 +43,9 @@ func routes(v *visit) ([]section, error) {
 	case err != nil:
 		return nil, err
 	default:
-		found.Table = tableOf("Problems by route", reportColumns(), report.Routes, func(r *client.RouteReport) string { return r.Route })
+		found.Table = tableOf("Problems by route", reportColumns(), report.Routes, func(r *client.RouteReport) string {
+			return r.Route
+		})
 	}
 	all := []section{rates, found}
 	if examples := examplesOf(report); examples.Table != nil {
@@ -106,7 +110,9 @@ func examplesOf(report *client.Report) section {
 			kind string
 			of   *client.Finding
 		}{
-			{"stale", &r.Stale}, {"duplicate", &r.Duplicates}, {"changed duplicate", &r.Changed}, {"busy", &r.Overlaps}, {"mismatch", &r.Mismatches}, {"no event ID", &r.MissingEventIDs}, {"bad signature", &r.Forged}, {"unreadable", &r.Unnamed},
+			{"stale", &r.Stale}, {"duplicate", &r.Duplicates}, {"changed duplicate", &r.Changed}, {"busy", &r.Overlaps},
+			{"mismatch", &r.Mismatches}, {"no event ID", &r.MissingEventIDs}, {"bad signature", &r.Forged},
+			{"unreadable", &r.Unnamed},
 		} {
 			for _, e := range f.of.Examples {
 				all = append(all, example{r.Route, f.kind, e})
@@ -143,15 +149,18 @@ func exampleColumns() []column[example] {
 			if e.Key == "" {
 				return cell{}
 			}
-			return cell{Text: e.Key[:min(16, len(e.Key))], Class: "id", Title: e.Key, Href: to("story", "key", e.Key, "workflow", e.Workflow)}
+			return cell{Text: e.Key[:min(16, len(e.Key))], Class: "id", Title: e.Key,
+				Href: to("story", "key", e.Key, "workflow", e.Workflow)}
 		}},
 		{"Trace", func(e *example) cell { return cell{Text: e.TraceID, Class: "id"} }},
 	}
 }
 
-// rulesOf is what a route does and what is known of its sender, folded; what its sender is about to do is not.
+// rulesOf is what a route does and what is known of its sender, folded; what its sender is about to
+// do is not.
 func rulesOf(r *client.RouteRules) section {
-	s := section{ID: "route-" + r.Route, Title: "Route " + r.Route, Fold: "Rules, answers and sender", Facts: []fact{{"path", []cell{text(r.Path)}}, {"mode", []cell{text(r.Mode)}}}}
+	s := section{ID: "route-" + r.Route, Title: "Route " + r.Route, Fold: "Rules, answers and sender",
+		Facts: []fact{{"path", []cell{text(r.Path)}}, {"mode", []cell{text(r.Mode)}}}}
 	add := func(name string, cells ...cell) {
 		if len(cells) > 0 && cells[0].Text != "" {
 			s.Facts = append(s.Facts, fact{name, cells})
@@ -170,7 +179,8 @@ func rulesOf(r *client.RouteRules) section {
 		near := nearness(p.Limits)
 		add("failures so far", near...)
 		if slices.ContainsFunc(p.Limits, func(l client.SenderLimit) bool { return l.Ratio >= 0.5 }) {
-			s.Lead = []cell{{More: append([]cell{{Text: "Failures until the sender disables this endpoint: "}}, near...)}}
+			s.Lead = []cell{{More: append([]cell{{Text: "Failures until the sender disables this endpoint: "}},
+				near...)}}
 		}
 	}
 	s.Table = tableOf("What each decision answers on route "+r.Route, []column[client.RouteAnswer]{

@@ -8,8 +8,10 @@ import (
 	"hooklock/admin/client"
 )
 
-// qualifiers are the filters of the API that the search field takes as NAME:VALUE, in the order in which it shows them.
-var qualifiers = []string{"route", "workflow", "prefix", "status", "outcome", "got", "state", "lost", "since", "until", "event", "key", "id", "trace", "label"}
+// qualifiers are the filters of the API that the search field takes as NAME:VALUE, in the order in
+// which it shows them.
+var qualifiers = []string{"route", "workflow", "prefix", "status", "outcome", "got", "state", "lost", "since", "until",
+	"event", "key", "id", "trace", "label"}
 
 // parameter returns the name of a qualifier in the API.
 func parameter(qualifier string) string {
@@ -21,11 +23,14 @@ func parameter(qualifier string) string {
 
 // states are words for status: that are another filter of the API.
 var states = map[string][2]string{
-	"unknown": {"outcome", string(client.Unknown)}, "waiting": {"state", string(client.ParkWaiting)}, "blocked": {"state", string(client.ParkBlocked)},
-	"lost": {"lost", "true"}, "dead": {"state", string(client.ParkDeadLetter)}, "succeeded": {"status", string(client.Success)}, "cancelled": {"status", string(client.Aborted)},
+	"unknown": {"outcome", string(client.Unknown)}, "waiting": {"state", string(client.ParkWaiting)},
+	"blocked": {"state", string(client.ParkBlocked)},
+	"lost":    {"lost", "true"}, "dead": {"state", string(client.ParkDeadLetter)},
+	"succeeded": {"status", string(client.Success)}, "cancelled": {"status", string(client.Aborted)},
 }
 
-// parseSearch splits the text of the search field into filters; text is what remains, which may be any ID.
+// parseSearch splits the text of the search field into filters; text is what remains, which may be
+// any ID.
 func parseSearch(field string) url.Values {
 	q := url.Values{}
 	var rest []string

@@ -38,7 +38,8 @@ func TestOneHitOfASearchOpensItself(t *testing.T) {
 	api := &scripted{answers: map[string]any{"/v1/executions": one}}
 	server := newPage(t, api)
 	open := `data-open="#story?id=` + anID + `"`
-	for path, want := range map[string]bool{"find?text=evt_1": true, "find?text=evt_1+route:r": true, "find?text=route:r": false, "find?route=r": false, "find?text=evt_1&cursor=x": false} {
+	for path, want := range map[string]bool{"find?text=evt_1": true, "find?text=evt_1+route:r": true,
+		"find?text=route:r": false, "find?route=r": false, "find?text=evt_1&cursor=x": false} {
 		if _, text := get(t, server, "/page/"+path); strings.Contains(text, open) != want {
 			t.Errorf("%s: opens itself: %t", path, !want)
 		}
@@ -67,7 +68,8 @@ func TestAnIDIsFoundAsTheListCutsIt(t *testing.T) {
 			t.Errorf("%s asks %q", shown, api.asked)
 		}
 	}
-	if _, text := get(t, server, "/page/find?"+url.Values{"text": {"evt_1QRefused4…elsewhere"}}.Encode()); !strings.Contains(text, "No event matches") {
+	if _, text := get(t, server, "/page/find?"+
+		url.Values{"text": {"evt_1QRefused4…elsewhere"}}.Encode()); !strings.Contains(text, "No event matches") {
 		t.Errorf("another end is found: %s", text)
 	}
 }
@@ -78,11 +80,13 @@ func TestAWordThatFitsNothingIsLookedUpByItsKeyAndInOneSearch(t *testing.T) {
 	server := newPage(t, api)
 	for _, word := range []string{"nothing", "order:1042", "0af7651916cd43dd8448eb211c80319c", "stripe/acme"} {
 		api.asked = nil
-		if _, text := get(t, server, "/page/find?"+url.Values{"text": {word}}.Encode()); !strings.Contains(text, "No event matches") {
+		if _, text := get(t, server, "/page/find?"+url.Values{"text": {word}}.Encode()); !strings.Contains(text,
+			"No event matches") {
 			t.Errorf("%s: %s", word, text)
 		}
 		asked := strings.Join(api.asked, "\n")
-		if len(api.asked) != 2 || !strings.Contains(api.asked[0], "event=") || !strings.Contains(api.asked[1], "text=") {
+		if len(api.asked) != 2 || !strings.Contains(api.asked[0], "event=") ||
+			!strings.Contains(api.asked[1], "text=") {
 			t.Errorf("%s asks:\n%s", word, asked)
 		}
 	}
@@ -90,17 +94,20 @@ func TestAWordThatFitsNothingIsLookedUpByItsKeyAndInOneSearch(t *testing.T) {
 
 func TestTheTabsOfTheListHaveNumbersWhereTheyAreCountedAnyway(t *testing.T) {
 	counted := &client.CountList{Routes: []client.RouteCounts{
-		{Route: "github", Total: client.Counts{Deliveries: 99, Succeeded: 50, Failed: 3, Errors: 2}}, {Route: "stripe", Total: client.Counts{Succeeded: 7}},
+		{Route: "github", Total: client.Counts{Deliveries: 99, Succeeded: 50, Failed: 3, Errors: 2}},
+		{Route: "stripe", Total: client.Counts{Succeeded: 7}},
 	}}
 	status := &client.ReplicaStatus{Parked: client.ParkedStatus{Count: 11, Blocked: 1, DeadLetters: 9}}
-	api := &scripted{answers: map[string]any{"/v1/executions": &client.ExecutionPage{}, "/v1/routes/counts": counted, "/v1/status": status}}
+	api := &scripted{answers: map[string]any{"/v1/executions": &client.ExecutionPage{}, "/v1/routes/counts": counted,
+		"/v1/status": status}}
 	server := newPage(t, api)
 	shows := func(search string, want map[string]string) {
 		t.Helper()
 		_, text := get(t, server, "/page/find?"+url.Values{"text": {search}}.Encode())
 		_, tabs, _ := strings.Cut(text, `<p class="links">`)
 		tabs, _, _ = strings.Cut(tabs, "</p>")
-		for _, tab := range []string{"All", "Succeeded", "Failed", "Unknown", "Refused", "Running", "Accepted, waiting", "Blocked", "Dead letters", "Cancelled"} {
+		for _, tab := range []string{"All", "Succeeded", "Failed", "Unknown", "Refused", "Running", "Accepted, waiting",
+			"Blocked", "Dead letters", "Cancelled"} {
 			if n := want[tab]; n != "" {
 				tab += " " + n
 			}
@@ -113,7 +120,8 @@ func TestTheTabsOfTheListHaveNumbersWhereTheyAreCountedAnyway(t *testing.T) {
 		}
 	}
 	shows("", map[string]string{"Succeeded": "57", "Accepted, waiting": "10", "Blocked": "1", "Dead letters": "9"})
-	shows("status:failed", map[string]string{"Succeeded": "57", "Accepted, waiting": "10", "Blocked": "1", "Dead letters": "9"})
+	shows("status:failed", map[string]string{"Succeeded": "57", "Accepted, waiting": "10", "Blocked": "1",
+		"Dead letters": "9"})
 	shows("route:github", map[string]string{"Succeeded": "50"})
 	shows("route:stripe", map[string]string{"Succeeded": "7"})
 	if !slices.Contains(api.asked, "GET /v1/routes/counts?since=24h") {
@@ -125,13 +133,15 @@ func TestTheTabsOfTheListHaveNumbersWhereTheyAreCountedAnyway(t *testing.T) {
 		t.Errorf("asked %q", api.asked)
 	}
 	api.asked = nil
-	for _, narrower := range []string{"evt_1", "label:order=1", "workflow:w", "prefix:w", "until:1h", "got:locked", "event:e", "key:00", "id:exec_", "trace:t"} {
+	for _, narrower := range []string{"evt_1", "label:order=1", "workflow:w", "prefix:w", "until:1h", "got:locked",
+		"event:e", "key:00", "id:exec_", "trace:t"} {
 		shows(narrower, nil)
 	}
 	if slices.ContainsFunc(api.asked, func(asked string) bool { return !strings.Contains(asked, "/v1/executions") }) {
 		t.Errorf("what it does not show is asked for: %q", api.asked)
 	}
-	for path, answer := range map[string]any{"/v1/status": status, "/v1/routes/counts": &client.CountList{Routes: append(counted.Routes, client.RouteCounts{Route: "(others)"})}} {
+	for path, answer := range map[string]any{"/v1/status": status,
+		"/v1/routes/counts": &client.CountList{Routes: append(counted.Routes, client.RouteCounts{Route: "(others)"})}} {
 		api.set(path, answer)
 	}
 	shows("route:github", nil) // it may be one of the others
@@ -143,31 +153,40 @@ func TestTheTabsOfTheListHaveNumbersWhereTheyAreCountedAnyway(t *testing.T) {
 
 func TestASelectionIsAskedAboutAsItIsNow(t *testing.T) {
 	other := strings.Replace(anID, "exec_m", "exec_n", 1)
-	letter := client.Execution{ExecutionID: anID, Workflow: "w", Status: client.Failed, Outcome: client.Executed, RequestKept: true}
+	letter := client.Execution{ExecutionID: anID, Workflow: "w", Status: client.Failed, Outcome: client.Executed,
+		RequestKept: true}
 	running := client.Execution{ExecutionID: other, Workflow: "w", Status: client.Running}
-	api := &scripted{answers: map[string]any{"/v1/executions/" + anID: &letter, "/v1/executions/" + other: &running, "/v1/executions/exec_gone": &client.Problem{Status: 404, Code: client.CodeExecutionNotFound}}}
-	for do, want := range map[string]string{"picked-rerun": "POST v1/executions/" + anID + "/rerun", "picked-cancel": "POST v1/executions/" + other + "/cancel", "picked-forget": "DELETE v1/executions/" + anID} {
+	api := &scripted{answers: map[string]any{"/v1/executions/" + anID: &letter, "/v1/executions/" + other: &running,
+		"/v1/executions/exec_gone": &client.Problem{Status: 404, Code: client.CodeExecutionNotFound}}}
+	for do, want := range map[string]string{"picked-rerun": "POST v1/executions/" + anID + "/rerun",
+		"picked-cancel": "POST v1/executions/" + other + "/cancel", "picked-forget": "DELETE v1/executions/" + anID} {
 		requests, text := questionOf(t, api, "do="+do+"&pick="+anID+"&pick="+other+"&pick=exec_gone")
 		if len(requests) != 1 || requests[0].Method+" "+requests[0].Path != want {
 			t.Errorf("%s: %+v %s", do, requests, text)
 		}
 	}
-	if requests, text := questionOf(t, api, "do=picked-skip&pick="+anID); len(requests) != 0 || !strings.Contains(text, "None matches any more") {
+	if requests, text := questionOf(t, api, "do=picked-skip&pick="+anID); len(requests) != 0 ||
+		!strings.Contains(text, "None matches any more") {
 		t.Errorf("%+v %s", requests, text)
 	}
 }
 
 func TestAnExportHasWhatIsShownAndRunsNoFormula(t *testing.T) {
-	page := &client.ExecutionPage{Executions: []client.Execution{{ExecutionID: anID, Workflow: "w", Route: "r", EventID: "=1+2", Status: client.Failed, Outcome: client.Executed, Response: &client.Response{Status: 500}}}}
+	page := &client.ExecutionPage{Executions: []client.Execution{{ExecutionID: anID, Workflow: "w", Route: "r",
+		EventID: "=1+2", Status: client.Failed, Outcome: client.Executed, Response: &client.Response{Status: 500}}}}
 	api := &scripted{answers: map[string]any{"/v1/executions": page, "/v1/executions/" + anID: &page.Executions[0]}}
 	server := newPage(t, api)
 	res, text := get(t, server, "/page/export?format=csv&text=status:failed")
-	if res.Header.Get("Content-Type") != "text/csv; charset=utf-8" || !strings.HasPrefix(text, "time,event,route,workflow,status,outcome,what_happened,told,duration_seconds,attempt,duplicates,labels,execution,trace\n") ||
-		!strings.Contains(text, ",'=1+2,r,w,FAILED,executed,500,500,,0,0,,"+anID+",\n") || !strings.Contains(api.asked[0], "status=FAILED") {
+	if res.Header.Get("Content-Type") != "text/csv; charset=utf-8" ||
+		!strings.HasPrefix(text,
+			"time,event,route,workflow,status,outcome,what_happened,told,duration_seconds,attempt,duplicates,labels,execution,trace\n") ||
+		!strings.Contains(text, ",'=1+2,r,w,FAILED,executed,500,500,,0,0,,"+anID+",\n") ||
+		!strings.Contains(api.asked[0], "status=FAILED") {
 		t.Errorf("%v %v\n%s", res.Header, api.asked, text)
 	}
 	res, text = get(t, server, "/page/export?format=json&pick="+anID)
-	if res.Header.Get("Content-Type") != "application/json" || !strings.Contains(text, `"eventId": "=1+2"`) || res.Header.Get("X-Hooklock-More") != "" {
+	if res.Header.Get("Content-Type") != "application/json" || !strings.Contains(text, `"eventId": "=1+2"`) ||
+		res.Header.Get("X-Hooklock-More") != "" {
 		t.Errorf("%v\n%s", res.Header, text)
 	}
 	api.set("/v1/executions", &client.Problem{Status: 401, Code: client.CodeUnauthorized, Detail: "no"})

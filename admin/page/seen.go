@@ -13,7 +13,8 @@ import (
 	"hooklock/idem"
 )
 
-// readMarks reads what was looked at. away: etcd does not answer. A token that is limited to some workflows sees no marks, and nothing is hidden from it.
+// readMarks reads what was looked at. away: etcd does not answer. A token that is limited to some
+// workflows sees no marks, and nothing is hidden from it.
 func (v *visit) readMarks() (away bool, err error) {
 	list := &client.SeenList{}
 	if err = v.api.get("/v1/seen", nil, list); err == nil {
@@ -29,7 +30,8 @@ func (v *visit) readMarks() (away bool, err error) {
 	return false, err
 }
 
-// seen asks whether what needs attention is to be marked as looked at: of one kind, on one route or on all.
+// seen asks whether what needs attention is to be marked as looked at: of one kind, on one route or
+// on all.
 func seen(v *visit) (*question, error) {
 	kind, only := v.query.Get("kind"), v.query.Get("route")
 	if !slices.Contains(idem.ConcernKind("").Choices(), kind) {
@@ -43,7 +45,8 @@ func seen(v *visit) (*question, error) {
 	newest, texts := map[string]time.Time{}, map[string][]string{}
 	for i := range list.Items {
 		one := &list.Items[i]
-		if one.Kind != kind || one.Route == "" || only != "" && one.Route != only { // those of the lock API have no route
+		// those of the lock API have no route
+		if one.Kind != kind || one.Route == "" || only != "" && one.Route != only {
 			continue
 		}
 		if one.LatestAt.After(newest[one.Route]) {
@@ -52,10 +55,12 @@ func seen(v *visit) (*question, error) {
 		texts[one.Route] = append(texts[one.Route], one.Text)
 	}
 	for _, route := range slices.Sorted(maps.Keys(texts)) {
-		concern, until := idem.Concern{Kind: idem.ConcernKind(kind), Route: route}.String(), newest[route].UTC().Format("2006-01-02T15:04:05.000Z")
+		concern, until := idem.Concern{Kind: idem.ConcernKind(kind), Route: route}.String(),
+			newest[route].UTC().Format("2006-01-02T15:04:05.000Z")
 		q.Facts = append(q.Facts, fmt.Sprintf("%s, up to %s.", strings.Join(texts[route], ", "), stamp(newest[route])))
 		q.Requests = append(q.Requests, request{
-			Method: http.MethodPost, Path: "v1/seen", Body: map[string]any{"concern": concern, "until": until}, Reason: "body", Names: concern, Done: concern + " is marked as looked at",
+			Method: http.MethodPost, Path: "v1/seen", Body: map[string]any{"concern": concern, "until": until},
+			Reason: "body", Names: concern, Done: concern + " is marked as looked at",
 		})
 		q.Commands = append(q.Commands, command("seen", argument(concern), "--until", until, "--reason", theReason))
 	}
@@ -63,7 +68,8 @@ func seen(v *visit) (*question, error) {
 		q.Stop = "None is left."
 		return q, nil
 	}
-	q.Facts = append(q.Facts, "These leave the list and the count, on all replicas, for 30 days. Nothing is done with the events.", "What is newer, of the same kind and route, needs attention again.")
+	q.Facts = append(q.Facts, "These leave the list and the count, on all replicas, for 30 days. Nothing is done "+
+		"with the events.", "What is newer, of the same kind and route, needs attention again.")
 	return q, nil
 }
 
@@ -71,8 +77,10 @@ func seen(v *visit) (*question, error) {
 func unseen(v *visit) (*question, error) {
 	concern := v.query.Get("concern")
 	return &question{
-		Title: "Show again: " + concern, Verb: "Show again", Reason: true, Facts: []string{"All of it that is still kept needs attention again, on all replicas."},
-		Requests: []request{{Method: http.MethodDelete, Path: "v1/seen/" + escape(concern), Reason: "query", Names: concern, Done: concern + " is shown again"}},
+		Title: "Show again: " + concern, Verb: "Show again", Reason: true,
+		Facts: []string{"All of it that is still kept needs attention again, on all replicas."},
+		Requests: []request{{Method: http.MethodDelete, Path: "v1/seen/" + escape(concern), Reason: "query",
+			Names: concern, Done: concern + " is shown again"}},
 		Commands: []shellLine{command("seen", argument(concern), "--undo", "--reason", theReason)},
 	}, nil
 }

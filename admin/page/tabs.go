@@ -16,7 +16,8 @@ const (
 	tabDead      = "Dead letters"
 )
 
-// tabs returns links to the same search by the state of an event. A tab that is in numbers has its number in its text.
+// tabs returns links to the same search by the state of an event. A tab that is in numbers has its
+// number in its text.
 func (v *visit) tabs(numbers map[string]int64) []link {
 	keep := func(tab, name, value string) link {
 		pairs := v.keep("cursor", "", "status", "", "outcome", "", "state", "")
@@ -29,20 +30,25 @@ func (v *visit) tabs(numbers map[string]int64) []link {
 		return link{tab, to("find", pairs...)}
 	}
 	return []link{
-		keep("All", "", ""), keep(tabSucceeded, "status", string(client.Success)), keep("Failed", "status", string(client.Failed)), keep("Unknown", "outcome", string(client.Unknown)),
-		keep("Refused", "status", string(client.Refused)), keep("Running", "status", string(client.Running)), keep(tabWaiting, "state", string(client.ParkWaiting)),
-		keep(tabBlocked, "state", string(client.ParkBlocked)), keep(tabDead, "state", string(client.ParkDeadLetter)), keep("Cancelled", "status", string(client.Aborted)),
+		keep("All", "", ""), keep(tabSucceeded, "status", string(client.Success)),
+		keep("Failed", "status", string(client.Failed)), keep("Unknown", "outcome", string(client.Unknown)),
+		keep("Refused", "status", string(client.Refused)), keep("Running", "status", string(client.Running)),
+		keep(tabWaiting, "state", string(client.ParkWaiting)),
+		keep(tabBlocked, "state", string(client.ParkBlocked)), keep(tabDead, "state", string(client.ParkDeadLetter)),
+		keep("Cancelled", "status", string(client.Aborted)),
 	}
 }
 
 // otherRoutes is the name under which routes beyond the first hundred are counted together.
 const otherRoutes = "(others)"
 
-// numbers returns the numbers of the tabs, and what they count. They come from counts, which cost no search: there are none for a filter by anything
-// but route and since, and for a token that is limited to some workflows.
+// numbers returns the numbers of the tabs, and what they count. They come from counts, which cost
+// no search: there are none for a filter by anything but route and since, and for a token that is
+// limited to some workflows.
 func (v *visit) numbers() (numbers map[string]int64, note string) {
 	for _, name := range append([]string{"text"}, qualifiers...) {
-		if v.query.Get(parameter(name)) != "" && !slices.Contains([]string{"route", "since", "status", "outcome", "state"}, name) {
+		if v.query.Get(parameter(name)) != "" &&
+			!slices.Contains([]string{"route", "since", "status", "outcome", "state"}, name) {
 			return nil, ""
 		}
 	}
@@ -51,7 +57,9 @@ func (v *visit) numbers() (numbers map[string]int64, note string) {
 	if err != nil {
 		return nil, ""
 	}
-	succeeded := int64(0) // of failed tries several may be of one event, which may have succeeded since: they are not the number of a tab
+	// of failed tries several may be of one event, which may have succeeded since: they are not the
+	// number of a tab
+	succeeded := int64(0)
 	for i := range list.Routes {
 		r := &list.Routes[i]
 		if route != "" && r.Route == otherRoutes { // the route may be one of these
@@ -70,6 +78,7 @@ func (v *visit) numbers() (numbers map[string]int64, note string) {
 	if route != "" || err != nil {
 		return numbers, note
 	}
-	numbers[tabWaiting], numbers[tabBlocked], numbers[tabDead] = int64(status.Parked.Count-status.Parked.Blocked), int64(status.Parked.Blocked), int64(status.Parked.DeadLetters)
+	numbers[tabWaiting], numbers[tabBlocked], numbers[tabDead] = int64(status.Parked.Count-status.Parked.Blocked),
+		int64(status.Parked.Blocked), int64(status.Parked.DeadLetters)
 	return numbers, note
 }

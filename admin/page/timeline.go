@@ -23,7 +23,8 @@ type spell struct {
 	own                     bool
 }
 
-// timeline is a picture of an event and of the other events of its workflow at that time, with the same as a table.
+// timeline is a picture of an event and of the other events of its workflow at that time, with the
+// same as a table.
 type timeline struct {
 	Height int
 	Lanes  []stretch // names of groups of rows
@@ -45,7 +46,9 @@ func newTimeline(workflow string, spells []spell, now time.Time) *timeline {
 	if len(spells) < 2 && !slices.ContainsFunc(spells, func(s spell) bool { return s.to.Sub(s.from) > 0 }) {
 		return nil
 	}
-	slices.SortStableFunc(spells, func(a, b spell) int { return cmp.Or(compareBool(b.own, a.own), a.from.Compare(b.from)) })
+	slices.SortStableFunc(spells, func(a, b spell) int {
+		return cmp.Or(compareBool(b.own, a.own), a.from.Compare(b.from))
+	})
 	from, to := extent(spells)
 	d := drawing{t: &timeline{Height: 16}, from: from, whole: max(to.Sub(from), time.Millisecond)}
 	others := slices.IndexFunc(spells, func(s spell) bool { return !s.own })
@@ -83,7 +86,8 @@ type drawing struct {
 // at returns the place of a moment, or the width of a span, in per cent.
 func (d *drawing) at(span time.Duration) float64 { return float64(span) * 94 / float64(d.whole) }
 
-// lane adds spells, which are in the order in which they begin, on as few rows as they fit without overlap.
+// lane adds spells, which are in the order in which they begin, on as few rows as they fit without
+// overlap.
 func (d *drawing) lane(name string, spells []spell) {
 	if len(spells) == 0 {
 		return
@@ -107,7 +111,8 @@ func (d *drawing) lane(name string, spells []spell) {
 
 func (d *drawing) bar(s *spell, y int) {
 	b := stretch{
-		X: fmt.Sprintf("%.2f%%", d.at(s.from.Sub(d.from))), Width: fmt.Sprintf("%.2f%%", max(0.5, d.at(s.to.Sub(s.from)))), Y: y,
+		X:     fmt.Sprintf("%.2f%%", d.at(s.from.Sub(d.from))),
+		Width: fmt.Sprintf("%.2f%%", max(0.5, d.at(s.to.Sub(s.from)))), Y: y,
 		Class: s.class, Text: s.label(), Title: s.what + ": " + s.label(),
 	}
 	if s.id != "" && !s.own {
@@ -120,7 +125,8 @@ func (d *drawing) axis() {
 	d.t.Height += 6
 	for n := range 5 {
 		after := d.whole * time.Duration(n) / 4
-		tick := stretch{X: fmt.Sprintf("%.2f%%", d.at(after)), Y: d.t.Height + 16, Text: "+" + story.Span(after.Truncate(precision(d.whole)))}
+		tick := stretch{X: fmt.Sprintf("%.2f%%", d.at(after)), Y: d.t.Height + 16,
+			Text: "+" + story.Span(after.Truncate(precision(d.whole)))}
 		if n == 0 {
 			tick.At = d.from
 		}
@@ -186,16 +192,20 @@ func (s *spell) label() string {
 	return middle(s.event).Text + " " + s.result
 }
 
-// spellsOf returns the attempts and deliveries of an event, and the other events that ran at the time. It returns nil if no time of the event is known.
+// spellsOf returns the attempts and deliveries of an event, and the other events that ran at the
+// time. It returns nil if no time of the event is known.
 func (v *visit) spellsOf(x *client.Execution, lock *client.Lock) []spell {
-	own := slices.DeleteFunc(append(v.attemptSpells(x), deliverySpells(x)...), func(s spell) bool { return s.from.IsZero() })
+	own := slices.DeleteFunc(append(v.attemptSpells(x), deliverySpells(x)...), func(s spell) bool {
+		return s.from.IsZero()
+	})
 	if len(own) == 0 {
 		return nil
 	}
 	others := neighbours{own: ownAttempts(x), now: v.now}
 	for _, a := range arrivalsOf(x) {
 		if b := a.Behind; b != nil {
-			others.add(a.ExecutionID, cmp.Or(b.EventID, shortID(a.ExecutionID)), "", b.StartedAt.Time, b.FinishedAt.Time)
+			others.add(a.ExecutionID, cmp.Or(b.EventID, shortID(a.ExecutionID)), "", b.StartedAt.Time,
+				b.FinishedAt.Time)
 		}
 	}
 	if lock != nil && !lock.Cooling {
@@ -203,7 +213,8 @@ func (v *visit) spellsOf(x *client.Execution, lock *client.Lock) []spell {
 	}
 	from, to := extent(slices.Concat(own, others.spells))
 	page := &client.ExecutionPage{}
-	query := values("workflow", x.Workflow, "since", from.UTC().Format(time.RFC3339Nano), "until", to.UTC().Format(time.RFC3339Nano), "limit", fmt.Sprint(mostNeighbours))
+	query := values("workflow", x.Workflow, "since", from.UTC().Format(time.RFC3339Nano), "until",
+		to.UTC().Format(time.RFC3339Nano), "limit", fmt.Sprint(mostNeighbours))
 	if v.api.get("/v1/executions", query, page) != nil { // the picture of what is known already
 		return append(own, others.spells...)
 	}
@@ -218,7 +229,8 @@ func (v *visit) spellsOf(x *client.Execution, lock *client.Lock) []spell {
 
 func (v *visit) attemptSpells(x *client.Execution) (all []spell) {
 	for i, a := range attemptsOf(x) {
-		s := spell{what: fmt.Sprintf("Attempt %d", i+1), event: story.Name(x), id: a.ExecutionID, from: a.StartedAt.Time, to: a.FinishedAt.Time, result: resultOf(&a), own: true, class: "done"}
+		s := spell{what: fmt.Sprintf("Attempt %d", i+1), event: story.Name(x), id: a.ExecutionID,
+			from: a.StartedAt.Time, to: a.FinishedAt.Time, result: resultOf(&a), own: true, class: "done"}
 		if s.to.IsZero() {
 			s.to, s.class = v.now, "open"
 		} else if a.Status != client.Success {
@@ -231,7 +243,8 @@ func (v *visit) attemptSpells(x *client.Execution) (all []spell) {
 
 func deliverySpells(x *client.Execution) (all []spell) {
 	for _, a := range arrivalsOf(x) {
-		all = append(all, spell{what: "Delivery", event: story.Name(x), from: a.At.Time, to: a.At.Time, result: fmt.Sprintf("%d %s", a.Status, story.Words(a.Decision)), own: true, class: "arrival"})
+		all = append(all, spell{what: "Delivery", event: story.Name(x), from: a.At.Time, to: a.At.Time,
+			result: fmt.Sprintf("%d %s", a.Status, story.Words(a.Decision)), own: true, class: "arrival"})
 	}
 	return all
 }
@@ -253,7 +266,8 @@ func (n *neighbours) add(id, event, result string, from, to time.Time) {
 	if to.IsZero() {
 		to, result = n.now, "running"
 	}
-	n.spells = append(n.spells, spell{what: "Other event", event: event, id: id, from: from, to: to, result: result, class: "other"})
+	n.spells = append(n.spells, spell{what: "Other event", event: event, id: id, from: from, to: to, result: result,
+		class: "other"})
 }
 
 // resultOf returns an attempt's result in two words.

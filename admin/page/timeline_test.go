@@ -12,19 +12,27 @@ func TestATimelineShowsTheEventAndItsNeighboursInRowsOfTheirOwn(t *testing.T) {
 	at := func(seconds int) client.Time {
 		return client.Time{Time: time.Date(2026, 11, 26, 2, 13, seconds, 0, time.UTC)}
 	}
-	holder := client.Execution{ExecutionID: strings.Replace(anID, "exec_m", "exec_h", 1), EventID: "evt_holder", Status: client.Success, Response: &client.Response{Status: 200}, StartedAt: at(0), FinishedAt: at(4)}
-	beside := client.Execution{ExecutionID: strings.Replace(anID, "exec_m", "exec_b", 1), EventID: "evt_beside", Status: client.Failed, Outcome: client.Unknown, StartedAt: at(3), FinishedAt: at(5)}
-	refused := client.Execution{Status: client.Refused, Workflow: "w", EventID: "evt_refused", IdempotencyKey: "0123456789abcdef", Arrivals: &client.Arrivals{
-		First:  client.Arrival{At: at(1), Decision: "locked", Status: 409, ExecutionID: holder.ExecutionID, Behind: &client.ArrivalBehind{EventID: "evt_holder", StartedAt: at(0), FinishedAt: at(4)}},
-		Newest: []client.Arrival{{At: at(1), Decision: "locked", Status: 409, ExecutionID: holder.ExecutionID, Behind: &client.ArrivalBehind{EventID: "evt_holder", StartedAt: at(0), FinishedAt: at(4)}}},
-		Counts: map[string]int64{"locked": 1},
-	}}
+	holder := client.Execution{ExecutionID: strings.Replace(anID, "exec_m", "exec_h", 1), EventID: "evt_holder",
+		Status: client.Success, Response: &client.Response{Status: 200}, StartedAt: at(0), FinishedAt: at(4)}
+	beside := client.Execution{ExecutionID: strings.Replace(anID, "exec_m", "exec_b", 1), EventID: "evt_beside",
+		Status: client.Failed, Outcome: client.Unknown, StartedAt: at(3), FinishedAt: at(5)}
+	refused := client.Execution{Status: client.Refused, Workflow: "w", EventID: "evt_refused",
+		IdempotencyKey: "0123456789abcdef", Arrivals: &client.Arrivals{
+			First: client.Arrival{At: at(1), Decision: "locked", Status: 409, ExecutionID: holder.ExecutionID,
+				Behind: &client.ArrivalBehind{EventID: "evt_holder", StartedAt: at(0), FinishedAt: at(4)}},
+			Newest: []client.Arrival{{At: at(1), Decision: "locked", Status: 409, ExecutionID: holder.ExecutionID,
+				Behind: &client.ArrivalBehind{EventID: "evt_holder", StartedAt: at(0), FinishedAt: at(4)}}},
+			Counts: map[string]int64{"locked": 1},
+		}}
 	api := everything("plain")
 	api.set("/v1/executions", &client.ExecutionPage{Executions: []client.Execution{refused, holder, beside}})
 	_, text := get(t, newPage(t, api), "/page/story?key=0123456789abcdef&workflow=w")
 	for _, want := range []string{
-		`<text class="lane" x="0" y="16">This event</text>`, `<title>Delivery: 409 locked</title><rect x="18.80%" y="22" width="0.50%" height="18"/>`, `Other events of w</text>`,
-		`<a href="#story?id=` + holder.ExecutionID + `" tabindex="-1"><g class="other"><title>Other event: evt_holder `, `width="75.20%"`, `evt_beside outcome unknown`,
+		`<text class="lane" x="0" y="16">This event</text>`,
+		`<title>Delivery: 409 locked</title><rect x="18.80%" y="22" width="0.50%" height="18"/>`,
+		`Other events of w</text>`,
+		`<a href="#story?id=` + holder.ExecutionID + `" tabindex="-1"><g class="other"><title>Other event: evt_holder `,
+		`width="75.20%"`, `evt_beside outcome unknown`,
 		`<td data-head="Event"><a href="#story?id=` + beside.ExecutionID + `">evt_beside</a></td>`,
 	} {
 		if !strings.Contains(text, want) {
@@ -46,8 +54,9 @@ func TestTheStoryIsInTheOrderOfTime(t *testing.T) {
 	x := &client.Execution{
 		ExecutionID: anID, Status: client.Success, Outcome: client.Executed, StartedAt: at(10), FinishedAt: at(40),
 		Arrivals: &client.Arrivals{
-			First:  client.Arrival{At: at(20), Decision: "in_flight", Status: 409, ExecutionID: anID},
-			Newest: []client.Arrival{{At: at(30), Decision: "replayed", Status: 200, ExecutionID: anID}, {At: at(20), Decision: "in_flight", Status: 409, ExecutionID: anID}},
+			First: client.Arrival{At: at(20), Decision: "in_flight", Status: 409, ExecutionID: anID},
+			Newest: []client.Arrival{{At: at(30), Decision: "replayed", Status: 200, ExecutionID: anID},
+				{At: at(20), Decision: "in_flight", Status: 409, ExecutionID: anID}},
 		},
 	}
 	var got []string

@@ -8,10 +8,12 @@ import (
 	"hooklock/admin/story"
 )
 
-// trendHeight is the height of a trend in units of its own, as in the viewBox of its template: the style sheet sets its size.
+// trendHeight is the height of a trend in units of its own, as in the viewBox of its template: the
+// style sheet sets its size.
 const trendHeight = 24
 
-// trend is a small bar chart in the row of a route: its deliveries in each step of time, and those that failed before them.
+// trend is a small bar chart in the row of a route: its deliveries in each step of time, and those
+// that failed before them.
 type trend struct {
 	Steps       int
 	All, Failed string // paths with a line for each step that has any
@@ -42,14 +44,16 @@ func trendOf(list *client.CountList, r *client.RouteCounts) *trend {
 	if t.All, t.Failed = all.String(), failed.String(); t.All == "" && t.Failed == "" {
 		return nil
 	}
-	t.Title = fmt.Sprintf("%s, %d failed; at most %d in %s", story.Count(r.Total.Deliveries, "delivery", "deliveries"), failures(&r.Total), busiest, story.Span(step))
+	t.Title = fmt.Sprintf("%s, %d failed; at most %d in %s", story.Count(r.Total.Deliveries, "delivery", "deliveries"),
+		failures(&r.Total), busiest, story.Span(step))
 	return t
 }
 
 // failures returns how many requests to the service had no success.
 func failures(c *client.Counts) int64 { return c.Failed + c.Errors }
 
-// stroke adds the line of a step: as high as count is of most, and at least as high as low. It adds none for 0.
+// stroke adds the line of a step: as high as count is of most, and at least as high as low. It adds
+// none for 0.
 func stroke(path *strings.Builder, x int, count, most int64, low int) {
 	if count > 0 {
 		fmt.Fprintf(path, "M%d %dV%d", x, trendHeight, trendHeight-max(low, int(count*trendHeight/most)))

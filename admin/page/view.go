@@ -113,7 +113,10 @@ func liveTable[T any](name string, columns []column[T], all []T, key func(*T) st
 }
 
 func (c *cell) empty() bool {
-	return c.Text == "" && c.Of == 0 && c.At.IsZero() && c.Trend == nil && len(c.Asks) == 0 && !slices.ContainsFunc(c.More, func(m cell) bool { return !m.empty() })
+	return c.Text == "" && c.Of == 0 && c.At.IsZero() && c.Trend == nil && len(c.Asks) == 0 &&
+		!slices.ContainsFunc(c.More, func(m cell) bool {
+			return !m.empty()
+		})
 }
 
 // link is a link to another screen.
@@ -161,7 +164,8 @@ func functions() template.FuncMap {
 	}
 }
 
-// stamp formats a time in UTC, for readers without the script that converts it to the zone of the browser.
+// stamp formats a time in UTC, for readers without the script that converts it to the zone of the
+// browser.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
 func text(s string) cell { return cell{Text: s} }
@@ -220,7 +224,8 @@ func middle(id string) cell {
 	return cell{Text: string(letters[:head]) + cutMark + string(letters[len(letters)-tail:]), Title: id}
 }
 
-// shortID returns the beginning of an execution ID, which a search takes: the hash of the workflow, and enough of that of the event to tell its executions apart.
+// shortID returns the beginning of an execution ID, which a search takes: the hash of the workflow,
+// and enough of that of the event to tell its executions apart.
 func shortID(id string) string {
 	const enough = len("exec_") + 13 + 7
 	if len(id) > enough {
@@ -237,7 +242,8 @@ func ofExecution(id string) cell {
 	return cell{Text: shortID(id), Title: id, Href: to("story", "id", id), Class: "id"}
 }
 
-// stateCell shows the status of an execution; nothing of a parked one that waits for a decision, which runs only by its status: parkedCell says what it is.
+// stateCell shows the status of an execution; nothing of a parked one that waits for a decision,
+// which runs only by its status: parkedCell says what it is.
 func stateCell(x *client.Execution) cell {
 	if x.Parked != nil && x.Parked.Blocked != "" {
 		return cell{}
@@ -248,7 +254,8 @@ func stateCell(x *client.Execution) cell {
 // statusCell shows a status.
 func statusCell(s client.Status) cell {
 	class := map[client.Status]string{
-		client.Success: "good", client.Failed: "bad", client.Aborted: "warn", client.CancelRequested: "warn", client.Refused: "warn", client.Released: "warn",
+		client.Success: "good", client.Failed: "bad", client.Aborted: "warn", client.CancelRequested: "warn",
+		client.Refused: "warn", client.Released: "warn",
 	}[s]
 	return cell{Text: string(s), Class: class}
 }
@@ -267,7 +274,8 @@ func seconds(s float64) time.Duration {
 
 const notAll = "Not for this token: it is limited to some workflows, and this covers all of them."
 
-// limited reports whether an error says that the token is limited to some workflows, with the note for its reader.
+// limited reports whether an error says that the token is limited to some workflows, with the note
+// for its reader.
 func limited(err error) (note string, is bool) {
 	if err == nil {
 		return "", false

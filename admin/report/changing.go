@@ -19,7 +19,8 @@ type changing struct {
 	noted time.Time // the newest of them, by the clock of the tally
 }
 
-// attempts remembers the parts of deliveries that may come again, and compares those that come again as another request.
+// attempts remembers the parts of deliveries that may come again, and compares those that come
+// again as another request.
 type attempts struct {
 	seen  map[event]attempt
 	order []event   // of seen, the oldest first

@@ -11,7 +11,10 @@ const year = 365 * 24 * time.Hour
 
 func TestAClockThatIsSetChangesNothingOfWhatIsCounted(t *testing.T) {
 	tally, clock := newTally()
-	tally.SetRoutes([]Route{{Name: "stripe", Sender: Sender{[]Limit{{Share: 1}, {For: 40 * time.Minute}}, func(int, time.Duration) bool { return true }}}})
+	tally.SetRoutes([]Route{{Name: "stripe",
+		Sender: Sender{[]Limit{{Share: 1}, {For: 40 * time.Minute}}, func(int, time.Duration) bool {
+			return true
+		}}}})
 	for i, set := range []time.Duration{0, year, 0, -year, 0} {
 		clock.set = set
 		for range 4 {
@@ -23,7 +26,8 @@ func TestAClockThatIsSetChangesNothingOfWhatIsCounted(t *testing.T) {
 		}
 		for _, since := range []time.Time{{}, clock.now()} {
 			c := tally.Report(since).Routes[0]
-			if c.Deliveries != want || c.Duplicates.Count != want || len(c.Duplicates.Examples) != min(int(want), maxExamples) {
+			if c.Deliveries != want || c.Duplicates.Count != want ||
+				len(c.Duplicates.Examples) != min(int(want), maxExamples) {
 				t.Errorf("set by %v: %+v, want %d", set, c, want)
 			}
 		}
@@ -32,7 +36,8 @@ func TestAClockThatIsSetChangesNothingOfWhatIsCounted(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	clock.at = clock.at.Add(20 * time.Minute)
-	if c, r := tally.Report(clock.at).Routes[0], tally.Rates()[0]; c.Deliveries != 0 || len(c.Duplicates.Examples) != 0 || len(r.Decisions) != 0 {
+	if c, r := tally.Report(clock.at).Routes[0], tally.Rates()[0]; c.Deliveries != 0 ||
+		len(c.Duplicates.Examples) != 0 || len(r.Decisions) != 0 {
 		t.Errorf("20 minutes later: %+v, %+v", c, r)
 	}
 	tally.Note(&Delivery{Route: "stripe", Verified: true, Decision: idem.DecisionReplayed})
@@ -46,7 +51,8 @@ func TestAReportShowsTheClockAsItIsSet(t *testing.T) {
 	clock.set = year
 	tally.Note(&Delivery{Route: "stripe", Verified: true, Decision: idem.DecisionReplayed})
 	r := tally.Report(clock.now().Add(-time.Minute))
-	if at := r.Routes[0].Duplicates.Examples[0].At; !at.Equal(clock.now()) || !r.Until.Equal(clock.now()) || !tally.Rates()[0].Last.Equal(clock.now()) {
+	if at := r.Routes[0].Duplicates.Examples[0].At; !at.Equal(clock.now()) || !r.Until.Equal(clock.now()) ||
+		!tally.Rates()[0].Last.Equal(clock.now()) {
 		t.Errorf("%v", r)
 	}
 	if since := r.Since.Time; since.After(clock.now()) || clock.now().Sub(since) > stepLength {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Contact is what is known of a service that this process calls, from its own requests: none is sent for this. The zero value: no request was
-// made yet. It is safe for concurrent use.
+// Contact is what is known of a service that this process calls, from its own requests: none is
+// sent for this. The zero value: no request was made yet. It is safe for concurrent use.
 type Contact struct {
 	answered atomic.Int64 // Unix time in ns; 0: none has. It is noted on each delivery, so it takes no lock.
 	fails    atomic.Bool  // the newest result, whatever the times say: the clock may be set

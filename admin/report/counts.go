@@ -6,8 +6,8 @@ import (
 	"hooklock/idem"
 )
 
-// Take returns what was counted of each route since the last call, without the routes that had nothing, and without what is counted with
-// outcomes.
+// Take returns what was counted of each route since the last call, without the routes that had
+// nothing, and without what is counted with outcomes.
 func (t *Tally) Take() []idem.RouteCounts {
 	t.mu.Lock()
 	defer t.mu.Unlock()

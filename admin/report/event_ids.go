@@ -8,15 +8,16 @@ import (
 )
 
 const (
-	// constantAfter deliveries in a row with one event ID, of which constantOthers were other requests than the first, are no retries of one
-	// event: the ID is the same for all.
+	// constantAfter deliveries in a row with one event ID, of which constantOthers were other
+	// requests than the first, are no retries of one event: the ID is the same for all.
 	constantAfter  = 10
 	constantOthers = 3
 
 	maxEventID = 128 // bytes that are shown
 )
 
-// eventIDs tells IDs that name no single event: a placeholder, and one that is the same for all deliveries of a route.
+// eventIDs tells IDs that name no single event: a placeholder, and one that is the same for all
+// deliveries of a route.
 type eventIDs struct {
 	last        string // of the newest delivery with an ID
 	row, others int64  // deliveries with it in a row, and those of them that were other requests

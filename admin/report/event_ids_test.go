@@ -21,7 +21,8 @@ func TestAPlaceholderIsNamedAtOnce(t *testing.T) {
 	for range 2 {
 		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed, EventID: "$UNIQID", Placeholder: true})
 	}
-	if w := wrongIDOf(tally); w == nil || w.EventID != "$UNIQID" || w.Why != client.IDPlaceholder || w.Deliveries != 2 || !w.At.Equal(c.at) {
+	if w := wrongIDOf(tally); w == nil || w.EventID != "$UNIQID" || w.Why != client.IDPlaceholder ||
+		w.Deliveries != 2 || !w.At.Equal(c.at) {
 		t.Fatalf("%+v", w)
 	}
 	if r := tally.Rates()[0]; r.WrongID == nil || r.WrongID.EventID != "$UNIQID" {
@@ -46,7 +47,8 @@ func TestAnIDOfAllDeliveriesThatDifferIsNamed(t *testing.T) {
 		t.Fatalf("named too early: %+v", w)
 	}
 	note(long, false)
-	if w := wrongIDOf(tally); w == nil || w.EventID != long[:maxEventID] || w.Why != client.IDConstant || w.Deliveries != constantAfter {
+	if w := wrongIDOf(tally); w == nil || w.EventID != long[:maxEventID] || w.Why != client.IDConstant ||
+		w.Deliveries != constantAfter {
 		t.Fatalf("%+v", w)
 	}
 }
@@ -57,7 +59,8 @@ func TestAnEventThatIsSentAgainAndAgainIsNoConstantID(t *testing.T) {
 		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed, EventID: "evt_1"})
 	}
 	for i := range 3 * constantAfter { // other bytes, among other events
-		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed, EventID: fmt.Sprint(i % 3), Changed: true})
+		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed, EventID: fmt.Sprint(i % 3),
+			Changed: true})
 		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionExecuted})
 	}
 	if w := wrongIDOf(tally); w != nil {
@@ -72,16 +75,20 @@ func TestAChangedDuplicateIsCountedBesideTheDuplicates(t *testing.T) {
 	}
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed, Carried: true, Key: "k"})
 	for n := range uint64(2) {
-		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed, Carried: true, Key: "k", Changed: true, Differs: []string{"body"}, Members: member(n)})
+		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed, Carried: true, Key: "k", Changed: true,
+			Differs: []string{"body"}, Members: member(n)})
 	}
 	r := tally.Report(time.Time{}).Routes[0]
-	if r.Duplicates.Count != 3 || r.Changed.Count != 2 || len(r.Changed.Examples) != 2 || r.Changed.Examples[0].Differs[0] != "body" {
+	if r.Duplicates.Count != 3 || r.Changed.Count != 2 || len(r.Changed.Examples) != 2 ||
+		r.Changed.Examples[0].Differs[0] != "body" {
 		t.Errorf("%+v", r)
 	}
-	if c := r.Changing; c == nil || c.Replayed != 1 || c.Refused != 0 || len(c.Members) != 1 || c.Members[0] != "body.status" {
+	if c := r.Changing; c == nil || c.Replayed != 1 || c.Refused != 0 || len(c.Members) != 1 ||
+		c.Members[0] != "body.status" {
 		t.Errorf("what differs: %+v", c)
 	}
-	if text := r.ChangedText(); !strings.HasPrefix(text, "2 of 3 duplicates were other requests than the first delivery of their event ID (body.status)") {
+	if text := r.ChangedText(); !strings.HasPrefix(text,
+		"2 of 3 duplicates were other requests than the first delivery of their event ID (body.status)") {
 		t.Error(text)
 	}
 	if n := tally.Take()[0].Counts; n[idem.CountChanged] != 2 || n[idem.CountDuplicates] != 3 {

@@ -10,7 +10,8 @@ import (
 
 const (
 	minutes = 60 // of an hour's share
-	// fewest is from how many deliveries in the hour a share is meaningful: one failure of one delivery is not.
+	// fewest is from how many deliveries in the hour a share is meaningful: one failure of one
+	// delivery is not.
 	fewest = 20
 )
 
@@ -35,7 +36,8 @@ func (l Limit) String() string {
 // Sender is how the sender of a route counts failures. The zero value counts nothing.
 type Sender struct {
 	Limits []Limit
-	// Fails reports whether the sender counts a delivery with this status as failed, after that time. nil only without Limits.
+	// Fails reports whether the sender counts a delivery with this status as failed, after that
+	// time. nil only without Limits.
 	Fails func(status int, took time.Duration) bool
 }
 
@@ -44,7 +46,8 @@ type Health struct {
 	Route  string
 	Last   time.Time // when the newest verified delivery ended; zero: none has since the start
 	Limits []Near
-	// Standing is what Limits come from, of verified deliveries, for adding up with that of other processes.
+	// Standing is what Limits come from, of verified deliveries, for adding up with that of other
+	// processes.
 	Standing Standing
 	// Spell is the time in which the route fails now; nil: it does not.
 	Spell *Spell
@@ -54,7 +57,8 @@ type Health struct {
 type Near struct {
 	Limit Limit
 	Ratio float64 // by verified deliveries
-	// Unverified is the Ratio if unverified deliveries are the sender's, too, as after its secret has changed.
+	// Unverified is the Ratio if unverified deliveries are the sender's, too, as after its secret
+	// has changed.
 	Unverified float64
 }
 
@@ -73,7 +77,8 @@ func (t *Tally) Health() []Health {
 // half is the part of a limit from which an operator should know of it.
 const half = 0.5
 
-// NearLimit reports whether the sender of a route is half way to one of its limits, by verified deliveries. It does not allocate.
+// NearLimit reports whether the sender of a route is half way to one of its limits, by verified
+// deliveries. It does not allocate.
 func (t *Tally) NearLimit(name string) bool {
 	now := t.clock()
 	t.mu.RLock()

@@ -5,11 +5,14 @@ import (
 	"time"
 )
 
-// answered is a tally with a route r whose sender takes 200 within 10 s for received, and the limits of l.
+// answered is a tally with a route r whose sender takes 200 within 10 s for received, and the
+// limits of l.
 func answered(clock *time.Time, limits ...Limit) *Tally {
 	start := *clock
 	t := New("a", func() time.Time { return *clock }, func() time.Duration { return clock.Sub(start) })
-	t.SetRoutes([]Route{{Name: "r", Sender: Sender{limits, func(status int, took time.Duration) bool { return status != 200 || took > 10*time.Second }}}})
+	t.SetRoutes([]Route{{Name: "r", Sender: Sender{limits, func(status int, took time.Duration) bool {
+		return status != 200 || took > 10*time.Second
+	}}}})
 	return t
 }
 
@@ -87,8 +90,10 @@ func TestOnlyVerifiedDeliveriesCountAsTheSenders(t *testing.T) {
 	want := func(when string, ratio, unverified float64, last time.Time) {
 		t.Helper()
 		h := tally.Health()[0]
-		if n := h.Limits[0]; !about(n.Ratio, ratio) || !about(n.Unverified, unverified) || !h.Last.Equal(last) || tally.NearLimit("r") != (ratio >= half) {
-			t.Errorf("%s: %+v, the last at %v, near %v; want %v, %v, %v", when, n, h.Last, tally.NearLimit("r"), ratio, unverified, last)
+		if n := h.Limits[0]; !about(n.Ratio, ratio) || !about(n.Unverified, unverified) || !h.Last.Equal(last) ||
+			tally.NearLimit("r") != (ratio >= half) {
+			t.Errorf("%s: %+v, the last at %v, near %v; want %v, %v, %v", when, n, h.Last, tally.NearLimit("r"), ratio,
+				unverified, last)
 		}
 	}
 	stranger(503)

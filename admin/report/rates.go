@@ -18,10 +18,11 @@ const (
 // Rate is the recent traffic of one route.
 type Rate struct {
 	Route, Mode string
-	// Decisions counts the deliveries of the last Recent, by decision; of a delivery that was forwarded all the same, by the decision that
-	// would have been made.
+	// Decisions counts the deliveries of the last Recent, by decision; of a delivery that was
+	// forwarded all the same, by the decision that would have been made.
 	Decisions map[idem.Decision]int64
-	// Results counts the requests to the service in that time, by result: forwarded deliveries, and tries of parked events.
+	// Results counts the requests to the service in that time, by result: forwarded deliveries, and
+	// tries of parked events.
 	Results Results
 	Last    time.Time // when the newest delivery ended; zero: none has since the start
 	// WrongID is an event ID that names no single event; nil: none was seen lately.
@@ -59,7 +60,8 @@ func (t *Tally) Rates() []Rate {
 	return rates
 }
 
-// recent counts the decisions of one route by short steps of time, and forgets what is older than Recent.
+// recent counts the decisions of one route by short steps of time, and forgets what is older than
+// Recent.
 type recent struct {
 	last  int64 // the newest step in it
 	steps [recentSteps]struct {

@@ -18,11 +18,13 @@ func TestRatesAreOfTheLastMinutes(t *testing.T) {
 	if r := tally.Rates()[0].Results; r[Succeeded] != 1 || r[Failed] != 1 || r[Broken] != 0 {
 		t.Errorf("results %v", r)
 	}
-	if r := tally.Rates()[0]; r.Route != "stripe" || r.Mode != "observe" || r.Decisions[idem.DecisionExecuted] != 1 || r.Decisions[idem.DecisionLocked] != 1 || !r.Last.Equal(clock.at) {
+	if r := tally.Rates()[0]; r.Route != "stripe" || r.Mode != "observe" || r.Decisions[idem.DecisionExecuted] != 1 ||
+		r.Decisions[idem.DecisionLocked] != 1 || !r.Last.Equal(clock.at) {
 		t.Errorf("%+v", r)
 	}
 	clock.at = clock.at.Add(2 * time.Minute)
-	if r := tally.Rates()[0]; len(r.Decisions) != 1 || r.Decisions[idem.DecisionLocked] != 1 || r.Results[Succeeded] != 1 || r.Results[Failed] != 0 {
+	if r := tally.Rates()[0]; len(r.Decisions) != 1 || r.Decisions[idem.DecisionLocked] != 1 ||
+		r.Results[Succeeded] != 1 || r.Results[Failed] != 0 {
 		t.Errorf("after six minutes: %+v", r)
 	}
 	clock.at = clock.at.Add(time.Hour)

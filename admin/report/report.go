@@ -1,8 +1,10 @@
-// Package report counts what each route found wrong with its deliveries: what mode observe would have stopped, so that a user can decide to
-// enforce. It is kept in memory, of this process alone, in bounded space.
+// Package report counts what each route found wrong with its deliveries: what mode observe would
+// have stopped, so that a user can decide to enforce. It is kept in memory, of this process alone,
+// in bounded space.
 //
-// Words: a Delivery is the report of one, a Finding how often one kind of problem was found on a Route, with some Examples, and a Report all
-// findings of one process since a time. The Tally counts, in steps of some minutes. A Rate is the traffic of a route in the last ones, and a
+// Words: a Delivery is the report of one, a Finding how often one kind of problem was found on a
+// Route, with some Examples, and a Report all findings of one process since a time. The Tally
+// counts, in steps of some minutes. A Rate is the traffic of a route in the last ones, and a
 // Contact when a service that the process calls has answered last.
 package report
 
@@ -54,8 +56,8 @@ type Delivery struct {
 	EventID   string
 	// Placeholder: EventID is what a sender sends where a value is missing.
 	Placeholder bool
-	// Changed: it is a duplicate by its event ID, but another request than the first delivery. Differs are the parts that differ, of that and of
-	// a mismatch.
+	// Changed: it is a duplicate by its event ID, but another request than the first delivery.
+	// Differs are the parts that differ, of that and of a mismatch.
 	Changed   bool
 	Differs   []string
 	Stale     bool // it is older than an event of its scope that went through
@@ -69,20 +71,23 @@ type Delivery struct {
 	// Redirected: the service answered with a 3xx.
 	Redirected bool
 	Result     Result // of its request to the service
-	// Failure is why that failed; the zero value: it did not, or that says nothing of the service, as when a person cancelled it.
+	// Failure is why that failed; the zero value: it did not, or that says nothing of the service,
+	// as when a person cancelled it.
 	Failure Failure
 	// Counted: it and its Result are counted with its outcome, so not for Take.
 	Counted bool
-	// Accepted: it was parked, which is counted with that. Otherwise DecisionParked is about an event
-	// that was parked before.
+	// Accepted: it was parked, which is counted with that. Otherwise DecisionParked is about an
+	// event that was parked before.
 	Accepted bool
 	Took     time.Duration // until its answer was written
 	Service  time.Duration // of its request to the service
 	// Verified: it comes from the sender: its signature is right, or its route needs none.
 	Verified bool
-	// UnsignedHandshake: it is a handshake without a signature. Any client can send one, so it says nothing about the sender.
+	// UnsignedHandshake: it is a handshake without a signature. Any client can send one, so it says
+	// nothing about the sender.
 	UnsignedHandshake bool
-	// Members are the parts of the delivery, if it was another request than the first one of its event, or may be the first one of such; else nil.
+	// Members are the parts of the delivery, if it was another request than the first one of its
+	// event, or may be the first one of such; else nil.
 	Members []idem.Member
 }
 
@@ -102,8 +107,9 @@ type Tally struct {
 	left    []idem.RouteCounts // of dropped routes, for Take
 }
 
-// New makes a tally for the process that is called replica. now is the wall clock, which may be set while the process runs, and elapsed is how
-// long ago New was called, which cannot be; nil means those of the system.
+// New makes a tally for the process that is called replica. now is the wall clock, which may be set
+// while the process runs, and elapsed is how long ago New was called, which cannot be; nil means
+// those of the system.
 func New(replica string, now func() time.Time, elapsed func() time.Duration) *Tally {
 	if now == nil {
 		now = time.Now
@@ -112,7 +118,8 @@ func New(replica string, now func() time.Time, elapsed func() time.Duration) *Ta
 		base := time.Now()
 		elapsed = func() time.Duration { return time.Since(base) }
 	}
-	return &Tally{replica: replica, now: now, elapsed: elapsed, started: now().Round(0), routes: map[string]*route{}, modes: map[string]string{}}
+	return &Tally{replica: replica, now: now, elapsed: elapsed, started: now().Round(0), routes: map[string]*route{},
+		modes: map[string]string{}}
 }
 
 // clock returns the time for counting: the wall clock as if it had not been set since the start.
@@ -144,8 +151,9 @@ func (t *Tally) SetRoutes(routes []Route) {
 	}
 }
 
-// CountTry counts a try of a parked event, whose delivery was noted before, how long its request to the service took, and why it failed. counted: not
-// for Take, because it is counted with its outcome. One of an unknown route is not counted.
+// CountTry counts a try of a parked event, whose delivery was noted before, how long its request to
+// the service took, and why it failed. counted: not for Take, because it is counted with its
+// outcome. One of an unknown route is not counted.
 func (t *Tally) CountTry(name string, result Result, took time.Duration, why Failure, counted bool) {
 	t.with(name, func(r *route) {
 		now := t.clock()
@@ -186,7 +194,8 @@ type moment struct {
 	shown time.Time // by the wall clock
 }
 
-// wall returns a time of the clock of the tally by the wall clock, in whole milliseconds; the zero time as it is.
+// wall returns a time of the clock of the tally by the wall clock, in whole milliseconds; the zero
+// time as it is.
 func (m moment) wall(at time.Time) time.Time {
 	if at.IsZero() {
 		return at
@@ -204,7 +213,8 @@ type route struct {
 	verified time.Time        // when the newest verified one was, too
 	spell    spell            // in which requests to the service fail
 	failures failures         // of verified deliveries
-	// suspected are those of verified and of unverified deliveries: the sender's, if it signs with a secret that the route does not have.
+	// suspected are those of verified and of unverified deliveries: the sender's, if it signs with
+	// a secret that the route does not have.
 	suspected failures
 	found     [kinds]*ring // nil until the first one
 	examples  [kinds]examples
@@ -260,7 +270,8 @@ func (r *route) find(k kind, d *Delivery, at int64, now moment) {
 	}
 	r.found[k].add(at)
 	r.examples[k].add(example{noted: now.at, shown: client.Example{
-		At: client.Time{Time: now.shown}, Decision: string(d.Decision), CarriedOut: d.Carried, Key: d.Key, Workflow: d.Workflow, ExecutionID: string(d.Execution),
+		At: client.Time{Time: now.shown}, Decision: string(d.Decision), CarriedOut: d.Carried, Key: d.Key,
+		Workflow: d.Workflow, ExecutionID: string(d.Execution),
 		Code: d.Code, Signature: d.Signature, Status: d.Status, TraceID: d.TraceID, Differs: d.Differs,
 	}})
 }

@@ -55,8 +55,10 @@ func TestEachDecisionIsCountedAsWhatItWouldHaveStopped(t *testing.T) {
 		tally, _ := newTally()
 		tally.Note(&Delivery{Route: "stripe", Decision: d, Key: "k"})
 		c := tally.Report(time.Time{}).Routes[0]
-		found := c.Duplicates.Count + c.Overlaps.Count + c.Mismatches.Count + c.Forged.Count + c.Unnamed.Count + c.Stale.Count
-		if want(c) != 1 || c.Deliveries != 1 || d != idem.DecisionExecuted && found != 1 || d == idem.DecisionExecuted && found != 0 {
+		found := c.Duplicates.Count + c.Overlaps.Count + c.Mismatches.Count + c.Forged.Count + c.Unnamed.Count +
+			c.Stale.Count
+		if want(c) != 1 || c.Deliveries != 1 || d != idem.DecisionExecuted && found != 1 ||
+			d == idem.DecisionExecuted && found != 0 {
 			t.Errorf("%s: %+v", d, c)
 		}
 	}
@@ -65,17 +67,21 @@ func TestEachDecisionIsCountedAsWhatItWouldHaveStopped(t *testing.T) {
 func TestAMissingIDIsCountedBesideTheDecision(t *testing.T) {
 	tally, _ := newTally()
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionReplayed, MissingID: true})
-	if c := tally.Report(time.Time{}).Routes[0]; c.MissingEventIDs.Count != 1 || c.Duplicates.Count != 1 || c.Deliveries != 1 {
+	if c := tally.Report(time.Time{}).Routes[0]; c.MissingEventIDs.Count != 1 || c.Duplicates.Count != 1 ||
+		c.Deliveries != 1 {
 		t.Errorf("%+v", c)
 	}
 }
 
 func TestARedirectIsNamedWithWhatToDo(t *testing.T) {
 	tally, _ := newTally()
-	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionExecuted, Carried: true, Result: Failed, Status: 302, Redirected: true})
-	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionExecuted, Carried: true, Result: Succeeded, Status: 200})
+	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionExecuted, Carried: true, Result: Failed, Status: 302,
+		Redirected: true})
+	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionExecuted, Carried: true, Result: Succeeded,
+		Status: 200})
 	c := tally.Report(time.Time{}).Routes[0]
-	if text := c.RedirectedText(); c.Redirected.Count != 1 || len(c.Redirected.Examples) != 1 || !strings.Contains(text, "answered 1 deliveries with a redirect") {
+	if text := c.RedirectedText(); c.Redirected.Count != 1 || len(c.Redirected.Examples) != 1 ||
+		!strings.Contains(text, "answered 1 deliveries with a redirect") {
 		t.Errorf("%q %+v", text, c)
 	}
 }
@@ -83,12 +89,14 @@ func TestARedirectIsNamedWithWhatToDo(t *testing.T) {
 func TestRoutesComeInTheirOrderWithTheirMode(t *testing.T) {
 	tally, _ := newTally()
 	r := tally.Report(time.Time{})
-	if len(r.Routes) != 2 || r.Routes[0].Route != "stripe" || r.Routes[0].Mode != "observe" || r.Routes[1].Mode != "enforce" {
+	if len(r.Routes) != 2 || r.Routes[0].Route != "stripe" || r.Routes[0].Mode != "observe" ||
+		r.Routes[1].Mode != "enforce" {
 		t.Errorf("%+v", r.Routes)
 	}
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionExecuted})
 	tally.SetRoutes([]Route{{Name: "new", Mode: "enforce"}, {Name: "stripe", Mode: "enforce"}})
-	if r = tally.Report(time.Time{}); r.Routes[0].Route != "new" || r.Routes[1].Deliveries != 1 || r.Routes[1].Mode != "enforce" {
+	if r = tally.Report(time.Time{}); r.Routes[0].Route != "new" || r.Routes[1].Deliveries != 1 ||
+		r.Routes[1].Mode != "enforce" {
 		t.Errorf("after a reload: %+v", r.Routes)
 	}
 	tally.Note(&Delivery{Route: "github"}) // is gone
@@ -119,7 +127,8 @@ func TestExamplesAreFewAndTheNewestComeFirst(t *testing.T) {
 		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked, Key: fmt.Sprint(i)})
 	}
 	o := tally.Report(time.Time{}).Routes[0].Overlaps
-	if o.Count != 100 || len(o.Examples) != maxExamples || o.Examples[0].Key != "99" || o.Examples[maxExamples-1].Key != "95" {
+	if o.Count != 100 || len(o.Examples) != maxExamples || o.Examples[0].Key != "99" ||
+		o.Examples[maxExamples-1].Key != "95" {
 		t.Errorf("%+v", o)
 	}
 }
@@ -187,13 +196,18 @@ func TestWhatASenderChangesBetweenAttemptsIsReported(t *testing.T) {
 		deliveries []*Delivery
 		want       string
 	}{
-		"after a failure":            {[]*Delivery{failed("a", members(1)), refused("a", members(2)), refused("a", members(3))}, "2 [body.delivery_attempts] a"},
-		"two that were refused":      {[]*Delivery{refused("a", members(2)), refused("a", members(3))}, "1 [body.delivery_attempts] a"},
-		"two that are equal":         {[]*Delivery{refused("a", members(2)), refused("a", members(2))}, ""},
-		"in another spelling":        {[]*Delivery{failed("a", members(2)), refused("a", members(2))}, "1 [the order or white space of the body] a"},
-		"two failures of one event":  {[]*Delivery{failed("a", members(1)), failed("a", members(2))}, "0 [body.delivery_attempts] a"},
-		"events of different keys":   {[]*Delivery{failed("a", members(1)), refused("b", members(2))}, ""},
-		"events of two workflows":    {[]*Delivery{failed("a", members(1)), {Route: "stripe", Decision: idem.DecisionExecuted, Workflow: "w2", Key: "a", Members: members(2)}}, ""},
+		"after a failure": {[]*Delivery{failed("a", members(1)), refused("a", members(2)),
+			refused("a", members(3))}, "2 [body.delivery_attempts] a"},
+		"two that were refused": {[]*Delivery{refused("a", members(2)), refused("a", members(3))},
+			"1 [body.delivery_attempts] a"},
+		"two that are equal": {[]*Delivery{refused("a", members(2)), refused("a", members(2))}, ""},
+		"in another spelling": {[]*Delivery{failed("a", members(2)), refused("a", members(2))},
+			"1 [the order or white space of the body] a"},
+		"two failures of one event": {[]*Delivery{failed("a", members(1)), failed("a", members(2))},
+			"0 [body.delivery_attempts] a"},
+		"events of different keys": {[]*Delivery{failed("a", members(1)), refused("b", members(2))}, ""},
+		"events of two workflows": {[]*Delivery{failed("a", members(1)),
+			{Route: "stripe", Decision: idem.DecisionExecuted, Workflow: "w2", Key: "a", Members: members(2)}}, ""},
 		"of which nobody knows more": {[]*Delivery{failed("a", nil), refused("a", nil)}, ""},
 	} {
 		tally, c := newTally()
@@ -217,10 +231,12 @@ func TestWhatASenderChangesBetweenAttemptsIsReported(t *testing.T) {
 func TestAttemptsAreRememberedInBoundedSpace(t *testing.T) {
 	tally, _ := newTally()
 	for i := range 1000 {
-		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionMismatch, Key: fmt.Sprint(i), Members: []idem.Member{{Path: "a"}}})
+		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionMismatch, Key: fmt.Sprint(i),
+			Members: []idem.Member{{Path: "a"}}})
 	}
 	for i := range 100 {
-		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionMismatch, Key: "999", Members: []idem.Member{{Path: fmt.Sprint("m", i)}}})
+		tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionMismatch, Key: "999",
+			Members: []idem.Member{{Path: fmt.Sprint("m", i)}}})
 	}
 	a := &tally.routes["stripe"].attempts
 	if len(a.seen) != maxAttempts || len(a.order) != maxAttempts || len(a.found.Members) != maxChanging {

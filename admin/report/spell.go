@@ -7,7 +7,8 @@ const (
 	spellFrom = 3
 	// spellOver is how many successes in a row end a spell.
 	spellOver = 3
-	// spellKept is for how long after its last failure a spell is shown: later, the sender has probably given up.
+	// spellKept is for how long after its last failure a spell is shown: later, the sender has
+	// probably given up.
 	spellKept = 24 * time.Hour
 )
 

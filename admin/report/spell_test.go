@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// afterwards is what came of requests, one a second: F failed, S succeeded, c was cancelled by a person.
+// afterwards is what came of requests, one a second: F failed, S succeeded, c was cancelled by a
+// person.
 func afterwards(results string) (*Spell, time.Time) {
 	began := time.Date(2026, 3, 1, 1, 12, 0, 0, time.UTC)
 	at := began
@@ -40,7 +41,8 @@ func TestARouteFailsFromTheThirdFailureUntilThreeSuccessesInARow(t *testing.T) {
 		case want.failed == 0 && got != nil:
 			t.Errorf("%s: got %+v, want none", results, got)
 		case want.failed == 0:
-		case got == nil || got.Failed != want.failed || got.All != want.all || got.Since != began.Add(time.Duration(want.since)*time.Second):
+		case got == nil || got.Failed != want.failed || got.All != want.all ||
+			got.Since != began.Add(time.Duration(want.since)*time.Second):
 			t.Errorf("%s: got %+v, want %+v", results, got, want)
 		case got.Said != "database is locked":
 			t.Errorf("%s: got %+v", results, got)
@@ -56,7 +58,8 @@ func TestFailuresAtSeveralReplicasAreOneRowForTheSender(t *testing.T) {
 		one, two Standing
 		want     float64
 	}{
-		{"both fail", Standing{InRow: 2, First: at(1), Last: at(5)}, Standing{InRow: 4, First: at(2), Last: at(6)}, 0.75},
+		{"both fail", Standing{InRow: 2, First: at(1), Last: at(5)}, Standing{InRow: 4, First: at(2), Last: at(6)},
+			0.75},
 		{"a success at the other is newer", Standing{InRow: 2, First: at(1), Last: at(5)}, Standing{Good: at(6)}, 0},
 		{"a success at the other is older", Standing{InRow: 2, First: at(3), Last: at(5)}, Standing{Good: at(2)}, 0.25},
 		{"nothing at the other", Standing{InRow: 8, First: at(3), Last: at(5)}, Standing{}, 1},

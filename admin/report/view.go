@@ -6,10 +6,12 @@ import (
 	"hooklock/admin/client"
 )
 
-// Report returns what was found since then, by the clock as it is set now. The zero time means everything that is kept.
+// Report returns what was found since then, by the clock as it is set now. The zero time means
+// everything that is kept.
 func (t *Tally) Report(since time.Time) client.Report {
 	shown, now := t.now(), t.clock()
-	set := shown.Round(0).Sub(now).Round(time.Minute) // by how much it was set since the start; less does not show in the steps
+	// by how much it was set since the start; less does not show in the steps
+	set := shown.Round(0).Sub(now).Round(time.Minute)
 	since = since.Add(-set)
 	if oldest := now.Add(-keptFor + stepLength); since.Before(oldest) {
 		since = oldest
@@ -22,7 +24,8 @@ func (t *Tally) Report(since time.Time) client.Report {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	r := client.Report{
-		Replica: t.replica, StartedAt: client.Time{Time: t.started}, Since: client.Time{Time: since.Add(set)}, Until: client.Time{Time: shown}, Routes: []client.RouteReport{},
+		Replica: t.replica, StartedAt: client.Time{Time: t.started}, Since: client.Time{Time: since.Add(set)},
+		Until: client.Time{Time: shown}, Routes: []client.RouteReport{},
 	}
 	for _, name := range t.order {
 		c := t.routes[name].count(since, from, to)
@@ -39,8 +42,10 @@ func (r *route) count(since time.Time, from, to int64) client.RouteReport {
 		return client.Finding{Count: r.found[k].since(from, to), Examples: r.examples[k].since(since)}
 	}
 	return client.RouteReport{
-		Deliveries: r.all.since(from, to), Stale: finding(stale), Duplicates: finding(duplicate), Overlaps: finding(overlap), Mismatches: finding(mismatch),
-		Changed: finding(changed), Redirected: finding(redirected), MissingEventIDs: finding(missingID), Forged: finding(forged), Unnamed: finding(unnamed),
+		Deliveries: r.all.since(from, to), Stale: finding(stale), Duplicates: finding(duplicate),
+		Overlaps: finding(overlap), Mismatches: finding(mismatch),
+		Changed: finding(changed), Redirected: finding(redirected), MissingEventIDs: finding(missingID),
+		Forged: finding(forged), Unnamed: finding(unnamed),
 		Changing: r.attempts.since(since), WrongEventID: r.ids.since(since),
 	}
 }

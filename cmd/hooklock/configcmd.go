@@ -37,7 +37,8 @@ running hooklock has in force, in the same spelling:
 				return r.ShowRunning(cmd.Context(), e, origin)
 			}
 			if output := cmd.Flag("output"); !slices.Contains([]string{"table", "yaml"}, output.Value.String()) {
-				return cli.Misuse(fmt.Errorf("-o %s: without --running the configuration is shown as YAML alone", cli.Plain(output.Value.String())))
+				return cli.Misuse(fmt.Errorf("-o %s: without --running the configuration is shown as YAML alone",
+					cli.Plain(output.Value.String())))
 			}
 			loaded, err := wiring.Load(e, r.ConfigFile(), nil, false)
 			if err != nil {
@@ -101,8 +102,10 @@ With --running a running hooklock is asked which events it has accepted: those t
 		},
 	}
 	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
-	cmd.Flags().BoolVar(&elsewhere, "without-files", false, "secrets and certificates are on another machine: those that are missing here are warnings")
-	cmd.Flags().BoolVar(&running, "running", false, "ask a running hooklock which accepted events would lose their route")
+	cmd.Flags().BoolVar(&elsewhere, "without-files", false,
+		"secrets and certificates are on another machine: those that are missing here are warnings")
+	cmd.Flags().BoolVar(&running, "running", false,
+		"ask a running hooklock which accepted events would lose their route")
 	r.AddressFlags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	cmd.Flags().StringVar(&output, "format", "text", "as --output")
@@ -113,7 +116,8 @@ With --running a running hooklock is asked which events it has accepted: those t
 // validation is the problems, warnings and notes of a configuration file.
 type validation struct{ problems, warnings, notes config.Problems }
 
-// validate checks a configuration file. loaded is not nil if there are no problems. The error is that the file cannot be read.
+// validate checks a configuration file. loaded is not nil if there are no problems. The error is
+// that the file cannot be read.
 func validate(e *cli.Environment, path string, files bool) (v validation, loaded *config.Loaded, err error) {
 	loaded, err = wiring.Load(e, path, nil, files)
 	if err == nil {
@@ -151,5 +155,6 @@ func (v *validation) printJSON(e *cli.Environment) error {
 		Errors   config.Problems `json:"errors"`
 		Warnings config.Problems `json:"warnings"`
 		Notes    config.Problems `json:"notes"`
-	}{len(v.problems) == 0, append(config.Problems{}, v.problems...), append(config.Problems{}, v.warnings...), append(config.Problems{}, v.notes...)})
+	}{len(v.problems) == 0, append(config.Problems{}, v.problems...), append(config.Problems{},
+		v.warnings...), append(config.Problems{}, v.notes...)})
 }

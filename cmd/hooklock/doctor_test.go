@@ -43,7 +43,8 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// secured are configurations of an etcd that asks who comes: with a password, and with a client certificate.
+// secured are configurations of an etcd that asks who comes: with a password, and with a client
+// certificate.
 func secured(t *testing.T) map[string]string {
 	t.Helper()
 	rest := "\nlisten: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: %s\nroutes: [{name: a, path: /a}]\ndata_dir: " + t.TempDir() + "\n"
@@ -55,7 +56,8 @@ func secured(t *testing.T) map[string]string {
 	return map[string]string{
 		"a password": fmt.Sprintf("etcd: {endpoints: [%q], prefix: /locks, username: %s, password_file: %q}"+rest,
 			plain.Endpoint, etcdtest.User, write(t, "password", etcdtest.Password+"\n"), up.URL),
-		"a client certificate": fmt.Sprintf("etcd: {endpoints: [%q], prefix: /locks, tls: {ca_file: %q, cert_file: %q, key_file: %q}}"+rest,
+		"a client certificate": fmt.Sprintf(
+			"etcd: {endpoints: [%q], prefix: /locks, tls: {ca_file: %q, cert_file: %q, key_file: %q}}"+rest,
 			"https://"+withTLS.Endpoint, authority.CAFile, cert.CertFile, cert.KeyFile, up.URL),
 	}
 }
@@ -89,17 +91,20 @@ func TestDoctorPrintsALineForEachCheckAndNoSecret(t *testing.T) {
 	for name, text := range secured(t) {
 		t.Run(name, func(t *testing.T) {
 			var out, problems bytes.Buffer
-			code := run(t.Context(), []string{"doctor", "--config", write(t, "sidecar.yaml", text)}, nil, &out, &problems)
+			code := run(t.Context(), []string{"doctor", "--config", write(t, "sidecar.yaml", text)}, nil, &out,
+				&problems)
 			if code != cli.ExitFine || problems.Len() != 0 {
 				t.Errorf("exit code %d, %s", code, problems.String())
 			}
 			for line := range strings.Lines(out.String()) {
-				ends := strings.HasPrefix(line, "warning  etcd certificate ") && strings.Contains(line, "renew it") // those of tests do so in an hour
+				// those of tests do so in an hour
+				ends := strings.HasPrefix(line, "warning  etcd certificate ") && strings.Contains(line, "renew it")
 				if !strings.HasPrefix(line, "ok       ") && !strings.HasPrefix(line, "skipped  ") && !ends {
 					t.Errorf("got %s", line)
 				}
 			}
-			if !strings.Contains(out.String(), "etcd outside the prefix") || !strings.Contains(out.String(), "denied, as it should be") {
+			if !strings.Contains(out.String(), "etcd outside the prefix") ||
+				!strings.Contains(out.String(), "denied, as it should be") {
 				t.Errorf("got\n%s", out.String())
 			}
 			if strings.Contains(out.String(), etcdtest.Password) {
@@ -120,7 +125,8 @@ func TestDoctorSaysWhatIsWrongWithTheUpstream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secure := listenOn(t, "tcp", "127.0.0.1:0", &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}})
+	secure := listenOn(t, "tcp", "127.0.0.1:0",
+		&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}})
 	plain := listenOn(t, "tcp", "127.0.0.1:0", nil)
 	socket := wiretest.SocketPath(t)
 	listenOn(t, "unix", socket, nil)
@@ -135,7 +141,8 @@ func TestDoctorSaysWhatIsWrongWithTheUpstream(t *testing.T) {
 		{"a socket", "unix://" + socket, "", diagnose.OK, "connected in"},
 		{"no socket", "unix:///nowhere.sock", "", diagnose.Failed, "no such file"},
 		{"refused", "http://127.0.0.1:1", "", diagnose.Failed, "connection refused"},
-		{"a certificate that ends soon", "https://" + secure, authority.CAFile, diagnose.Warning, "its certificate ends at"},
+		{"a certificate that ends soon", "https://" + secure, authority.CAFile, diagnose.Warning,
+			"its certificate ends at"},
 		{"an unknown authority", "https://" + secure, "", diagnose.Failed, "unknown authority"},
 		{"no TLS there", "https://" + plain, authority.CAFile, diagnose.Failed, "TLS handshake"},
 		{"a file that is none", "https://" + secure, cert.KeyFile, diagnose.Failed, "no PEM certificate"},
@@ -144,7 +151,8 @@ func TestDoctorSaysWhatIsWrongWithTheUpstream(t *testing.T) {
 			conf := config.Default()
 			conf.Upstream.URL, conf.Upstream.TLS.CAFile, conf.Upstream.ConnectTimeout = c.url, c.ca, time.Minute
 			f := doctor.UpstreamFinding(t.Context(), conf)
-			if f.Result != c.result || !strings.Contains(f.Found, c.says) || (f.Result != diagnose.OK && f.Advice == "") {
+			if f.Result != c.result || !strings.Contains(f.Found, c.says) ||
+				(f.Result != diagnose.OK && f.Advice == "") {
 				t.Errorf("got %+v", f)
 			}
 		})

@@ -27,7 +27,8 @@ It sends SIGUSR1 to --pid, which is 1 in a container of its own.`,
 	return cmd
 }
 
-// signalServe signals the process, unless it is visibly another program: outside of a container process 1 is the init system.
+// signalServe signals the process, unless it is visibly another program: outside of a container
+// process 1 is the init system.
 func signalServe(pid int, signal syscall.Signal) error {
 	if pid < 1 { // kill(2) takes 0 for a process group and -1 for all processes
 		return cli.Misuse(fmt.Errorf("--pid %d: give the ID of one process, from 1 on", pid))
@@ -36,7 +37,8 @@ func signalServe(pid int, signal syscall.Signal) error {
 	if err != nil {
 		return fmt.Errorf("find own program: %w", err)
 	}
-	if program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && filepath.Base(program) != filepath.Base(own) {
+	if program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil &&
+		filepath.Base(program) != filepath.Base(own) {
 		return cli.Misuse(fmt.Errorf("process %d is %s, and not hooklock; give --pid", pid, program))
 	}
 	if err := syscall.Kill(pid, signal); err != nil {

@@ -73,13 +73,16 @@ events run again when their senders repeat them. What ran at the time of the bac
 			if err != nil {
 				return err
 			}
-			done, err := embedded.Restore(embedded.RestoreOptions{File: args[0], Dir: wiring.EmbeddedOptions(c, nil).Dir, Replace: replace, Now: time.Now()})
+			done, err := embedded.Restore(embedded.RestoreOptions{File: args[0],
+				Dir: wiring.EmbeddedOptions(c, nil).Dir, Replace: replace, Now: time.Now()})
 			if err != nil {
 				return fmt.Errorf("restore %s: %w", cli.Plain(args[0]), err)
 			}
-			fmt.Fprintf(e.Stdout, "restored into %s; fencing tokens continue after %d\n", cli.Plain(c.DataDir), done.Revision)
+			fmt.Fprintf(e.Stdout, "restored into %s; fencing tokens continue after %d\n", cli.Plain(c.DataDir),
+				done.Revision)
 			if done.Kept != "" {
-				fmt.Fprintf(e.Stdout, "the data before is in %s; remove it when it is not needed any more\n", cli.Plain(done.Kept))
+				fmt.Fprintf(e.Stdout, "the data before is in %s; remove it when it is not needed any more\n",
+					cli.Plain(done.Kept))
 			}
 			return nil
 		},
@@ -109,7 +112,8 @@ embedded etcd's data stays as it is; do not use it again.`,
 			if err != nil {
 				return err
 			}
-			o := wiring.EmbeddedOptions(c, slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
+			o := wiring.EmbeddedOptions(c,
+				slog.New(slog.NewTextHandler(e.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 			revision, err := embedded.Export(cmd.Context(), o, args[0], all, time.Now())
 			if err != nil {
 				return fmt.Errorf("export: %w", err)
@@ -121,8 +125,10 @@ embedded etcd's data stays as it is; do not use it again.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file of the hooklock that has the embedded etcd")
-	cmd.Flags().StringArrayVar(&members, "member", nil, "NAME=URL of a member of the new cluster, with the URL at which the other members reach it")
+	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig,
+		"configuration file of the hooklock that has the embedded etcd")
+	cmd.Flags().StringArrayVar(&members, "member", nil,
+		"NAME=URL of a member of the new cluster, with the URL at which the other members reach it")
 	remote.NoFiles(cmd, "member")
 	return cmd
 }

@@ -45,13 +45,16 @@ HOOKLOCK__ETCD__PASSWORD_FILE, or HOOKLOCK__ETCD__TLS__CERT_FILE and HOOKLOCK__E
 				return err
 			}
 			if len(loaded.Config.Etcd.Endpoints) == 0 {
-				return cli.Misuse(errors.New("etcd.endpoints is empty: the embedded etcd defragments itself when that is worth it"))
+				return cli.Misuse(errors.New("etcd.endpoints is empty: the embedded etcd defragments itself when " +
+					"that is worth it"))
 			}
 			o, err := wiring.StoreOptions(loaded.Config, nil)
 			if err != nil {
 				return err
 			}
-			err = (&tend.Defragmenter{Target: o.Target(), Alone: alone, Say: func(s tend.Step) { fmt.Fprintln(e.Stdout, cli.Plain(stepText(s))) }}).Run(cmd.Context())
+			err = (&tend.Defragmenter{Target: o.Target(), Alone: alone, Say: func(s tend.Step) {
+				fmt.Fprintln(e.Stdout, cli.Plain(stepText(s)))
+			}}).Run(cmd.Context())
 			if err != nil {
 				return fmt.Errorf("defragment etcd: %w", err)
 			}
@@ -68,5 +71,6 @@ func stepText(s tend.Step) string {
 		return fmt.Sprintf("%s (%s): is the leader now", s.Member, s.Endpoint)
 	}
 	const mib = 1 << 20
-	return fmt.Sprintf("%s (%s): defragmented in %v, %.1f MiB before, %.1f MiB now", s.Member, s.Endpoint, s.Took.Round(time.Millisecond), float64(s.Before)/mib, float64(s.After)/mib)
+	return fmt.Sprintf("%s (%s): defragmented in %v, %.1f MiB before, %.1f MiB now", s.Member, s.Endpoint,
+		s.Took.Round(time.Millisecond), float64(s.Before)/mib, float64(s.After)/mib)
 }

@@ -66,10 +66,12 @@ differently is printed, with exit code 1 if there is anything.`,
 	f.StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
 	f.StringVarP(&method, "request", "X", "POST", "method")
 	f.StringVar(&target, "path", "", "request target, with its query (required)")
-	f.StringArrayVarP(&headers, "header", "H", nil, "header line `'Name: value'`; may be given several times; without a Host it is localhost")
+	f.StringArrayVarP(&headers, "header", "H", nil,
+		"header line `'Name: value'`; may be given several times; without a Host it is localhost")
 	f.StringVarP(&data, "data", "d", "", "body, or @file")
 	f.BoolVar(&allRoutes, "all-routes", false, "explain the recorded deliveries in FILE..., bodies alone at each route")
-	f.BoolVar(&ask, "ask", false, "ask the service what became of the event, as on_unknown: ask does, and say what would follow")
+	f.BoolVar(&ask, "ask", false, "ask the service what became of the event, as on_unknown: ask does, and say what "+
+		"would follow")
 	f.StringVar(&against, "against", "", "with --all-routes: print only what this configuration decides differently")
 	return cmd
 }
@@ -137,7 +139,8 @@ func parseHeaders(lines []string) (header [][2]string, err error) {
 }
 
 // errNoRoute is returned for a delivery that no route takes.
-var errNoRoute = cli.WithCode(errors.New("NO ROUTE takes this delivery, so Hooklock does not guard it; is this the configuration that you mean (--config), and the path?"), cli.ExitNotFound)
+var errNoRoute = cli.WithCode(errors.New("NO ROUTE takes this delivery, so Hooklock does not guard it; is this the "+
+	"configuration that you mean (--config), and the path?"), cli.ExitNotFound)
 
 // errNotNamed is returned for a delivery that would be refused.
 var errNotNamed = errors.New("this delivery would be refused")
@@ -212,7 +215,8 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	return nil
 }
 
-// printRoute prints the settings of a route that are not the defaults, with their origins and warnings.
+// printRoute prints the settings of a route that are not the defaults, with their origins and
+// warnings.
 func printRoute(w io.Writer, loaded *config.Loaded, name string) {
 	i := slices.IndexFunc(loaded.Config.Routes, func(r config.Route) bool { return r.Name == name })
 	if i < 0 {

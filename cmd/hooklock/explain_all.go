@@ -24,7 +24,8 @@ import (
 // maxRecorded bounds the files of recorded deliveries that are read at one time.
 const maxRecorded = 10_000
 
-// recorded is a delivery in a file: a whole request, as `hooklock executions request` prints it, or a body alone.
+// recorded is a delivery in a file: a whole request, as `hooklock executions request` prints it, or
+// a body alone.
 type recorded struct {
 	name   string
 	sample proxy.Sample // Target is empty for a body alone
@@ -91,7 +92,8 @@ func parseRecorded(name string, text []byte) recorded {
 		if !found {
 			break
 		}
-		if !slices.Contains([]string{"content-length", "transfer-encoding"}, strings.ToLower(name)) { // of the body as it is stored
+		// of the body as it is stored
+		if !slices.Contains([]string{"content-length", "transfer-encoding"}, strings.ToLower(name)) {
 			r.sample.Header = append(r.sample.Header, [2]string{name, strings.TrimSpace(value)})
 		}
 	}
@@ -99,7 +101,8 @@ func parseRecorded(name string, text []byte) recorded {
 	return r
 }
 
-// samples returns what is to be explained of a recorded delivery: itself, or its body at each route.
+// samples returns what is to be explained of a recorded delivery: itself, or its body at each
+// route.
 func (r *recorded) samples(c *config.Config, header [][2]string) []*proxy.Sample {
 	if r.sample.Target != "" {
 		s := r.sample
@@ -109,11 +112,14 @@ func (r *recorded) samples(c *config.Config, header [][2]string) []*proxy.Sample
 	var all []*proxy.Sample
 	for i := range c.Routes {
 		m := &c.Routes[i].Match
-		s := &proxy.Sample{Method: m.Methods[0], Target: targetOf(m.Path), Header: slices.Clone(header), Body: r.sample.Body}
+		s := &proxy.Sample{Method: m.Methods[0], Target: targetOf(m.Path), Header: slices.Clone(header),
+			Body: r.sample.Body}
 		if len(m.Hosts) > 0 {
 			s.Header = append(s.Header, [2]string{"Host", m.Hosts[0]})
 		}
-		if media := mediaOf(r.sample.Body); media != "" && !slices.ContainsFunc(header, func(h [2]string) bool { return strings.EqualFold(h[0], "Content-Type") }) {
+		if media := mediaOf(r.sample.Body); media != "" && !slices.ContainsFunc(header, func(h [2]string) bool {
+			return strings.EqualFold(h[0], "Content-Type")
+		}) {
 			s.Header = append(s.Header, [2]string{"Content-Type", media})
 		}
 		all = append(all, s)
@@ -161,13 +167,15 @@ func (r *reading) explain(s *proxy.Sample, now time.Time) *proxy.Explanation {
 // errDiffers is returned if two configurations do not decide alike.
 var errDiffers = errors.New("the two configurations decide differently")
 
-// explainAll prints what is made of each recorded delivery or, if old is not nil, what is made of it differently.
+// explainAll prints what is made of each recorded delivery or, if old is not nil, what is made of
+// it differently.
 func explainAll(e *cli.Environment, now reading, old *reading, files []string, header [][2]string) error {
 	all, err := readRecorded(files)
 	if err != nil {
 		return cli.Misuse(err)
 	}
-	t := &cli.Table{Out: e.Stdout, Screen: e.ScreenOf(e.Stdout), Head: []string{"FILE", "ROUTE", "WORKFLOW", "EVENT", "REFUSED"}, Cut: map[string]int{"FILE": 12, "WORKFLOW": 8, "EVENT": 8, "REFUSED": 16}}
+	t := &cli.Table{Out: e.Stdout, Screen: e.ScreenOf(e.Stdout), Head: []string{"FILE", "ROUTE", "WORKFLOW", "EVENT",
+		"REFUSED"}, Cut: map[string]int{"FILE": 12, "WORKFLOW": 8, "EVENT": 8, "REFUSED": 16}}
 	if old != nil {
 		t.Head, t.Cut = []string{"FILE", "ROUTE", "WHAT", "OLD", "NEW"}, map[string]int{"FILE": 12, "OLD": 8, "NEW": 8}
 	}
@@ -218,7 +226,8 @@ func refusalsOf(x *proxy.Explanation) string {
 	return strings.Join(all, ", ")
 }
 
-// differences returns what two configurations make of a delivery differently: the name of each thing, what it was and what it is.
+// differences returns what two configurations make of a delivery differently: the name of each
+// thing, what it was and what it is.
 func differences(old, is *proxy.Explanation) (rows [][3]string) {
 	limits := func(x *proxy.Explanation) string {
 		var all []string
@@ -242,9 +251,12 @@ func differences(old, is *proxy.Explanation) (rows [][3]string) {
 		return all
 	}
 	for _, row := range [][3]string{
-		{"route", old.Route, is.Route}, {"signature", old.Signature, is.Signature}, {"handshake", old.Handshake, is.Handshake}, {"workflow", old.Workflow, is.Workflow},
-		{"event", eventIn(old), eventIn(is)}, {"event ID from", old.Source, is.Source}, {"refused", refusalsOf(old), refusalsOf(is)}, {"limits", limits(old), limits(is)},
-		{"labels", labels(old), labels(is)}, {"order", old.Order, is.Order}, {string(idem.DecisionParked), old.Park, is.Park}, {"note", old.Note, is.Note},
+		{"route", old.Route, is.Route}, {"signature", old.Signature, is.Signature},
+		{"handshake", old.Handshake, is.Handshake}, {"workflow", old.Workflow, is.Workflow},
+		{"event", eventIn(old), eventIn(is)}, {"event ID from", old.Source, is.Source},
+		{"refused", refusalsOf(old), refusalsOf(is)}, {"limits", limits(old), limits(is)},
+		{"labels", labels(old), labels(is)}, {"order", old.Order, is.Order},
+		{string(idem.DecisionParked), old.Park, is.Park}, {"note", old.Note, is.Note},
 	} {
 		if row[1] != row[2] {
 			rows = append(rows, row)

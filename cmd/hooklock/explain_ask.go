@@ -15,7 +15,8 @@ import (
 // ask asks the service what became of the event of x, once, and says what would follow from it.
 func (r *reading) ask(ctx context.Context, x *proxy.Explanation) (string, error) {
 	if x.Question == "" {
-		return "", cli.Misuse(errors.New("--ask: nothing is asked about this delivery: its route has no on_unknown: ask, or a value of ask.url is missing from it"))
+		return "", cli.Misuse(errors.New("--ask: nothing is asked about this delivery: its route has no on_unknown: " +
+			"ask, or a value of ask.url is missing from it"))
 	}
 	upstream, host, err := wiring.UpstreamOptions(r.loaded.Config, nil)
 	if err != nil {

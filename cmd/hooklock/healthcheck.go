@@ -50,7 +50,8 @@ A file that is not valid is exit code 2. Give --url where the file may change be
 	return cmd
 }
 
-// clientOf returns a client of the process at url or, if that is empty, of the one that has this configuration.
+// clientOf returns a client of the process at url or, if that is empty, of the one that has this
+// configuration.
 func clientOf(e *cli.Environment, file, url string) (*client.Client, error) {
 	if url != "" {
 		return remote.ClientAt("--url", client.Options{URL: url})

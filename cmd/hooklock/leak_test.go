@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestNoCommandPrintsASecretThatStandsInPlaceOfItsFile: what is written where a file or a variable is asked for ends up in terminals, logs of CI and tickets.
+// TestNoCommandPrintsASecretThatStandsInPlaceOfItsFile: what is written where a file or a variable
+// is asked for ends up in terminals, logs of CI and tickets.
 func TestNoCommandPrintsASecretThatStandsInPlaceOfItsFile(t *testing.T) {
 	issued, password := "whsec_"+strings.Repeat("0a", 16), "hunter2"
 	path := filepath.Join(t.TempDir(), "sidecar.yaml")
@@ -25,9 +26,12 @@ routes:
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"validate"}, {"validate", "--without-files"}, {"validate", "--without-files", "-o", "json"}, {"validate", "-o", "json"}, {"doctor"}, {"doctor", "--json"}, {"serve"},
-		{"explain", "--path", "/a", "-d", "{}"}, {"explain", "--path", "/b", "-d", "{}"}, {"explain", "--path", "/c", "-d", "{}"}, {"config", "show"}, {"config", "show", "--origin"},
-		{"status", "--token-file", issued}, {"status", "--token-file", password}, {"status", "--admin", "http://me:" + password + "@127.0.0.1:1"},
+		{"validate"}, {"validate", "--without-files"}, {"validate", "--without-files", "-o", "json"},
+		{"validate", "-o", "json"}, {"doctor"}, {"doctor", "--json"}, {"serve"},
+		{"explain", "--path", "/a", "-d", "{}"}, {"explain", "--path", "/b", "-d", "{}"},
+		{"explain", "--path", "/c", "-d", "{}"}, {"config", "show"}, {"config", "show", "--origin"},
+		{"status", "--token-file", issued}, {"status", "--token-file", password},
+		{"status", "--admin", "http://me:" + password + "@127.0.0.1:1"},
 	} {
 		_, out, problems := command(t, nil, append(args, "--config", path)...)
 		if all := out + problems; strings.Contains(all, issued) || strings.Contains(all, password) {

@@ -15,9 +15,10 @@ import (
 func newMan() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use:    "man",
-		Short:  "write the manual pages",
-		Long:   "Write a manual page for each command. Their date is SOURCE_DATE_EPOCH where that is set, so that they can be reproduced.",
+		Use:   "man",
+		Short: "write the manual pages",
+		Long: "Write a manual page for each command. Their date is SOURCE_DATE_EPOCH where that is set, so that " +
+			"they can be reproduced.",
 		Hidden: true,
 		Args:   cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

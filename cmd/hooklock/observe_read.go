@@ -109,7 +109,8 @@ func readHAR(text []byte) (all []*suggest.Delivery, left int, err error) {
 				r.sample.Body = body
 			}
 		}
-		d := r.delivery(entry.StartedDateTime, time.Duration(entry.Time*float64(time.Millisecond)), entry.Response.Status, "/")
+		d := r.delivery(entry.StartedDateTime, time.Duration(entry.Time*float64(time.Millisecond)),
+			entry.Response.Status, "/")
 		if d == nil {
 			left++
 			continue
@@ -119,7 +120,8 @@ func readHAR(text []byte) (all []*suggest.Delivery, left int, err error) {
 	return all, left, nil
 }
 
-// readLines reads JSON lines. left is how many are no deliveries; without any delivery the text is something else.
+// readLines reads JSON lines. left is how many are no deliveries; without any delivery the text is
+// something else.
 func readLines(text []byte) (all []*suggest.Delivery, left int) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 64<<20)
@@ -158,7 +160,8 @@ func lineDelivery(line map[string]any) *suggest.Delivery {
 		_, _ = fmt.Sscan(text(names...), &n)
 		return n
 	}
-	r := recorded{sample: proxy.Sample{Method: text("request_method", "method"), Target: text("request_uri", "target", "uri", "path"), Body: []byte(text("request_body", "body"))}}
+	r := recorded{sample: proxy.Sample{Method: text("request_method", "method"),
+		Target: text("request_uri", "target", "uri", "path"), Body: []byte(text("request_body", "body"))}}
 	at, err := time.Parse(time.RFC3339, text("time_iso8601", "time", "@timestamp", "ts"))
 	if seconds := number("msec"); err != nil && seconds > 0 {
 		at, err = time.UnixMilli(int64(seconds*1000)), nil

@@ -64,7 +64,8 @@ func reload(ctx context.Context, e *cli.Environment, c *config.Config, pid int, 
 	defer own.Close()
 	before, err := reloadsOf(ctx, own)
 	if err != nil {
-		return fmt.Errorf("ask the running hooklock: %w; a changed admin.listen or health.listen needs a restart; nothing was sent to it", err)
+		return fmt.Errorf("ask the running hooklock: %w; a changed admin.listen or health.listen needs a restart; "+
+			"nothing was sent to it", err)
 	}
 	if err := signalServe(pid, syscall.SIGHUP); err != nil {
 		return err
@@ -77,9 +78,11 @@ func reload(ctx context.Context, e *cli.Environment, c *config.Config, pid int, 
 			fmt.Fprintln(e.Stdout, "the configuration was taken over")
 			return nil
 		case settled:
-			return errors.New("the configuration was refused, and the old one stays in force; the log of hooklock serve says why (config.refused)")
+			return errors.New("the configuration was refused, and the old one stays in force; the log of hooklock " +
+				"serve says why (config.refused)")
 		case ctx.Err() != nil:
-			return fmt.Errorf("process %d got the signal to reload and did not report a result within %v; see its log", pid, wait)
+			return fmt.Errorf("process %d got the signal to reload and did not report a result within %v; see its log",
+				pid, wait)
 		}
 	}
 }
@@ -94,7 +97,8 @@ func metricsOf(c *config.Config) (*client.Client, error) {
 		return nil, cli.Misuse(errors.New("admin.listen picks its port at the start: give it one, or health.listen"))
 	}
 	if c.Admin.TLS.ClientCAFile != "" && c.Health.Listen == "" {
-		return nil, cli.Misuse(errors.New("admin.listen asks for a client certificate: set health.listen, such as 127.0.0.1:8078, where the outcome can be read"))
+		return nil, cli.Misuse(errors.New("admin.listen asks for a client certificate: set health.listen, such as " +
+			"127.0.0.1:8078, where the outcome can be read"))
 	}
 	return client.New(o)
 }

@@ -18,19 +18,23 @@ func TestATimeThatNoPauseMayLastIsNamedAsItsFlag(t *testing.T) {
 // What is taken where a flag is left out is what its help says.
 func TestHelpShowsNoDefaultThatIsNone(t *testing.T) {
 	for args, not := range map[string]string{"reload --help": "(default 1)", "doctor --help": "(default -1ns)"} {
-		if code, out, _ := command(t, nil, strings.Fields(args)...); code != cli.ExitFine || strings.Contains(out, not) {
+		if code, out, _ := command(t, nil, strings.Fields(args)...); code != cli.ExitFine ||
+			strings.Contains(out, not) {
 			t.Errorf("%s: %d %s", args, code, out)
 		}
 	}
 }
 
-// A variable of the shell that is not set must not widen what is done, and is to be told from an argument too few.
+// A variable of the shell that is not set must not widen what is done, and is to be told from an
+// argument too few.
 func TestAnEmptyArgumentIsNotTakenForNone(t *testing.T) {
 	api := serveAPI(t, nil)
 	for says, all := range map[string][][]string{
-		"and it is empty": {{"executions", "get", ""}, {"executions", "run", "", "--reason", "r"}, {"locks", "get", ""}, {"embedded", "backup", ""}},
+		"and it is empty": {{"executions", "get", ""}, {"executions", "run", "", "--reason", "r"}, {"locks", "get", ""},
+			{"embedded", "backup", ""}},
 		"--workflow is empty": {
-			{"executions", "skip", "--blocked", "--workflow", "", "--reason", "r"}, {"executions", "rerun", "--dead-letters", "--workflow=", "--dry-run"},
+			{"executions", "skip", "--blocked", "--workflow", "", "--reason", "r"},
+			{"executions", "rerun", "--dead-letters", "--workflow=", "--dry-run"},
 		},
 		"--route is empty": {{"executions", "run", "--workflow", "w", "--route", "", "--reason", "r"}},
 	} {

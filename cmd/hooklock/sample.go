@@ -19,7 +19,8 @@ import (
 	"hooklock/proxy/sender"
 )
 
-// sampleTimeout bounds the whole exchange: longer than a route waits for a lock and its upstream by default.
+// sampleTimeout bounds the whole exchange: longer than a route waits for a lock and its upstream by
+// default.
 const sampleTimeout = 60 * time.Second
 
 // sampleOptions are the flags of hooklock sample.
@@ -59,7 +60,8 @@ pair whose public key is the route's public_key_file.`,
 	f := cmd.Flags()
 	f.StringVar(&o.url, "url", "", "where the delivery is sent (required)")
 	f.StringVar(&o.secretFile, "secret-file", "", "secret that the sample is signed with; one trailing newline is cut")
-	f.StringVar(&o.publicURL, "public-url", "", "the route's public_url, for senders that sign it; by default the origin of --url")
+	f.StringVar(&o.publicURL, "public-url", "",
+		"the route's public_url, for senders that sign it; by default the origin of --url")
 	f.StringVar(&o.webhookID, "webhook-id", "", "the route's webhook_id (paypal)")
 	f.StringVar(&o.event, "event", "", "event ID, to send a duplicate; by default a new one each time")
 	f.BoolVar(&o.unsigned, "unsigned", false, "leave the signature out")
@@ -71,7 +73,8 @@ pair whose public key is the route's public_key_file.`,
 func (o *sampleOptions) request(preset string) (*sender.Request, error) {
 	u, err := url.Parse(o.url)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("--url %q: give where Hooklock listens, such as http://127.0.0.1:8080/hooks/stripe", o.url)
+		return nil, fmt.Errorf("--url %q: give where Hooklock listens, such as http://127.0.0.1:8080/hooks/stripe",
+			o.url)
 	}
 	signed := u.Scheme + "://" + u.Host
 	if o.publicURL != "" {

@@ -35,7 +35,8 @@ func routeOf(p *sender.Preset) string {
 	if largest := p.Facts.Largest; largest > int64(config.Default().Limits.RequestBody) {
 		fmt.Fprintf(&b, "limits: {request_body: %dMiB}\n", largest>>20)
 	}
-	fmt.Fprintf(&b, "routes:\n  - name: %s\n    path: %q\n    preset: %s\n    workflow: '%s'\n", p.Name, p.Page.Path, p.Name, p.Page.Workflow)
+	fmt.Fprintf(&b, "routes:\n  - name: %s\n    path: %q\n    preset: %s\n    workflow: '%s'\n", p.Name, p.Page.Path,
+		p.Name, p.Page.Workflow)
 	if p.Page.Verify != "" {
 		fmt.Fprintf(&b, "    verify: {%s}\n", p.Page.Verify)
 	}
@@ -44,8 +45,8 @@ func routeOf(p *sender.Preset) string {
 
 const generated = "<!--generated-->"
 
-// senderPage returns the page of one sender: the route to copy, its facts and its traps. README.md says what holds for all senders; the sources of a
-// page are in its preset.
+// senderPage returns the page of one sender: the route to copy, its facts and its traps. README.md
+// says what holds for all senders; the sources of a page are in its preset.
 func senderPage(p *sender.Preset) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n```yaml\n%s```\n\n", p.Page.Title, generated, routeOf(p))
@@ -69,7 +70,8 @@ func selfHostedPage() string {
 	}
 	for _, s := range all {
 		run := cmp.Or(string(s.Run), "once")
-		fmt.Fprintf(&refusals, "| %s | %s |\n", s.Name, strings.Join([]string{s.Version, run, s.Refused, s.Unavailable, s.Redirected, s.Silent, s.EventID}, " | "))
+		fmt.Fprintf(&refusals, "| %s | %s |\n", s.Name,
+			strings.Join([]string{s.Version, run, s.Refused, s.Unavailable, s.Redirected, s.Silent, s.EventID}, " | "))
 		routes.WriteString(strings.TrimPrefix(s.Route, "\n"))
 		if s.Notes != "" {
 			fmt.Fprintf(&notes, "- %s: %s\n", s.Name, s.Notes)

@@ -11,10 +11,12 @@ import (
 	"hooklock/proxy/sender"
 )
 
-// usualRetention is idempotency.retention unless a sender repeats events for longer, or names them for less long.
+// usualRetention is idempotency.retention unless a sender repeats events for longer, or names them
+// for less long.
 const usualRetention = 168 * time.Hour
 
-// factsOf returns the facts of a sender for its page, one a line. A fact that the vendor does not publish has no line.
+// factsOf returns the facts of a sender for its page, one a line. A fact that the vendor does not
+// publish has no line.
 func factsOf(p *sender.Preset) []string {
 	f := &p.Facts
 	var lines []string
@@ -34,15 +36,19 @@ func factsOf(p *sender.Preset) []string {
 	line(len(f.Success) > 0, "Success: %s", f.SuccessText())
 	line(f.Largest > 0, "Sends bodies of up to %d MiB", f.Largest>>20)
 	line(f.UsesAnswer != nil, "Uses the answer: %s", f.Answer)
-	line(f.GivesUp != "", "Gives up: %s%s", f.GivesUp, map[bool]string{true: " (`hooklock_sender_limit_ratio`)"}[len(f.Limits) > 0])
+	line(f.GivesUp != "", "Gives up: %s%s", f.GivesUp,
+		map[bool]string{true: " (`hooklock_sender_limit_ratio`)"}[len(f.Limits) > 0])
 	line(f.Changes != "" && f.Changes != "the signature and its time", "Changes on a retry: %s", f.Changes)
-	line(p.Retention != usualRetention && !p.NoID && p.PayloadRetention == 0, "Retention: %s", shortDuration(p.Retention))
+	line(p.Retention != usualRetention && !p.NoID && p.PayloadRetention == 0, "Retention: %s",
+		shortDuration(p.Retention))
 	line(p.Order != "", "`order: true` compares `%s`", p.Order)
 	for _, signed := range []bool{true, false} {
 		names := handshakes(p, signed)
-		line(len(names) > 0, "Handshake, passed to the service%s: %s", map[bool]string{false: " unsigned"}[signed], strings.Join(names, ", "))
+		line(len(names) > 0, "Handshake, passed to the service%s: %s", map[bool]string{false: " unsigned"}[signed],
+			strings.Join(names, ", "))
 	}
-	line(len(p.Rule.When) > 0, "Handshake, answered by Hooklock: a request with `%s`", strings.Join(p.Rule.When, "` and `"))
+	line(len(p.Rule.When) > 0, "Handshake, answered by Hooklock: a request with `%s`",
+		strings.Join(p.Rule.When, "` and `"))
 	usual, exceptions := refusals(p)
 	line(len(exceptions) > 0, "Refusals are %s, except %s", usual, strings.Join(exceptions, ", "))
 	return lines
@@ -67,7 +73,8 @@ func signedText(p *sender.Preset) string {
 	if p.SendsToken() {
 		return "nothing; the secret is sent as it is"
 	}
-	c := sender.Config{Scheme: p.Scheme, Secrets: [][]byte{[]byte("whsec_AAAA")}, PublicURL: "https://hooks.example.com"}
+	c := sender.Config{Scheme: p.Scheme, Secrets: [][]byte{[]byte("whsec_AAAA")},
+		PublicURL: "https://hooks.example.com"}
 	covers := sender.Covers(c)
 	text := "parts of the body, see below"
 	if parts := coveredParts(&covers); len(parts) > 0 {
@@ -120,7 +127,8 @@ func handshakes(p *sender.Preset, signed bool) []string {
 	return names
 }
 
-// refusals returns "503" if the preset refuses with 503, "4xx" if it leaves the statuses as they are, and the decisions that are exceptions from that.
+// refusals returns "503" if the preset refuses with 503, "4xx" if it leaves the statuses as they
+// are, and the decisions that are exceptions from that.
 func refusals(p *sender.Preset) (usual string, exceptions []string) {
 	var unlike503, unlike4xx []string
 	for _, row := range idem.Decisions() {
@@ -157,7 +165,8 @@ func replays(p *sender.Preset) string {
 	return "yes"
 }
 
-// park says whether park is advised: where a refused event may not come again or not for long, where failures add up, or where the sender hardly waits.
+// park says whether park is advised: where a refused event may not come again or not for long,
+// where failures add up, or where the sender hardly waits.
 func park(f *sender.Facts) string {
 	const hasty, long = 5 * time.Second, 12 * time.Hour
 	switch {

@@ -55,14 +55,18 @@ func sampleOf(r *sender.Request) *proxy.Sample {
 func TestEveryPresetNamesItsOwnSample(t *testing.T) {
 	for _, p := range sender.Presets() {
 		name := p.Name
-		rules := rulesOf(t, "routes: [{name: x, path: '"+p.Page.Path+"', workflow: '"+p.Page.Workflow+"', preset: "+name+", verify: {scheme: none}, idempotency: {on_mismatch: replay_unsigned}}]")
+		rules := rulesOf(t, "routes: [{name: x, path: '"+p.Page.Path+"', workflow: '"+p.Page.Workflow+"', preset: "+
+			name+", verify: {scheme: none}, idempotency: {on_mismatch: replay_unsigned}}]")
 		id := func(event string, at time.Time) *proxy.Explanation {
-			r, err := sender.Sample(name, nil, at, sender.WithURL("https://a"+pathVar.ReplaceAllString(p.Page.Path, "a")), sender.WithEvent(event), sender.Unsigned())
+			r, err := sender.Sample(name, nil, at,
+				sender.WithURL("https://a"+pathVar.ReplaceAllString(p.Page.Path, "a")), sender.WithEvent(event),
+				sender.Unsigned())
 			if err != nil {
 				t.Fatal(err)
 			}
 			x := rules.Explain(sampleOf(r), maxHead, at)
-			if x.Refusals != nil || x.Handshake != "" || x.Preset != name || strings.Contains(x.Note, "payload") != (p.PayloadRetention > 0) {
+			if x.Refusals != nil || x.Handshake != "" || x.Preset != name ||
+				strings.Contains(x.Note, "payload") != (p.PayloadRetention > 0) {
 				t.Errorf("%s: %+v", name, x)
 			}
 			if x.Workflow == "" || strings.HasSuffix(x.Workflow, "/other") && name != "mailgun" {
@@ -88,7 +92,8 @@ func TestEveryPresetNamesItsOwnSample(t *testing.T) {
 		if later.Key != one.Key { // what changes between attempts is not in the ID
 			t.Errorf("%s: a later attempt has another key", name)
 		}
-		if !strings.HasPrefix(string(p.OnMismatch), "replay") && later.Fingerprint != one.Fingerprint && name != "mailgun" { // it signs by a part of the body
+		if !strings.HasPrefix(string(p.OnMismatch), "replay") && later.Fingerprint != one.Fingerprint &&
+			name != "mailgun" { // it signs by a part of the body
 			t.Errorf("%s: a later attempt has another body, so that no duplicate can be tried", name)
 		}
 	}
@@ -96,21 +101,27 @@ func TestEveryPresetNamesItsOwnSample(t *testing.T) {
 
 func TestWhatIsOddAboutARouteForASenderIsWarnedAbout(t *testing.T) {
 	for _, c := range []struct{ route, want string }{
-		{"preset: stripe, verify: {secret_env: S}, idempotency: {retention: 1h}", "routes[0].idempotency.retention: 1h0m0s: stripe sends again for 72h0m0s"},
+		{"preset: stripe, verify: {secret_env: S}, idempotency: {retention: 1h}",
+			"routes[0].idempotency.retention: 1h0m0s: stripe sends again for 72h0m0s"},
 		{"preset: github, verify: {secret_env: S}", "routes[0].event_id: {header.X-GitHub-Hook-ID} is not signed"},
-		{"preset: github, verify: {secret_env: S}", "routes[0].preset: github waits 10s for an answer, and lock.wait_timeout + upstream.timeout is 34s"},
-		{"preset: slack, verify: {secret_env: S}, park: {on: [locked], signature: renew}", "slack waits 3s for an answer"},
+		{"preset: github, verify: {secret_env: S}",
+			"routes[0].preset: github waits 10s for an answer, and lock.wait_timeout + upstream.timeout is 34s"},
+		{"preset: slack, verify: {secret_env: S}, park: {on: [locked], signature: renew}",
+			"slack waits 3s for an answer"},
 		{"preset: slack, verify: {secret_env: S}, park: {signature: renew}", ""},
 		{"preset: stripe, verify: {secret_env: S, tolerance: 0s}", "routes[0].verify.tolerance: 0s: no age check"},
 		{"preset: github, verify: {secret_env: S, tolerance: 1m}", "routes[0].verify.tolerance: has no effect"},
 		{"verify: {scheme: hmac, header: X, secret_env: S}", "{header.Idempotency-Key} is not signed"},
 		{"verify: {scheme: hmac, header: X, secret_env: S, content: '{header.idempotency-key}{body}'}", ""},
 		{"preset: stripe, verify: {secret_env: S}", ""},
-		{"preset: sns, verify: {scheme: hmac, header: X, secret_env: S}", "{header.x-amz-sns-subscription-arn} is not signed"},
-		{"preset: sns, verify: {scheme: none}, lock: {strategy: fail_fast}, idempotency: {on_mismatch: reject}", "sns waits 15s"},
+		{"preset: sns, verify: {scheme: hmac, header: X, secret_env: S}",
+			"{header.x-amz-sns-subscription-arn} is not signed"},
+		{"preset: sns, verify: {scheme: none}, lock: {strategy: fail_fast}, idempotency: {on_mismatch: reject}",
+			"sns waits 15s"},
 		{"preset: stripe, verify: {secret_file: /nonexistent}", "verify.secret_file: open /nonexistent"},
 	} {
-		got := loadText(t, "park_store: {single_member: true}\nroutes: [{name: x, path: /x, "+c.route+"}]").Warnings.Error()
+		got := loadText(t, "park_store: {single_member: true}\nroutes: [{name: x, path: /x, "+c.route+
+			"}]").Warnings.Error()
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q", c.route, got)
 		}
@@ -121,8 +132,10 @@ func TestWhatIsOddAboutARouteForASenderIsWarnedAbout(t *testing.T) {
 func TestALimitThatIsLessThanASendersBodiesIsWarnedAbout(t *testing.T) {
 	for limit, warned := range map[string]bool{"8MiB": true, "24MiB": true, "25MiB": false, "1GiB": false} {
 		for preset, known := range map[string]bool{"github": true, "gitlab": true, "stripe": false} {
-			text := loadText(t, "limits: {request_body: "+limit+"}\nroutes: [{name: x, path: /x, preset: "+preset+", verify: {secret_env: S}}]").Warnings.Error()
-			want := "routes[0].preset: " + preset + " sends bodies of up to 25 MiB, more than limits.request_body: what is longer is 413, however often it comes; write limits: {request_body: 25MiB}"
+			text := loadText(t, "limits: {request_body: "+limit+"}\nroutes: [{name: x, path: /x, preset: "+preset+
+				", verify: {secret_env: S}}]").Warnings.Error()
+			want := "routes[0].preset: " + preset +
+				" sends bodies of up to 25 MiB, more than limits.request_body: what is longer is 413, however often it comes; write limits: {request_body: 25MiB}"
 			if strings.Contains(text, want) != (warned && known) {
 				t.Errorf("%s with %s: %s", preset, limit, text)
 			}
@@ -155,7 +168,8 @@ func TestWhatCannotBeVerifiedIsRefusedWithAWayOut(t *testing.T) {
 func TestWithoutItsSecretARouteAcceptsNothing(t *testing.T) {
 	rules := rulesOf(t, "routes: [{name: x, path: /x, preset: stripe, verify: {secret_file: /nonexistent}}]")
 	x := rules.Explain(&proxy.Sample{Method: "POST", Target: "/x", Body: []byte(`{"id":"e"}`)}, maxHead, time.Now())
-	if len(x.Refusals) == 0 || x.Refusals[0].Code != "signature_invalid" || !strings.Contains(x.Signature, "could not be read here") || !rules.Table.Routes[0].Policy.Verified {
+	if len(x.Refusals) == 0 || x.Refusals[0].Code != "signature_invalid" ||
+		!strings.Contains(x.Signature, "could not be read here") || !rules.Table.Routes[0].Policy.Verified {
 		t.Errorf("%+v", x)
 	}
 }
@@ -169,7 +183,9 @@ func TestTheStatusesAreThoseOfTheProgram(t *testing.T) {
 	}
 	seen := map[idem.Decision]bool{}
 	for _, strategy := range []string{"fail_fast", "wait"} {
-		rules := rulesOf(t, "limits: {shared: {erp: 2}}\nroutes: [{name: x, path: /x, uses: [erp], lock: {strategy: "+strategy+"}, idempotency: {on_unknown: block, new_per_second: 5}, verify: {scheme: token, header: X, secret_env: S}}]")
+		rules := rulesOf(t, "limits: {shared: {erp: 2}}\nroutes: [{name: x, path: /x, uses: [erp], lock: {strategy: "+
+			strategy+
+			"}, idempotency: {on_unknown: block, new_per_second: 5}, verify: {scheme: token, header: X, secret_env: S}}]")
 		for _, a := range rules.Explain(&proxy.Sample{Method: "POST", Target: "/x"}, maxHead, time.Now()).Answers {
 			var status int
 			if _, err := fmt.Sscanf(a.Text, "%d ", &status); err != nil {
@@ -202,8 +218,10 @@ func inFolder(t *testing.T, text string, args ...string) (code int, out string) 
 
 func TestExplainFailsForADeliveryThatNoRouteTakes(t *testing.T) {
 	for unmatched, want := range map[string]string{"pass": "untouched and unguarded", "reject": "404"} {
-		code, out := inFolder(t, "unmatched: "+unmatched+"\nroutes: [{name: x, path: /x}]", "explain", "--path", "/y", "-d", "{}")
-		if code != cli.ExitNotFound || !strings.Contains(out, want) || !strings.Contains(out, "NO ROUTE takes this delivery") {
+		code, out := inFolder(t, "unmatched: "+unmatched+"\nroutes: [{name: x, path: /x}]", "explain", "--path", "/y",
+			"-d", "{}")
+		if code != cli.ExitNotFound || !strings.Contains(out, want) ||
+			!strings.Contains(out, "NO ROUTE takes this delivery") {
 			t.Errorf("unmatched %s: exit code %d\n%s", unmatched, code, out)
 		}
 	}
@@ -262,8 +280,10 @@ func TestExplainSaysWhyATemplateHasNoValue(t *testing.T) {
 }
 
 func TestShowNamesThePresetAsTheOrigin(t *testing.T) {
-	_, out := inFolder(t, "routes: [{name: x, path: /x, preset: svix, verify: {secret_file: /nonexistent}}]", "config", "show", "--origin")
-	for _, want := range []string{"event_id: \"{preset}\" # preset standard-webhooks", "tolerance: 5m # scheme standard-webhooks"} {
+	_, out := inFolder(t, "routes: [{name: x, path: /x, preset: svix, verify: {secret_file: /nonexistent}}]", "config",
+		"show", "--origin")
+	for _, want := range []string{"event_id: \"{preset}\" # preset standard-webhooks",
+		"tolerance: 5m # scheme standard-webhooks"} {
 		if !strings.Contains(strings.ReplaceAll(out, "'", `"`), want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
@@ -275,7 +295,8 @@ func TestSampleSendsWhatTheSenderWould(t *testing.T) {
 	if err := os.WriteFile(secret, []byte(aSecret+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	verifier, err := sender.New(sender.Config{Scheme: "twilio", Secrets: [][]byte{[]byte(aSecret)}, PublicURL: "https://hooks.example.com"})
+	verifier, err := sender.New(sender.Config{Scheme: "twilio", Secrets: [][]byte{[]byte(aSecret)},
+		PublicURL: "https://hooks.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,17 +330,23 @@ func TestSampleSendsWhatTheSenderWould(t *testing.T) {
 		code int
 		want string
 	}{
-		{"taken", []string{"twilio", "--url", fine.URL + "/a?b=c", "--secret-file", secret, "--public-url", "https://hooks.example.com", "--event", "e1"}, cli.ExitFine,
+		{"taken", []string{"twilio", "--url", fine.URL + "/a?b=c", "--secret-file", secret, "--public-url",
+			"https://hooks.example.com", "--event", "e1"}, cli.ExitFine,
 			"< 200 OK\n< Hooklock-Decision: executed\n{\"seen\":\"e1\"}\n"},
-		{"refused", []string{"twilio", "--url", refusing.URL, "--secret-file", secret, "--public-url", "https://hooks.example.com"}, cli.ExitFailed, "409 Conflict"},
-		{"signed for another URL", []string{"twilio", "--url", fine.URL, "--secret-file", secret}, cli.ExitFailed, "401 Unauthorized"},
-		{"no Hooklock there", []string{"twilio", "--url", plain.URL, "--secret-file", secret, "--public-url", "https://hooks.example.com"}, cli.ExitFailed, "no route of Hooklock has it"},
-		{"nothing there", []string{"twilio", "--url", "http://127.0.0.1:1", "--secret-file", secret}, cli.ExitFailed, "is Hooklock running there?"},
+		{"refused", []string{"twilio", "--url", refusing.URL, "--secret-file", secret, "--public-url",
+			"https://hooks.example.com"}, cli.ExitFailed, "409 Conflict"},
+		{"signed for another URL", []string{"twilio", "--url", fine.URL, "--secret-file", secret}, cli.ExitFailed,
+			"401 Unauthorized"},
+		{"no Hooklock there", []string{"twilio", "--url", plain.URL, "--secret-file", secret, "--public-url",
+			"https://hooks.example.com"}, cli.ExitFailed, "no route of Hooklock has it"},
+		{"nothing there", []string{"twilio", "--url", "http://127.0.0.1:1", "--secret-file", secret}, cli.ExitFailed,
+			"is Hooklock running there?"},
 		{"no secret", []string{"twilio", "--url", fine.URL}, cli.ExitUsage, "give --secret-file"},
 		{"no URL", []string{"twilio"}, cli.ExitUsage, "give where Hooklock listens"},
 		{"no preset", nil, cli.ExitUsage, "takes one preset"},
 		{"unknown preset", []string{"twillio", "--url", fine.URL}, cli.ExitUsage, "unknown; give one of adyen"},
-		{"printed", []string{"twilio", "--url", fine.URL + "/it's", "--secret-file", secret, "--print"}, cli.ExitFine, "curl -i -X POST '" + fine.URL + `/it'\''s'`},
+		{"printed", []string{"twilio", "--url", fine.URL + "/it's", "--secret-file", secret, "--print"}, cli.ExitFine,
+			"curl -i -X POST '" + fine.URL + `/it'\''s'`},
 	} {
 		e, out := testEnvironment()
 		code := run(t.Context(), append([]string{"sample"}, c.args...), nil, e.Stdout, e.Stderr)

@@ -11,11 +11,14 @@ import (
 	"hooklock/idem"
 )
 
-// MaxEvents bounds the events whose arrivals this process has in memory, of 2 KiB each at most. Those that are written go when there is no room.
+// MaxEvents bounds the events whose arrivals this process has in memory, of 2 KiB each at most.
+// Those that are written go when there is no room.
 const MaxEvents = 10_000
 
-// NoteArrival notes a delivery that was not executed. It never blocks; others know of it within a second, as long as the store takes
-// it, and for retention after it, or idem.RefusedKept if the event may be lost. When 10,000 events have arrivals that are not written yet, those of further events are shed.
+// NoteArrival notes a delivery that was not executed. It never blocks; others know of it within a
+// second, as long as the store takes it, and for retention after it, or idem.RefusedKept if the
+// event may be lost. When 10,000 events have arrivals that are not written yet, those of further
+// events are shed.
 func (d *Duplicates) NoteArrival(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
 	a.At = a.At.UTC().Round(time.Millisecond)
 	key := d.o.Layout.Arrivals(event)
@@ -42,7 +45,8 @@ func (d *Duplicates) NoteArrival(event idem.Scope, route, eventID string, a idem
 	h.Add(a)
 	d.enqueueLocked(&t.note)
 	if following.Patience > 0 {
-		d.followLocked(key, &refusal{event: event, tally: t, at: a.At, due: following.Due(h.First.At, a.At), until: a.At.Add(following.Remembered)})
+		d.followLocked(key, &refusal{event: event, tally: t, at: a.At, due: following.Due(h.First.At, a.At),
+			until: a.At.Add(following.Remembered)})
 	}
 }
 
@@ -58,11 +62,13 @@ func (d *Duplicates) historyLocked(t *tally, event idem.Scope, route, eventID st
 // forgottenKept is for how long it is stored that a record was removed.
 const forgottenKept = 30 * 24 * time.Hour
 
-// forgottenBy ends the key of what is known of the latest forget of an event. It is in the place of a process, and no process has this name.
+// forgottenBy ends the key of what is known of the latest forget of an event. It is in the place of
+// a process, and no process has this name.
 const forgottenBy = "forgotten"
 
-// Forgotten returns the note that the record of e was removed, for the transaction that does so. The event is found by it for 30 days, without what its
-// labels say: they may be the reason for the removal. It returns the error of the grant or of ctx.
+// Forgotten returns the note that the record of e was removed, for the transaction that does so.
+// The event is found by it for 30 days, without what its labels say: they may be the reason for the
+// removal. It returns the error of the grant or of ctx.
 func (d *Duplicates) Forgotten(ctx context.Context, e *idem.Entry, f idem.Forgotten) (n Note, err error) {
 	f.At = f.At.UTC().Round(time.Millisecond)
 	h := &idem.History{Scope: e.Scope, Route: e.Route, EventID: e.EventID, Forgotten: &f}
@@ -86,7 +92,8 @@ func (s *Reader) readArrivals(event idem.Scope) clientv3.Op {
 	return clientv3.OpGet(s.o.Layout.Arrivals(event), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
 }
 
-// arrivalsOf returns how an event arrived: what all processes have written, and for this one what it knows itself; nil = nothing is known.
+// arrivalsOf returns how an event arrived: what all processes have written, and for this one what
+// it knows itself; nil = nothing is known.
 func (d *Duplicates) arrivalsOf(event idem.Scope, written []*mvccpb.KeyValue) *idem.History {
 	d.mu.Lock()
 	defer d.mu.Unlock()

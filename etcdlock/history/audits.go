@@ -22,8 +22,8 @@ type Note struct {
 	protocol.Leased
 }
 
-// Audits notes audits, each by itself: those of changes in the transactions that make them, and others in the background. Those that changed nothing are
-// bounded for each token, see refusals.
+// Audits notes audits, each by itself: those of changes in the transactions that make them, and
+// others in the background. Those that changed nothing are bounded for each token, see refusals.
 type Audits struct {
 	*writer
 	refusals
@@ -40,8 +40,9 @@ func NewAudits(o *Options) *Audits {
 	return a
 }
 
-// Add adds an audit that no transaction writes. It never blocks. Other replicas see it within a second, as long as etcd takes it, and for
-// idem.AuditKept. A process that is killed before that loses it, and when 10,000 audits wait to be written, further ones are dropped and counted.
+// Add adds an audit that no transaction writes. It never blocks. Other replicas see it within a
+// second, as long as etcd takes it, and for idem.AuditKept. A process that is killed before that
+// loses it, and when 10,000 audits wait to be written, further ones are dropped and counted.
 func (a *Audits) Add(one idem.Audit) {
 	refused := one.Name == "" && one.ChangedNothing()
 	a.Name(&one)
@@ -52,7 +53,9 @@ func (a *Audits) Add(one idem.Audit) {
 		return
 	}
 	value := protocol.EncodeAudit(&one)
-	a.enqueueLocked(&note{retention: idem.AuditKept, says: func() (string, []byte, *protocol.Row) { return one.Name, value, nil }})
+	a.enqueueLocked(&note{retention: idem.AuditKept, says: func() (string, []byte, *protocol.Row) {
+		return one.Name, value, nil
+	}})
 }
 
 // Name names an audit, unless it has a name. What changed nothing has its place with its name.
@@ -69,14 +72,16 @@ func (a *Audits) Name(one *idem.Audit) {
 	}
 }
 
-// Note returns the note of an audit that has a name, for the transaction that makes it true. It returns the error of the grant or of ctx.
+// Note returns the note of an audit that has a name, for the transaction that makes it true. It
+// returns the error of the grant or of ctx.
 func (a *Audits) Note(ctx context.Context, one *idem.Audit) (n Note, err error) {
 	n.Key, n.Value = one.Name, protocol.EncodeAudit(one)
 	n.Lease, err = a.leases.Take(ctx, idem.AuditKept, "", nil)
 	return n, err
 }
 
-// EndNote is called with the answer to the transaction with a note of Audits: err is nil if it was applied or refused.
+// EndNote is called with the answer to the transaction with a note of Audits: err is nil if it was
+// applied or refused.
 func (a *Audits) EndNote(n Note, err error) {
 	if a.leases.DropIfGone(n.Lease, err); strings.HasPrefix(n.Key, a.o.Layout.All(protocol.KindRefused)) {
 		a.afterLater()
@@ -90,7 +95,8 @@ func (a *Audits) Shed() int64 {
 	return a.shedN
 }
 
-// List returns a page of audits, the newest first. It returns idem.ErrCursor for an invalid cursor and idem.ErrStoreUnavailable if etcd cannot be read.
+// List returns a page of audits, the newest first. It returns idem.ErrCursor for an invalid cursor
+// and idem.ErrStoreUnavailable if etcd cannot be read.
 func (a *Audits) List(ctx context.Context, q idem.AuditQuery) (page idem.AuditPage, err error) {
 	after, ok := strings.CutPrefix(q.Cursor, protocol.KindAudits)
 	if q.Cursor != "" && !ok {

@@ -29,14 +29,17 @@ func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHisto
 	m := &merge{since: since, until: now, step: q.Step, routes: map[string]*protocol.CountedRoute{}}
 	revision := int64(0)
 	found := map[series]map[string]*protocol.CountChunk{}
-	for _, each := range []series{oneMinute(), of} { // at one revision: a fold moves counts from the first to the second
-		keys := &link.Scan{From: c.o.Layout.All(each.kind), End: c.o.Layout.CountsSince(each.kind, since.Truncate(each.length)), Batch: MaxPage, Revision: revision}
+	// at one revision: a fold moves counts from the first to the second
+	for _, each := range []series{oneMinute(), of} {
+		keys := &link.Scan{From: c.o.Layout.All(each.kind),
+			End: c.o.Layout.CountsSince(each.kind, since.Truncate(each.length)), Batch: MaxPage, Revision: revision}
 		found[each] = map[string]*protocol.CountChunk{}
 		for kv, err := range c.o.Pool.All(ctx, keys) {
 			if err != nil {
 				return idem.CountHistory{}, commit.Unavailable(err)
 			}
-			if one, err := protocol.DecodeCounts(kv.Value); err == nil { // a newer release may write what this one cannot read
+			// a newer release may write what this one cannot read
+			if one, err := protocol.DecodeCounts(kv.Value); err == nil {
 				found[each][string(kv.Key)] = one
 			}
 		}
@@ -56,7 +59,9 @@ func (c *Counts) addOwn(m *merge, of series, found map[series]map[string]*protoc
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.collectLocked(false)
-	maps.DeleteFunc(found[oneMinute()], func(key string, _ *protocol.CountChunk) bool { return protocol.IsCountsOf(key, c.o.Writer) })
+	maps.DeleteFunc(found[oneMinute()], func(key string, _ *protocol.CountChunk) bool {
+		return protocol.IsCountsOf(key, c.o.Writer)
+	})
 	for _, one := range c.minutes {
 		m.add(&one.CountChunk, oneMinute())
 	}
@@ -102,10 +107,12 @@ func (m *merge) history() idem.CountHistory {
 	h := idem.CountHistory{Since: m.since, Until: m.until, Step: m.step}
 	for _, name := range slices.Sorted(maps.Keys(m.routes)) {
 		one := m.routes[name]
-		r := idem.RouteHistory{RouteCounts: idem.RouteCounts{Route: strings.ToValidUTF8(name, "?"), Took: one.Took, Last: one.Last}}
+		r := idem.RouteHistory{RouteCounts: idem.RouteCounts{Route: strings.ToValidUTF8(name, "?"), Took: one.Took,
+			Last: one.Last}}
 		for _, step := range slices.Sorted(maps.Keys(one.Steps)) {
 			r.Counts.Add(one.Steps[step])
-			r.Steps = append(r.Steps, idem.CountStep{At: m.since.Add(time.Duration(step) * m.step), Counts: *one.Steps[step]})
+			r.Steps = append(r.Steps, idem.CountStep{At: m.since.Add(time.Duration(step) * m.step),
+				Counts: *one.Steps[step]})
 		}
 		h.Routes = append(h.Routes, r)
 	}

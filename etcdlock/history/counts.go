@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// MaxCountedRoutes bounds the routes that one key tells apart; the rest are counted together, as OtherRoutes.
+	// MaxCountedRoutes bounds the routes that one key tells apart; the rest are counted together,
+	// as OtherRoutes.
 	MaxCountedRoutes = 100
 	// OtherRoutes is the name of that rest.
 	OtherRoutes = "(others)"
@@ -45,18 +46,19 @@ func oneMinute() series {
 }
 
 func minutesAndHours() []series {
-	return []series{{protocol.KindMinutes, time.Minute, time.Hour, idem.MinuteRetention}, {protocol.KindHours, time.Hour, 24 * time.Hour, idem.HourRetention}}
+	return []series{{protocol.KindMinutes, time.Minute, time.Hour, idem.MinuteRetention},
+		{protocol.KindHours, time.Hour, 24 * time.Hour, idem.HourRetention}}
 }
 
 // Counts keeps what this process counts of its routes, and reads what all processes have counted.
 //
-// The counts of a minute are in a key of their own, which is written in the request that commits the
-// outcomes that it counts (Carry). What commits nothing travels with such a request, or is written
-// within countEvery. Requests that are under way at once have different keys: they may be applied in
-// any order. When a minute is over, its keys are folded: one transaction deletes them and adds their
-// counts to two notes of this process, one for the hour by the minute, one for the day by the hour. A
-// process that is killed leaves the keys of its last minutes as they are, and readers add up all
-// three kinds. Each write has the whole count, so repeating it does no harm.
+// The counts of a minute are in a key of their own, which is written in the request that commits
+// the outcomes that it counts (Carry). What commits nothing travels with such a request, or is
+// written within countEvery. Requests that are under way at once have different keys: they may be
+// applied in any order. When a minute is over, its keys are folded: one transaction deletes them
+// and adds their counts to two notes of this process, one for the hour by the minute, one for the
+// day by the hour. A process that is killed leaves the keys of its last minutes as they are, and
+// readers add up all three kinds. Each write has the whole count, so repeating it does no harm.
 //
 // No other transaction compares these keys.
 type Counts struct {
@@ -205,9 +207,10 @@ type sending struct {
 }
 
 // sendLocked returns the writes of the current minute that etcd does not have as they are, and that
-// are in no request; apart: of to alone. It also returns what is called with the answer. counts were
-// added to to.
-func (c *Counts) sendLocked(to *minute, counts []*commit.Count, apart bool) (writes protocol.Writes, answered func(error, []*commit.Count)) {
+// are in no request; apart: of to alone. It also returns what is called with the answer. counts
+// were added to to.
+func (c *Counts) sendLocked(to *minute, counts []*commit.Count, apart bool) (writes protocol.Writes,
+	answered func(error, []*commit.Count)) {
 	s, now := &sending{c: c, to: to, counts: counts, apart: apart, lease: c.lease}, c.nowLocked()
 	if c.lease == 0 { // Run will have one
 		return nil, nil
@@ -218,7 +221,8 @@ func (c *Counts) sendLocked(to *minute, counts []*commit.Count, apart bool) (wri
 		}
 		m.busy = true
 		s.minutes, s.changes = append(s.minutes, m), append(s.changes, m.changes)
-		writes = append(writes, protocol.Put(m.key, protocol.Leased{Value: protocol.EncodeCounts(&m.CountChunk), Lease: c.lease}))
+		writes = append(writes, protocol.Put(m.key,
+			protocol.Leased{Value: protocol.EncodeCounts(&m.CountChunk), Lease: c.lease}))
 	}
 	if len(writes) == 0 {
 		return nil, nil
@@ -226,8 +230,8 @@ func (c *Counts) sendLocked(to *minute, counts []*commit.Count, apart bool) (wri
 	return writes, s.noteAnswer
 }
 
-// noteAnswer is called with the answer to the request, and with those of counts whose transactions etcd
-// refused.
+// noteAnswer is called with the answer to the request, and with those of counts whose transactions
+// etcd refused.
 func (s *sending) noteAnswer(err error, refused []*commit.Count) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
@@ -285,7 +289,8 @@ func (c *Counts) minuteLocked(free bool) *minute {
 			return m
 		}
 	}
-	m := &minute{key: c.keyLocked(protocol.KindCounting, at), CountChunk: protocol.CountChunk{At: at, Routes: map[string]*protocol.CountedRoute{}}}
+	m := &minute{key: c.keyLocked(protocol.KindCounting, at),
+		CountChunk: protocol.CountChunk{At: at, Routes: map[string]*protocol.CountedRoute{}}}
 	c.minutes = append(c.minutes, m)
 	return m
 }
@@ -362,7 +367,8 @@ func (c *Counts) sendFold(ctx context.Context, f *folding) error {
 		if err := c.notes.prolong(ctx, &one.note, one.retention, nil); err != nil {
 			return err
 		}
-		writes = append(writes, protocol.Note(one.key, protocol.Leased{Value: protocol.EncodeCounts(&one.CountChunk), Lease: one.lease}))
+		writes = append(writes, protocol.Note(one.key, protocol.Leased{Value: protocol.EncodeCounts(&one.CountChunk),
+			Lease: one.lease}))
 	}
 	for _, key := range append(f.folded, f.buried...) {
 		writes = append(writes, protocol.DropNote(key))
@@ -416,7 +422,8 @@ func (c *Counts) moveLocked(now time.Time, last bool) {
 	var hour time.Time
 	c.minutes = slices.DeleteFunc(c.minutes, func(m *minute) bool {
 		switch of := m.At.Truncate(time.Hour); {
-		case m.busy, !last && m.At.Equal(now.Truncate(time.Minute)), len(c.folded) == foldMost, !hour.IsZero() && !of.Equal(hour):
+		case m.busy, !last && m.At.Equal(now.Truncate(time.Minute)), len(c.folded) == foldMost,
+			!hour.IsZero() && !of.Equal(hour):
 			return false
 		default:
 			hour = of

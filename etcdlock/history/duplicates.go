@@ -14,9 +14,10 @@ import (
 
 const maxTallies = 100_000
 
-// Duplicates notes what was not executed here: it counts the duplicates of executions that this process has answered without running, and keeps how
-// events arrived that were refused, or answered as duplicates. Each process has a note for each execution and each event with what it knows so far, and
-// readers add them up.
+// Duplicates notes what was not executed here: it counts the duplicates of executions that this
+// process has answered without running, and keeps how events arrived that were refused, or answered
+// as duplicates. Each process has a note for each execution and each event with what it knows so
+// far, and readers add them up.
 type Duplicates struct {
 	*writer
 	// Most bounds the executions and events that are counted at a time.
@@ -26,12 +27,13 @@ type Duplicates struct {
 	refusedEvents
 	events int   // those of them that are of events
 	shedN  int64 // arrivals that were not kept
-	// generation is in the name of the keys. Tallies that are written may be dropped; what is counted after that begins at zero and
-	// must not go over what it was.
+	// generation is in the name of the keys. Tallies that are written may be dropped; what is
+	// counted after that begins at zero and must not go over what it was.
 	generation int
 }
 
-// tally is what this process knows of the duplicates of one execution, or of the arrivals of one event.
+// tally is what this process knows of the duplicates of one execution, or of the arrivals of one
+// event.
 type tally struct {
 	note
 	own     string        // its key
@@ -41,12 +43,14 @@ type tally struct {
 
 // NewDuplicates returns an empty count. Run writes it.
 func NewDuplicates(o *Options) *Duplicates {
-	return &Duplicates{writer: newWriter(o), Most: maxTallies, tallies: map[string]*tally{}, refusedEvents: newRefusedEvents()}
+	return &Duplicates{writer: newWriter(o), Most: maxTallies, tallies: map[string]*tally{},
+		refusedEvents: newRefusedEvents()}
 }
 
-// Add counts one duplicate of an execution that was answered without running. It never blocks; readers in this process see it at once, others
-// within a second. The count lives for retention after the duplicate. When more than 100,000 executions have unwritten counts at a time,
-// further ones are not counted.
+// Add counts one duplicate of an execution that was answered without running. It never blocks;
+// readers in this process see it at once, others within a second. The count lives for retention
+// after the duplicate. When more than 100,000 executions have unwritten counts at a time, further
+// ones are not counted.
 func (d *Duplicates) Add(id idem.ExecutionID, retention time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,15 +105,18 @@ func (t *tally) sayLocked() (own string, value []byte, row *protocol.Row) {
 // Index writes the indexes of the leases that arrivals are on. Nothing may be written after it.
 func (d *Duplicates) Index(ctx context.Context) { d.leases.Finish(ctx) }
 
-// maxCounts bounds the counts that are read of one execution: each process that has answered a duplicate has a key.
+// maxCounts bounds the counts that are read of one execution: each process that has answered a
+// duplicate has a key.
 const maxCounts = 1000
 
-// ReadCounts returns the read of all processes' counts of the duplicates of an execution; see Count.
+// ReadCounts returns the read of all processes' counts of the duplicates of an execution; see
+// Count.
 func (s *Reader) ReadCounts(id idem.ExecutionID) clientv3.Op {
 	return clientv3.OpGet(s.o.Layout.Duplicates(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
 }
 
-// Count adds up the duplicates of an execution: what all processes have written, and for this one what it knows itself.
+// Count adds up the duplicates of an execution: what all processes have written, and for this one
+// what it knows itself.
 func (d *Duplicates) Count(id idem.ExecutionID, written []*mvccpb.KeyValue) (n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -24,10 +24,12 @@ const (
 	pageLooks  = 5000 // values that a page of executions reads, whatever it shows
 )
 
-// Executions returns a part of the executions, the newest first: those that wait, then those that run or are held, each in the order in which
-// they came there, then those that have ended, in the order of their ends, with the events that were refused, if the query takes those, in the
-// order of their last arrivals. An execution moves in that order too, so that none is missed that was there all the time; one that moves
-// between two pages may be on both. Bodies of answers are left out. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
+// Executions returns a part of the executions, the newest first: those that wait, then those that
+// run or are held, each in the order in which they came there, then those that have ended, in the
+// order of their ends, with the events that were refused, if the query takes those, in the order of
+// their last arrivals. An execution moves in that order too, so that none is missed that was there
+// all the time; one that moves between two pages may be on both. Bodies of answers are left out. It
+// returns idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.ExecutionPage, error) {
 	kinds, refused := kindsOf(&q)
 	behind := beginning
@@ -52,7 +54,8 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 	return idem.ExecutionPage{Executions: p.found, NextCursor: p.cursor()}, nil
 }
 
-// kindsOf returns the kinds of keys that may match a query; refused: arrivals beside the records, too.
+// kindsOf returns the kinds of keys that may match a query; refused: arrivals beside the records,
+// too.
 func kindsOf(q *idem.ExecutionQuery) (kinds []string, refused bool) {
 	kinds = []string{protocol.KindQueue, protocol.KindLocks, protocol.KindRecords}
 	switch s := q.Status; {
@@ -60,7 +63,9 @@ func kindsOf(q *idem.ExecutionQuery) (kinds []string, refused bool) {
 		return []string{protocol.KindArrivals}, false
 	case s == "":
 		period := !q.Since.IsZero() || !q.Until.IsZero()
-		return kinds, q.Outcome == "" && (period || q.Route != "" || q.Prefix != "") || q.Workflow != "" || q.EventID != "" || q.Text != "" || q.Key != "" || q.Beginning != "" || q.TraceID != "" || q.Label != idem.Label{}
+		return kinds, q.Outcome == "" && (period || q.Route != "" || q.Prefix != "") || q.Workflow != "" ||
+			q.EventID != "" || q.Text != "" || q.Key != "" || q.Beginning != "" || q.TraceID != "" ||
+			q.Label != idem.Label{}
 	case s == idem.Pending:
 		return kinds[:1], false
 	case s.Terminal():
@@ -128,8 +133,8 @@ func (p *executionPage) value(ctx context.Context, kind string, v *item) error {
 	return nil
 }
 
-// source returns what there is of a kind behind a place, the newest first: queue entries and locks by when they were created, records and arrivals by when
-// they were written.
+// source returns what there is of a kind behind a place, the newest first: queue entries and locks
+// by when they were created, records and arrivals by when they were written.
 func (p *executionPage) source(ctx context.Context, kind string, behind place) (source, error) {
 	root, digits := p.store.o.Layout.Root, keyBeginning(&p.q)
 	if kind == protocol.KindQueue || kind == protocol.KindLocks {
@@ -191,11 +196,13 @@ func (p *executionPage) sorted(prefixes []string, order revisions, batch int, be
 
 func (r revisions) place(kv *mvccpb.KeyValue) place { return place{r.of(kv), string(kv.Key)} }
 
-// newest reads the first values of all prefixes together, at most batch below each; more reports whether others follow. Those of the last revision are
-// left out unless all of them were read.
-func (p *executionPage) newest(ctx context.Context, prefixes []string, order revisions, batch int, behind place) (items []item, more bool, err error) {
+// newest reads the first values of all prefixes together, at most batch below each; more reports
+// whether others follow. Those of the last revision are left out unless all of them were read.
+func (p *executionPage) newest(ctx context.Context, prefixes []string, order revisions, batch int,
+	behind place) (items []item, more bool, err error) {
 	options := []clientv3.OpOption{
-		clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortTarget(order), clientv3.SortDescend), clientv3.WithLimit(int64(batch)), clientv3.WithRev(p.revision),
+		clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortTarget(order), clientv3.SortDescend),
+		clientv3.WithLimit(int64(batch)), clientv3.WithRev(p.revision),
 	}
 	if behind.revision < math.MaxInt64 {
 		options = append(options, order.atMost(behind.revision))
@@ -232,7 +239,8 @@ func (p *executionPage) add(f idem.Found, revision int64) {
 	}
 }
 
-// past returns records, or events by their arrivals, the newest first, behind a place. The page is full when it has searched enough.
+// past returns records, or events by their arrivals, the newest first, behind a place. The page is
+// full when it has searched enough.
 func (p *executionPage) past(ctx context.Context, kinds []string, batch int, behind place) (source, error) {
 	keys, err := p.store.newPast(ctx, kinds, &p.q, behind)
 	return func(ctx context.Context) ([]item, bool, error) {
@@ -265,7 +273,8 @@ func (s *Reader) unmoved(ctx context.Context, keys []place) ([]item, error) {
 	return items, err
 }
 
-// arrivals shows the event of arrivals that were written last: with its execution, where there is one.
+// arrivals shows the event of arrivals that were written last: with its execution, where there is
+// one.
 func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error {
 	takes := func(h *idem.History) bool { // an index finds a release where it was written
 		if p.q.Lost {
@@ -315,7 +324,8 @@ func (s *Reader) executionIn(kv *mvccpb.KeyValue) (f idem.Found, err error) {
 	return idem.Found{Lock: l, Place: waits}, nil
 }
 
-// foundIn is executionIn without what a newer release has written, and without a cooling lock, whose execution has ended and is in its record.
+// foundIn is executionIn without what a newer release has written, and without a cooling lock,
+// whose execution has ended and is in its record.
 func (s *Reader) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 	f, err := s.executionIn(kv)
 	return f, err == nil && (f.Lock == nil || !f.Lock.Cooling)
@@ -346,7 +356,8 @@ func (p *executionPage) complete(ctx context.Context, revision int64) error {
 	return nil
 }
 
-// cursor returns what the next page begins behind, "" if there is none: a kind of keys, and a revision.
+// cursor returns what the next page begins behind, "" if there is none: a kind of keys, and a
+// revision.
 func (p *executionPage) cursor() string {
 	if !p.full() {
 		return ""

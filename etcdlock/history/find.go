@@ -21,16 +21,18 @@ const FindValues = 16
 // findKeys is the same for keys alone.
 const findKeys = 1000
 
-// Scope finds the scope of an execution, which never changes. The ID tells where to look: at the records of its event, at the locks and in the
-// queues of its workflow. It holds hashes of these only, so each value found there is compared with the whole ID. All is read at one revision:
-// an execution that moves meanwhile is not missed.
+// Scope finds the scope of an execution, which never changes. The ID tells where to look: at the
+// records of its event, at the locks and in the queues of its workflow. It holds hashes of these
+// only, so each value found there is compared with the whole ID. All is read at one revision: an
+// execution that moves meanwhile is not missed.
 func (s *Reader) Scope(ctx context.Context, id idem.ExecutionID) (idem.Scope, error) {
 	workflow, half, err := id.Parse()
 	if err != nil {
 		return idem.Scope{}, fmt.Errorf("%w: %w", idem.ErrNoExecution, err)
 	}
 	w := protocol.Hex16(workflow) + "/"
-	prefixes := []string{s.o.Layout.All(protocol.KindRecords) + protocol.Beginning(protocol.Hex16(half)), s.o.Layout.All(protocol.KindLocks) + w, s.o.Layout.All(protocol.KindQueue) + w}
+	prefixes := []string{s.o.Layout.All(protocol.KindRecords) + protocol.Beginning(protocol.Hex16(half)),
+		s.o.Layout.All(protocol.KindLocks) + w, s.o.Layout.All(protocol.KindQueue) + w}
 	ops := make([]clientv3.Op, len(prefixes))
 	for i, p := range prefixes {
 		ops[i] = clientv3.OpGet(p, clientv3.WithPrefix(), clientv3.WithLimit(FindValues))
@@ -39,7 +41,8 @@ func (s *Reader) Scope(ctx context.Context, id idem.ExecutionID) (idem.Scope, er
 	if err != nil {
 		return idem.Scope{}, commit.Unavailable(err)
 	}
-	search := &search{store: s, id: id, workflow: protocol.Hex16(workflow), half: protocol.Hex16(half), revision: revision}
+	search := &search{store: s, id: id, workflow: protocol.Hex16(workflow), half: protocol.Hex16(half),
+		revision: revision}
 	for _, a := range answers {
 		for _, kv := range a.GetResponseRange().Kvs {
 			if search.matches(kv) {
@@ -98,10 +101,12 @@ func short(attempts []idem.Attempt, id idem.ExecutionID) *idem.Attempt {
 	return &attempts[i]
 }
 
-// readOn searches the keys after last. It reads the keys alone: that of an event shows whether it may be the one.
+// readOn searches the keys after last. It reads the keys alone: that of an event shows whether it
+// may be the one.
 func (f *search) readOn(ctx context.Context, prefix string, last []byte) error {
 	pool := f.store.o.Pool
-	keys := &link.Scan{From: string(last) + "\x00", End: clientv3.GetPrefixRangeEnd(prefix), Batch: findKeys, KeysOnly: true, Revision: f.revision}
+	keys := &link.Scan{From: string(last) + "\x00", End: clientv3.GetPrefixRangeEnd(prefix), Batch: findKeys,
+		KeysOnly: true, Revision: f.revision}
 	for kv, err := range pool.All(ctx, keys) {
 		if err != nil {
 			return err
@@ -117,8 +122,8 @@ func (f *search) readOn(ctx context.Context, prefix string, last []byte) error {
 	return nil
 }
 
-// mayMatch reports whether a key may belong to the execution: a record of its workflow, a workflow's own lock, or a key that ends with the key
-// of an event that begins right.
+// mayMatch reports whether a key may belong to the execution: a record of its workflow, a
+// workflow's own lock, or a key that ends with the key of an event that begins right.
 func (f *search) mayMatch(key string) bool {
 	if name, is := strings.CutPrefix(key, f.store.o.Layout.All(protocol.KindRecords)); is {
 		_, workflow, _ := protocol.EventAt(name)

@@ -16,10 +16,13 @@ import (
 	"hooklock/etcdlock/protocol"
 )
 
-// ListLease implements commit.List. It repeats until the answer is definite; writing twice does no harm.
+// ListLease implements commit.List. It repeats until the answer is definite; writing twice does no
+// harm.
 func (o *Options) ListLease(ctx context.Context, kind string, lease clientv3.LeaseID, retention time.Duration) error {
-	value := protocol.EncodeLease(protocol.ListedLease{Chain: o.Writer + "/" + retention.String(), At: o.Clock.Now(), Open: int64(commit.OpenFor(retention))})
-	note := protocol.Note(o.Layout.All(protocol.KindLeases+kind)+strconv.FormatInt(int64(lease), 16), protocol.Leased{Value: value, Lease: lease})
+	value := protocol.EncodeLease(protocol.ListedLease{Chain: o.Writer + "/" + retention.String(), At: o.Clock.Now(),
+		Open: int64(commit.OpenFor(retention))})
+	note := protocol.Note(o.Layout.All(protocol.KindLeases+kind)+strconv.FormatInt(int64(lease), 16),
+		protocol.Leased{Value: value, Lease: lease})
 	for pause := link.NewBackoff(); ; {
 		_, err := o.Pool.Commit(ctx, o.Pool.Attempt, nil, protocol.Writes{note})
 		switch {
@@ -46,7 +49,8 @@ func (o *Options) IndexLease(ctx context.Context, kind string, lease clientv3.Le
 	}
 }
 
-func (o *Options) writeIndex(ctx context.Context, kind string, lease clientv3.LeaseID, index *protocol.LeaseIndex, fields map[protocol.Field][]byte) error {
+func (o *Options) writeIndex(ctx context.Context, kind string, lease clientv3.LeaseID, index *protocol.LeaseIndex,
+	fields map[protocol.Field][]byte) error {
 	key := o.Layout.All(protocol.KindLeases+kind) + strconv.FormatInt(int64(lease), 16)
 	kvs, _, err := o.Pool.Keys(ctx, key)
 	if err != nil || len(kvs) == 0 { // it has run out
@@ -59,7 +63,8 @@ func (o *Options) writeIndex(ctx context.Context, kind string, lease clientv3.Le
 	listed.Index = index
 	writes := protocol.Writes{protocol.Note(key, protocol.Leased{Value: protocol.EncodeLease(listed), Lease: lease})}
 	for field, value := range fields {
-		writes = append(writes, protocol.Note(o.Layout.Index(kind, lease, field), protocol.Leased{Value: value, Lease: lease}))
+		writes = append(writes, protocol.Note(o.Layout.Index(kind, lease, field),
+			protocol.Leased{Value: value, Lease: lease}))
 	}
 	_, err = o.Pool.Commit(ctx, o.Pool.Attempt, nil, writes)
 	return err
@@ -73,7 +78,8 @@ type leaseIndexes struct {
 	busy chan struct{}
 }
 
-// rows returns the rows of a lease of this process whose index is not written yet; nil = there are none.
+// rows returns the rows of a lease of this process whose index is not written yet; nil = there are
+// none.
 func (s *leaseIndexes) rows(kind string, lease clientv3.LeaseID) []protocol.Row {
 	if kind == protocol.KindRecords {
 		return s.o.Rows(lease)
@@ -81,8 +87,8 @@ func (s *leaseIndexes) rows(kind string, lease clientv3.LeaseID) []protocol.Row 
 	return s.counts.leases.Rows(lease)
 }
 
-// reindex writes, in the background, the index of leases whose processes have ended without writing it, from what is on them. One search at a
-// time does so.
+// reindex writes, in the background, the index of leases whose processes have ended without writing
+// it, from what is on them. One search at a time does so.
 func (s *leaseIndexes) reindex(spans []leaseSpan) {
 	now := s.o.Clock.Now()
 	spans = slices.DeleteFunc(slices.Clone(spans), func(st leaseSpan) bool { return st.index != nil || !st.over(now) })
@@ -106,12 +112,14 @@ func (s *leaseIndexes) reindex(spans []leaseSpan) {
 	}
 }
 
-// over reports whether nothing can be written on the lease any more, by requests on their way included.
+// over reports whether nothing can be written on the lease any more, by requests on their way
+// included.
 func (st *leaseSpan) over(now time.Time) bool {
 	return st.before < math.MaxInt64 && st.to.Add(clockSkew).Before(now)
 }
 
-// rowsOn reads what is on a lease. whole is false if a part cannot be read: what an index lacks is not found.
+// rowsOn reads what is on a lease. whole is false if a part cannot be read: what an index lacks is
+// not found.
 func (s *leaseIndexes) rowsOn(ctx context.Context, st *leaseSpan) (rows []protocol.Row, whole bool) {
 	attached, err := s.o.Pool.Lease(ctx, st.lease, clientv3.WithAttachedKeys())
 	if err != nil {

@@ -57,7 +57,8 @@ func TestAListShowsEachExecutionOnceWhateverItsWorkflowIsCalled(t *testing.T) {
 			}
 		}
 	}
-	for _, status := range []idem.Status{idem.Pending, idem.Running, idem.CancelRequested, idem.Success, idem.Failed, idem.Aborted} {
+	for _, status := range []idem.Status{idem.Pending, idem.Running, idem.CancelRequested, idem.Success, idem.Failed,
+		idem.Aborted} {
 		n := 0
 		for _, w := range want {
 			if w == status {
@@ -97,7 +98,8 @@ func TestAListOfLocksHasOneForEachWorkflowThatIsHeld(t *testing.T) {
 		var names []string
 		for _, v := range allLocks(t, s, idem.LockQuery{Limit: limit}) {
 			names = append(names, v.Lock.Scope.Workflow)
-			if want := slices.Index(oddNames, v.Lock.Scope.Workflow); v.Waiting != want || v.Lock.Token == 0 || v.Lock.Dead {
+			if want := slices.Index(oddNames, v.Lock.Scope.Workflow); v.Waiting != want || v.Lock.Token == 0 ||
+				v.Lock.Dead {
 				t.Errorf("%q: %d wait, want %d: %+v", v.Lock.Scope.Workflow, v.Waiting, want, v.Lock)
 			}
 		}
@@ -124,7 +126,8 @@ func TestAListOfLocksHasOneForEachWorkflowThatIsHeld(t *testing.T) {
 func TestAWorkflowThatIsNotUTF8IsRefused(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
-	if held, seen, err := s.Claim(within(t, patience), lockFor("\xff\xfe", "event"), 0); held != nil || !errors.Is(err, idem.ErrStoreUnavailable) {
+	if held, seen, err := s.Claim(within(t, patience), lockFor("\xff\xfe", "event"), 0); held != nil ||
+		!errors.Is(err, idem.ErrStoreUnavailable) {
 		t.Errorf("%+v %v", seen, err)
 	}
 	count(t, e, "/hooklock/v1/locks/", 0)
@@ -136,7 +139,8 @@ func TestAListSkipsWhatItCannotRead(t *testing.T) {
 	mustClaim(t, s, lockFor("w", "runs"), 0)
 	k := protocol.Hash16("x") + "/"
 	putRaw(t, e, map[string][]byte{
-		"locks/" + k + "x": []byte(`{"v":99}`), "queue/" + k + "x/k": []byte(`{"v":99}`), protocol.KindRecords + k + "k": []byte("\x63"),
+		"locks/" + k + "x": []byte(`{"v":99}`), "queue/" + k + "x/k": []byte(`{"v":99}`), protocol.KindRecords + k +
+			"k": []byte("\x63"),
 		"locks/foreign": []byte("x"), "locks/" + k + "y": []byte("x"),
 	})
 	if got := allExecutions(t, s, idem.ExecutionQuery{Limit: 1}); len(got) != 1 || got[0].Workflow() != "w" {
@@ -236,7 +240,8 @@ func TestWorkflowsOfOneHashAreListedOnceEach(t *testing.T) {
 			if value, err = protocol.EncodeLock(&l); err != nil {
 				t.Fatal(err)
 			}
-			putRaw(t, e, map[string][]byte{"queue/" + protocol.Hash16("w") + "/" + name + "/" + string(l.Scope.Key): value})
+			putRaw(t, e, map[string][]byte{"queue/" + protocol.Hash16("w") + "/" + name + "/" +
+				string(l.Scope.Key): value})
 		}
 	}
 	if got := allLocks(t, s, idem.LockQuery{Limit: 1}); len(got) != 3 {
@@ -265,11 +270,13 @@ func TestAnythingButACursorOfTheListIsRefused(t *testing.T) {
 		"no kind of list": {Cursor: protocol.KindSessions + "x"},
 		"half a kind":     {Cursor: "lock"},
 	} {
-		if _, err := s.Executions(within(t, patience), q); !errors.Is(err, idem.ErrCursor) || errors.Is(err, idem.ErrStoreUnavailable) {
+		if _, err := s.Executions(within(t, patience), q); !errors.Is(err, idem.ErrCursor) ||
+			errors.Is(err, idem.ErrStoreUnavailable) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := s.Locks(within(t, patience), idem.LockQuery{Cursor: protocol.KindQueue + "w"}); !errors.Is(err, idem.ErrCursor) {
+	if _, err := s.Locks(within(t, patience), idem.LockQuery{Cursor: protocol.KindQueue + "w"}); !errors.Is(err,
+		idem.ErrCursor) {
 		t.Errorf("a cursor of executions for locks: %v", err)
 	}
 }

@@ -18,7 +18,8 @@ import (
 	"hooklock/idem"
 )
 
-// archive is an etcd with many records, as three processes have left them in the course of a week. The last one still runs.
+// archive is an etcd with many records, as three processes have left them in the course of a week.
+// The last one still runs.
 type archive struct {
 	*etcdtest.Etcd
 	n     int
@@ -31,7 +32,8 @@ const week = 7 * 24 * time.Hour
 // fill writes n records: each customer has ten, and one of 20,000 events has failed.
 func fill(tb testing.TB, n int) *archive {
 	tb.Helper()
-	a := &archive{Etcd: etcdtest.Start(tb), n: n, begun: time.Now().Add(-week).Truncate(time.Microsecond), step: week / time.Duration(n)}
+	a := &archive{Etcd: etcdtest.Start(tb), n: n, begun: time.Now().Add(-week).Truncate(time.Microsecond),
+		step: week / time.Duration(n)}
 	var at atomic.Pointer[time.Time]
 	at.Store(&a.begun)
 	clock := link.Clock{Now: func() time.Time { return *at.Load() }, Boot: func() time.Duration { return 0 }}
@@ -83,13 +85,18 @@ func (a *archive) record(i int) *idem.Record {
 	route := "stripe"
 	switch {
 	case i%20_000 == 7_777:
-		end = idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: end.FinishedAt, Error: &idem.Failure{Code: "upstream_failed"}}
+		end = idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: end.FinishedAt,
+			Error: &idem.Failure{Code: "upstream_failed"}}
 	case i == a.n/3:
 		route = "rare"
 	}
 	l := idem.Lock{Entry: idem.Entry{
-		Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(i), byte(i >> 8), byte(i >> 16), 7}), Scope: idem.Scope{Workflow: workflow, Key: key},
-		Route: route, EventID: event, Labels: idem.Labels{{Name: "order", Value: fmt.Sprint("SO-", i/10)}}, Attempt: 1, StartedAt: end.FinishedAt.Add(-time.Second), Retention: 2 * week, TraceParent: "00-" + a.trace(i) + "-b7ad6b7169203331-01",
+		Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(i), byte(i >> 8), byte(i >> 16), 7}),
+		Scope:     idem.Scope{Workflow: workflow, Key: key},
+		Route:     route, EventID: event, Labels: idem.Labels{{Name: "order", Value: fmt.Sprint("SO-", i/10)}},
+		Attempt:   1,
+		StartedAt: end.FinishedAt.Add(-time.Second), Retention: 2 * week, TraceParent: "00-" + a.trace(i) +
+			"-b7ad6b7169203331-01",
 	}}
 	return protocol.RecordOf(&l, end)
 }
@@ -144,7 +151,8 @@ func (a *archive) lists() []listed {
 		{"since: none", idem.ExecutionQuery{Since: at(a.n).Add(time.Second)}, 0},
 		{"until: many", idem.ExecutionQuery{Until: at(a.n / 2)}, 50},
 		{"until: none", idem.ExecutionQuery{Until: at(0).Add(-time.Hour)}, 0},
-		{"since and until: few", idem.ExecutionQuery{Since: at(a.n / 2), Until: at(a.n/2 + 19).Add(time.Millisecond)}, 20},
+		{"since and until: few", idem.ExecutionQuery{Since: at(a.n / 2), Until: at(a.n/2 + 19).Add(time.Millisecond)},
+			20},
 		{"event: one", idem.ExecutionQuery{EventID: old.EventID}, 1},
 		{"event: none", idem.ExecutionQuery{EventID: "nothing"}, 0},
 		{"key: one", idem.ExecutionQuery{Key: old.Key.Short()}, 1},
@@ -160,7 +168,8 @@ func (a *archive) lists() []listed {
 	}
 }
 
-// first returns the first 50, as the command line reads them: page after page, until there are so many or the list ends.
+// first returns the first 50, as the command line reads them: page after page, until there are so
+// many or the list ends.
 func (l *listed) first(tb testing.TB, s *Reader) (all []idem.Found) {
 	tb.Helper()
 	q := l.q
@@ -177,7 +186,8 @@ func (l *listed) first(tb testing.TB, s *Reader) (all []idem.Found) {
 	}
 }
 
-// BenchmarkLists is what a person waits for among 1,000,000 records (20,000 with -short): the first page of each filter.
+// BenchmarkLists is what a person waits for among 1,000,000 records (20,000 with -short): the first
+// page of each filter.
 //
 //	go test -run '^$' -bench Lists -benchtime 3x -timeout 1h ./etcdlock/history
 func BenchmarkLists(b *testing.B) {
@@ -200,8 +210,9 @@ func BenchmarkLists(b *testing.B) {
 	}
 }
 
-// A list reads the indexes of the leases, four to twelve bytes of each record for a filter and thirty for a text, and little else. Of the leases on which another process may still put keys
-// it reads the records: a thousand at most.
+// A list reads the indexes of the leases, four to twelve bytes of each record for a filter and
+// thirty for a text, and little else. Of the leases on which another process may still put keys it
+// reads the records: a thousand at most.
 func TestNoFilterReadsManyRecordsToFindFew(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills etcd")
@@ -210,7 +221,9 @@ func TestNoFilterReadsManyRecordsToFindFew(t *testing.T) {
 	a := fill(t, n)
 	wire := etcdtest.NewWire(t, a.Endpoint)
 	var requests atomic.Int64
-	s := openReaderOf(t, &link.Target{Endpoints: []string{wire.Endpoint}, OnOperation: func(link.Operation) { requests.Add(1) }}, "searches", link.SystemClock())
+	s := openReaderOf(t, &link.Target{Endpoints: []string{wire.Endpoint}, OnOperation: func(link.Operation) {
+		requests.Add(1)
+	}}, "searches", link.SystemClock())
 	for _, l := range a.lists() {
 		t.Run(l.name, func(t *testing.T) {
 			before, bytes := requests.Load(), wire.Answered()
@@ -227,7 +240,8 @@ func TestNoFilterReadsManyRecordsToFindFew(t *testing.T) {
 	}
 }
 
-// A process that is killed leaves leases without an index. A search reads the keys on them, and once nothing can be put there any more, writes what is missing.
+// A process that is killed leaves leases without an index. A search reads the keys on them, and
+// once nothing can be put there any more, writes what is missing.
 func TestASearchIndexesWhatAKilledProcessHasLeft(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openReader(t, e)
@@ -267,7 +281,8 @@ func TestASearchIndexesWhatAKilledProcessHasLeft(t *testing.T) {
 			t.Fatalf("%s: %v are indexed, want %v and %v: keys may be put on %v", when, got, lease, full, open)
 		}
 	}
-	if _, err := e.Client.Delete(within(t, patience), s.o.Layout.Record(lockIn("mine", "first").Scope)); err != nil { // it was forgotten
+	// it was forgotten
+	if _, err := e.Client.Delete(within(t, patience), s.o.Layout.Record(lockIn("mine", "first").Scope)); err != nil {
 		t.Fatal(err)
 	}
 	recordOn(t, e, s, open, "theirs", "second") // and that has run again

@@ -19,7 +19,8 @@ const LockBatch = 100
 // maxHolders bounds the executions of one workflow that are shown together.
 const maxHolders = 1000
 
-// LockAt returns the lock of that scope; none if it is free. It returns idem.ErrStoreUnavailable, also if the lock cannot be read.
+// LockAt returns the lock of that scope; none if it is free. It returns idem.ErrStoreUnavailable,
+// also if the lock cannot be read.
 func (s *Reader) LockAt(ctx context.Context, scope idem.Scope) ([]idem.LockView, error) {
 	kvs, revision, err := s.o.Pool.Keys(ctx, s.o.Layout.Lock(scope))
 	if err != nil {
@@ -35,7 +36,8 @@ func (s *Reader) LockAt(ctx context.Context, scope idem.Scope) ([]idem.LockView,
 	return s.described(ctx, []idem.LockView{{Lock: l}}, revision)
 }
 
-// Holders returns the locks of the executions that have a slot of a workflow whose route has a lock.limit above one, the oldest first.
+// Holders returns the locks of the executions that have a slot of a workflow whose route has a
+// lock.limit above one, the oldest first.
 func (s *Reader) Holders(ctx context.Context, workflow string) (views []idem.LockView, err error) {
 	prefix := s.o.Layout.Lock(idem.Scope{Workflow: workflow}) + "/"
 	oldestFirst := clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)
@@ -53,7 +55,8 @@ func (s *Reader) Holders(ctx context.Context, workflow string) (views []idem.Loc
 	return s.described(ctx, views, revision)
 }
 
-// ownLimit returns how many executions of the workflow of l may run at a time, by the configuration of this process; 0 = one.
+// ownLimit returns how many executions of the workflow of l may run at a time, by the configuration
+// of this process; 0 = one.
 func (s *Reader) ownLimit(l *idem.Lock) int {
 	if !l.OwnLimit() {
 		return 0
@@ -61,7 +64,8 @@ func (s *Reader) ownLimit(l *idem.Lock) int {
 	return s.o.Size(l.Route, idem.Slot{Limit: idem.OwnLimit(l.Scope.Workflow)})
 }
 
-// Slots returns a part of the taken slots, limit by limit. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
+// Slots returns a part of the taken slots, limit by limit. It returns idem.ErrCursor or
+// idem.ErrStoreUnavailable.
 func (s *Reader) Slots(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
 	return s.slotPage(ctx, q, protocol.KindSlots)
 }
@@ -84,15 +88,16 @@ func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, kind string) (p
 		}
 		slot := idem.Slot{Limit: limit, Rule: holder.Rule, N: n}
 		page.Slots = append(page.Slots, idem.SlotView{
-			Slot: slot, Of: s.o.Size(holder.Route, slot), Execution: holder.Execution, Workflow: holder.Workflow, Route: holder.Route,
+			Slot: slot, Of: s.o.Size(holder.Route, slot), Execution: holder.Execution, Workflow: holder.Workflow,
+			Route: holder.Route,
 		})
 		return true
 	})
 	return page, err
 }
 
-// Locks returns a part of the locks, in the order of their keys. It reaps nothing: a lock whose owner is dead says so. It returns
-// idem.ErrCursor or idem.ErrStoreUnavailable.
+// Locks returns a part of the locks, in the order of their keys. It reaps nothing: a lock whose
+// owner is dead says so. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (page idem.LockPage, err error) {
 	var revision int64
 	page.NextCursor, revision, err = s.page(ctx, protocol.KindLocks, q.Cursor, q.Limit, func(kv *mvccpb.KeyValue) bool {
@@ -109,8 +114,8 @@ func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (page idem.LockPag
 	return page, err
 }
 
-// vouch sets, of locks that were read at revision, whether they are dead, and until when they are held. A session that this process knows is
-// taken for alive; of the others it asks etcd.
+// vouch sets, of locks that were read at revision, whether they are dead, and until when they are
+// held. A session that this process knows is taken for alive; of the others it asks etcd.
 func (s *Reader) vouch(ctx context.Context, locks []*idem.Lock, revision int64) error {
 	var asked []*idem.Lock
 	var ops []clientv3.Op
@@ -135,7 +140,8 @@ func (s *Reader) vouch(ctx context.Context, locks []*idem.Lock, revision int64) 
 	return nil
 }
 
-// described returns locks that were read at revision with what operators see of them beside their values. It returns idem.ErrStoreUnavailable.
+// described returns locks that were read at revision with what operators see of them beside their
+// values. It returns idem.ErrStoreUnavailable.
 func (s *Reader) described(ctx context.Context, views []idem.LockView, revision int64) ([]idem.LockView, error) {
 	locks := make([]*idem.Lock, len(views))
 	var ops []clientv3.Op
@@ -145,7 +151,8 @@ func (s *Reader) described(ctx context.Context, views []idem.LockView, revision 
 		workflow := v.Lock.Scope.Workflow
 		if _, asked := queues[workflow]; !asked {
 			queues[workflow] = len(ops)
-			ops = append(ops, clientv3.OpGet(s.o.Layout.Queue(idem.Scope{Workflow: workflow}), clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithRev(revision)))
+			ops = append(ops, clientv3.OpGet(s.o.Layout.Queue(idem.Scope{Workflow: workflow}), clientv3.WithPrefix(),
+				clientv3.WithCountOnly(), clientv3.WithRev(revision)))
 		}
 	}
 	answers, _, err := s.o.Pool.ReadEach(ctx, ops)

@@ -14,7 +14,8 @@ import (
 	"hooklock/idem"
 )
 
-// Look reads the state around a lock now. It repeats until there is an answer. It returns the error of ctx, or that a value cannot be read.
+// Look reads the state around a lock now. It repeats until there is an answer. It returns the error
+// of ctx, or that a value cannot be read.
 func Look(ctx context.Context, pool *link.Pool, k protocol.Keys) (*protocol.State, error) {
 	answers, revision, err := pool.ReadOps(ctx, protocol.LockRecordQueueAndMark(k))
 	if err != nil {
@@ -27,11 +28,14 @@ func Look(ctx context.Context, pool *link.Pool, k protocol.Keys) (*protocol.Stat
 	return st, err
 }
 
-// LookBack finds how an execution ended that had the lock at revision ran, and whose record is not there now: it left none, or its record was replaced or
-// forgotten since. The transaction that took it out of the lock also wrote its record, so the record's state at that revision says that, and which Store
-// wrote it. If etcd has compacted that revision, nothing is known. LookBack repeats until etcd has answered: a caller that takes silence for "nothing is
-// known" calls an end of its own a lost lock (a recorded history showed it). It returns the error of ctx.
-func LookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string, err error) {
+// LookBack finds how an execution ended that had the lock at revision ran, and whose record is not
+// there now: it left none, or its record was replaced or forgotten since. The transaction that took
+// it out of the lock also wrote its record, so the record's state at that revision says that, and
+// which Store wrote it. If etcd has compacted that revision, nothing is known. LookBack repeats
+// until etcd has answered: a caller that takes silence for "nothing is known" calls an end of its
+// own a lost lock (a recorded history showed it). It returns the error of ctx.
+func LookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen,
+	writer string, err error) {
 	for pause := link.NewBackoff(); ; {
 		seen, writer, err = tryLookBack(ctx, pool, k, id, ran)
 		if err == nil {
@@ -43,7 +47,8 @@ func LookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.Exe
 	}
 }
 
-func tryLookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen, writer string, err error) {
+func tryLookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.ExecutionID,
+	ran int64) (seen *idem.Seen, writer string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*pool.Attempt) // it reads twice
 	defer cancel()
 	left, err := leftLock(ctx, pool, k, id, ran)
@@ -77,21 +82,23 @@ func orCompacted(err error) (*idem.Seen, string, error) {
 }
 
 // leftLock returns the revision at which an execution that had the lock at revision ran left it.
-func leftLock(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.ExecutionID, ran int64) (left int64, err error) {
+func leftLock(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.ExecutionID, ran int64) (left int64,
+	err error) {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err = pool.Watch(watching, link.OfWaits, link.Watch{Key: k.Lock, Opts: []clientv3.OpOption{clientv3.WithRev(ran + 1)}, News: func(e *clientv3.Event) {
-		if left != 0 {
-			return
-		}
-		if e.Type == clientv3.EventTypePut {
-			if l, err := protocol.DecodeLock(e.Kv.Value); err == nil && l.Execution == id && !l.Cooling {
-				return // adopted
+	err = pool.Watch(watching, link.OfWaits,
+		link.Watch{Key: k.Lock, Opts: []clientv3.OpOption{clientv3.WithRev(ran + 1)}, News: func(e *clientv3.Event) {
+			if left != 0 {
+				return
 			}
-		}
-		left = e.Kv.ModRevision
-		cancel()
-	}})
+			if e.Type == clientv3.EventTypePut {
+				if l, err := protocol.DecodeLock(e.Kv.Value); err == nil && l.Execution == id && !l.Cooling {
+					return // adopted
+				}
+			}
+			left = e.Kv.ModRevision
+			cancel()
+		}})
 	switch {
 	case left != 0:
 		return left, nil

@@ -12,21 +12,25 @@ import (
 	"hooklock/idem"
 )
 
-// An event that was refused and does not come again is possibly lost. The process that refused it last finds that out: it keeps the refusal in memory, and
-// reads what has become of the event when its sender should have sent it again. What it finds is a part of its note of the arrivals (History.Lost): the record of
-// an event without an ID lives for minutes only, so later nothing could tell whether the event had run. A process that begins, or hears that another one has
-// ended, reads the notes and follows what no process follows any more.
+// An event that was refused and does not come again is possibly lost. The process that refused it
+// last finds that out: it keeps the refusal in memory, and reads what has become of the event when
+// its sender should have sent it again. What it finds is a part of its note of the arrivals
+// (History.Lost): the record of an event without an ID lives for minutes only, so later nothing
+// could tell whether the event had run. A process that begins, or hears that another one has ended,
+// reads the notes and follows what no process follows any more.
 
 const (
-	maxFollowed   = 10_000           // refused events that are in memory; further ones are not followed
-	judgeEvery    = time.Second      // between two looks at what is due: less than an eighth of the shortest useful retention
+	maxFollowed = 10_000 // refused events that are in memory; further ones are not followed
+	// between two looks at what is due: less than an eighth of the shortest useful retention
+	judgeEvery    = time.Second
 	firstLook     = 10 * time.Minute // at an event that is not due yet; each further one comes later
 	orphanGrace   = 2 * time.Minute  // for which an event is left to the process that refused it
 	refusedBurst  = 10_000           // refused events of a route that are stored whatever their rate
 	orphansSought = 7 * 24 * time.Hour
 )
 
-// refusedEvents are those that this process follows, and the rates at which they are stored. The mutex of Duplicates guards them.
+// refusedEvents are those that this process follows, and the rates at which they are stored. The
+// mutex of Duplicates guards them.
 type refusedEvents struct {
 	followed map[string]*refusal // by the prefix of their keys
 	rates    map[string]*rate    // by route
@@ -74,7 +78,8 @@ func (d *Duplicates) mayStoreLocked(route string, most int) bool {
 	return true
 }
 
-// followLocked follows an event in place of an older refusal of it: one that waited is noted after one that came later.
+// followLocked follows an event in place of an older refusal of it: one that waited is noted after
+// one that came later.
 func (d *Duplicates) followLocked(key string, r *refusal) {
 	known := d.followed[key]
 	if known == nil && len(d.followed) >= maxFollowed || known != nil && known.at.After(r.at) {
@@ -85,7 +90,8 @@ func (d *Duplicates) followLocked(key string, r *refusal) {
 	d.followed[key] = r
 }
 
-// FollowOrphans has the refused events of ended processes followed: one has ended, or this process begins and knows its routes.
+// FollowOrphans has the refused events of ended processes followed: one has ended, or this process
+// begins and knows its routes.
 func (d *Duplicates) FollowOrphans() { link.Wake(d.orphans) }
 
 // Follower finds the refused events that did not come again.
@@ -94,7 +100,8 @@ type Follower struct {
 	counts *Duplicates
 }
 
-// NewFollower returns a follower of the events that the process of r refuses, and of those that ended processes have refused.
+// NewFollower returns a follower of the events that the process of r refuses, and of those that
+// ended processes have refused.
 func NewFollower(r *Reader) *Follower { return &Follower{r, r.counts} }
 
 // Run follows, until ctx ends.
@@ -132,7 +139,8 @@ func (f *Follower) Judge(ctx context.Context) {
 			return // etcd is away: all that is due waits
 		}
 		switch h := found.Arrivals; {
-		case !found.Unanswered(), h.Newest[0].At.After(r.at), h.Lost.After(r.at): // it came again, another process follows it, or it is known
+		case !found.Unanswered(), h.Newest[0].At.After(r.at), h.Lost.After(r.at):
+			// it came again, another process follows it, or it is known
 			f.drop(key, r)
 		case now.Before(r.due):
 			f.counts.mu.Lock()
@@ -172,14 +180,18 @@ func (f *Follower) lose(key string, r *refusal, h *idem.History) {
 	}
 	t.history.Lost = d.o.Clock.Now().UTC().Round(time.Millisecond)
 	d.enqueueLocked(&t.note)
-	d.o.OnLost(idem.LostEvent{Scope: r.event, Route: h.Route, EventID: h.EventID, Labels: h.Labels, Arrival: h.Newest[0]})
+	d.o.OnLost(idem.LostEvent{Scope: r.event, Route: h.Route, EventID: h.EventID, Labels: h.Labels,
+		Arrival: h.Newest[0]})
 }
 
-// eventOf reads an event: its newest execution without the body of an answer, and its arrivals with what each process has written of them. Of an event that
-// a newer release has written, there are none.
-func (s *Reader) eventOf(ctx context.Context, event idem.Scope) (found idem.Found, written []*mvccpb.KeyValue, err error) {
+// eventOf reads an event: its newest execution without the body of an answer, and its arrivals with
+// what each process has written of them. Of an event that a newer release has written, there are
+// none.
+func (s *Reader) eventOf(ctx context.Context, event idem.Scope) (found idem.Found, written []*mvccpb.KeyValue,
+	err error) {
 	k := s.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: event}})
-	answers, revision, err := s.o.Pool.ReadOps(ctx, append(protocol.LockRecordAndQueue(k), link.Read(s.readArrivals(event))))
+	answers, revision, err := s.o.Pool.ReadOps(ctx,
+		append(protocol.LockRecordAndQueue(k), link.Read(s.readArrivals(event))))
 	if err != nil {
 		return found, nil, err
 	}
@@ -196,11 +208,12 @@ func (s *Reader) eventOf(ctx context.Context, event idem.Scope) (found idem.Foun
 	return found, written, nil
 }
 
-// Adopt follows the refused events of ended processes, at most as many as one page of executions reads, the newest first. An event that a living process
-// follows too is left to that for a while.
+// Adopt follows the refused events of ended processes, at most as many as one page of executions
+// reads, the newest first. An event that a living process follows too is left to that for a while.
 func (f *Follower) Adopt(ctx context.Context) error {
 	s, now := f.reader, f.reader.o.Clock.Now()
-	keys, err := s.newPast(ctx, []string{protocol.KindArrivals}, &idem.ExecutionQuery{Since: now.Add(-orphansSought)}, beginning)
+	keys, err := s.newPast(ctx, []string{protocol.KindArrivals}, &idem.ExecutionQuery{Since: now.Add(-orphansSought)},
+		beginning)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,8 @@ func openReaderOf(tb testing.TB, target *link.Target, name string, clock link.Cl
 		}
 	})
 	o := &Options{
-		Pool: pool, Layout: protocol.NewLayout("/hooklock"), Clock: clock, Writer: name, Tasks: tasks, Sessions: session.NewSet(), Process: knowsNothing{},
+		Pool: pool, Layout: protocol.NewLayout("/hooklock"), Clock: clock, Writer: name, Tasks: tasks,
+		Sessions: session.NewSet(), Process: knowsNothing{},
 	}
 	return NewReader(o, NewDuplicates(o))
 }
@@ -69,7 +70,8 @@ func (knowsNothing) Follow(string, bool) (none idem.Following) { return none }
 func lockIn(workflow, event string) idem.Lock {
 	key := idem.Key(fmt.Sprintf("%016x-%032x", len(event), event))
 	return idem.Lock{Entry: idem.Entry{
-		Execution: idem.NewExecutionID(workflow, key, [4]byte{}), Scope: idem.Scope{Workflow: workflow, Key: key}, Route: "r", EventID: event, Attempt: 1,
+		Execution: idem.NewExecutionID(workflow, key, [4]byte{}), Scope: idem.Scope{Workflow: workflow, Key: key},
+		Route: "r", EventID: event, Attempt: 1,
 		StartedAt: time.Now(), Retention: time.Hour,
 	}}
 }

@@ -17,7 +17,8 @@ import (
 	"hooklock/idem"
 )
 
-// ParkedEntries returns a part of the stored requests. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
+// ParkedEntries returns a part of the stored requests. It returns idem.ErrCursor or
+// idem.ErrStoreUnavailable.
 func (s *Reader) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (page idem.ParkedPage, err error) {
 	const kind = protocol.KindParked
 	cursor := ""
@@ -44,12 +45,15 @@ func (s *Reader) parkedIn(kv *mvccpb.KeyValue, q *idem.ParkedQuery) (*idem.Parke
 	if err != nil {
 		return nil, false
 	}
-	e.Execution, e.Revision = idem.ExecutionID(strings.TrimPrefix(string(kv.Key), s.o.Layout.All(protocol.KindParked))), kv.ModRevision
-	return e, (q.State == "" || e.State == q.State) && (q.Route == "" || e.Route == q.Route) && (q.Workflow == "" || idem.MatchPattern(q.Workflow, e.Workflow))
+	e.Execution, e.Revision = idem.ExecutionID(strings.TrimPrefix(string(kv.Key), s.o.Layout.All(protocol.KindParked))),
+		kv.ModRevision
+	return e, (q.State == "" || e.State == q.State) && (q.Route == "" || e.Route == q.Route) &&
+		(q.Workflow == "" || idem.MatchPattern(q.Workflow, e.Workflow))
 }
 
-// ParkedExecutions returns a part of the executions whose request is stored, those first that have waited for longest, with their queue
-// entries, locks and records. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
+// ParkedExecutions returns a part of the executions whose request is stored, those first that have
+// waited for longest, with their queue entries, locks and records. It returns idem.ErrCursor or
+// idem.ErrStoreUnavailable.
 func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem.ExecutionPage, error) {
 	behind, err := parseParked(q.Cursor)
 	if err != nil {
@@ -112,8 +116,10 @@ func parseParked(cursor string) (e idem.ParkedEntry, err error) {
 	return e, nil
 }
 
-// showParked shows what the index names, if it takes it; nil = all. Each transaction writes both, so at one revision they agree.
-func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEntry, revision int64, takes func(*idem.Found) bool) error {
+// showParked shows what the index names, if it takes it; nil = all. Each transaction writes both,
+// so at one revision they agree.
+func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEntry, revision int64,
+	takes func(*idem.Found) bool) error {
 	var ops []clientv3.Op
 	for i := range entries {
 		e := &entries[i]
@@ -122,7 +128,8 @@ func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEnt
 			ops = append(ops, clientv3.OpGet(k.Record, clientv3.WithRev(revision)))
 			continue
 		}
-		ops = append(ops, clientv3.OpGet(k.Lock, clientv3.WithRev(revision)), clientv3.OpGet(k.Entry, clientv3.WithRev(revision)))
+		ops = append(ops, clientv3.OpGet(k.Lock, clientv3.WithRev(revision)),
+			clientv3.OpGet(k.Entry, clientv3.WithRev(revision)))
 	}
 	answers, _, err := p.store.o.Pool.ReadEach(ctx, ops)
 	if err != nil {
@@ -147,8 +154,9 @@ func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEnt
 	return nil
 }
 
-// WithoutRequest returns those of these executions whose request is not stored: they are not parked, and have left no dead letter. ids is at most as
-// long as a request to etcd may be; see parked.Known.
+// WithoutRequest returns those of these executions whose request is not stored: they are not
+// parked, and have left no dead letter. ids is at most as long as a request to etcd may be; see
+// parked.Known.
 func (s *Reader) WithoutRequest(ctx context.Context, ids []idem.ExecutionID) (without []idem.ExecutionID, err error) {
 	ops := make([]clientv3.Op, len(ids))
 	for i, id := range ids {

@@ -42,7 +42,9 @@ func TestWhatIsParkedIsListedInTheOrderInWhichItCameOverAllPages(t *testing.T) {
 		want int
 	}{
 		"all": {idem.ParkedQuery{}, 70}, "of a route": {idem.ParkedQuery{Route: "r3"}, 10},
-		"of some workflows": {idem.ParkedQuery{Takes: func(f *idem.Found) bool { return strings.HasPrefix(f.Workflow(), "w3") }}, 11},
+		"of some workflows": {idem.ParkedQuery{Takes: func(f *idem.Found) bool {
+			return strings.HasPrefix(f.Workflow(), "w3")
+		}}, 11},
 	} {
 		for _, limit := range []int{0, 1, 7} {
 			var got []idem.ExecutionID
@@ -67,7 +69,8 @@ func TestWhatIsParkedIsListedInTheOrderInWhichItCameOverAllPages(t *testing.T) {
 		}
 	}
 	for _, cursor := range []string{"x", "1/x", "x/" + string(want[0])} {
-		if _, err := s.ParkedExecutions(within(t, patience), idem.ParkedQuery{Cursor: cursor}); !errors.Is(err, idem.ErrCursor) {
+		if _, err := s.ParkedExecutions(within(t, patience), idem.ParkedQuery{Cursor: cursor}); !errors.Is(err,
+			idem.ErrCursor) {
 			t.Errorf("%q: %v", cursor, err)
 		}
 	}

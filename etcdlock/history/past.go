@@ -16,11 +16,14 @@ import (
 	"hooklock/idem"
 )
 
-// How the newest of a million keys are found. Keys that end with their retention share leases, a lease takes keys for a short time only, and
-// etcd lists the keys on a lease without reading their values. So a list of the leases, one key for each, is a list of the times: the first
-// page reads the keys on the leases that still take some, and each further one those on the leases before. Order and cursor are the revisions
-// at which the keys were written, which no clock can move. A search goes through the same leases, and reads only the values that match by their
-// index (protocol.LeaseIndex). The event ID is at the beginning of its keys, so a search for that needs no list at all.
+// How the newest of a million keys are found. Keys that end with their retention share leases, a
+// lease takes keys for a short time only, and etcd lists the keys on a lease without reading their
+// values. So a list of the leases, one key for each, is a list of the times: the first page reads
+// the keys on the leases that still take some, and each further one those on the leases before.
+// Order and cursor are the revisions at which the keys were written, which no clock can move. A
+// search goes through the same leases, and reads only the values that match by their index
+// (protocol.LeaseIndex). The event ID is at the beginning of its keys, so a search for that needs
+// no list at all.
 
 const (
 	clockSkew = 5 * time.Minute // clocks of processes may differ by this much, and a request takes less
@@ -59,7 +62,8 @@ func (s *leaseIndexes) spans(ctx context.Context, kind string) ([]leaseSpan, err
 			continue
 		}
 		chains[l.Chain] = append(chains[l.Chain], len(all))
-		span := leaseSpan{lease: clientv3.LeaseID(id), after: kv.CreateRevision, before: math.MaxInt64, from: l.At, to: l.At.Add(time.Duration(l.Open)), open: time.Duration(l.Open), kind: kind}
+		span := leaseSpan{lease: clientv3.LeaseID(id), after: kv.CreateRevision, before: math.MaxInt64, from: l.At,
+			to: l.At.Add(time.Duration(l.Open)), open: time.Duration(l.Open), kind: kind}
 		if l.Index.Known() {
 			span.index = l.Index
 		}
@@ -84,8 +88,9 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// closeByTime finds the end of the leases of processes that have ended: a process that has granted a later lease must have let more time pass
-// than they take keys for. Two leases of that process prove it, so that the clocks of two processes are not compared.
+// closeByTime finds the end of the leases of processes that have ended: a process that has granted
+// a later lease must have let more time pass than they take keys for. Two leases of that process
+// prove it, so that the clocks of two processes are not compared.
 func closeByTime(all []leaseSpan, chains map[string][]int) {
 	for i := range all {
 		old := &all[i]
@@ -94,7 +99,9 @@ func closeByTime(all []leaseSpan, chains map[string][]int) {
 		}
 		enough := old.open + clockSkew
 		for _, chain := range chains {
-			first, _ := slices.BinarySearchFunc(chain, old.after, func(j int, after int64) int { return cmp.Compare(all[j].after, after) })
+			first, _ := slices.BinarySearchFunc(chain, old.after, func(j int, after int64) int {
+				return cmp.Compare(all[j].after, after)
+			})
 			for _, j := range chain[first:] {
 				if all[j].from.Sub(all[chain[first]].from) >= enough {
 					old.before = min(old.before, all[j].after)
@@ -121,7 +128,8 @@ type past struct {
 	found     []place // of those that were opened; the newest first
 }
 
-// newPast returns the past of the keys that may match q; each is searched below the root of its kind.
+// newPast returns the past of the keys that may match q; each is searched below the root of its
+// kind.
 func (s *Reader) newPast(ctx context.Context, kinds []string, q *idem.ExecutionQuery, behind place) (*past, error) {
 	p := &past{store: s, kinds: kinds, may: keyFilter(q), want: wants(q), behind: behind, siftChunk: 16, chunk: 1}
 	for _, kind := range kinds {
@@ -144,7 +152,8 @@ func newerFirst(a, b leaseSpan) int {
 	return cmp.Or(cmp.Compare(b.before, a.before), cmp.Compare(b.after, a.after))
 }
 
-// keyFilter returns which keys of records and arrivals may match a query: they begin with the key of the event and the hash of its workflow.
+// keyFilter returns which keys of records and arrivals may match a query: they begin with the key
+// of the event and the hash of its workflow.
 func keyFilter(q *idem.ExecutionQuery) func(key string) bool {
 	workflow := ""
 	if one := q.OneWorkflow(); one != "" {
@@ -154,11 +163,13 @@ func keyFilter(q *idem.ExecutionQuery) func(key string) bool {
 	beginning := keyBeginning(q)
 	return func(key string) bool {
 		event, w, ok := protocol.EventAt(key)
-		return ok && strings.HasPrefix(string(event), beginning) && strings.HasPrefix(w, workflow) && strings.HasPrefix(w, ofID)
+		return ok && strings.HasPrefix(string(event), beginning) && strings.HasPrefix(w, workflow) &&
+			strings.HasPrefix(w, ofID)
 	}
 }
 
-// keyBeginning returns the beginning of the keys of records and arrivals that match a query, as far as it is known.
+// keyBeginning returns the beginning of the keys of records and arrivals that match a query, as far
+// as it is known.
 func keyBeginning(q *idem.ExecutionQuery) string {
 	_, beginning := idem.BeginningHex(q.Beginning)
 	if half := protocol.Hex16(idem.EventHalf(q.EventID)); q.EventID != "" {
@@ -170,10 +181,12 @@ func keyBeginning(q *idem.ExecutionQuery) string {
 	return beginning
 }
 
-// next returns at most n keys, the newest before those that it returned before. None, and over false: the page has read enough.
+// next returns at most n keys, the newest before those that it returned before. None, and over
+// false: the page has read enough.
 func (p *past) next(ctx context.Context, n int) (some []place, over bool, err error) {
 	for len(p.spans) > 0 && (len(p.found) == 0 || p.spans[0].before > p.found[0].revision) {
-		if p.opened >= maxSpans && p.spans[0].before < p.behind.revision { // otherwise the next page would begin at the same place
+		// otherwise the next page would begin at the same place
+		if p.opened >= maxSpans && p.spans[0].before < p.behind.revision {
 			return nil, false, nil
 		}
 		if err := p.open(ctx); err != nil {
@@ -189,7 +202,8 @@ func (p *past) next(ctx context.Context, n int) (some []place, over bool, err er
 	return some, len(some) == 0, nil
 }
 
-// resume returns the place that the next page goes on behind: everything found but not returned follows it, too.
+// resume returns the place that the next page goes on behind: everything found but not returned
+// follows it, too.
 func (p *past) resume() place {
 	if len(p.spans) > 0 && p.spans[0].before < p.behind.revision {
 		return place{p.spans[0].before, lastKey}
@@ -208,8 +222,8 @@ func (p *past) siftNext(ctx context.Context) error {
 	return err
 }
 
-// open reads the keys of the next leases: of all that may have something newer than what was found, of those with few keys that may match, and
-// of more at a time the longer none is found.
+// open reads the keys of the next leases: of all that may have something newer than what was found,
+// of those with few keys that may match, and of more at a time the longer none is found.
 func (p *past) open(ctx context.Context) error {
 	if p.sifted == 0 {
 		if err := p.siftNext(ctx); err != nil || p.sifted == 0 {
@@ -217,7 +231,8 @@ func (p *past) open(ctx context.Context) error {
 		}
 	}
 	n, few := 0, 0
-	for n < p.sifted && (n < p.chunk || p.spans[n].before == math.MaxInt64 || few < fewKeys && p.spans[n].names != nil) {
+	for n < p.sifted && (n < p.chunk || p.spans[n].before == math.MaxInt64 ||
+		few < fewKeys && p.spans[n].names != nil) {
 		few += len(p.spans[n].names)
 		n++
 	}
@@ -261,7 +276,8 @@ func (p *past) keysOn(ctx context.Context, span *leaseSpan) ([]place, error) {
 	var ops []clientv3.Op
 	for _, key := range attached.Keys { // none if it has expired
 		for _, kind := range p.kinds {
-			if below, is := strings.CutPrefix(string(key), p.store.o.Layout.All(kind)); is && p.may(below) && span.mayHave(below) {
+			if below, is := strings.CutPrefix(string(key), p.store.o.Layout.All(kind)); is && p.may(below) &&
+				span.mayHave(below) {
 				ops = append(ops, clientv3.OpGet(string(key), clientv3.WithKeysOnly()))
 			}
 		}

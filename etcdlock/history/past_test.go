@@ -15,15 +15,19 @@ import (
 func TestEndedExecutionsOfAllProcessesAreListedInTheOrderOfTheirEnds(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
-	stores := []*etcdlock.Store{openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})}
+	stores := []*etcdlock.Store{openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})}
 	var want []idem.ExecutionID
 	for i := range 60 {
 		s := stores[i*i%7%2]
-		want = append(want, endedAs(t, s, "w", fmt.Sprintf("event %d", i), func(l *idem.Lock) { l.Retention = time.Duration(1+i%3) * time.Hour }, success("body")))
+		want = append(want, endedAs(t, s, "w", fmt.Sprintf("event %d", i), func(l *idem.Lock) {
+			l.Retention = time.Duration(1+i%3) * time.Hour
+		}, success("body")))
 	}
 	slices.Reverse(want)
 	for _, limit := range []int{0, 1, 7} {
-		if got := ids(allExecutions(t, stores[0], idem.ExecutionQuery{Limit: limit, Status: idem.Success})); !slices.Equal(got, want) {
+		if got := ids(allExecutions(t, stores[0],
+			idem.ExecutionQuery{Limit: limit, Status: idem.Success})); !slices.Equal(got, want) {
 			t.Fatalf("pages of %d: %q, want %q", limit, got, want)
 		}
 	}
@@ -52,7 +56,8 @@ func TestWaitingAndRunningExecutionsAreListedTheNewestFirst(t *testing.T) {
 	slices.Reverse(waiting)
 	slices.Reverse(running)
 	for _, limit := range []int{0, 2} {
-		if got, want := ids(allExecutions(t, s, idem.ExecutionQuery{Limit: limit})), slices.Concat(waiting, running); !slices.Equal(got, want) {
+		if got, want := ids(allExecutions(t, s, idem.ExecutionQuery{Limit: limit})), slices.Concat(waiting,
+			running); !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -71,7 +76,8 @@ func TestAnExecutionIsFoundByEachOfItsNames(t *testing.T) {
 		l.TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	}
 	named(&mine, "evt_123")
-	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now().Add(-time.Hour), Error: &idem.Failure{Code: "upstream_failed", Detail: "EOF"}}
+	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now().Add(-time.Hour),
+		Error: &idem.Failure{Code: "upstream_failed", Detail: "EOF"}}
 	first, err := mustClaim(t, s, mine, 0).Settle(within(t, patience), unknown)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +87,8 @@ func TestAnExecutionIsFoundByEachOfItsNames(t *testing.T) {
 	}
 	again := mine
 	named(&again, "evt_123")
-	again.TraceParent, again.Attempt, again.Earlier = "00-11111111111111111111111111111111-b7ad6b7169203331-01", 2, []idem.Attempt{first.Short()}
+	again.TraceParent, again.Attempt, again.Earlier = "00-11111111111111111111111111111111-b7ad6b7169203331-01", 2,
+		[]idem.Attempt{first.Short()}
 	if _, err := mustClaim(t, s, again, first.Revision).Settle(within(t, patience), success("body")); err != nil {
 		t.Fatal(err)
 	}
@@ -93,28 +100,31 @@ func TestAnExecutionIsFoundByEachOfItsNames(t *testing.T) {
 		q    idem.ExecutionQuery
 		want []idem.ExecutionID
 	}{
-		"event ID":                         {idem.ExecutionQuery{EventID: "evt_123"}, both},
-		"event ID, of a workflow":          {idem.ExecutionQuery{EventID: "evt_123", Workflow: "stripe/acme"}, one},
-		"another event ID":                 {idem.ExecutionQuery{EventID: "evt_12"}, nil},
-		"key":                              {idem.ExecutionQuery{Key: string(again.Key), Workflow: "stripe/acme"}, one},
-		"short key":                        {idem.ExecutionQuery{Key: again.Key.Short()}, both},
-		"the beginning of its ID":          {idem.ExecutionQuery{Beginning: string(again.Execution[:20])}, one},
-		"the ID of an earlier attempt":     {idem.ExecutionQuery{Beginning: string(mine.Execution)}, one},
-		"trace":                            {idem.ExecutionQuery{TraceID: "11111111111111111111111111111111"}, one},
-		"the trace of an earlier attempt":  {idem.ExecutionQuery{TraceID: "0af7651916cd43dd8448eb211c80319c"}, both},
-		"the beginning of the workflow":    {idem.ExecutionQuery{Prefix: "stripe/"}, both},
-		"that and the status":              {idem.ExecutionQuery{Prefix: "stripe/", Status: idem.Success}, one},
-		"route and outcome":                {idem.ExecutionQuery{Route: "stripe", Outcome: idem.Executed}, one},
-		"route and another outcome":        {idem.ExecutionQuery{Route: "stripe", Outcome: idem.NotExecuted}, nil},
-		"route and since":                  {idem.ExecutionQuery{Route: "stripe", Since: time.Now().Add(-time.Minute)}, both},
-		"route and until":                  {idem.ExecutionQuery{Route: "stripe", Until: time.Now().Add(-24 * time.Hour)}, nil},
+		"event ID":                        {idem.ExecutionQuery{EventID: "evt_123"}, both},
+		"event ID, of a workflow":         {idem.ExecutionQuery{EventID: "evt_123", Workflow: "stripe/acme"}, one},
+		"another event ID":                {idem.ExecutionQuery{EventID: "evt_12"}, nil},
+		"key":                             {idem.ExecutionQuery{Key: string(again.Key), Workflow: "stripe/acme"}, one},
+		"short key":                       {idem.ExecutionQuery{Key: again.Key.Short()}, both},
+		"the beginning of its ID":         {idem.ExecutionQuery{Beginning: string(again.Execution[:20])}, one},
+		"the ID of an earlier attempt":    {idem.ExecutionQuery{Beginning: string(mine.Execution)}, one},
+		"trace":                           {idem.ExecutionQuery{TraceID: "11111111111111111111111111111111"}, one},
+		"the trace of an earlier attempt": {idem.ExecutionQuery{TraceID: "0af7651916cd43dd8448eb211c80319c"}, both},
+		"the beginning of the workflow":   {idem.ExecutionQuery{Prefix: "stripe/"}, both},
+		"that and the status":             {idem.ExecutionQuery{Prefix: "stripe/", Status: idem.Success}, one},
+		"route and outcome":               {idem.ExecutionQuery{Route: "stripe", Outcome: idem.Executed}, one},
+		"route and another outcome":       {idem.ExecutionQuery{Route: "stripe", Outcome: idem.NotExecuted}, nil},
+		"route and since": {idem.ExecutionQuery{Route: "stripe", Since: time.Now().Add(-time.Minute)},
+			both},
+		"route and until": {idem.ExecutionQuery{Route: "stripe",
+			Until: time.Now().Add(-24 * time.Hour)}, nil},
 		"a decision that nothing has come": {idem.ExecutionQuery{Decision: idem.DecisionLocked}, nil},
 	} {
 		if got := ids(allExecutions(t, s, c.q)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	if f := mustFind(t, s, mine.Execution); f.Short == nil || f.Short.Error == nil || f.Short.Error.Detail != "EOF" || f.Short.TraceParent != mine.TraceParent {
+	if f := mustFind(t, s, mine.Execution); f.Short == nil || f.Short.Error == nil || f.Short.Error.Detail != "EOF" ||
+		f.Short.TraceParent != mine.TraceParent {
 		t.Errorf("the first attempt is %+v", f.Short)
 	}
 }
@@ -126,7 +136,8 @@ func TestArrivalsBeyondTheBoundAreShedAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range history.MaxEvents + 7 {
-		s.NoteArrival(idem.Scope{Workflow: "w", Key: idem.MakeKey(uint64(i), [16]byte{})}, "r", "", idem.Arrival{Decision: idem.DecisionLocked}, time.Hour)
+		s.NoteArrival(idem.Scope{Workflow: "w", Key: idem.MakeKey(uint64(i), [16]byte{})}, "r", "",
+			idem.Arrival{Decision: idem.DecisionLocked}, time.Hour)
 	}
 	if n := s.ShedArrivals(); n != 7 {
 		t.Errorf("%d were shed", n)

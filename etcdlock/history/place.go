@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// place is the position of a key in a list: the newest revision comes first, and of one revision, which all transactions of a batch share, the
-// smallest key.
+// place is the position of a key in a list: the newest revision comes first, and of one revision,
+// which all transactions of a batch share, the smallest key.
 type place struct {
 	revision int64
 	key      string
@@ -29,7 +29,8 @@ func (p place) before(other place) bool { return p.compare(other) < 0 }
 
 // formatPlace writes a place for a cursor.
 func (o *Options) formatPlace(p place) string {
-	return strconv.FormatInt(p.revision, 10) + "/" + hex.EncodeToString([]byte(strings.TrimPrefix(p.key, o.Layout.Root)))
+	return strconv.FormatInt(p.revision, 10) + "/" +
+		hex.EncodeToString([]byte(strings.TrimPrefix(p.key, o.Layout.Root)))
 }
 
 // parsePlace reads what formatPlace has written. Of any other text the revision is 0.

@@ -23,16 +23,19 @@ type Options struct {
 	Process
 }
 
-// Process is what readers and writers ask of their process, and tell it. None of its methods blocks.
+// Process is what readers and writers ask of their process, and tell it. None of its methods
+// blocks.
 type Process interface {
 	// Holds reports whether this process has the lock of an execution.
 	Holds(idem.ExecutionID) bool
-	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such limit.
+	// Size returns how many slots a limit has for an execution of that route; 0 = there is no such
+	// limit.
 	Size(route string, slot idem.Slot) int
-	// Rows returns the rows of a lease of records whose index this process has not written yet; nil = there are none, or the lease is another
-	// process's.
+	// Rows returns the rows of a lease of records whose index this process has not written yet; nil
+	// = there are none, or the lease is another process's.
 	Rows(clientv3.LeaseID) []protocol.Row
-	// Follow says how refused events of a route are followed that have an ID, or none; Patience 0 = they are not.
+	// Follow says how refused events of a route are followed that have an ID, or none; Patience 0 =
+	// they are not.
 	Follow(route string, byPayload bool) idem.Following
 	// OnLost is called with each event that is found to be possibly lost.
 	OnLost(idem.LostEvent)
@@ -40,7 +43,8 @@ type Process interface {
 	Counted() []idem.RouteCounts
 }
 
-// Reader finds and lists executions, locks and requests. It changes nothing: a lock whose owner is dead says so.
+// Reader finds and lists executions, locks and requests. It changes nothing: a lock whose owner is
+// dead says so.
 type Reader struct {
 	o      *Options
 	counts *Duplicates

@@ -14,8 +14,9 @@ import (
 	"hooklock/idem"
 )
 
-// refusals bounds the audits that changed nothing. A token that may not change anything can still ask as often as it likes,
-// and what it asked for must not displace what was changed, nor what other tokens asked for.
+// refusals bounds the audits that changed nothing. A token that may not change anything can still
+// ask as often as it likes, and what it asked for must not displace what was changed, nor what
+// other tokens asked for.
 type refusals struct {
 	MostRefused      int // that are kept of each token; the oldest go
 	MostRefusedOfAll int // that are kept of all tokens
@@ -24,14 +25,16 @@ type refusals struct {
 	waiting map[string]int // by token: those that were added since the last write
 }
 
-// maxRefusedWaiting is how many of one token wait to be written. A tenth of a second brings more; the log has each of them.
+// maxRefusedWaiting is how many of one token wait to be written. A tenth of a second brings more;
+// the log has each of them.
 const maxRefusedWaiting = 100
 
 func newRefusals() refusals {
 	return refusals{MostRefused: idem.MaxRefused, MostRefusedOfAll: idem.MaxRefusedOfAll, waiting: map[string]int{}}
 }
 
-// hasRoomLocked reports whether one more of a token may wait to be written, and counts it. Half of the room is for changes.
+// hasRoomLocked reports whether one more of a token may wait to be written, and counts it. Half of
+// the room is for changes.
 func (a *Audits) hasRoomLocked(who string) bool {
 	if a.waiting[who] >= maxRefusedWaiting || a.pendingLocked() >= a.Room/2 {
 		return false
@@ -40,7 +43,8 @@ func (a *Audits) hasRoomLocked(who string) bool {
 	return true
 }
 
-// deleteOldestRefusals deletes what is beyond the bounds, once a twentieth more than the last time may be.
+// deleteOldestRefusals deletes what is beyond the bounds, once a twentieth more than the last time
+// may be.
 func (a *Audits) deleteOldestRefusals(ctx context.Context) error {
 	a.mu.Lock()
 	clear(a.waiting)
@@ -81,16 +85,19 @@ func (a *Audits) deleteOldestRefusals(ctx context.Context) error {
 	return err
 }
 
-// timeOf returns what follows the kind in the key of an audit: the newer it is, the earlier it sorts.
+// timeOf returns what follows the kind in the key of an audit: the newer it is, the earlier it
+// sorts.
 func (a *Audits) timeOf(kv *mvccpb.KeyValue) string {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), a.o.Layout.Root), "/")
 	return rest
 }
 
-// newestFirst yields all audits whose timeOf is behind after, those that changed nothing among the others.
+// newestFirst yields all audits whose timeOf is behind after, those that changed nothing among the
+// others.
 func (a *Audits) newestFirst(ctx context.Context, after string) iter.Seq2[*mvccpb.KeyValue, error] {
 	return func(yield func(*mvccpb.KeyValue, error) bool) {
-		changed, refused := a.pullBehind(ctx, protocol.KindAudits, after), a.pullBehind(ctx, protocol.KindRefused, after)
+		changed, refused := a.pullBehind(ctx, protocol.KindAudits, after),
+			a.pullBehind(ctx, protocol.KindRefused, after)
 		defer changed.stop()
 		defer refused.stop()
 		for changed.head != nil || refused.head != nil || changed.err != nil || refused.err != nil {

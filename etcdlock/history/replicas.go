@@ -17,8 +17,8 @@ import (
 
 const (
 	describeEvery = 2 * time.Second // a process looks whether it has changed
-	// describeAgain is when it is written although nothing has changed, so that others see how long ago
-	// a dead one was there.
+	// describeAgain is when it is written although nothing has changed, so that others see how long
+	// ago a dead one was there.
 	describeAgain = 30 * time.Second
 	// replicaRetention is for how long others see a process that has ended.
 	replicaRetention = time.Hour
@@ -38,8 +38,9 @@ type Replicas struct {
 	one sync.Mutex // a look at a time
 }
 
-// NewReplicas returns a writer and reader. describe returns the description, which changes only if what it says does, and session the name of the session, or
-// "". describe may be nil: this process is not described. Run writes.
+// NewReplicas returns a writer and reader. describe returns the description, which changes only if
+// what it says does, and session the name of the session, or "". describe may be nil: this process
+// is not described. Run writes.
 func NewReplicas(o *Options, describe func() []byte, session func() string) *Replicas {
 	r := &Replicas{writer: newWriter(o), describe: describe, session: session}
 	r.now.retention = replicaRetention
@@ -82,12 +83,14 @@ func (r *Replicas) look(stops bool) {
 	if !stops && bytes.Equal(says, old.Says) && session == old.Session && at.Sub(r.written).Abs() < describeAgain {
 		return
 	}
-	r.value, r.written = idem.ReplicaNote{Session: session, Says: says, At: at.UTC().Truncate(time.Millisecond), Stopped: stops}, at
+	r.value, r.written = idem.ReplicaNote{Session: session, Says: says, At: at.UTC().Truncate(time.Millisecond),
+		Stopped: stops}, at
 	r.enqueueLocked(&r.now)
 }
 
-// Replicas returns what each process says of itself, those that ended in the last hour included, the newest note first. This one's is as of now. It returns
-// idem.ErrStoreUnavailable if etcd cannot be read.
+// Replicas returns what each process says of itself, those that ended in the last hour included,
+// the newest note first. This one's is as of now. It returns idem.ErrStoreUnavailable if etcd
+// cannot be read.
 func (r *Replicas) Replicas(ctx context.Context) (all []idem.ReplicaNote, err error) {
 	for kv, err := range r.o.Pool.All(ctx, link.Below(r.o.Layout.All(protocol.KindReplicas), MaxPage)) {
 		if err != nil {
@@ -107,7 +110,8 @@ func (r *Replicas) Replicas(ctx context.Context) (all []idem.ReplicaNote, err er
 	if r.describe != nil {
 		session := r.session()
 		all = append(all, idem.ReplicaNote{
-			Writer: r.o.Writer, Session: session, Says: r.describe(), At: r.o.Clock.Now(), Alive: session != "", Self: true,
+			Writer: r.o.Writer, Session: session, Says: r.describe(), At: r.o.Clock.Now(), Alive: session != "",
+			Self: true,
 		})
 	}
 	slices.SortStableFunc(all, func(a, b idem.ReplicaNote) int { return b.At.Compare(a.At) })

@@ -17,8 +17,10 @@ type State struct {
 	*protocol.State
 	ID idem.ExecutionID
 
-	Scope      idem.Scope
-	Keys       protocol.Keys    // with the slots of its lock; with A, if it runs: what proves its owner alive; and with C, if a process runs it
+	Scope idem.Scope
+	// with the slots of its lock; with A, if it runs: what proves its owner alive; and with C, if a
+	// process runs it
+	Keys       protocol.Keys
 	Hold       int64            // the mod revision of its hold, 0 = it is not held, or dead
 	HoldLease  clientv3.LeaseID // of that hold
 	Duplicates int64
@@ -26,11 +28,12 @@ type State struct {
 	Orphaned bool
 }
 
-// State reads the state around an execution whose scope is known. The lock has whether it is dead, as far as this process knows, and until when
-// it is held. It returns idem.ErrStoreUnavailable.
+// State reads the state around an execution whose scope is known. The lock has whether it is dead,
+// as far as this process knows, and until when it is held. It returns idem.ErrStoreUnavailable.
 func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*State, error) {
 	k := s.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
-	answers, revision, err := s.o.Pool.ReadOps(ctx, append(protocol.LockRecordAndQueue(k), link.Read(clientv3.OpGet(k.Hold)), link.Read(s.ReadCounts(id))))
+	answers, revision, err := s.o.Pool.ReadOps(ctx,
+		append(protocol.LockRecordAndQueue(k), link.Read(clientv3.OpGet(k.Hold)), link.Read(s.ReadCounts(id))))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -57,7 +60,8 @@ func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scop
 		at.Hold, at.HoldLease = hold.ModRevision, clientv3.LeaseID(hold.Lease)
 		st.Lock.HoldUntil, _ = protocol.DecodeHold(hold.Value) // for operators only
 	}
-	if gone && (st.Lock.Alive == "" || !s.o.Holds(id)) { // a parked execution that was put down has no owner, even if this process does not know yet
+	// a parked execution that was put down has no owner, even if this process does not know yet
+	if gone && (st.Lock.Alive == "" || !s.o.Holds(id)) {
 		at.Orphaned, st.Lock.Dead = st.Lock.IsParked(), !st.Lock.IsParked()
 	}
 	return at, nil
@@ -69,7 +73,8 @@ const (
 	readCopies = protocol.ReadLine + 2
 )
 
-// Found returns what operators see of it. It returns idem.ErrNoExecution, or idem.ErrStoreUnavailable if a value cannot be read.
+// Found returns what operators see of it. It returns idem.ErrNoExecution, or
+// idem.ErrStoreUnavailable if a value cannot be read.
 func (at *State) Found() (*idem.Found, error) {
 	f := &idem.Found{Revision: at.Revision, Duplicates: at.Duplicates}
 	switch {
@@ -91,7 +96,8 @@ func (at *State) Found() (*idem.Found, error) {
 	return f, nil
 }
 
-// earlier returns the execution in short, if its event has run again since, and the entry that has it.
+// earlier returns the execution in short, if its event has run again since, and the entry that has
+// it.
 func (at *State) earlier() (*idem.Attempt, *idem.Entry) {
 	for _, l := range []*idem.Lock{at.Lock, at.Copied, at.Other} {
 		if l != nil {
@@ -108,7 +114,8 @@ func (at *State) earlier() (*idem.Attempt, *idem.Entry) {
 	return nil, nil
 }
 
-// newest returns the newest execution of an event: the one that runs, waits, or has ended. The zero value = there is none.
+// newest returns the newest execution of an event: the one that runs, waits, or has ended. The zero
+// value = there is none.
 func newest(st *protocol.State, event idem.Key) (f idem.Found) {
 	switch runs := st.CopyRuns(event); {
 	case runs != nil:
@@ -121,13 +128,15 @@ func newest(st *protocol.State, event idem.Key) (f idem.Found) {
 	return f
 }
 
-// Attempts returns all executions of the event in short, the oldest first: the newest has those before it.
+// Attempts returns all executions of the event in short, the oldest first: the newest has those
+// before it.
 func (at *State) Attempts() []idem.Attempt {
 	f := newest(at.State, at.Scope.Key)
 	switch l := f.Lock; {
 	case l != nil:
 		return append(slices.Clone(l.Earlier), idem.Attempt{
-			Execution: l.Execution, Status: f.Status(), StartedAt: l.StartedAt, Abort: l.Cancel, TraceParent: l.TraceParent,
+			Execution: l.Execution, Status: f.Status(), StartedAt: l.StartedAt, Abort: l.Cancel,
+			TraceParent: l.TraceParent,
 		})
 	case f.Record != nil:
 		return append(slices.Clone(f.Record.Earlier), f.Record.Short())

@@ -17,7 +17,8 @@ import (
 	"hooklock/idem"
 )
 
-// leaseOf lists a lease as a process with that chain would have, and returns it with the revision at which it did.
+// leaseOf lists a lease as a process with that chain would have, and returns it with the revision
+// at which it did.
 func leaseOf(tb testing.TB, e *etcdtest.Etcd, s *Reader, kind, chain string, at time.Time) (clientv3.LeaseID, int64) {
 	tb.Helper()
 	granted, err := e.Client.Grant(within(tb, patience), 3600)
@@ -25,7 +26,8 @@ func leaseOf(tb testing.TB, e *etcdtest.Etcd, s *Reader, kind, chain string, at 
 		tb.Fatal(err)
 	}
 	value := protocol.EncodeLease(protocol.ListedLease{Chain: chain, At: at, Open: int64(time.Hour)})
-	put, err := e.Client.Put(within(tb, patience), s.o.Layout.All(protocol.KindLeases+kind)+strconv.FormatInt(int64(granted.ID), 16), string(value), clientv3.WithLease(granted.ID))
+	put, err := e.Client.Put(within(tb, patience), s.o.Layout.All(protocol.KindLeases+kind)+
+		strconv.FormatInt(int64(granted.ID), 16), string(value), clientv3.WithLease(granted.ID))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -33,14 +35,16 @@ func leaseOf(tb testing.TB, e *etcdtest.Etcd, s *Reader, kind, chain string, at 
 }
 
 // recordOn writes the record of an ended event on a lease.
-func recordOn(tb testing.TB, e *etcdtest.Etcd, s *Reader, lease clientv3.LeaseID, workflow, event string) idem.ExecutionID {
+func recordOn(tb testing.TB, e *etcdtest.Etcd, s *Reader, lease clientv3.LeaseID, workflow,
+	event string) idem.ExecutionID {
 	tb.Helper()
 	l := lockIn(workflow, event)
 	value, err := protocol.EncodeRecord(protocol.RecordOf(&l, success("body")), "me")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := e.Client.Put(within(tb, patience), s.o.Layout.Record(l.Scope), string(value), clientv3.WithLease(lease)); err != nil {
+	if _, err := e.Client.Put(within(tb, patience), s.o.Layout.Record(l.Scope), string(value),
+		clientv3.WithLease(lease)); err != nil {
 		tb.Fatal(err)
 	}
 	return l.Execution
@@ -68,7 +72,8 @@ func endedPages(tb testing.TB, s *Reader, most int) (got []idem.ExecutionID) {
 	return nil
 }
 
-// Many processes have leases that take keys at one time. They are read with each page, and keep it from nothing else.
+// Many processes have leases that take keys at one time. They are read with each page, and keep it
+// from nothing else.
 func TestAListReachesItsEndHoweverManyLeasesStillTakeKeys(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
@@ -90,8 +95,9 @@ func TestAListReachesItsEndHoweverManyLeasesStillTakeKeys(t *testing.T) {
 	}
 }
 
-// Processes that restart often leave many leases, of which one knows only that they were over when another process had let an hour pass. A page must read
-// all of them before it can say what is the newest there.
+// Processes that restart often leave many leases, of which one knows only that they were over when
+// another process had let an hour pass. A page must read all of them before it can say what is the
+// newest there.
 func TestAListReachesItsEndHoweverManyLeasesWereOverAtOneTime(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
@@ -112,7 +118,8 @@ func TestAListReachesItsEndHoweverManyLeasesWereOverAtOneTime(t *testing.T) {
 	}
 }
 
-// A page gives what is newer than anything that it has not read, and the next one goes on right there.
+// A page gives what is newer than anything that it has not read, and the next one goes on right
+// there.
 func TestAPageGivesNothingThatSomethingUnreadMayBeNewerThan(t *testing.T) {
 	found := func(revisions ...int64) (all []place) {
 		for _, r := range revisions {
@@ -120,7 +127,8 @@ func TestAPageGivesNothingThatSomethingUnreadMayBeNewerThan(t *testing.T) {
 		}
 		return all
 	}
-	p := &past{behind: place{100, lastKey}, opened: maxSpans, spans: []leaseSpan{{before: 50}, {before: 40}}, found: found(90, 80, 51, 49, 30)}
+	p := &past{behind: place{100, lastKey}, opened: maxSpans, spans: []leaseSpan{{before: 50}, {before: 40}},
+		found: found(90, 80, 51, 49, 30)}
 	for _, c := range []struct {
 		n     int
 		want  []place
@@ -135,7 +143,8 @@ func TestAPageGivesNothingThatSomethingUnreadMayBeNewerThan(t *testing.T) {
 		if err != nil || !slices.Equal(got, c.want) || over != c.over {
 			t.Fatalf("%d: %v %v %v; want %v", c.n, got, over, err, c)
 		}
-		if len(got) > 0 && p.behind != got[len(got)-1] { // what was put anew meanwhile is further up, and not shown once more
+		// what was put anew meanwhile is further up, and not shown once more
+		if len(got) > 0 && p.behind != got[len(got)-1] {
 			t.Errorf("it reads on behind %v after %v", p.behind, got)
 		}
 		if c.place > 0 && p.resume() != (place{c.place, lastKey}) {
@@ -144,7 +153,8 @@ func TestAPageGivesNothingThatSomethingUnreadMayBeNewerThan(t *testing.T) {
 	}
 	last := &past{behind: place{100, lastKey}, found: found(90, 30)}
 	for _, want := range [][]place{found(90), found(30), nil} {
-		if got, over, err := last.next(t.Context(), 1); err != nil || !slices.Equal(got, want) || over != (want == nil) {
+		if got, over, err := last.next(t.Context(), 1); err != nil || !slices.Equal(got, want) ||
+			over != (want == nil) {
 			t.Fatalf("%v %v %v, want %v", got, over, err, want)
 		}
 	}
@@ -168,12 +178,17 @@ func TestASearchReadsTheLeasesOfItsTimeAlone(t *testing.T) {
 			below int64
 			want  []int // of the leases
 		}{
-			"no bound":                       {idem.ExecutionQuery{}, math.MaxInt64, []int{0, 1, 2}},
-			"since the end of the second":    {idem.ExecutionQuery{Since: at(11).Add(most)}, math.MaxInt64, []int{1, 2}},
-			"since after that":               {idem.ExecutionQuery{Since: at(11).Add(most + 1)}, math.MaxInt64, []int{2}},
-			"until the begin of the second":  {idem.ExecutionQuery{Until: at(10).Add(-most)}, math.MaxInt64, []int{0, 1}},
-			"until before that":              {idem.ExecutionQuery{Until: at(10).Add(-most - 1)}, math.MaxInt64, []int{0}},
-			"between":                        {idem.ExecutionQuery{Since: at(5), Until: at(15)}, math.MaxInt64, []int{1}},
+			"no bound": {idem.ExecutionQuery{}, math.MaxInt64, []int{0, 1, 2}},
+			"since the end of the second": {idem.ExecutionQuery{Since: at(11).Add(most)}, math.MaxInt64,
+				[]int{1, 2}},
+			"since after that": {idem.ExecutionQuery{Since: at(11).Add(most + 1)}, math.MaxInt64,
+				[]int{2}},
+			"until the begin of the second": {idem.ExecutionQuery{Until: at(10).Add(-most)}, math.MaxInt64,
+				[]int{0, 1}},
+			"until before that": {idem.ExecutionQuery{Until: at(10).Add(-most - 1)}, math.MaxInt64,
+				[]int{0}},
+			"between": {idem.ExecutionQuery{Since: at(5), Until: at(15)}, math.MaxInt64,
+				[]int{1}},
 			"below the third":                {idem.ExecutionQuery{}, revisions[2], []int{0, 1}},
 			"below what follows the third":   {idem.ExecutionQuery{}, revisions[2] + 1, []int{0, 1, 2}},
 			"below the third, since between": {idem.ExecutionQuery{Since: at(5)}, revisions[2], []int{1}},
@@ -188,7 +203,8 @@ func TestASearchReadsTheLeasesOfItsTimeAlone(t *testing.T) {
 			}
 			slices.Sort(got)
 			want := c.want
-			if kind == protocol.KindArrivals && !c.q.Until.IsZero() { // one that is written again moves, and shows what came before
+			// one that is written again moves, and shows what came before
+			if kind == protocol.KindArrivals && !c.q.Until.IsZero() {
 				want = []int{0, 1, 2}
 				if !c.q.Since.IsZero() {
 					want = []int{1, 2}
@@ -201,7 +217,8 @@ func TestASearchReadsTheLeasesOfItsTimeAlone(t *testing.T) {
 	}
 }
 
-// A lease takes no keys any more when the next but one of its chain is there, and until then it may.
+// A lease takes no keys any more when the next but one of its chain is there, and until then it
+// may.
 func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openReader(t, e)
@@ -215,8 +232,10 @@ func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 		id, revision := leaseOf(t, e, s, protocol.KindRecords, "c", begin.Add(time.Duration(minutes)*time.Minute))
 		c = append(c, lease{id, revision})
 	}
-	for name, value := range map[string]string{"1f": `{"v":99}`, "none": string(protocol.EncodeLease(protocol.ListedLease{Chain: "a", At: begin}))} { // of other releases
-		if _, err := e.Client.Put(within(t, patience), s.o.Layout.All(protocol.KindLeases+protocol.KindRecords)+name, value); err != nil {
+	for name, value := range map[string]string{"1f": `{"v":99}`,
+		"none": string(protocol.EncodeLease(protocol.ListedLease{Chain: "a", At: begin}))} { // of other releases
+		if _, err := e.Client.Put(within(t, patience), s.o.Layout.All(protocol.KindLeases+protocol.KindRecords)+name,
+			value); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -254,13 +273,14 @@ func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 		}
 		order = append(order, st.lease)
 	}
-	if newest := []clientv3.LeaseID{a[3].id, b[1].id, a[2].id, b[0].id, c[2].id, c[1].id, a[1].id, a[0].id, c[0].id}; !slices.Equal(order, newest) {
+	if newest := []clientv3.LeaseID{a[3].id, b[1].id, a[2].id, b[0].id, c[2].id, c[1].id, a[1].id, a[0].id,
+		c[0].id}; !slices.Equal(order, newest) {
 		t.Errorf("in the order %v, want %v", order, newest)
 	}
 }
 
-// What a process that has ended wrote was over when another one had let more time pass than a lease takes keys for, and clocks may differ by. One that runs
-// says it itself, and knows better.
+// What a process that has ended wrote was over when another one had let more time pass than a lease
+// takes keys for, and clocks may differ by. One that runs says it itself, and knows better.
 func TestALeaseOfAProcessThatHasEndedIsOverWhenAnotherOneHasLetItsTimePass(t *testing.T) {
 	begin := time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
 	at := func(after int64, passed time.Duration) leaseSpan {
@@ -271,13 +291,17 @@ func TestALeaseOfAProcessThatHasEndedIsOverWhenAnotherOneHasLetItsTimePass(t *te
 		others [][]leaseSpan
 		want   int64
 	}{
-		"nobody else":                      {nil, math.MaxInt64},
-		"too little time":                  {[][]leaseSpan{{at(20, 0), at(30, enough-1)}}, math.MaxInt64},
-		"time enough":                      {[][]leaseSpan{{at(20, 0), at(30, enough-1), at(40, enough), at(50, 2*enough)}}, 40},
-		"time before it was there":         {[][]leaseSpan{{at(5, -time.Hour), at(20, 0), at(30, enough-1)}}, math.MaxInt64},
-		"two who know, the first earlier":  {[][]leaseSpan{{at(20, 0), at(30, enough)}, {at(21, 0), at(40, enough)}}, 30},
-		"two who know, the second earlier": {[][]leaseSpan{{at(20, 0), at(40, enough)}, {at(21, 0), at(30, enough)}}, 30},
-		"two whose clocks differ":          {[][]leaseSpan{{at(20, 0)}, {at(30, 3*enough)}}, math.MaxInt64},
+		"nobody else":     {nil, math.MaxInt64},
+		"too little time": {[][]leaseSpan{{at(20, 0), at(30, enough-1)}}, math.MaxInt64},
+		"time enough": {[][]leaseSpan{{at(20, 0), at(30, enough-1), at(40, enough),
+			at(50, 2*enough)}}, 40},
+		"time before it was there": {[][]leaseSpan{{at(5, -time.Hour), at(20, 0), at(30, enough-1)}},
+			math.MaxInt64},
+		"two who know, the first earlier": {[][]leaseSpan{{at(20, 0), at(30, enough)}, {at(21, 0), at(40, enough)}},
+			30},
+		"two who know, the second earlier": {[][]leaseSpan{{at(20, 0), at(40, enough)}, {at(21, 0), at(30, enough)}},
+			30},
+		"two whose clocks differ": {[][]leaseSpan{{at(20, 0)}, {at(30, 3*enough)}}, math.MaxInt64},
 	} {
 		for _, own := range []int64{math.MaxInt64, 60, 10} {
 			all, chains := []leaseSpan{at(10, 0)}, map[string][]int{"old": {0}}
@@ -320,7 +344,8 @@ func TestASearchAsksForTheLongestBeginningThatItKnows(t *testing.T) {
 	}
 }
 
-// Of the keys on a lease a search reads those that may be what it asks for: not those of other workflows, nor what else is there.
+// Of the keys on a lease a search reads those that may be what it asks for: not those of other
+// workflows, nor what else is there.
 func TestASearchReadsOfALeaseTheKeysThatItIsForAlone(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openReader(t, e)
@@ -328,12 +353,15 @@ func TestASearchReadsOfALeaseTheKeysThatItIsForAlone(t *testing.T) {
 	for _, workflow := range []string{"mine", "theirs"} {
 		recordOn(t, e, s, lease, workflow, "event")
 	}
-	if _, err := e.Client.Put(within(t, patience), s.o.Layout.Root+"marks/x", "", clientv3.WithLease(lease)); err != nil {
+	if _, err := e.Client.Put(within(t, patience), s.o.Layout.Root+"marks/x", "",
+		clientv3.WithLease(lease)); err != nil {
 		t.Fatal(err)
 	}
 	of := func(workflow string) string { return s.o.Layout.Record(lockIn(workflow, "event").Scope) }
-	for workflow, want := range map[string][]string{"mine": {of("mine")}, "theirs": {of("theirs")}, "nobody's": nil, "": {of("mine"), of("theirs")}} {
-		p, err := s.newPast(within(t, patience), []string{protocol.KindRecords}, &idem.ExecutionQuery{Workflow: workflow}, beginning)
+	for workflow, want := range map[string][]string{"mine": {of("mine")}, "theirs": {of("theirs")}, "nobody's": nil,
+		"": {of("mine"), of("theirs")}} {
+		p, err := s.newPast(within(t, patience), []string{protocol.KindRecords},
+			&idem.ExecutionQuery{Workflow: workflow}, beginning)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,8 +400,8 @@ func foundOn(tb testing.TB, p *past, lease clientv3.LeaseID) []place {
 	return found
 }
 
-// What processes that have ended left behind is not read with each first page for as long as it is kept: time has passed since, by the clock of one that
-// runs.
+// What processes that have ended left behind is not read with each first page for as long as it is
+// kept: time has passed since, by the clock of one that runs.
 func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
 	const day = 24 * time.Hour
 	e := etcdtest.Start(t)
@@ -414,7 +442,8 @@ func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
 	}
 }
 
-// Transactions travel together, and what they write has one revision then. A page may end between two of them.
+// Transactions travel together, and what they write has one revision then. A page may end between
+// two of them.
 func TestAPageThatEndsBetweenTwoOfOneRevisionLeavesNoneOut(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openReader(t, e)

@@ -84,7 +84,8 @@ func (w *wanted) every(st *leaseSpan) bool {
 
 func (w *wanted) since(at time.Time) bool { return w.q.Since.IsZero() || !at.Before(w.q.Since) }
 
-// until is not compared for arrivals: a key that is written again moves, and shows what came before.
+// until is not compared for arrivals: a key that is written again moves, and shows what came
+// before.
 func (w *wanted) until(kind string, at time.Time) bool {
 	return w.q.Until.IsZero() || kind == protocol.KindArrivals || !at.After(w.q.Until)
 }
@@ -96,12 +97,16 @@ func (w *wanted) class(kind string, c *protocol.Class) bool {
 	case c == nil:
 		return true
 	case kind == protocol.KindArrivals:
-		return (!q.Lost || strings.Contains(","+c.Decisions, ","+protocol.ClassLost+",")) && (q.Decision == "" || strings.Contains(","+c.Decisions, ","+string(q.Decision)+",")) && (q.Status != idem.Released || c.Forgotten) && (q.Status != idem.Refused || !c.Forgotten)
+		return (!q.Lost || strings.Contains(","+c.Decisions, ","+protocol.ClassLost+",")) &&
+			(q.Decision == "" || strings.Contains(","+c.Decisions, ","+string(q.Decision)+",")) &&
+			(q.Status != idem.Released || c.Forgotten) && (q.Status != idem.Refused || !c.Forgotten)
 	}
-	return (q.Route == "" || c.Route == q.Route) && (q.Status == "" || c.Status == q.Status) && (q.Outcome == "" || c.Outcome == q.Outcome)
+	return (q.Route == "" || c.Route == q.Route) && (q.Status == "" || c.Status == q.Status) &&
+		(q.Outcome == "" || c.Outcome == q.Outcome)
 }
 
-// sift reads the indexes of some leases and returns those that may have a match, with the names of the keys that may match.
+// sift reads the indexes of some leases and returns those that may have a match, with the names of
+// the keys that may match.
 func (p *past) sift(ctx context.Context, spans []leaseSpan) (left []leaseSpan, err error) {
 	p.store.leases.reindex(spans)
 	var asked []*leaseSpan
@@ -165,7 +170,8 @@ func (p *past) ask(ctx context.Context, asked []*leaseSpan, some []protocol.Prob
 }
 
 // searched reads the fields that probes search.
-func (p *past) searched(ctx context.Context, of []*leaseSpan, some []protocol.Probe) (map[protocol.Field][][]byte, error) {
+func (p *past) searched(ctx context.Context, of []*leaseSpan, some []protocol.Probe) (map[protocol.Field][][]byte,
+	error) {
 	read := map[protocol.Field][][]byte{}
 	for _, probe := range some {
 		if read[probe.Field] != nil {
@@ -188,7 +194,8 @@ func (st *leaseSpan) read(w *wanted, field []byte) {
 	}
 	st.names = map[string]bool{}
 	for i := range rows {
-		if r := &rows[i]; (st.rows == nil || st.rows[i]) && w.class(st.kind, r.Class) && w.since(r.At.Add(time.Second)) && w.until(st.kind, r.At) {
+		if r := &rows[i]; (st.rows == nil || st.rows[i]) && w.class(st.kind, r.Class) &&
+			w.since(r.At.Add(time.Second)) && w.until(st.kind, r.At) {
 			st.names[r.Name] = true
 		}
 	}

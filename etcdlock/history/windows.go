@@ -2,9 +2,10 @@ package history
 
 import "strings"
 
-// windows cuts a range of keys of one kind into short ones. A limit alone does not make a read short: etcd counts every key of the requested
-// range. Keys begin with the hash of their workflow, so the number of digits that the keys of a window have in common bounds how many there
-// are. How many digits are right is learnt from what was found.
+// windows cuts a range of keys of one kind into short ones. A limit alone does not make a read
+// short: etcd counts every key of the requested range. Keys begin with the hash of their workflow,
+// so the number of digits that the keys of a window have in common bounds how many there are. How
+// many digits are right is learnt from what was found.
 type windows struct {
 	root, end string // of the kind; of the range
 	from      string // what is left begins here
@@ -48,7 +49,8 @@ func nextDigits(hex string, n int) string {
 	return ""
 }
 
-// advance records that the window up to end was read: it has count keys, and last is the one to go on behind, "" if none is left in it.
+// advance records that the window up to end was read: it has count keys, and last is the one to go
+// on behind, "" if none is left in it.
 func (w *windows) advance(end, last string, count int64) {
 	for n := count; n > manyKeys && w.digits < hashDigits; n /= 16 {
 		w.digits++

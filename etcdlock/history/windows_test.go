@@ -13,7 +13,8 @@ import (
 	"hooklock/idem"
 )
 
-// through goes over sorted keys as page does, batch keys at a time, and says how many reads that took and how many keys the largest counted.
+// through goes over sorted keys as page does, batch keys at a time, and says how many reads that
+// took and how many keys the largest counted.
 func (w *windows) through(tb testing.TB, keys []string, batch, most int) (got []string, reads, counted int) {
 	tb.Helper()
 	for !w.over() && len(got) < most {
@@ -40,7 +41,9 @@ func TestWindowsShowEachKeyOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	const root = "/hooklock/v1/" + protocol.KindLocks
 	for name, key := range map[string]func(i int) string{
-		"one workflow": func(i int) string { return protocol.Hash16("w") + "/" + protocol.Hash16(fmt.Sprint(i)) + "-x" },
+		"one workflow": func(i int) string {
+			return protocol.Hash16("w") + "/" + protocol.Hash16(fmt.Sprint(i)) + "-x"
+		},
 		"a workflow for each": func(i int) string {
 			return protocol.Hash16(fmt.Sprint(i)) + "/" + protocol.Hash16(fmt.Sprint(i)) + "-x"
 		},
@@ -73,8 +76,10 @@ func TestWindowsShowEachKeyOnceAndInOrder(t *testing.T) {
 				}
 				page := newWindows(root, keys[at]+"\x00", clientv3.GetPrefixRangeEnd(root))
 				got, reads, counted := page.through(t, keys, 32, 100)
-				if want := keys[at+1 : min(at+1+len(got), n)]; !slices.Equal(got, want) || reads > 14 || counted > most {
-					t.Errorf("%s: a page of %d keys took %d reads, and the largest counted %d of %d", name, len(got), reads, counted, n)
+				if want := keys[at+1 : min(at+1+len(got), n)]; !slices.Equal(got, want) || reads > 14 ||
+					counted > most {
+					t.Errorf("%s: a page of %d keys took %d reads, and the largest counted %d of %d", name, len(got),
+						reads, counted, n)
 				}
 			}
 		}
@@ -93,7 +98,8 @@ func FuzzPlaceOfACursor(f *testing.F) {
 	f.Add(protocol.KindLocks + "\xff")
 	f.Add(protocol.KindLocks + "../sessions/")
 	f.Fuzz(func(t *testing.T, cursor string) {
-		for _, prefix := range []string{s.o.Layout.All(protocol.KindLocks), s.o.Layout.All(protocol.KindSlots), s.o.Layout.All(protocol.KindTurns)} {
+		for _, prefix := range []string{s.o.Layout.All(protocol.KindLocks), s.o.Layout.All(protocol.KindSlots),
+			s.o.Layout.All(protocol.KindTurns)} {
 			keys, err := s.pageRange(strings.TrimPrefix(prefix, s.o.Layout.Root), cursor)
 			if err != nil {
 				if !errors.Is(err, idem.ErrCursor) {

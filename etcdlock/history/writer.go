@@ -23,8 +23,8 @@ const (
 	writeMost  = 1000                   // notes in one write, the rest comes with the next
 )
 
-// writer writes notes in the background, each with what it says at that time. Those that etcd does not take wait for the next write; writing twice does
-// no harm. It is safe for concurrent use.
+// writer writes notes in the background, each with what it says at that time. Those that etcd does
+// not take wait for the next write; writing twice does no harm. It is safe for concurrent use.
 type writer struct {
 	o    *Options
 	wake chan struct{}
@@ -44,7 +44,8 @@ type writer struct {
 // note is a key of this process alone, which others read and no transaction compares.
 type note struct {
 	retention time.Duration // from its last write on
-	// says returns the key and the value now, and the row by which it is found if it is of KindArrivals, else nil. It is called with mu locked.
+	// says returns the key and the value now, and the row by which it is found if it is of
+	// KindArrivals, else nil. It is called with mu locked.
 	says   func() (key string, value []byte, row *protocol.Row)
 	queued bool // it is in the queue; while it is being written, only if it has changed since
 
@@ -121,7 +122,8 @@ func (w *writer) Finish(ctx context.Context) {
 	}
 }
 
-// Write writes the notes that have waited longest. It returns false if etcd did not take them: they wait on.
+// Write writes the notes that have waited longest. It returns false if etcd did not take them: they
+// wait on.
 func (w *writer) Write(ctx context.Context) bool {
 	select {
 	case w.writing <- struct{}{}:
@@ -163,7 +165,9 @@ func (w *writer) endRequest(some []*note, again bool) {
 	w.out -= len(some)
 	for _, n := range some {
 		if again {
-			w.enqueueLocked(n) // once: etcd takes no request that writes a key twice, and would refuse it again and again
+			// once: etcd takes no request that writes a key twice, and would refuse it again and
+			// again
+			w.enqueueLocked(n)
 		}
 	}
 }
@@ -202,8 +206,8 @@ func (w *writer) send(ctx context.Context, batch []*note) error {
 	return fmt.Errorf("write notes: %w", err)
 }
 
-// prolong lets a note live for its retention from now on, and takes a new lease only if it has to. What is found by its age is on the lease of the time of
-// its last write.
+// prolong lets a note live for its retention from now on, and takes a new lease only if it has to.
+// What is found by its age is on the lease of the time of its last write.
 func (w *writer) prolong(ctx context.Context, n *note, retention time.Duration, row *protocol.Row) (err error) {
 	switch {
 	case row != nil:
@@ -215,8 +219,8 @@ func (w *writer) prolong(ctx context.Context, n *note, retention time.Duration, 
 	return err
 }
 
-// deleteOldest deletes the oldest of the keys of a kind if there are a twentieth more than most; the newest come first. The count costs etcd a look at its
-// index.
+// deleteOldest deletes the oldest of the keys of a kind if there are a twentieth more than most;
+// the newest come first. The count costs etcd a look at its index.
 func (w *writer) deleteOldest(ctx context.Context, kind string, most int) error {
 	prefix := w.o.Layout.All(kind)
 	end := clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix))

@@ -31,7 +31,8 @@ const (
 	FieldTrace    Field = "trace"    // hashes of the traces of all attempts, or of all arrivals
 	FieldNames    Field = "names"    // beginning of the workflow
 	FieldLabel    Field = "label"    // hashes of the values of labels
-	FieldEvents   Field = "events"   // beginnings of the event ID, and of its parts between slashes, whatever their case
+	// beginnings of the event ID, and of its parts between slashes, whatever their case
+	FieldEvents Field = "events"
 )
 
 // Row is what one key on a shared lease can be searched by.
@@ -124,8 +125,10 @@ func EncodeLeaseIndex(rows []Row) (*LeaseIndex, map[Field][]byte) {
 		}
 	}
 	fields := map[Field][]byte{
-		FieldRows:   index.encodeRows(rows),
-		FieldNames:  encodeBeginnings(rows, func(r *Row) []string { return []string{r.Workflow} }, func(s string) string { return s }),
+		FieldRows: index.encodeRows(rows),
+		FieldNames: encodeBeginnings(rows, func(r *Row) []string {
+			return []string{r.Workflow}
+		}, func(s string) string { return s }),
 		FieldEvents: encodeBeginnings(rows, func(r *Row) []string { return partsOf(r.EventID) }, lower),
 	}
 	for field, of := range map[Field]func(*Row) []uint32{

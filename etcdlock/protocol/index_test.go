@@ -26,12 +26,14 @@ func rowsFor(n int) (rows []Row) {
 			event = strings.Repeat("a/", 20) + event
 		}
 		r := &idem.Record{Entry: idem.Entry{
-			Scope: idem.Scope{Workflow: fmt.Sprintf("stripe/cus_%d", rand.IntN(n)), Key: idem.MakeKey(rand.Uint64(), [16]byte{byte(i)})}, EventID: event, Route: fmt.Sprint("r", i%3),
+			Scope: idem.Scope{Workflow: fmt.Sprintf("stripe/cus_%d", rand.IntN(n)),
+				Key: idem.MakeKey(rand.Uint64(), [16]byte{byte(i)})}, EventID: event, Route: fmt.Sprint("r", i%3),
 			TraceParent: idem.NewTrace().String(),
 		}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Unix(int64(i), 7)}}
 		r.Execution = idem.NewExecutionID(r.Workflow, r.Key, [4]byte{byte(i), byte(i >> 8)})
 		if i%20 == 0 {
-			r.Earlier = []idem.Attempt{{Execution: "exec_before" + idem.ExecutionID(fmt.Sprint(i)), TraceParent: idem.NewTrace().String()}}
+			r.Earlier = []idem.Attempt{{Execution: "exec_before" + idem.ExecutionID(fmt.Sprint(i)),
+				TraceParent: idem.NewTrace().String()}}
 		}
 		rows = append(rows, RowOf(r))
 	}
@@ -51,7 +53,8 @@ func TestAnIndexFindsEachRowByAllThatItIsCalled(t *testing.T) {
 	_, fields := EncodeLeaseIndex(rows)
 	for i := range rows {
 		r := &rows[i]
-		probes := []Probe{ProbeWorkflow(r.Workflow), ProbeHash16(Hash16(r.Workflow)[:3]), ProbeHash16(Hash16(r.Workflow)), ProbeName(r.Workflow[:1+rand.IntN(len(r.Workflow))])}
+		probes := []Probe{ProbeWorkflow(r.Workflow), ProbeHash16(Hash16(r.Workflow)[:3]),
+			ProbeHash16(Hash16(r.Workflow)), ProbeName(r.Workflow[:1+rand.IntN(len(r.Workflow))])}
 		for _, trace := range r.Traces {
 			probes = append(probes, ProbeTrace(idem.ParseTrace(trace).TraceID()))
 		}
@@ -74,9 +77,12 @@ func TestAnIndexFindsEachRowByAllThatItIsCalled(t *testing.T) {
 func TestAnIndexFindsHardlyAnythingElse(t *testing.T) {
 	var all int
 	for range 20 {
-		rows := slices.DeleteFunc(rowsFor(1000), func(r Row) bool { return strings.Count(r.EventID, "/") > maxParts || strings.Contains(r.EventID, "ö") })
+		rows := slices.DeleteFunc(rowsFor(1000), func(r Row) bool {
+			return strings.Count(r.EventID, "/") > maxParts || strings.Contains(r.EventID, "ö")
+		})
 		_, fields := EncodeLeaseIndex(rows)
-		for _, p := range []Probe{ProbeWorkflow("nobody"), ProbeTrace(strings.Repeat("f", 32)), ProbeName("stripe/nobody"), ProbeEvent("evt_nothing"), ProbeEvent("nothing")} {
+		for _, p := range []Probe{ProbeWorkflow("nobody"), ProbeTrace(strings.Repeat("f", 32)),
+			ProbeName("stripe/nobody"), ProbeEvent("evt_nothing"), ProbeEvent("nothing")} {
 			all += len(p.in(t, fields))
 		}
 	}
@@ -88,7 +94,8 @@ func TestAnIndexFindsHardlyAnythingElse(t *testing.T) {
 func TestTheSizeOfAnIndexIsBounded(t *testing.T) {
 	rows := rowsFor(1000)
 	_, fields := EncodeLeaseIndex(rows)
-	for field, most := range map[Field]int{FieldRows: 17, FieldWorkflow: 4, FieldTrace: 7, FieldNames: 9, FieldEvents: 11} {
+	for field, most := range map[Field]int{FieldRows: 17, FieldWorkflow: 4, FieldTrace: 7, FieldNames: 9,
+		FieldEvents: 11} {
 		if got := len(fields[field]) / len(rows); got > most {
 			t.Errorf("%s: %d B for each row, want %d", field, got, most)
 		}
@@ -103,7 +110,8 @@ func TestTheRowsOfAnIndexAreReadAsTheyWereWritten(t *testing.T) {
 		t.Fatalf("%d rows, %d classes, %v", len(got), len(index.Classes), err)
 	}
 	for i := range rows {
-		if r := got[i]; r.Name != rows[i].Name[:RowBytes] || r.At.Unix() != rows[i].At.Unix() || *r.Class != rows[i].Class {
+		if r := got[i]; r.Name != rows[i].Name[:RowBytes] || r.At.Unix() != rows[i].At.Unix() ||
+			*r.Class != rows[i].Class {
 			t.Fatalf("%+v, want %+v", r, rows[i])
 		}
 	}

@@ -30,38 +30,39 @@ func NewLayout(prefix string) Layout {
 // The kinds of keys, each with what follows it. A name is of an event in its workflow, and
 // <W>/<workflow> is that of pathOf.
 const (
-	KindSessions     = "sessions/"   // <session>
-	KindQueue        = "queue/"      // <W>/<workflow>/<key>
-	KindLocks        = "locks/"      // <W>/<workflow>, and /<key> if the lock is of one event
-	KindHolds        = "holds/"      // <execution>
-	KindRecords      = "r/"          // <name>
-	KindOlderRecords = "keys/"       // of an earlier release, in another form
-	KindAnswers      = "answers/"    // <execution>: the answer of its record, if it expires before that
-	KindQuestions    = "questions/"  // <execution>: its record says unknown, and the service is to be asked
-	KindCancels      = "cancels/"    // <session>/<execution>: that session's process has to look at its lock
-	KindForgets      = "forgets/"    // <execution>: every process has to drop a cached record of it
-	KindRequests     = "requests/"   // <execution>: the stored request, if it is parked
-	KindParked       = "parked/"     // <execution>: the index of what is parked, and of requests that are kept with a record
-	KindAges         = "ages/"       // <execution>: expires when it has been parked for too long
-	kindDuplicates   = "duplicates/" // <execution>/<process>
-	KindArrivals     = "arrivals/"   // <name><process>
-	KindPauses       = "pauses/"     // route/<name> or workflow/<pattern>
-	KindSeen         = "seen/"       // <kind>/<route>
-	KindMarks        = "marks/"      // <W>/<workflow>/<scope>
-	KindLeases       = "leases/"     // <kind>/<lease>, of leases that have keys of that kind on them
-	kindIndex        = "index/"      // <kind>/<lease>/<field>
-	KindAudits       = "audits/"     // <time>-<n>-<process>
-	KindRefused      = "refused/"    // <time>-<n>-<process>-<token>
-	KindMinutes      = "minutes/"    // <time>-<process>-<n>
-	KindHours        = "hours/"      // <time>-<process>-<n>
-	KindCounting     = "counting/"   // <time>-<process>-<n>: counts that are not in the two above yet
-	KindReplicas     = "replicas/"   // <process>
-	kindNotices      = "notices"     // the one key of what people were told
-	KindOpenJobs     = "jobs/open/"  // <job>
-	KindEndedJobs    = "jobs/ended/" // <job>, of one that has ended or is stopped
-	kindJobRuns      = "jobs/runs/"  // <job>/<execution>
-	KindSlots        = "slots/"      // <W>/<limit>/<n>: it is taken
-	KindTurns        = "turns/"      // <W>/<limit>/<execution>, a slot waiter
+	KindSessions     = "sessions/"  // <session>
+	KindQueue        = "queue/"     // <W>/<workflow>/<key>
+	KindLocks        = "locks/"     // <W>/<workflow>, and /<key> if the lock is of one event
+	KindHolds        = "holds/"     // <execution>
+	KindRecords      = "r/"         // <name>
+	KindOlderRecords = "keys/"      // of an earlier release, in another form
+	KindAnswers      = "answers/"   // <execution>: the answer of its record, if it expires before that
+	KindQuestions    = "questions/" // <execution>: its record says unknown, and the service is to be asked
+	KindCancels      = "cancels/"   // <session>/<execution>: that session's process has to look at its lock
+	KindForgets      = "forgets/"   // <execution>: every process has to drop a cached record of it
+	KindRequests     = "requests/"  // <execution>: the stored request, if it is parked
+	// <execution>: the index of what is parked, and of requests that are kept with a record
+	KindParked     = "parked/"
+	KindAges       = "ages/"       // <execution>: expires when it has been parked for too long
+	kindDuplicates = "duplicates/" // <execution>/<process>
+	KindArrivals   = "arrivals/"   // <name><process>
+	KindPauses     = "pauses/"     // route/<name> or workflow/<pattern>
+	KindSeen       = "seen/"       // <kind>/<route>
+	KindMarks      = "marks/"      // <W>/<workflow>/<scope>
+	KindLeases     = "leases/"     // <kind>/<lease>, of leases that have keys of that kind on them
+	kindIndex      = "index/"      // <kind>/<lease>/<field>
+	KindAudits     = "audits/"     // <time>-<n>-<process>
+	KindRefused    = "refused/"    // <time>-<n>-<process>-<token>
+	KindMinutes    = "minutes/"    // <time>-<process>-<n>
+	KindHours      = "hours/"      // <time>-<process>-<n>
+	KindCounting   = "counting/"   // <time>-<process>-<n>: counts that are not in the two above yet
+	KindReplicas   = "replicas/"   // <process>
+	kindNotices    = "notices"     // the one key of what people were told
+	KindOpenJobs   = "jobs/open/"  // <job>
+	KindEndedJobs  = "jobs/ended/" // <job>, of one that has ended or is stopped
+	kindJobRuns    = "jobs/runs/"  // <job>/<execution>
+	KindSlots      = "slots/"      // <W>/<limit>/<n>: it is taken
+	KindTurns      = "turns/"      // <W>/<limit>/<execution>, a slot waiter
 )
 
 // All returns the prefix of all keys of a kind, or of those whose keys begin with kind.
@@ -206,7 +207,8 @@ const nameBytes = idem.KeyBytes + 8
 // nameOf begins with the hash of the event ID.
 func nameOf(s idem.Scope) string {
 	key, _ := s.Key.Binary()
-	return string(binary.BigEndian.AppendUint64(append(make([]byte, 0, nameBytes), key[:]...), xxhash.Sum64String(s.Workflow)))
+	return string(binary.BigEndian.AppendUint64(append(make([]byte, 0, nameBytes), key[:]...),
+		xxhash.Sum64String(s.Workflow)))
 }
 
 // EventAt reads the name of an event: its key, and Hash16 of its workflow. name may have more
@@ -215,7 +217,8 @@ func EventAt(name string) (event idem.Key, workflow string, ok bool) {
 	if len(name) < nameBytes {
 		return "", "", false
 	}
-	return idem.KeyOf([idem.KeyBytes]byte([]byte(name))), hex.EncodeToString([]byte(name[idem.KeyBytes:nameBytes])), true
+	return idem.KeyOf([idem.KeyBytes]byte([]byte(name))), hex.EncodeToString([]byte(name[idem.KeyBytes:nameBytes])),
+		true
 }
 
 // Beginning returns the beginning of the names of events whose keys begin with these hex digits:
@@ -299,7 +302,8 @@ func (y Layout) Keys(l *idem.Lock) Keys {
 		Session: alive, Alive: alive, Hold: y.Of(KindHolds, l.Execution), Lock: lock, OtherLock: other,
 		Entry: queued, Queue: queue, Record: y.Record(l.Scope),
 		Cancel: y.Cancel(l.Alive, l.Execution), Forget: y.Of(KindForgets, l.Execution),
-		Request: y.Of(KindRequests, l.Execution), Index: y.Of(KindParked, l.Execution), Age: y.Of(KindAges, l.Execution),
+		Request: y.Of(KindRequests, l.Execution), Index: y.Of(KindParked, l.Execution),
+		Age:  y.Of(KindAges, l.Execution),
 		Mark: y.Mark(l.Scope.Workflow, l.Order),
 	}
 }

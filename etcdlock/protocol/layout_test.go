@@ -66,7 +66,8 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 	alone.PerEvent = true
 	at, w := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC), "b1e770dc453d4cc0"
 	name := "\x00\x00\x00\x00\x00\x00\x00\xff\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\xb1\xe7\x70\xdc\x45\x3d\x4c\xc0"
-	l := &idem.Lock{Entry: idem.Entry{Execution: "exec_a", Scope: s, Slots: []idem.Slot{{Limit: "erp/a b", N: 3}, {Limit: "full", N: -1}}, Order: &idem.Order{Mark: "0af"}}, Alive: SessionAlive("abc")}
+	l := &idem.Lock{Entry: idem.Entry{Execution: "exec_a", Scope: s, Slots: []idem.Slot{{Limit: "erp/a b", N: 3},
+		{Limit: "full", N: -1}}, Order: &idem.Order{Mark: "0af"}}, Alive: SessionAlive("abc")}
 	k := y.Keys(l)
 	for got, want := range map[string]string{
 		y.Root:                                 "",
@@ -155,7 +156,8 @@ func TestALockOfOneEventIsNotThatOfItsWorkflow(t *testing.T) {
 	if y.Lock(whole) == y.Lock(alone) || y.otherOf(whole) != y.Lock(alone) || y.otherOf(alone) != y.Lock(whole) {
 		t.Fatal("they meet")
 	}
-	if y.Queued(whole) != y.Queued(alone) || y.Queue(alone) != y.Queued(whole) || !strings.HasPrefix(y.Queued(whole), y.Queue(whole)) {
+	if y.Queued(whole) != y.Queued(alone) || y.Queue(alone) != y.Queued(whole) ||
+		!strings.HasPrefix(y.Queued(whole), y.Queue(whole)) {
 		t.Fatal("under strategy none an event does not see that it waits")
 	}
 }
@@ -172,7 +174,8 @@ func FuzzLockKeyRoundTrip(f *testing.F) {
 		y := NewLayout("/hooklock")
 		s := idem.Scope{Workflow: workflow, Key: idem.Key(key), PerEvent: perEvent}
 		got, err := y.parseLock(y.Lock(s))
-		if want := (idem.Scope{Workflow: workflow, PerEvent: perEvent}); err != nil || got.Workflow != workflow || got.PerEvent != want.PerEvent || perEvent && got.Key != s.Key {
+		if want := (idem.Scope{Workflow: workflow, PerEvent: perEvent}); err != nil || got.Workflow != workflow ||
+			got.PerEvent != want.PerEvent || perEvent && got.Key != s.Key {
 			t.Fatalf("%+v became %+v, %v", s, got, err)
 		}
 		s.PerEvent = false
@@ -201,8 +204,10 @@ func TestTheKeysOfAnExecutionAreThoseThatAreReadOneByOne(t *testing.T) {
 		s := idem.Scope{Workflow: "stripe/acme", Key: "00000000000000ff-0123", PerEvent: perEvent}
 		k := y.Keys(&idem.Lock{Entry: idem.Entry{Execution: "exec_a", Scope: s}, Alive: SessionAlive("abc")})
 		for got, want := range map[string]string{
-			k.Lock: y.Lock(s), k.OtherLock: y.otherOf(s), k.Entry: y.Queued(s), k.Queue: y.Queue(s), k.Record: y.Record(s), k.Session: y.Alive(SessionAlive("abc")),
-			k.Hold: y.Alive(HoldAlive("exec_a")), k.Cancel: y.All(KindCancels+"abc"+"/") + "exec_a", k.Index: y.All(KindParked) + "exec_a", k.Age: y.All(KindAges) + "exec_a",
+			k.Lock: y.Lock(s), k.OtherLock: y.otherOf(s), k.Entry: y.Queued(s), k.Queue: y.Queue(s),
+			k.Record: y.Record(s), k.Session: y.Alive(SessionAlive("abc")),
+			k.Hold: y.Alive(HoldAlive("exec_a")), k.Cancel: y.All(KindCancels+"abc"+"/") + "exec_a",
+			k.Index: y.All(KindParked) + "exec_a", k.Age: y.All(KindAges) + "exec_a",
 		} {
 			if got != want {
 				t.Errorf("%s is %s where it is read alone", got, want)

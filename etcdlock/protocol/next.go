@@ -43,12 +43,15 @@ const (
 	Never                                    // it was not applied, and never will be
 	Unsure                                   // it may have been applied, and have ended since
 	NoSpace                                  // etcd is full
-	Unexplained                              // nothing that was read is in the way: it is the queue, a slot, or the epoch
+	// nothing that was read is in the way: it is the queue, a slot, or the epoch
+	Unexplained
 )
 
 var stepNames = [...]string{
-	"look", "go", "find lock", "take lock", "decide", "await answer", "await entry", "await lock", "await pause", "await rest", "await slot", "give up", "lost",
-	"lock lost", "cancelled", "unreadable", "enter", "behind lock", "beside other", "never", "unsure", "no space", "unexplained",
+	"look", "go", "find lock", "take lock", "decide", "await answer", "await entry", "await lock", "await pause",
+	"await rest", "await slot", "give up", "lost",
+	"lock lost", "cancelled", "unreadable", "enter", "behind lock", "beside other", "never", "unsure", "no space",
+	"unexplained",
 }
 
 // String returns the name of the step, for tests.
@@ -194,7 +197,8 @@ func AfterEnqueue(st *State, a *Unapplied) Step {
 		return Unsure
 	case a.Answer == Missing:
 		return Never
-	case st.Place != 0, st.Prev != a.At.Record, st.CopyInOther(event), st.LockRevision() != a.At.Lock && st.CopyRuns(event) != nil:
+	case st.Place != 0, st.Prev != a.At.Record, st.CopyInOther(event), st.LockRevision() != a.At.Lock &&
+		st.CopyRuns(event) != nil:
 		return Decide
 	case a.Answer == Full:
 		return NoSpace

@@ -7,32 +7,49 @@ import (
 	"hooklock/idem"
 )
 
-// TestWhatAWaitingExecutionDoesNext is the table of WhileQueued: in each row, what is known besides an
-// entry that is there.
+// TestWhatAWaitingExecutionDoesNext is the table of WhileQueued: in each row, what is known besides
+// an entry that is there.
 func TestWhatAWaitingExecutionDoesNext(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		known Known
 		want  Step
 	}{
-		"an execution that knows nothing looks":                                      {Known{}, Look},
-		"one that was handed the lock goes, though its time is over":                 {Known{Granted: true, TimeUp: true, SessionOver: true}, Go},
-		"one whose session is over has lost its entry, whatever was read":            {Known{SessionOver: true, TimeUp: true, Told: true, Where: Locking}, Lost},
-		"one whose time is over gives up, before it waits for an answer":             {Known{TimeUp: true, Offered: true}, GiveUp},
-		"a hand-off that is under way is waited for before anything is read":         {Known{Offered: true}, AwaitAnswer},
-		"an entry that has become its lock was handed over, or claimed before":       {Known{Told: true, Where: Locking, Unread: true}, FindLock},
-		"one that ran and has ended has lost its lock":                               {Known{Told: true, Where: Ended, Began: true, Vouched: true}, LockLost},
-		"one that never ran and has ended was cancelled":                             {Known{Told: true, Where: Ended}, Cancelled},
-		"an entry that is gone with its session is lost, though nobody said so":      {Known{Told: true, Where: Gone}, Lost},
-		"an entry that is gone without its session was cancelled":                    {Known{Told: true, Where: Gone, Vouched: true}, Cancelled},
-		"a record of a newer release is in the way, whatever is before the entry":    {Known{Told: true, Unread: true, Changed: true, Preceded: true}, Unreadable},
-		"a record that has changed is decided on, though others are before it":       {Known{Told: true, Changed: true, Preceded: true, Locked: true}, Decide},
-		"one behind another waits for that entry, and not for the lock":              {Known{Told: true, Preceded: true, Locked: true, Dead: true}, AwaitEntry},
-		"the head of the queue waits for the lock":                                   {Known{Told: true, Locked: true, Paused: true, Rests: true, Limited: true}, AwaitLock},
-		"the head of the queue has a dead owner's execution reaped, also in a pause": {Known{Told: true, Locked: true, Dead: true, Paused: true}, Decide},
-		"what is paused waits for no slot":                                           {Known{Told: true, Paused: true, Rests: true, Limited: true}, AwaitPause},
-		"what rests waits for no slot":                                               {Known{Told: true, Rests: true, Limited: true}, AwaitRest},
-		"the head of the queue asks for a slot when nothing else is in the way":      {Known{Told: true, Limited: true}, AwaitSlot},
-		"the head of the queue takes the lock when nothing is in the way":            {Known{Told: true}, TakeLock},
+		"an execution that knows nothing looks": {Known{}, Look},
+		"one that was handed the lock goes, though its time is over": {Known{Granted: true,
+			TimeUp: true, SessionOver: true}, Go},
+		"one whose session is over has lost its entry, whatever was read": {Known{SessionOver: true,
+			TimeUp: true, Told: true, Where: Locking}, Lost},
+		"one whose time is over gives up, before it waits for an answer": {Known{TimeUp: true,
+			Offered: true}, GiveUp},
+		"a hand-off that is under way is waited for before anything is read": {Known{Offered: true},
+			AwaitAnswer},
+		"an entry that has become its lock was handed over, or claimed before": {Known{Told: true, Where: Locking,
+			Unread: true}, FindLock},
+		"one that ran and has ended has lost its lock": {Known{Told: true, Where: Ended,
+			Began: true, Vouched: true}, LockLost},
+		"one that never ran and has ended was cancelled": {Known{Told: true, Where: Ended},
+			Cancelled},
+		"an entry that is gone with its session is lost, though nobody said so": {Known{Told: true, Where: Gone},
+			Lost},
+		"an entry that is gone without its session was cancelled": {Known{Told: true, Where: Gone,
+			Vouched: true}, Cancelled},
+		"a record of a newer release is in the way, whatever is before the entry": {Known{Told: true, Unread: true,
+			Changed: true, Preceded: true}, Unreadable},
+		"a record that has changed is decided on, though others are before it": {Known{Told: true, Changed: true,
+			Preceded: true, Locked: true}, Decide},
+		"one behind another waits for that entry, and not for the lock": {Known{Told: true, Preceded: true,
+			Locked: true, Dead: true}, AwaitEntry},
+		"the head of the queue waits for the lock": {Known{Told: true, Locked: true,
+			Paused: true, Rests: true, Limited: true}, AwaitLock},
+		"the head of the queue has a dead owner's execution reaped, also in a pause": {Known{Told: true, Locked: true,
+			Dead: true, Paused: true}, Decide},
+		"what is paused waits for no slot": {Known{Told: true, Paused: true,
+			Rests: true, Limited: true}, AwaitPause},
+		"what rests waits for no slot": {Known{Told: true, Rests: true,
+			Limited: true}, AwaitRest},
+		"the head of the queue asks for a slot when nothing else is in the way": {Known{Told: true, Limited: true},
+			AwaitSlot},
+		"the head of the queue takes the lock when nothing is in the way": {Known{Told: true}, TakeLock},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if got := WhileQueued(&c.known); got != c.want {
@@ -48,11 +65,14 @@ func TestAnExecutionTakesTheLockOnlyAtItsTurn(t *testing.T) {
 	for n := range 4 << bits {
 		is := func(i int) bool { return n>>i&1 == 1 }
 		k := Known{
-			Granted: is(0), SessionOver: is(1), TimeUp: is(2), Offered: is(3), Told: is(4), Vouched: is(5), Began: is(6),
-			Unread: is(7), Changed: is(8), Preceded: is(9), Locked: is(10), Dead: is(10) && is(11), Paused: is(11), Rests: is(12), Limited: is(13),
+			Granted: is(0), SessionOver: is(1), TimeUp: is(2), Offered: is(3), Told: is(4), Vouched: is(5),
+			Began:  is(6),
+			Unread: is(7), Changed: is(8), Preceded: is(9), Locked: is(10), Dead: is(10) && is(11), Paused: is(11),
+			Rests: is(12), Limited: is(13),
 			Where: Where(n >> bits), //nolint:gosec // below 4
 		}
-		turn := k.Told && k.Where == Queued && !k.Preceded && !k.Locked && !k.Paused && !k.Rests && !k.Unread && !k.SessionOver
+		turn := k.Told && k.Where == Queued && !k.Preceded && !k.Locked && !k.Paused && !k.Rests && !k.Unread &&
+			!k.SessionOver
 		switch step := WhileQueued(&k); {
 		case (step == TakeLock || step == AwaitSlot) && !turn:
 			t.Fatalf("it is at its turn with %+v", k)
@@ -71,7 +91,8 @@ func TestAnExecutionTakesTheLockOnlyAtItsTurn(t *testing.T) {
 }
 
 func lockOf(id idem.ExecutionID, event idem.Key, revision int64) *idem.Lock {
-	return &idem.Lock{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Workflow: "w", Key: event}}, Revision: revision}
+	return &idem.Lock{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Workflow: "w", Key: event}},
+		Revision: revision}
 }
 
 func recordOf(id idem.ExecutionID, o idem.Outcome) *idem.Record {
@@ -89,14 +110,21 @@ func TestWhatWasReadSaysWhereAnExecutionIs(t *testing.T) {
 		state State
 		want  Known
 	}{
-		"its entry has the revision that it got":             {State{Place: 7, Prev: 5, Lock: lockOf("other", "", 0)}, Known{Where: Queued, Locked: true}},
-		"a copy's entry is not its own":                      {State{Place: 9, Prev: 5}, Known{Where: Gone}},
-		"it has the lock":                                    {State{Prev: 5, Lock: lockOf(mine, "", 0)}, Known{Where: Locking, Locked: true}},
-		"it has ended, and its lock is kept for a delay":     {State{Prev: 6, Lock: cooling, Record: recordOf(mine, idem.Unknown)}, Known{Where: Ended, Began: true, Changed: true, Locked: true}},
-		"it has ended, and nothing of it reached upstream":   {State{Prev: 6, Record: recordOf(mine, idem.NotExecuted)}, Known{Where: Ended, Changed: true}},
-		"the record is another one":                          {State{Place: 7, Prev: 6}, Known{Where: Queued, Changed: true}},
-		"the record cannot be read":                          {State{Place: 7, Prev: 5, Unread: errors.New("newer")}, Known{Where: Queued, Unread: true}},
-		"the lock is that of an owner that is known as dead": {State{Place: 7, Prev: 5, Lock: dead}, Known{Where: Queued, Locked: true, Dead: true}},
+		"its entry has the revision that it got": {State{Place: 7, Prev: 5, Lock: lockOf("other", "", 0)},
+			Known{Where: Queued, Locked: true}},
+		"a copy's entry is not its own": {State{Place: 9, Prev: 5}, Known{Where: Gone}},
+		"it has the lock": {State{Prev: 5, Lock: lockOf(mine, "", 0)},
+			Known{Where: Locking, Locked: true}},
+		"it has ended, and its lock is kept for a delay": {State{Prev: 6, Lock: cooling,
+			Record: recordOf(mine, idem.Unknown)}, Known{Where: Ended, Began: true, Changed: true, Locked: true}},
+		"it has ended, and nothing of it reached upstream": {State{Prev: 6, Record: recordOf(mine, idem.NotExecuted)},
+			Known{Where: Ended, Changed: true}},
+		"the record is another one": {State{Place: 7, Prev: 6},
+			Known{Where: Queued, Changed: true}},
+		"the record cannot be read": {State{Place: 7, Prev: 5, Unread: errors.New("newer")},
+			Known{Where: Queued, Unread: true}},
+		"the lock is that of an owner that is known as dead": {State{Place: 7, Prev: 5, Lock: dead},
+			Known{Where: Queued, Locked: true, Dead: true}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			var got Known
@@ -122,25 +150,41 @@ func TestWhatFollowsAnEnqueueThatWasNotApplied(t *testing.T) {
 		answer Answer
 		want   Step
 	}{
-		"its entry is there: an answer got lost":                          {mine, State{Lock: before, Prev: 5, Place: 8, Copied: mine}, Missing, Enter},
-		"its entry is there: an earlier answer got lost":                  {mine, State{Lock: before, Prev: 5, Place: 8, Copied: mine}, Refused, Enter},
-		"it was enqueued and handed the lock":                             {mine, State{Lock: lockOf("mine", "event", 9), Prev: 5}, Missing, FindLock},
-		"a parked one was enqueued, and a process runs it":                {parked, State{Lock: lockOf("mine", "event", 9), Prev: 5}, Missing, Enter},
-		"a parked one was enqueued, and has ended":                        {parked, State{Record: recordOf("mine", idem.Executed), Prev: 9}, Missing, Enter},
+		"its entry is there: an answer got lost": {mine,
+			State{Lock: before, Prev: 5, Place: 8, Copied: mine}, Missing, Enter},
+		"its entry is there: an earlier answer got lost": {mine,
+			State{Lock: before, Prev: 5, Place: 8, Copied: mine}, Refused, Enter},
+		"it was enqueued and handed the lock": {mine,
+			State{Lock: lockOf("mine", "event", 9), Prev: 5}, Missing, FindLock},
+		"a parked one was enqueued, and a process runs it": {parked,
+			State{Lock: lockOf("mine", "event", 9), Prev: 5}, Missing, Enter},
+		"a parked one was enqueued, and has ended": {parked,
+			State{Record: recordOf("mine", idem.Executed), Prev: 9}, Missing, Enter},
 		"a parked one may have been enqueued, and its record be replaced": {parked, State{Prev: 9}, Missing, Unsure},
-		"a parked one that left nothing never was":                        {parked, State{Lock: before, Prev: 5}, Missing, Never},
-		"one without an answer never will be, after the fence":            {mine, State{Lock: before, Prev: 9}, Missing, Never},
-		"a copy of its event waits":                                       {mine, State{Lock: before, Prev: 5, Place: 8, Copied: kept}, Refused, Decide},
-		"the event's record has changed":                                  {mine, State{Lock: before, Prev: 9}, Refused, Decide},
-		"a copy has the lock now":                                         {mine, State{Lock: lockOf("copy", "event", 4), Prev: 5}, Refused, Decide},
-		"a copy has the other lock":                                       {mine, State{Lock: before, Other: lockOf("copy", "event", 4), Prev: 5}, Refused, Decide},
-		"a copy has ended, and its lock is kept for a delay":              {mine, State{Lock: kept, Prev: 5}, Refused, BehindLock},
-		"another event has the lock now":                                  {mine, State{Lock: lockOf("next", "next", 4), Prev: 5}, Refused, BehindLock},
-		"the lock is free now":                                            {mine, State{Prev: 5}, Refused, BehindLock},
-		"another event has the other lock":                                {mine, State{Lock: before, Other: lockOf("next", "next", 4), Prev: 5}, Refused, BesideOther},
-		"nothing of that is in the way":                                   {mine, State{Lock: before, Prev: 5}, Refused, Unexplained},
-		"etcd is full, and a copy is in the way":                          {mine, State{Lock: before, Prev: 9}, Full, Decide},
-		"etcd is full, and would be again":                                {mine, State{Prev: 5}, Full, NoSpace},
+		"a parked one that left nothing never was": {parked, State{Lock: before, Prev: 5},
+			Missing, Never},
+		"one without an answer never will be, after the fence": {mine, State{Lock: before, Prev: 9}, Missing,
+			Never},
+		"a copy of its event waits": {mine,
+			State{Lock: before, Prev: 5, Place: 8, Copied: kept}, Refused, Decide},
+		"the event's record has changed": {mine, State{Lock: before, Prev: 9}, Refused,
+			Decide},
+		"a copy has the lock now": {mine,
+			State{Lock: lockOf("copy", "event", 4), Prev: 5}, Refused, Decide},
+		"a copy has the other lock": {mine,
+			State{Lock: before, Other: lockOf("copy", "event", 4), Prev: 5}, Refused, Decide},
+		"a copy has ended, and its lock is kept for a delay": {mine, State{Lock: kept, Prev: 5}, Refused,
+			BehindLock},
+		"another event has the lock now": {mine,
+			State{Lock: lockOf("next", "next", 4), Prev: 5}, Refused, BehindLock},
+		"the lock is free now": {mine, State{Prev: 5}, Refused, BehindLock},
+		"another event has the other lock": {mine,
+			State{Lock: before, Other: lockOf("next", "next", 4), Prev: 5}, Refused, BesideOther},
+		"nothing of that is in the way": {mine, State{Lock: before, Prev: 5}, Refused,
+			Unexplained},
+		"etcd is full, and a copy is in the way": {mine, State{Lock: before, Prev: 9}, Full,
+			Decide},
+		"etcd is full, and would be again": {mine, State{Prev: 5}, Full, NoSpace},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if got := AfterEnqueue(&c.state, &Unapplied{c.lock, Seen{Lock: 3, Record: 5}, c.answer}); got != c.want {
@@ -168,26 +212,41 @@ func TestWhatFollowsAClaimThatWasNotApplied(t *testing.T) {
 		answer Answer
 		want   Step
 	}{
-		"it has the lock: its answer got lost":                         {mine, 0, State{Lock: own, Prev: 5}, Missing, FindLock},
-		"it has the lock, and etcd was full after that":                {mine, 0, State{Lock: own, Prev: 5}, Full, FindLock},
-		"a refused one that was handed the lock finds out as a waiter": {mine, 7, State{Lock: own, Prev: 5}, Refused, Decide},
-		"a parked one is another process's":                            {parked, 7, State{Lock: elsewhere, Prev: 5}, Missing, Never},
-		"it has ended: its lock was lost":                              {mine, 0, State{Record: recordOf("mine", idem.NotExecuted), Prev: 9}, Missing, LockLost},
-		"it ran from the queue and has ended: its lock was lost":       {mine, 7, State{Record: recordOf("mine", idem.Unknown), Prev: 9}, Missing, LockLost},
-		"it was cancelled in the queue, which the waiter finds out":    {mine, 7, State{Record: recordOf("mine", idem.NotExecuted), Prev: 9}, Missing, Never},
-		"one without an answer never will be, after the fence":         {mine, 0, State{Lock: lockOf("next", "next", 4), Prev: 9}, Missing, Never},
-		"another event has the lock":                                   {mine, 0, State{Lock: lockOf("next", "next", 4), Prev: 5}, Refused, Decide},
-		"the event's record has changed":                               {mine, 7, State{Prev: 9, Place: 7, Head: 7}, Refused, Decide},
-		"others wait, and it comes past the queue":                     {mine, 0, State{Prev: 5, Head: 4}, Refused, Decide},
+		"it has the lock: its answer got lost": {mine, 0, State{Lock: own, Prev: 5}, Missing,
+			FindLock},
+		"it has the lock, and etcd was full after that": {mine, 0, State{Lock: own, Prev: 5}, Full,
+			FindLock},
+		"a refused one that was handed the lock finds out as a waiter": {mine, 7, State{Lock: own, Prev: 5}, Refused,
+			Decide},
+		"a parked one is another process's": {parked, 7, State{Lock: elsewhere, Prev: 5},
+			Missing, Never},
+		"it has ended: its lock was lost": {mine, 0,
+			State{Record: recordOf("mine", idem.NotExecuted), Prev: 9}, Missing, LockLost},
+		"it ran from the queue and has ended: its lock was lost": {mine, 7,
+			State{Record: recordOf("mine", idem.Unknown), Prev: 9}, Missing, LockLost},
+		"it was cancelled in the queue, which the waiter finds out": {mine, 7,
+			State{Record: recordOf("mine", idem.NotExecuted), Prev: 9}, Missing, Never},
+		"one without an answer never will be, after the fence": {mine, 0,
+			State{Lock: lockOf("next", "next", 4), Prev: 9}, Missing, Never},
+		"another event has the lock": {mine, 0,
+			State{Lock: lockOf("next", "next", 4), Prev: 5}, Refused, Decide},
+		"the event's record has changed": {mine, 7, State{Prev: 9, Place: 7, Head: 7},
+			Refused, Decide},
+		"others wait, and it comes past the queue": {mine, 0, State{Prev: 5, Head: 4}, Refused,
+			Decide},
 		"a copy waits":               {mine, 0, State{Prev: 5, Place: 4}, Refused, Decide},
 		"a copy has the other lock":  {mine, 0, State{Prev: 5, Other: lockOf("copy", "event", 4)}, Refused, Decide},
 		"an entry is before its own": {mine, 7, State{Prev: 5, Place: 7, Head: 4}, Refused, Decide},
 		"its entry is gone":          {mine, 7, State{Prev: 5, Head: 8}, Refused, Decide},
-		"a client's lock of the workflow holds back a limited one":     {limited, 7, State{Prev: 5, Place: 7, Head: 7, Other: client}, Refused, Decide},
-		"another event has the other lock, as it may during an update": {mine, 7, State{Prev: 5, Place: 7, Head: 7, Other: routed}, Refused, BesideOther},
-		"nothing of that is in the way":                                {mine, 7, State{Prev: 5, Place: 7, Head: 7}, Refused, Unexplained},
-		"etcd is full, and still says that another event has the lock": {mine, 0, State{Lock: lockOf("next", "next", 4), Prev: 5}, Full, Decide},
-		"etcd is full, and would be again":                             {mine, 0, State{Prev: 5}, Full, NoSpace},
+		"a client's lock of the workflow holds back a limited one": {limited, 7,
+			State{Prev: 5, Place: 7, Head: 7, Other: client}, Refused, Decide},
+		"another event has the other lock, as it may during an update": {mine, 7,
+			State{Prev: 5, Place: 7, Head: 7, Other: routed}, Refused, BesideOther},
+		"nothing of that is in the way": {mine, 7, State{Prev: 5, Place: 7, Head: 7},
+			Refused, Unexplained},
+		"etcd is full, and still says that another event has the lock": {mine, 0,
+			State{Lock: lockOf("next", "next", 4), Prev: 5}, Full, Decide},
+		"etcd is full, and would be again": {mine, 0, State{Prev: 5}, Full, NoSpace},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if got := AfterClaim(&c.state, &Unapplied{c.lock, Seen{Entry: c.q, Record: 5}, c.answer}); got != c.want {

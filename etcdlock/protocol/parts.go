@@ -152,7 +152,8 @@ func freeSlots(k Keys) (w Writes) {
 }
 
 func valued(key string, result pb.Compare_CompareResult, value []byte) Cmp {
-	return &pb.Compare{Key: []byte(key), Result: result, Target: pb.Compare_VALUE, TargetUnion: &pb.Compare_Value{Value: value}}
+	return &pb.Compare{Key: []byte(key), Result: result, Target: pb.Compare_VALUE,
+		TargetUnion: &pb.Compare_Value{Value: value}}
 }
 
 // tell notifies the process that runs an execution that its lock was changed.
@@ -179,7 +180,8 @@ func dropHold(k Keys) Writes {
 
 func endLock(k Keys, record Leased, cool *Cooling) Writes {
 	if cool != nil {
-		return append(Writes{Put(k.Lock, cool.Lock), Put(k.Hold, cool.Hold), Put(k.Record, record)}, answerOf(record)...)
+		return append(Writes{Put(k.Lock, cool.Lock), Put(k.Hold, cool.Hold), Put(k.Record, record)},
+			answerOf(record)...)
 	}
 	return append(append(freeLock(k), Put(k.Record, record)), answerOf(record)...)
 }

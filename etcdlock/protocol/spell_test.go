@@ -87,14 +87,17 @@ func FuzzLocksAndSlotsAreSpelledAsJSONSpellsThem(f *testing.F) {
 	f.Fuzz(func(t *testing.T, one, two, three string, number, seconds int64, is bool) {
 		at := time.Unix(seconds, number).UTC()
 		e := idem.Entry{
-			Execution: idem.ExecutionID(one), Scope: idem.Scope{Workflow: two, Key: idem.Key(three), PerEvent: is}, Holder: two, Route: three, EventID: one,
+			Execution: idem.ExecutionID(one), Scope: idem.Scope{Workflow: two, Key: idem.Key(three), PerEvent: is},
+			Holder: two, Route: three, EventID: one,
 			Credentials: two, CallbackHash: three, TraceParent: one, Attempt: int(number), StartedAt: at,
 		}
 		e.Slots = []idem.Slot{{Limit: one, Rule: two, N: int(number)}, {Limit: three}}
-		sameAsJSON(t, &SlotHolder{Version: 1, Execution: e.Execution, Workflow: two, Route: three, Rule: two, Session: one, Since: number})
+		sameAsJSON(t, &SlotHolder{Version: 1, Execution: e.Execution, Workflow: two, Route: three, Rule: two,
+			Session: one, Since: number})
 		copy(e.Fingerprint[:], three)
 		copy(e.Parts[:], two)
-		sameAsJSON(t, &lockValue{Version: 1, Lock: idem.Lock{Entry: e, Alive: two, MaxDuration: time.Duration(number), Held: is, CoolUntil: at}, RetentionNs: time.Duration(number), OwnToken: number})
+		sameAsJSON(t, &lockValue{Version: 1, Lock: idem.Lock{Entry: e, Alive: two, MaxDuration: time.Duration(number),
+			Held: is, CoolUntil: at}, RetentionNs: time.Duration(number), OwnToken: number})
 	})
 }
 

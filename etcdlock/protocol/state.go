@@ -83,7 +83,8 @@ func MarkIn(k Keys, won []*pb.ResponseOp) *mvccpb.KeyValue {
 	if k.Mark == "" {
 		return nil
 	}
-	for _, answer := range slices.Backward(won) { // its writes are before and behind, and the first waiter is read before
+	// its writes are before and behind, and the first waiter is read before
+	for _, answer := range slices.Backward(won) {
 		if answer.GetResponseRange() != nil {
 			return First(answer)
 		}
@@ -151,7 +152,8 @@ func (st *State) Seen(event idem.Key) *idem.Seen {
 	if st.CopyInOther(event) {
 		lock = st.Other
 	}
-	return &idem.Seen{Lock: lock, Record: st.Record, RecordRevision: st.Prev, Queue: st.Head != 0 || st.Place != 0, Waiting: st.Copied}
+	return &idem.Seen{Lock: lock, Record: st.Record, RecordRevision: st.Prev, Queue: st.Head != 0 || st.Place != 0,
+		Waiting: st.Copied}
 }
 
 // Ended returns the record of how id ended, if it still exists.

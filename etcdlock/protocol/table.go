@@ -89,7 +89,8 @@ type Cooling struct{ Lock, Hold Leased }
 // it, at.OtherLock is its revision.
 func Claim(k Keys, at Seen, lock Leased) Op {
 	return txn(
-		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), queueEmpty(k), modified(k.Record, at.Record)}, append(slotsFree(k), noSlotWaiters(k)...)...),
+		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), queueEmpty(k),
+			modified(k.Record, at.Record)}, append(slotsFree(k), noSlotWaiters(k)...)...),
 		append(append(Writes{Put(k.Lock, lock)}, readMark(k)...), takeSlots(k)...),
 		LockRecordAndPlace(k))
 }
@@ -101,7 +102,8 @@ func Claim(k Keys, at Seen, lock Leased) Op {
 // execution, which ends for good in the transaction that enqueues its successor.
 func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 	return txn(
-		append(append(Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock), Absent(k.Entry), modified(k.Record, at.Record)}, noNewEntry(k)...), stillWaits(k)...),
+		append(append(Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock),
+			Absent(k.Entry), modified(k.Record, at.Record)}, noNewEntry(k)...), stillWaits(k)...),
 		append(append(Writes{Put(k.Entry, place)}, takeTurn(k, turn)...), replace(k)...),
 		lockRecordPlaceAndOther(k))
 }
@@ -112,7 +114,8 @@ func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 // order at a limit is known to its slot waiters.
 func ClaimAsHead(k Keys, at Seen, lock Leased) Op {
 	return txn(
-		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), Created(k.Entry, at.Entry), isHead(k, at.Entry), modified(k.Record, at.Record)}, slotsFree(k)...),
+		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), Created(k.Entry, at.Entry),
+			isHead(k, at.Entry), modified(k.Record, at.Record)}, slotsFree(k)...),
 		append(append(Writes{del(k.Entry), Put(k.Lock, lock), getFirst(k.Queue)}, readMark(k)...), takeSlots(k)...),
 		LockRecordAndQueue(k))
 }
@@ -161,8 +164,10 @@ func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 // the next execution, and with more the queue.
 func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark *Leased, more bool) Op {
 	return txn(
-		Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(next.Entry, first.Entry), present(next.Session), modified(next.Record, first.Record)},
-		append(append(append(append(Writes{del(next.Entry), Put(k.Lock, lock), Put(k.Record, record)}, readLine(next, more)...), raise(k, mark)...), answerOf(record)...), readMark(next)...),
+		Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(next.Entry, first.Entry), present(next.Session),
+			modified(next.Record, first.Record)},
+		append(append(append(append(Writes{del(next.Entry), Put(k.Lock, lock), Put(k.Record, record)},
+			readLine(next, more)...), raise(k, mark)...), answerOf(record)...), readMark(next)...),
 		nil)
 }
 
@@ -269,7 +274,8 @@ func Correct(k Keys, at Seen, record, news Leased, question string, cools bool, 
 		writes = append(writes, freeLock(k)...)
 	}
 	return txn(
-		Compares{modified(k.Record, at.Record), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock), Absent(k.Entry)},
+		Compares{modified(k.Record, at.Record), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock),
+			Absent(k.Entry)},
 		append(writes, raise(k, mark)...),
 		nil)
 }

@@ -22,7 +22,8 @@ func TestCountsAreReadAsTheyWereWritten(t *testing.T) {
 			}
 			r.Took.Note(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(rt, "took")))
 			for _, step := range rapid.SliceOfNDistinct(rapid.IntRange(0, 59), 0, 60, rapid.ID).Draw(rt, "steps") {
-				r.Steps[step] = &idem.Counts{idem.CountDeliveries: rapid.Uint64().Draw(rt, "n"), idem.CountDeadLetters: 1}
+				r.Steps[step] = &idem.Counts{idem.CountDeliveries: rapid.Uint64().Draw(rt, "n"),
+					idem.CountDeadLetters: 1}
 			}
 			chunk.Routes[name] = r
 		}
@@ -46,7 +47,8 @@ func TestCountsAreReadAsTheyWereWritten(t *testing.T) {
 
 // Releases before wrote no longest times, and read nothing behind the counts.
 func TestCountsWithoutLongestTimesAreRead(t *testing.T) {
-	chunk := &CountChunk{At: time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC), Routes: map[string]*CountedRoute{"stripe": {Steps: map[int]*idem.Counts{}}}}
+	chunk := &CountChunk{At: time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC),
+		Routes: map[string]*CountedRoute{"stripe": {Steps: map[int]*idem.Counts{}}}}
 	chunk.Routes["stripe"].Took.Note(time.Second)
 	older := &codec{b: []byte{countsVersion}}
 	older.chunk(chunk)

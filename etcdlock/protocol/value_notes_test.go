@@ -11,7 +11,8 @@ import (
 // Whatever is in etcd, a list goes on.
 func FuzzWhatIsForPeople(f *testing.F) {
 	h := idem.History{Scope: idem.Scope{Workflow: "w", Key: "k"}, Route: "r", EventID: "e"}
-	h.Add(idem.Arrival{At: time.Unix(0, 0).UTC(), Decision: idem.DecisionLocked, Status: 409, Differs: []string{"body"}})
+	h.Add(idem.Arrival{At: time.Unix(0, 0).UTC(), Decision: idem.DecisionLocked, Status: 409,
+		Differs: []string{"body"}})
 	f.Add(EncodeHistory(&h))
 	f.Add(EncodeLease(ListedLease{Chain: "c", At: time.Unix(0, 0), Open: 1}))
 	f.Add(EncodeAudit(&idem.Audit{At: time.Unix(0, 0).UTC(), Who: "ops", What: "execution.cancel", Result: "done"}))
@@ -42,19 +43,24 @@ func FuzzWhatIsForPeople(f *testing.F) {
 func TestArrivalsComeBackAsTheyWereWritten(t *testing.T) {
 	key := idem.MakeKey(idem.EventHalf("evt_1PqR0000000000000001"), [16]byte{1, 2, 3})
 	event := idem.Scope{Workflow: "stripe/cus_1", Key: key}
-	for name, c := range map[string]struct{ arrivals, most int }{"one": {1, 200}, "as many as are kept": {idem.MaxArrivals, 1500}, "more": {40, 1600}, "none": {0, 250}} {
+	for name, c := range map[string]struct{ arrivals, most int }{"one": {1, 200},
+		"as many as are kept": {idem.MaxArrivals, 1500}, "more": {40, 1600}, "none": {0, 250}} {
 		h := idem.History{Scope: event, Route: "stripe", EventID: "evt_1PqR0000000000000001"}
 		for n := range c.arrivals {
 			h.Add(idem.Arrival{
-				At: time.UnixMilli(1_800_000_000_000 + int64(n)).UTC(), Decision: []idem.Decision{idem.DecisionReplayed, idem.DecisionMismatch}[n%2], Status: 200,
-				Execution: idem.NewExecutionID(event.Workflow, key, [4]byte{1}), From: "203.0.113.7", TraceID: "0102030405060708090a0b0c0d0e0f10",
+				At:       time.UnixMilli(1_800_000_000_000 + int64(n)).UTC(),
+				Decision: []idem.Decision{idem.DecisionReplayed, idem.DecisionMismatch}[n%2], Status: 200,
+				Execution: idem.NewExecutionID(event.Workflow, key, [4]byte{1}), From: "203.0.113.7",
+				TraceID: "0102030405060708090a0b0c0d0e0f10",
 			})
 		}
 		if c.arrivals == 0 {
 			h.Labels = idem.Labels{{Name: "order", Value: "1042"}}
-			h.Forgotten = &idem.Forgotten{Execution: "exec_a", Status: idem.Failed, Outcome: idem.Unknown, By: "ops", Reason: "why", At: time.UnixMilli(1).UTC()}
+			h.Forgotten = &idem.Forgotten{Execution: "exec_a", Status: idem.Failed, Outcome: idem.Unknown, By: "ops",
+				Reason: "why", At: time.UnixMilli(1).UTC()}
 		} else {
-			h.Newest[0].Would, h.Newest[0].Differs, h.Newest[0].Detail = idem.DecisionLocked, []string{"body", "a query"}, "x509: unknown authority"
+			h.Newest[0].Would, h.Newest[0].Differs, h.Newest[0].Detail = idem.DecisionLocked,
+				[]string{"body", "a query"}, "x509: unknown authority"
 			h.First = h.Newest[len(h.Newest)-1]
 		}
 		b := EncodeHistory(&h)

@@ -31,8 +31,10 @@ func DecodeIndex(b []byte) (*idem.ParkedEntry, error) {
 // IndexOf returns the index entry of a parked execution.
 func IndexOf(l *idem.Lock) *idem.ParkedEntry {
 	p := &idem.ParkedEntry{
-		Execution: l.Execution, Scope: l.Scope, Route: l.Route, Since: l.Parked.Since, Bytes: l.Parked.Bytes, State: idem.ParkWaiting,
-		MaxAge: l.Parked.MaxAge, MaxDuration: l.MaxDuration, ReleaseDelay: l.ReleaseDelay, ReplayBody: l.ReplayBody, ReplayFor: l.ReplayFor,
+		Execution: l.Execution, Scope: l.Scope, Route: l.Route, Since: l.Parked.Since, Bytes: l.Parked.Bytes,
+		State:  idem.ParkWaiting,
+		MaxAge: l.Parked.MaxAge, MaxDuration: l.MaxDuration, ReleaseDelay: l.ReleaseDelay, ReplayBody: l.ReplayBody,
+		ReplayFor: l.ReplayFor,
 	}
 	if l.Parked.Blocked != "" {
 		p.State = idem.ParkBlocked
@@ -43,8 +45,8 @@ func IndexOf(l *idem.Lock) *idem.ParkedEntry {
 // CodeSkipped is the error code of an execution that was skipped.
 const CodeSkipped = "skipped"
 
-// setEndOfParked makes the record one of a parked execution. A skipped one was not cancelled: it may run
-// again.
+// setEndOfParked makes the record one of a parked execution. A skipped one was not cancelled: it
+// may run again.
 func setEndOfParked(r *idem.Record, l *idem.Lock) {
 	r.Tries, r.ParkedOn, r.Failed = l.Parked.Tries, l.Parked.On, l.Parked.FailedWith(r.Tried)
 	r.FailedTries = l.Parked.FailuresWith(r.Tried)

@@ -13,10 +13,12 @@ import (
 func parkedLock() *idem.Lock {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000000, time.UTC)
 	return &idem.Lock{
-		Entry:   idem.Entry{Execution: "exec_c", Scope: idem.Scope{Workflow: "w", Key: "k"}, Attempt: 1, StartedAt: at, Token: 11},
+		Entry: idem.Entry{Execution: "exec_c", Scope: idem.Scope{Workflow: "w", Key: "k"}, Attempt: 1, StartedAt: at,
+			Token: 11},
 		Created: 9,
 		Parked: &idem.Parked{
-			Since: at, On: idem.ParkSlow, Bytes: 7, Tries: 2, Failures: 1, Trying: true, NextAttempt: at, Pause: time.Minute, Pauses: 3, Blocked: "b", MaxAge: time.Hour,
+			Since: at, On: idem.ParkSlow, Bytes: 7, Tries: 2, Failures: 1, Trying: true, NextAttempt: at,
+			Pause: time.Minute, Pauses: 3, Blocked: "b", MaxAge: time.Hour,
 			Last: &idem.Evidence{Outcome: idem.Executed, Status: 500, Code: "c", Detail: "d", At: at},
 		},
 	}
@@ -53,15 +55,18 @@ func TestARecordOfASkippedExecutionKeepsItsRequest(t *testing.T) {
 	l.Cancel = &idem.Cancel{By: "ops", Reason: "why", Skip: true}
 	for _, outcome := range []idem.Outcome{idem.Unknown, idem.NotExecuted} {
 		r := RecordOf(l, idem.End{Status: idem.Failed, Outcome: outcome, Error: &idem.Failure{Code: "x"}})
-		if r.Check() != nil || r.Status != idem.Failed || r.Error.Code != CodeSkipped || !r.RequestKept || r.Tries != 2 || r.Final {
+		if r.Check() != nil || r.Status != idem.Failed || r.Error.Code != CodeSkipped || !r.RequestKept ||
+			r.Tries != 2 || r.Final {
 			t.Errorf("%s: %+v", outcome, r)
 		}
 	}
-	if r := RecordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed}); r.Status != idem.Success || r.RequestKept {
+	if r := RecordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed}); r.Status != idem.Success ||
+		r.RequestKept {
 		t.Errorf("what succeeded: %+v", r)
 	}
 	l.Cancel.Skip = false
-	if r := RecordOf(l, idem.End{Status: idem.Aborted, Outcome: idem.Executed, Abort: l.Cancel}); r.Check() != nil || r.RequestKept {
+	if r := RecordOf(l, idem.End{Status: idem.Aborted, Outcome: idem.Executed, Abort: l.Cancel}); r.Check() != nil ||
+		r.RequestKept {
 		t.Errorf("a cancel after a try that failed: %+v %v", r, r.Check())
 	}
 }
@@ -74,7 +79,8 @@ func FuzzDecodeIndex(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := DecodeIndex(EncodeIndex(p)); err != nil || again.Key != p.Key || again.State != p.State || !again.Since.Equal(p.Since) {
+		if again, err := DecodeIndex(EncodeIndex(p)); err != nil || again.Key != p.Key || again.State != p.State ||
+			!again.Since.Equal(p.Since) {
 			t.Fatalf("%q became %+v, %v", b, again, err)
 		}
 	})
@@ -95,9 +101,11 @@ func TestAnIndexEntryComesBackAsItWasWritten(t *testing.T) {
 func TestAnEventThatIsSkippedOrCancelledHasTheOutcomeOfItsTries(t *testing.T) {
 	for skip, want := range map[bool]idem.Status{true: idem.Failed, false: idem.Aborted} {
 		l := sampleLock()
-		l.Parked = &idem.Parked{Tries: 1, Effect: idem.Executed, Last: &idem.Evidence{Outcome: idem.Executed, Status: 500}}
+		l.Parked = &idem.Parked{Tries: 1, Effect: idem.Executed,
+			Last: &idem.Evidence{Outcome: idem.Executed, Status: 500}}
 		l.Cancel = &idem.Cancel{By: "ops", Skip: skip}
-		r := RecordOf(l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), Abort: l.Cancel, FinishedAt: time.Now()})
+		r := RecordOf(l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), Abort: l.Cancel,
+			FinishedAt: time.Now()})
 		if r.Status != want || r.Outcome != idem.Executed || r.RequestKept != skip || r.Check() != nil {
 			t.Errorf("skip %v: %s, %s, request kept %v: %v", skip, r.Status, r.Outcome, r.RequestKept, r.Check())
 		}

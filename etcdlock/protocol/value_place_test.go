@@ -22,10 +22,12 @@ func TestAQueueEntrySaysWhetherItTakesTheLockWithoutBeingDecoded(t *testing.T) {
 		return &mvccpb.KeyValue{Key: []byte("place"), CreateRevision: 5, ModRevision: modified, Value: value}
 	}
 	got := InLineAt(place(handed, 5))
-	if got == nil || got.Key != "place" || got.Place != 5 || got.Prev != 7 || got.Lock() == nil || got.Lock().Scope != l.Scope {
+	if got == nil || got.Key != "place" || got.Place != 5 || got.Prev != 7 || got.Lock() == nil ||
+		got.Lock().Scope != l.Scope {
 		t.Errorf("%+v", got)
 	}
-	for name, kv := range map[string]*mvccpb.KeyValue{"it is to take it itself": place(itself, 5), "it was parked since": place(handed, 6)} {
+	for name, kv := range map[string]*mvccpb.KeyValue{"it is to take it itself": place(itself, 5),
+		"it was parked since": place(handed, 6)} {
 		if got := InLineAt(kv); got != nil {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -33,7 +35,8 @@ func TestAQueueEntrySaysWhetherItTakesTheLockWithoutBeingDecoded(t *testing.T) {
 }
 
 func FuzzTakesIsWhatThePlaceSays(f *testing.F) {
-	for _, seed := range []string{`{"v":1,"executionId":"x","takes":5}`, `{"v":1,"executionId":",\"takes\":5}"}`, `{"v":1,"executionId":"x","plan":{"a":1,"takes":5}}`} {
+	for _, seed := range []string{`{"v":1,"executionId":"x","takes":5}`, `{"v":1,"executionId":",\"takes\":5}"}`,
+		`{"v":1,"executionId":"x","plan":{"a":1,"takes":5}}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {

@@ -54,7 +54,8 @@ func SplitRecord(r *idem.Record, writer string) (record, answer []byte, err erro
 	}
 	bare := *r
 	sum := sha256.Sum256(r.Answer.Body)
-	bare.Answer = &idem.Answer{Status: r.Answer.Status, Bytes: r.Answer.Bytes, Apart: true, Hash: hex.EncodeToString(sum[:len(sum)/2])}
+	bare.Answer = &idem.Answer{Status: r.Answer.Status, Bytes: r.Answer.Bytes, Apart: true,
+		Hash: hex.EncodeToString(sum[:len(sum)/2])}
 	record, err = EncodeRecord(&bare, writer)
 	return record, c.b, err
 }
@@ -139,7 +140,8 @@ func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
 }
 
 // parkOns has "" first: most records are not of parked executions.
-var parkOns = []idem.ParkOn{"", idem.ParkLocked, idem.ParkSlow, idem.ParkUnreachable, idem.ParkUnknown, idem.ParkFailed, idem.ParkSenderLimit, idem.ParkPaused}
+var parkOns = []idem.ParkOn{"", idem.ParkLocked, idem.ParkSlow, idem.ParkUnreachable, idem.ParkUnknown, idem.ParkFailed,
+	idem.ParkSenderLimit, idem.ParkPaused}
 
 func (c *codec) answer(a *idem.Answer) {
 	c.int(&a.Status)
@@ -177,14 +179,17 @@ func (c *codec) content(a *idem.Answer) {
 
 // What most answers have in their head. An entry may be added at the end, and none may move.
 var (
-	headerNames  = []string{"Content-Type", "content-type", "Date", "date", "Cache-Control", "cache-control", "Server", "server", "ETag", "etag", "X-Request-Id", "x-request-id"}
-	headerValues = []string{"application/json", "application/json; charset=utf-8", "text/plain", "text/plain; charset=utf-8", "text/html; charset=utf-8", "no-store", "no-cache"}
+	headerNames = []string{"Content-Type", "content-type", "Date", "date", "Cache-Control", "cache-control", "Server",
+		"server", "ETag", "etag", "X-Request-Id", "x-request-id"}
+	headerValues = []string{"application/json", "application/json; charset=utf-8", "text/plain",
+		"text/plain; charset=utf-8", "text/html; charset=utf-8", "no-store", "no-cache"}
 )
 
 // entry codes e; key is the key of its event, if it is known.
 func (c *codec) entry(e *idem.Entry, key idem.Key) {
 	random, named := e.Execution.Random(e.Workflow, e.Key)
-	sameKey, printed, parted, labelled := e.Key == key, e.Fingerprint != idem.Fingerprint{}, e.Parts != idem.Parts{}, len(e.Labels) > 0
+	sameKey, printed, parted, labelled := e.Key == key, e.Fingerprint != idem.Fingerprint{}, e.Parts != idem.Parts{},
+		len(e.Labels) > 0
 	rare := len(e.Earlier) > 0 || e.Order != nil || e.Stale != nil || len(e.Steps) > 0 || len(e.Slots) > 0
 	c.flags(&e.PerEvent, &sameKey, &named, &printed, &parted, &rare, &labelled)
 	c.text(&e.Workflow)

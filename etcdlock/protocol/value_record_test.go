@@ -21,13 +21,18 @@ func settledRecord() *idem.Record {
 	const body = `{"received":true,"id":"12345"}`
 	return &idem.Record{
 		Entry: idem.Entry{
-			Execution: idem.NewExecutionID("stripe/cus_1", key, [4]byte{1, 2, 3, 4}), Scope: idem.Scope{Workflow: "stripe/cus_1", Key: key}, Route: "stripe",
-			EventID: "evt_1PqR0000000000000001", Fingerprint: f, Parts: idem.Parts{1, 11: 2}, CallbackHash: f.Hex()[:20], Holder: "webhooks-5d8f7c9b6-x2x7q/1/qrw772hapqfrldz6",
-			TraceParent: "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01", Attempt: 1, StartedAt: at, Retention: 24 * time.Hour, Token: 1 << 30,
+			Execution: idem.NewExecutionID("stripe/cus_1", key, [4]byte{1, 2, 3, 4}),
+			Scope:     idem.Scope{Workflow: "stripe/cus_1", Key: key}, Route: "stripe",
+			EventID: "evt_1PqR0000000000000001", Fingerprint: f, Parts: idem.Parts{1, 11: 2},
+			CallbackHash: f.Hex()[:20], Holder: "webhooks-5d8f7c9b6-x2x7q/1/qrw772hapqfrldz6",
+			TraceParent: "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01", Attempt: 1, StartedAt: at,
+			Retention: 24 * time.Hour, Token: 1 << 30,
 		},
-		End: idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: at.Add(12345000), Kept: true, Answer: &idem.Answer{
-			Status: 200, Bytes: int64(len(body)), Whole: true, Header: []idem.HeaderField{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body),
-		}},
+		End: idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: at.Add(12345000), Kept: true,
+			Answer: &idem.Answer{
+				Status: 200, Bytes: int64(len(body)), Whole: true,
+				Header: []idem.HeaderField{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body),
+			}},
 	}
 }
 
@@ -50,16 +55,20 @@ func TestARecordComesBackAsItWasWritten(t *testing.T) {
 	set(t, reflect.ValueOf(full).Elem(), &n)
 	full.Status, full.Outcome, full.Error, full.Revision, full.Size = idem.Aborted, idem.NotExecuted, nil, 0, 0
 	full.Answer.Apart, full.Answer.Left, full.Answer.Hash = false, false, ""
-	full.StartedAt, full.FinishedAt = full.StartedAt.Truncate(time.Microsecond), full.FinishedAt.Truncate(time.Microsecond)
+	full.StartedAt, full.FinishedAt = full.StartedAt.Truncate(time.Microsecond),
+		full.FinishedAt.Truncate(time.Microsecond)
 	full.Abort.Only, full.Tried, full.Kept = "", nil, false // these are not stored
 	for i := range full.Earlier {
 		full.Earlier[i].Abort.Only = ""
 	}
-	full.Answer.Header = []idem.HeaderField{{Name: "content-Type", Value: "r\xe9sum\xe9"}, {Name: "Content-Type", Value: "text/plain"}}
-	nothing := &idem.Record{Entry: idem.Entry{Execution: "exec_c"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "x"}}}
+	full.Answer.Header = []idem.HeaderField{{Name: "content-Type", Value: "r\xe9sum\xe9"},
+		{Name: "Content-Type", Value: "text/plain"}}
+	nothing := &idem.Record{Entry: idem.Entry{Execution: "exec_c"},
+		End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "x"}}}
 	labelled := settledRecord()
 	labelled.Labels = idem.Labels{{Name: "order", Value: "1042"}}
-	for name, r := range map[string]*idem.Record{"settled": settledRecord(), "everything": full, "nothing": nothing, "sample": sampleRecord(), "labelled": labelled} {
+	for name, r := range map[string]*idem.Record{"settled": settledRecord(), "everything": full, "nothing": nothing,
+		"sample": sampleRecord(), "labelled": labelled} {
 		got, writer, err := DecodeRecord(encoded(t, r))
 		if err != nil || writer != "qrw772hapqfrldz6" || !reflect.DeepEqual(got, r) {
 			t.Errorf("%s\n%+v and not\n%+v, %s, %v", name, got, r, writer, err)
@@ -86,7 +95,8 @@ func TestALargeAnswerLeavesItsRecord(t *testing.T) {
 		t.Fatalf("%d bytes, %+v, %v", len(value), r.Answer, err)
 	}
 	got, _, err := DecodeRecord(kvOf(r.Scope, value))
-	if err != nil || !got.Kept || !reflect.DeepEqual(got.Answer, &idem.Answer{Status: 200, Bytes: 300, Apart: true, Hash: got.Answer.Hash}) || len(got.Answer.Hash) != 32 {
+	if err != nil || !got.Kept || !reflect.DeepEqual(got.Answer,
+		&idem.Answer{Status: 200, Bytes: 300, Apart: true, Hash: got.Answer.Hash}) || len(got.Answer.Hash) != 32 {
 		t.Fatalf("%+v %v", got.Answer, err)
 	}
 	gone := *got.Answer
@@ -99,7 +109,9 @@ func TestALargeAnswerLeavesItsRecord(t *testing.T) {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
-	if err := DecodeAnswer(&mvccpb.KeyValue{Value: answer}, got.Answer); err != nil || !got.Answer.Whole || got.Answer.Apart || !reflect.DeepEqual(got.Answer.Header, r.Answer.Header) || string(got.Answer.Body) != string(r.Answer.Body) {
+	if err := DecodeAnswer(&mvccpb.KeyValue{Value: answer}, got.Answer); err != nil || !got.Answer.Whole ||
+		got.Answer.Apart || !reflect.DeepEqual(got.Answer.Header, r.Answer.Header) ||
+		string(got.Answer.Body) != string(r.Answer.Body) {
 		t.Errorf("%+v %v", got.Answer, err)
 	}
 }
@@ -118,8 +130,12 @@ func TestTheFormOfARecordStays(t *testing.T) {
 
 func TestTextComesBackInEveryForm(t *testing.T) {
 	for _, text := range []string{
-		"", "a", "ab", "aB", "abc-", "aBc/", "aBcd_ef", "a:b", "abcdefgh", "abcdefg8", "abcdef\r\n", "0a", "0A", strings.Repeat("ab", 64), strings.Repeat("ab", 65), strings.Repeat("z", 64), strings.Repeat("z", 72), "\xff\x00",
-		"00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01", "00-0102030405060708090A0b0c0d0e0f10-0102030405060708-01", "01-0102030405060708090a0b0c0d0e0f10-0102030405060708-01",
+		"", "a", "ab", "aB", "abc-", "aBc/", "aBcd_ef", "a:b", "abcdefgh", "abcdefg8", "abcdef\r\n", "0a", "0A",
+		strings.Repeat("ab", 64), strings.Repeat("ab", 65), strings.Repeat("z", 64), strings.Repeat("z", 72),
+		"\xff\x00",
+		"00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01",
+		"00-0102030405060708090A0b0c0d0e0f10-0102030405060708-01",
+		"01-0102030405060708090a0b0c0d0e0f10-0102030405060708-01",
 	} {
 		c := &codec{}
 		c.text(&text)
@@ -146,7 +162,8 @@ func TestAnAnswerThatIsTooLargeIsKeptAsItsStatus(t *testing.T) {
 				t.Fatalf("%d bytes", len(kv.Value))
 			}
 			got, _, err := DecodeRecord(kv)
-			if err != nil || got.Answer.Whole || got.Answer.Body != nil || got.Answer.Header != nil || got.Answer.Status != 200 || got.Answer.Bytes != 5 {
+			if err != nil || got.Answer.Whole || got.Answer.Body != nil || got.Answer.Header != nil ||
+				got.Answer.Status != 200 || got.Answer.Bytes != 5 {
 				t.Fatalf("%+v %v", got.Answer, err)
 			}
 			if r.Answer.Whole {
@@ -158,7 +175,8 @@ func TestAnAnswerThatIsTooLargeIsKeptAsItsStatus(t *testing.T) {
 
 func TestARecordOfAnotherReleaseSaysSo(t *testing.T) {
 	var newer *NewerError
-	if _, _, err := DecodeRecord(&mvccpb.KeyValue{Value: []byte{recordVersion + 1, 17}}); !errors.As(err, &newer) || !strings.Contains(newer.Error(), "upgrade") {
+	if _, _, err := DecodeRecord(&mvccpb.KeyValue{Value: []byte{recordVersion + 1, 17}}); !errors.As(err, &newer) ||
+		!strings.Contains(newer.Error(), "upgrade") {
 		t.Errorf("newer: %v", err)
 	}
 	for _, older := range []string{`{"v":1,"executionId":"exec_a"}` + "\n", "\x01"} {
@@ -198,7 +216,8 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil {
 			return // it contradicts itself, or is larger than what we would write
 		}
-		if r2, w2, err := DecodeRecord(kvOf(settledRecord().Scope, again)); err != nil || w2 != writer || !reflect.DeepEqual(r, r2) {
+		if r2, w2, err := DecodeRecord(kvOf(settledRecord().Scope, again)); err != nil || w2 != writer ||
+			!reflect.DeepEqual(r, r2) {
 			t.Fatalf("%q became %q: %v\n%+v\n%+v", b, again, err, r, r2)
 		}
 	})

@@ -15,21 +15,29 @@ func sampleLock() *idem.Lock {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000000, time.UTC)
 	return &idem.Lock{
 		Entry: idem.Entry{
-			Execution: "exec_a", Scope: idem.Scope{Workflow: "w/\"1\"", Key: "k", PerEvent: true}, Route: "r", EventID: "e",
-			Fingerprint: idem.Fingerprint{1, 2}, Parts: idem.Parts{1, 2}, Credentials: "c", CallbackHash: "h", TraceParent: "t", Attempt: 3,
-			Earlier:   []idem.Attempt{{Execution: "exec_b", Status: idem.Failed, Outcome: idem.Unknown, StartedAt: at, FinishedAt: at}},
-			StartedAt: at, Retention: time.Minute, Holder: "host/1/s", Steps: []idem.Step{{Name: "one", Status: idem.StepDone, StartedAt: at, FinishedAt: at}},
+			Execution: "exec_a", Scope: idem.Scope{Workflow: "w/\"1\"", Key: "k", PerEvent: true}, Route: "r",
+			EventID:     "e",
+			Fingerprint: idem.Fingerprint{1, 2}, Parts: idem.Parts{1, 2}, Credentials: "c", CallbackHash: "h",
+			TraceParent: "t", Attempt: 3,
+			Earlier: []idem.Attempt{{Execution: "exec_b", Status: idem.Failed, Outcome: idem.Unknown, StartedAt: at,
+				FinishedAt: at}},
+			StartedAt: at, Retention: time.Minute, Holder: "host/1/s",
+			Steps: []idem.Step{{Name: "one", Status: idem.StepDone, StartedAt: at, FinishedAt: at}},
 		},
-		MaxDuration: time.Hour, ReleaseDelay: time.Second, Cancel: &idem.Cancel{By: "ops", Reason: "why", At: at, Final: true},
-		ReplayBody: 5, Plan: []string{"one", "two"}, Held: true, HoldTTL: time.Minute, Cooling: true, CoolUntil: at, Alive: "sessions/s",
+		MaxDuration: time.Hour, ReleaseDelay: time.Second,
+		Cancel:     &idem.Cancel{By: "ops", Reason: "why", At: at, Final: true},
+		ReplayBody: 5, Plan: []string{"one", "two"}, Held: true, HoldTTL: time.Minute, Cooling: true, CoolUntil: at,
+		Alive: "sessions/s",
 	}
 }
 
 func sampleRecord() *idem.Record {
 	l := sampleLock()
-	r := RecordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: l.StartedAt, Kept: true, Answer: &idem.Answer{
-		Status: 200, Bytes: 5, Whole: true, Header: []idem.HeaderField{{Name: "content-Type", Value: "a"}}, Body: []byte("a\nb\x00\xff"),
-	}})
+	r := RecordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: l.StartedAt, Kept: true,
+		Answer: &idem.Answer{
+			Status: 200, Bytes: 5, Whole: true, Header: []idem.HeaderField{{Name: "content-Type", Value: "a"}},
+			Body: []byte("a\nb\x00\xff"),
+		}})
 	r.Token = 7
 	return r
 }
@@ -81,7 +89,8 @@ func TestACancelThatWasAskedIsWhyAnUnknownExecutionEnded(t *testing.T) {
 	if r := RecordOf(l, failed); r.Status != idem.Aborted || r.Error != nil || r.Abort == nil || !r.Abort.Final {
 		t.Errorf("unknown: %+v", r)
 	}
-	if r := RecordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed}); r.Status != idem.Success || r.Abort != nil {
+	if r := RecordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed}); r.Status != idem.Success ||
+		r.Abort != nil {
 		t.Errorf("executed: %+v", r)
 	}
 	l.Cancel = nil
@@ -110,7 +119,8 @@ func FuzzDecodeLock(f *testing.F) {
 }
 
 func TestTheFingerprintInALockOfAnEarlierReleaseIsTheSame(t *testing.T) {
-	got, err := DecodeLock([]byte(`{"v":1,"executionId":"exec_a","fingerprint":"01020000000000000000000000000000` + strings.Repeat("f", 32) + `"}`))
+	got, err := DecodeLock([]byte(`{"v":1,"executionId":"exec_a","fingerprint":"01020000000000000000000000000000` +
+		strings.Repeat("f", 32) + `"}`))
 	if err != nil || got.Fingerprint != (idem.Fingerprint{1, 2}) {
 		t.Errorf("%+v %v", got, err)
 	}

@@ -16,24 +16,31 @@ import (
 // Adyen returns the preset of Adyen.
 func (known) Adyen() Preset {
 	return Preset{
-		Name: "adyen", ExtractID: adyenID, IDText: "merchantAccountCode, eventCode, pspReference and success of every item", OnMismatch: idem.MismatchReplay, Retention: 31 * day,
+		Name: "adyen", ExtractID: adyenID, IDText: "merchantAccountCode, eventCode, pspReference and success of " +
+			"every item", OnMismatch: idem.MismatchReplay, Retention: 31 * day,
 		Strategy: idem.Wait, WaitTimeout: 4 * time.Second,
 		Facts: Facts{
 			Timeout: 10 * time.Second, Retries: RetriesAll, RetriesFor: 30 * day, IDSigned: true,
-			RetriesOn: "three times at once, then after 2, 5, 10, 15, 30 min and so on, for up to 30 days", GivesUp: "one failure puts the whole endpoint into the retry queue, with all later notifications", Changes: "eventDate",
+			RetriesOn: "three times at once, then after 2, 5, 10, 15, 30 min and so on, for up to 30 days",
+			GivesUp:   "one failure puts the whole endpoint into the retry queue, with all later notifications",
+			Changes:   "eventDate",
 		},
 		verify: scheme{new: newAdyen},
 		sample: sampleAdyen, key: keyHex,
 		Page: Page{
-			Title: "Adyen", Path: "/hooks/adyen", Workflow: `adyen/{body.notificationItems[0].NotificationRequestItem.merchantAccountCode ?? "other"}`,
+			Title: "Adyen", Path: "/hooks/adyen",
+			Workflow: `adyen/{body.notificationItems[0].NotificationRequestItem.merchantAccountCode ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/adyen.secret",
 			Secret:   "The HMAC key of the webhook, in hex, as the Customer Area shows it.",
 			SampleID: "SampleCOM/AUTHORISATION/one/true",
 		},
-		Sources: []string{"docs.adyen.com/development-resources/webhooks/handle-webhook-events", "docs.adyen.com/development-resources/webhooks/troubleshoot", "Adyen/adyen-go-api-library src/hmacvalidator"},
+		Sources: []string{"docs.adyen.com/development-resources/webhooks/handle-webhook-events",
+			"docs.adyen.com/development-resources/webhooks/troubleshoot",
+			"Adyen/adyen-go-api-library src/hmacvalidator"},
 		Notes: []string{
 			"The signature covers eight fields of each item and nothing else of the body.",
-			"Adyen asks to use the notification with the latest eventDate; Hooklock answers with the first that succeeded.",
+			"Adyen asks to use the notification with the latest eventDate; Hooklock answers with the first that " +
+				"succeeded.",
 			"Platform webhooks (header HmacSignature) are signed as a whole and have no such ID: the body is the key.",
 			"A form with one item (method HTTP POST) works like JSON. SOAP does not work.",
 		},
@@ -42,8 +49,9 @@ func (known) Adyen() Preset {
 
 const adyenHeader = "HmacSignature"
 
-// adyen verifies the signature of every item of a standard notification or, if there is a header HmacSignature (platform and management webhooks),
-// the signature of the raw body. https://docs.adyen.com/development-resources/webhooks
+// adyen verifies the signature of every item of a standard notification or, if there is a header
+// HmacSignature (platform and management webhooks), the signature of the raw body.
+// https://docs.adyen.com/development-resources/webhooks
 type adyen struct {
 	scheme string
 	macs   []*mac
@@ -68,13 +76,15 @@ func newAdyen(c Config) (Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := &macVerifier{scheme: c.Scheme, macs: all.macs, encoding: inBase64, digest: all.digest, part: adyenHeader, covers: coversBody}
+	body := &macVerifier{scheme: c.Scheme, macs: all.macs, encoding: inBase64, digest: all.digest, part: adyenHeader,
+		covers: coversBody}
 	body.read = func(d *Delivery, cl *claim) error {
 		signature, err := d.one(c.Scheme, adyenHeader)
 		if err != nil {
 			return err
 		}
-		// The signed text of an item ("psp:ref:…") has the same key. It must not be accepted as a body.
+		// The signed text of an item ("psp:ref:…") has the same key. It must not be accepted as a
+		// body.
 		if !bytes.HasPrefix(bytes.TrimLeft(d.Body, " \t\r\n"), []byte("{")) {
 			return &SignatureError{c.Scheme, Malformed, "body", "is not a JSON object"}
 		}
@@ -161,7 +171,8 @@ func (v *adyen) match(part string, parts [][]byte, signature []byte) error {
 			return nil
 		}
 	}
-	return &SignatureError{v.scheme, Mismatch, part, "made with another key, or changed on the way: references, account, amount, eventCode or success"}
+	return &SignatureError{v.scheme, Mismatch, part,
+		"made with another key, or changed on the way: references, account, amount, eventCode or success"}
 }
 
 // form verifies a standard notification of the method "HTTP POST": a form with one item.
@@ -196,12 +207,13 @@ type adyenField struct {
 }
 
 func adyenFields() [8]adyenField {
-	return [8]adyenField{{"pspReference", false}, {"originalReference", false}, {"merchantAccountCode", false}, {"merchantReference", false},
+	return [8]adyenField{{"pspReference", false}, {"originalReference", false}, {"merchantAccountCode", false},
+		{"merchantReference", false},
 		{"value", true}, {"currency", true}, {"eventCode", false}, {"success", false}}
 }
 
-// adyenID returns the ID of a notification. Duplicates have the same eventCode and pspReference; success distinguishes a failed attempt from a later
-// successful one.
+// adyenID returns the ID of a notification. Duplicates have the same eventCode and pspReference;
+// success distinguishes a failed attempt from a later successful one.
 func adyenID(d *Delivery) EventID {
 	names := []string{"merchantAccountCode", "eventCode", "pspReference", "success"}
 	if isForm(d) {
@@ -238,9 +250,13 @@ func sampleAdyen(s *sample) error {
 		if err != nil || len(key) == 0 {
 			return errors.New("give the HMAC key in hex")
 		}
-		signature = s.keyedSHA256(key, inBase64, strings.Join([]string{s.id, "", "SampleCOM", "order-1", "1000", "EUR", "AUTHORISATION", "true"}, ":"))
+		signature = s.keyedSHA256(key, inBase64,
+			strings.Join([]string{s.id, "", "SampleCOM", "order-1", "1000", "EUR", "AUTHORISATION", "true"}, ":"))
 	}
-	s.body(`{"live":"false","notificationItems":[{"NotificationRequestItem":{"additionalData":{"hmacSignature":%s},"amount":{"currency":"EUR","value":1000},"eventCode":"AUTHORISATION",`+
-		`"eventDate":"`+s.rfc3339()+`","merchantAccountCode":"SampleCOM","merchantReference":"order-1","pspReference":%s,"success":"true"}}]}`, signature, s.id)
+	s.body(
+		`{"live":"false","notificationItems":[{"NotificationRequestItem":{"additionalData":{"hmacSignature":%s},"amount":{"currency":"EUR","value":1000},"eventCode":"AUTHORISATION",`+
+			`"eventDate":"`+s.rfc3339()+
+			`","merchantAccountCode":"SampleCOM","merchantReference":"order-1","pspReference":%s,"success":"true"}}]}`,
+		signature, s.id)
 	return nil
 }

@@ -15,15 +15,18 @@ func (a age) check(scheme, part string, stamp, now time.Time) error {
 		return nil
 	}
 	if now.Sub(stamp) > a.tolerance {
-		return &SignatureError{scheme, TooOld, part, "signed more than " + a.tolerance.String() + " ago: a replay, or this machine's clock is ahead"}
+		return &SignatureError{scheme, TooOld, part, "signed more than " + a.tolerance.String() +
+			" ago: a replay, or this machine's clock is ahead"}
 	}
 	if stamp.Sub(now) > a.tolerance && !a.pastOnly {
-		return &SignatureError{scheme, TooNew, part, "signed more than " + a.tolerance.String() + " ahead: this machine's clock is behind"}
+		return &SignatureError{scheme, TooNew, part, "signed more than " + a.tolerance.String() +
+			" ahead: this machine's clock is behind"}
 	}
 	return nil
 }
 
-// unixTime parses a timestamp in decimal digits, in seconds or milliseconds as unit says. It rejects signs, spaces and times after the year 33658.
+// unixTime parses a timestamp in decimal digits, in seconds or milliseconds as unit says. It
+// rejects signs, spaces and times after the year 33658.
 func unixTime(digits []byte, unit time.Duration) (time.Time, bool) {
 	const longest = 15
 	if len(digits) == 0 || len(digits) > longest {

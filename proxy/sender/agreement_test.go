@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestStandardWebhooksAgreesWithTheReferenceLibrary checks that each side accepts the other's signatures, and that both judge a changed delivery the
-// same.
+// TestStandardWebhooksAgreesWithTheReferenceLibrary checks that each side accepts the other's
+// signatures, and that both judge a changed delivery the same.
 func TestStandardWebhooksAgreesWithTheReferenceLibrary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.SliceOfN(rapid.Byte(), 1, 64).Draw(t, "key")
@@ -48,7 +48,9 @@ func TestStandardWebhooksAgreesWithTheReferenceLibrary(t *testing.T) {
 		case 3:
 			d = with(d, "webhook-timestamp", strconv.FormatInt(stamp.Unix()+1, 10))
 		case 4:
-			d = with(d, "webhook-signature", rapid.SampledFrom([]string{"v1," + signed, "v2" + signed[2:], signed[:len(signed)-1], "v1,x " + signed, ""}).Draw(t, "signature"))
+			d = with(d, "webhook-signature",
+				rapid.SampledFrom([]string{"v1," + signed, "v2" + signed[2:], signed[:len(signed)-1], "v1,x " + signed,
+					""}).Draw(t, "signature"))
 		}
 		header := http.Header{}
 		for _, f := range d.Fields {

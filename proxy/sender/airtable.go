@@ -11,7 +11,8 @@ import (
 // Airtable returns the preset of Airtable.
 func (known) Airtable() Preset {
 	return Preset{
-		Name: "airtable", EventID: "{body.base.id}/{body.webhook.id}/{body.timestamp}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Name: "airtable", EventID: "{body.base.id}/{body.webhook.id}/{body.timestamp}",
+		OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts: Facts{
 			Success: []int{204, 200}, IDSigned: true, States: true,
 		},
@@ -19,11 +20,13 @@ func (known) Airtable() Preset {
 		sample: sampleAirtable, key: keyBase64,
 		Page: Page{
 			Title: "Airtable", Path: "/hooks/airtable", Workflow: `airtable/{body.webhook.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/airtable.secret",
-			Secret:   "The `macSecretBase64` of the webhook, undecoded. Airtable shows it once, when you create the webhook.",
+			Verify: "secret_file: /etc/hooklock/airtable.secret",
+			Secret: "The `macSecretBase64` of the webhook, undecoded. Airtable shows it once, when you create the " +
+				"webhook.",
 			SampleID: "appSample/ach_one/2026-01-01T00:00:00.000Z",
 		},
-		Sources: []string{"https://airtable.com/developers/web/api/webhooks-overview", "https://airtable.com/developers/web/api/webhook-notification", "pyairtable models.WebhookNotification"},
+		Sources: []string{"https://airtable.com/developers/web/api/webhooks-overview",
+			"https://airtable.com/developers/web/api/webhook-notification", "pyairtable models.WebhookNotification"},
 		Notes: []string{
 			"A notification says only that something changed; the service fetches the changes.",
 			"If a retry has a new timestamp, it runs again, and the service finds nothing new.",

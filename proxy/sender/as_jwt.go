@@ -8,8 +8,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// asJWT returns the scheme of a sender that sends a JSON Web Token with the digest of the body. fixed.Tolerance is the age that the sender documents
-// for iat, or 0 if its tokens have no time.
+// asJWT returns the scheme of a sender that sends a JSON Web Token with the digest of the body.
+// fixed.Tolerance is the age that the sender documents for iat, or 0 if its tokens have no time.
 func asJWT(fixed Config) scheme {
 	covers := jwtCovers(fixed)
 	covers.Time = fixed.Tolerance > 0
@@ -25,7 +25,8 @@ func asJWT(fixed Config) scheme {
 	}
 }
 
-// token adds a JSON Web Token with the digest of the body. The secret signs it; for ES256 the secret is a private key.
+// token adds a JSON Web Token with the digest of the body. The secret signs it; for ES256 the
+// secret is a private key.
 func (s *sample) token(header string, method jwt.SigningMethod, bodyHash string, claims jwt.MapClaims) error {
 	if s.unsigned {
 		return nil

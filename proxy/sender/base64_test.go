@@ -13,7 +13,8 @@ import (
 )
 
 var base64Spellings = map[string]*base64.Encoding{
-	"base64": base64.StdEncoding, "unpadded": base64.RawStdEncoding, "base64url": base64.URLEncoding, "base64url, unpadded": base64.RawURLEncoding,
+	"base64": base64.StdEncoding, "unpadded": base64.RawStdEncoding, "base64url": base64.URLEncoding,
+	"base64url, unpadded": base64.RawURLEncoding,
 }
 
 func signedBytes(secret, text string) []byte {
@@ -29,7 +30,8 @@ func TestASignatureInBase64IsAcceptedInEachOfItsAlphabets(t *testing.T) {
 		digest := signedBytes("secret", string(body))
 		for name, encoding := range base64Spellings {
 			text := encoding.EncodeToString(digest)
-			if err := v.Verify(&Delivery{Body: body, Fields: []naming.Field{field("X-Sig", text)}}, testNow()); err != nil {
+			if err := v.Verify(&Delivery{Body: body, Fields: []naming.Field{field("X-Sig", text)}},
+				testNow()); err != nil {
 				t.Errorf("%s %s: %v", name, text, err)
 			}
 			for _, bad := range []string{text[1:], text + "==", text + "AAAA", "AAAA" + text[4:]} {
@@ -43,7 +45,8 @@ func TestASignatureInBase64IsAcceptedInEachOfItsAlphabets(t *testing.T) {
 
 // Standard Webhooks is not among them: its reference library compares the text.
 func TestADigestOfAPresetIsAcceptedInEachAlphabetOfBase64(t *testing.T) {
-	presets := map[string]string{"shopify": "X-Shopify-Hmac-Sha256", "woocommerce": "X-WC-Webhook-Signature", "line": "X-Line-Signature"}
+	presets := map[string]string{"shopify": "X-Shopify-Hmac-Sha256", "woocommerce": "X-WC-Webhook-Signature",
+		"line": "X-Line-Signature"}
 	for scheme, header := range presets {
 		v := mustNew(t, Config{Scheme: scheme, Secrets: [][]byte{[]byte("secret")}})
 		for n := range byte(64) {
@@ -75,12 +78,15 @@ func TestASignatureIsRenewedInTheAlphabetInWhichItCame(t *testing.T) {
 		}
 		for name, e := range base64Spellings {
 			text := sign(testNow(), e)
-			if !slices.Contains([]string{"base64", "base64url, unpadded"}, name) && !bytes.ContainsAny([]byte(text), "+/-_") {
+			if !slices.Contains([]string{"base64", "base64url, unpadded"}, name) &&
+				!bytes.ContainsAny([]byte(text), "+/-_") {
 				continue // nothing tells which alphabet it is
 			}
-			d := &Delivery{Body: body, Fields: []naming.Field{field("X-Sig", "t="+string(digitsOf(testNow(), time.Second))+",v1="+text)}}
+			d := &Delivery{Body: body, Fields: []naming.Field{field("X-Sig",
+				"t="+string(digitsOf(testNow(), time.Second))+",v1="+text)}}
 			renewed, err := renewer.Renew(d, later)
-			if want := "t=" + string(digitsOf(later, time.Second)) + ",v1=" + sign(later, e); err != nil || string(renewed.Changes[0].Value) != want {
+			if want := "t=" + string(digitsOf(later, time.Second)) + ",v1=" + sign(later, e); err != nil ||
+				string(renewed.Changes[0].Value) != want {
 				t.Errorf("%s %s: %v %v, want %s", name, text, renewed, err, want)
 			}
 		}

@@ -9,8 +9,9 @@ import (
 // Bitbucket returns the preset of Bitbucket.
 func (known) Bitbucket() Preset {
 	return Preset{
-		Name: "bitbucket", EventID: `{header.X-Hook-UUID ?? "-"}/{header.X-Request-UUID ?? header.X-Request-Id}`, OnMismatch: idem.MismatchExecute,
-		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, Respond: only5xx(),
+		Name: "bitbucket", EventID: `{header.X-Hook-UUID ?? "-"}/{header.X-Request-UUID ?? header.X-Request-Id}`,
+		OnMismatch: idem.MismatchExecute,
+		Strategy:   idem.Wait, WaitTimeout: 4 * time.Second, Respond: only5xx(),
 		Facts: Facts{
 			Timeout: 10 * time.Second, Retries: RetriesSome,
 			RetriesOn: "after 5xx only, twice, at once",
@@ -18,19 +19,23 @@ func (known) Bitbucket() Preset {
 		verify: scheme{new: newBitbucket, body: true},
 		sample: sampleBitbucket,
 		Page: Page{
-			Title: "Bitbucket Cloud", Path: "/hooks/bitbucket", Workflow: `bitbucket/{body.repository.full_name ?? "other"}`,
+			Title: "Bitbucket Cloud", Path: "/hooks/bitbucket",
+			Workflow: `bitbucket/{body.repository.full_name ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/bitbucket.secret",
 			Secret:   "The secret of the webhook.",
 			SampleID: "{5d9c5e2a-0000-4000-8000-000000000001}/one",
 		},
-		Sources: []string{"support.atlassian.com/bitbucket-cloud/docs/troubleshoot-webhooks", "support.atlassian.com/bitbucket-cloud/docs/event-payloads"},
+		Sources: []string{"support.atlassian.com/bitbucket-cloud/docs/troubleshoot-webhooks",
+			"support.atlassian.com/bitbucket-cloud/docs/event-payloads"},
 		Notes: []string{
 			"If X-Request-UUID changes on a retry, which is not documented, the event runs again.",
 		},
 	}
 }
 
-// newBitbucket returns the verifier of https://support.atlassian.com/bitbucket-cloud/docs/event-payloads. The name of the header lacks "-256".
+// newBitbucket returns the verifier of
+// https://support.atlassian.com/bitbucket-cloud/docs/event-payloads. The name of the header lacks
+// "-256".
 func newBitbucket(c Config) (Verifier, error) {
 	return verifier(newBodyMAC(c, "sha256", "sha256=", inHex, "X-Hub-Signature"))
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 )
 
-// Schemes that sign only the raw body sign neither a time, so a captured delivery stays valid, nor a header with the event ID.
+// Schemes that sign only the raw body sign neither a time, so a captured delivery stays valid, nor
+// a header with the event ID.
 
 const coversBody = "the raw body"
 
-// newBodyMAC returns a verifier of an HMAC over the raw body, which it takes from the first of headers that the delivery has.
+// newBodyMAC returns a verifier of an HMAC over the raw body, which it takes from the first of
+// headers that the delivery has.
 func newBodyMAC(c Config, algorithm, prefix string, enc encoding, headers ...string) (*macVerifier, error) {
 	newHash, size, err := hashOf(algorithm)
 	if err != nil {
@@ -61,7 +63,8 @@ func verifier(v *macVerifier, err error) (Verifier, error) {
 	return v, nil
 }
 
-// sha256MACs returns a verifier with an HMAC-SHA256 for each secret of c. The caller sets what it reads.
+// sha256MACs returns a verifier with an HMAC-SHA256 for each secret of c. The caller sets what it
+// reads.
 func sha256MACs(c Config) (*macVerifier, error) {
 	if err := checkSecrets(c.Secrets); err != nil {
 		return nil, err

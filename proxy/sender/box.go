@@ -12,17 +12,23 @@ func (known) Box() Preset {
 		Name: "box", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,
 		Facts: Facts{
 			Timeout: 30 * time.Second, Retries: RetriesAll, SignedTime: TimeInHeader, IDSigned: true,
-			RetriesOn: "after every answer but 2xx, up to 10 times: after 5 min, then at growing intervals", Changes: "BOX-DELIVERY-ID, the signatures and their time",
+			RetriesOn: "after every answer but 2xx, up to 10 times: after 5 min, then at growing intervals",
+			Changes:   "BOX-DELIVERY-ID, the signatures and their time",
 		},
-		verify: asHMAC(Config{From: []string{"header.BOX-SIGNATURE-PRIMARY", "header.BOX-SIGNATURE-SECONDARY"}, Encoding: "base64", Timestamp: "header." + boxTime, Content: "{body}{header." + boxTime + "}", Tolerance: 10 * time.Minute}),
+		verify: asHMAC(Config{From: []string{"header.BOX-SIGNATURE-PRIMARY", "header.BOX-SIGNATURE-SECONDARY"},
+			Encoding: "base64", Timestamp: "header." + boxTime, Content: "{body}{header." + boxTime + "}",
+			Tolerance: 10 * time.Minute}),
 		sample: sampleBox,
 		Page: Page{
 			Title: "Box", Path: "/hooks/box", Workflow: `box/{body.source.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/box.secret",
-			Secret:   "The primary signature key of the app, from the developer console. To accept the secondary one too, give both as `secret_files`.",
+			Verify: "secret_file: /etc/hooklock/box.secret",
+			Secret: "The primary signature key of the app, from the developer console. To accept the secondary " +
+				"one too, give both as `secret_files`.",
 			SampleID: "one",
 		},
-		Sources: []string{"https://developer.box.com/guides/webhooks/handle/payload/", "https://developer.box.com/guides/webhooks/handle/retries/", "https://developer.box.com/guides/webhooks/handle/verify-signatures/", "box-node-sdk 10.12.0"},
+		Sources: []string{"https://developer.box.com/guides/webhooks/handle/payload/",
+			"https://developer.box.com/guides/webhooks/handle/retries/",
+			"https://developer.box.com/guides/webhooks/handle/verify-signatures/", "box-node-sdk 10.12.0"},
 		Notes: []string{
 			"Box signs with both keys; one match is enough.",
 		},
@@ -32,7 +38,8 @@ func (known) Box() Preset {
 const boxTime = "BOX-DELIVERY-TIMESTAMP"
 
 func sampleBox(s *sample) error {
-	s.body(`{"type":"webhook_event","id":%s,"created_at":"`+rfc3339(s.happened)+`","trigger":"FILE.UPLOADED","webhook":{"id":"53","type":"webhook"},"source":{"id":"1","type":"file"}}`, s.id)
+	s.body(`{"type":"webhook_event","id":%s,"created_at":"`+rfc3339(s.happened)+
+		`","trigger":"FILE.UPLOADED","webhook":{"id":"53","type":"webhook"},"source":{"id":"1","type":"file"}}`, s.id)
 	s.add("BOX-DELIVERY-ID", "delivery-"+s.millis())
 	if !s.unsigned {
 		s.add(boxTime, s.rfc3339())

@@ -11,10 +11,14 @@ import (
 // CloudEvents returns the preset of CloudEvents.
 func (known) CloudEvents() Preset {
 	return Preset{
-		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"}, IDText: "source and id, in binary, structured and batched mode", OnMismatch: idem.MismatchReplayUnsigned, Strategy: idem.Wait,
+		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"},
+		IDText: "source and id, in binary, structured and batched mode", OnMismatch: idem.MismatchReplayUnsigned,
+		Strategy: idem.Wait,
 		Respond: map[idem.Decision]int{
-			idem.DecisionInFlight: 429, idem.DecisionLocked: 429, idem.DecisionWaitTimeout: 429, idem.DecisionQueueFull: 429, idem.DecisionMismatch: 429,
-			idem.DecisionUnknown: 503, idem.DecisionExhausted: 503, idem.DecisionPaced: 429, idem.DecisionUnverified: 503, idem.DecisionRejected: 503,
+			idem.DecisionInFlight: 429, idem.DecisionLocked: 429, idem.DecisionWaitTimeout: 429,
+			idem.DecisionQueueFull: 429, idem.DecisionMismatch: 429,
+			idem.DecisionUnknown: 503, idem.DecisionExhausted: 503, idem.DecisionPaced: 429,
+			idem.DecisionUnverified: 503, idem.DecisionRejected: 503,
 		},
 		Facts: Facts{
 			UsesAnswer: always, Answer: "a response may carry an event or the outcome",
@@ -22,10 +26,12 @@ func (known) CloudEvents() Preset {
 		Handshakes: []Handshake{{"OPTIONS", false, isWebHookOptions}},
 		sample:     sampleCloudEvents,
 		Page: Page{
-			Title: "CloudEvents over HTTP", Path: "/hooks/cloudevents", Workflow: `cloudevents/{header.ce-source ?? "other"}`,
+			Title: "CloudEvents over HTTP", Path: "/hooks/cloudevents",
+			Workflow: `cloudevents/{header.ce-source ?? "other"}`,
 			SampleID: "/hooklock/sample/one",
 		},
-		Sources: []string{"cloudevents/spec spec.md", "cloudevents/spec bindings/http-protocol-binding.md", "cloudevents/spec http-webhook.md"},
+		Sources: []string{"cloudevents/spec spec.md", "cloudevents/spec bindings/http-protocol-binding.md",
+			"cloudevents/spec http-webhook.md"},
 		Notes: []string{
 			"source and id are the same key in binary mode (percent-decoded once) and structured mode.",
 			"Every sender must observe 429 with Retry-After, so that is the refusal.",
@@ -34,7 +40,8 @@ func (known) CloudEvents() Preset {
 	}
 }
 
-// cloudEventID returns source and id in the three modes of the HTTP binding. Content-Type determines the mode; its case does not matter.
+// cloudEventID returns source and id in the three modes of the HTTP binding. Content-Type
+// determines the mode; its case does not matter.
 func cloudEventID(d *Delivery) EventID {
 	kind, kinds := d.header("Content-Type")
 	if kinds > 1 {
@@ -55,8 +62,8 @@ func cloudEventID(d *Delivery) EventID {
 	return foundID("cloudevents", ceHeader(source), ceHeader(id))
 }
 
-// ceHeader removes the quotes and one level of percent-encoding from an attribute in a header (HTTP binding, 3.1.3.2). It leaves an invalid encoding
-// as it is.
+// ceHeader removes the quotes and one level of percent-encoding from an attribute in a header (HTTP
+// binding, 3.1.3.2). It leaves an invalid encoding as it is.
 func ceHeader(value []byte) string {
 	text := string(value)
 	if len(text) >= 2 && text[0] == '"' && text[len(text)-1] == '"' {
@@ -82,7 +89,8 @@ func unescapeQuoted(text string) string {
 	return out.String()
 }
 
-// isWebHookOptions reports whether d is the request of the abuse protection of CloudEvents' webhook spec, section 4.
+// isWebHookOptions reports whether d is the request of the abuse protection of CloudEvents' webhook
+// spec, section 4.
 func isWebHookOptions(d *Delivery) bool {
 	return string(d.Method) == "OPTIONS" && d.has("WebHook-Request-Origin")
 }

@@ -10,7 +10,8 @@ import (
 	"hooklock/idem/naming"
 )
 
-// pieces is literal text with sources of a delivery in braces: what a generic scheme signs, or what answers a handshake.
+// pieces is literal text with sources of a delivery in braces: what a generic scheme signs, or what
+// answers a handshake.
 type pieces []piece
 
 // piece is literal text or one source.
@@ -26,7 +27,8 @@ type piece struct {
 // macSource is the prefix of a source whose digest is used instead of its value.
 const macSource = "hmac."
 
-// parsePieces parses literal text with {body}, {method}, {url}, {target} and template sources. "{{" and "}}" are braces. Errors name setting.
+// parsePieces parses literal text with {body}, {method}, {url}, {target} and template sources. "{{"
+// and "}}" are braces. Errors name setting.
 func parsePieces(setting, content string) (pieces, error) {
 	var all pieces
 	var literal []byte
@@ -78,7 +80,8 @@ func parsePiece(name string) (piece, error) {
 	return p, nil
 }
 
-// parseLookup parses a template source. It rejects path, because a delivery does not know what the pattern of its route captures.
+// parseLookup parses a template source. It rejects path, because a delivery does not know what the
+// pattern of its route captures.
 func parseLookup(source string) (*naming.Lookup, error) {
 	l, err := naming.CompileLookup(source)
 	var bad *naming.TemplateError
@@ -87,7 +90,8 @@ func parseLookup(source string) (*naming.Lookup, error) {
 	}
 	switch kind := l.Source().Kind; kind {
 	case naming.SourcePath, naming.SourceRoute, naming.SourceFingerprint, naming.SourceLiteral:
-		return nil, fmt.Errorf("%s is nothing that a sender signs; give {body}, {method}, {url}, {target} or a source such as {header.X}", kind)
+		return nil, fmt.Errorf("%s is nothing that a sender signs; give {body}, {method}, {url}, {target} or a "+
+			"source such as {header.X}", kind)
 	}
 	return l, nil
 }
@@ -134,7 +138,8 @@ func (c *claim) lookUp(scheme string, l *naming.Lookup, d *Delivery) ([]byte, er
 	return nil, &SignatureError{scheme, Missing, part, "the delivery has no such value"}
 }
 
-// partOf returns the name of a source for errors. Headers are named without "header.", as in all errors of this package.
+// partOf returns the name of a source for errors. Headers are named without "header.", as in all
+// errors of this package.
 func partOf(s naming.Source) string {
 	if s.Kind == naming.SourceHeader {
 		return strings.TrimPrefix(s.Text, "header.")
@@ -146,7 +151,8 @@ func partOf(s naming.Source) string {
 func (d *Delivery) message() *naming.Message {
 	path, query, _ := bytes.Cut(d.Target, []byte{'?'})
 	host, _ := d.header("host")
-	return &naming.Message{Method: d.Method, Target: d.Target, Path: path, Query: query, Host: host, Fields: d.Fields, Body: d.Body}
+	return &naming.Message{Method: d.Method, Target: d.Target, Path: path, Query: query, Host: host, Fields: d.Fields,
+		Body: d.Body}
 }
 
 // covers returns what a signature over t covers.

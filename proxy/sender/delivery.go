@@ -4,8 +4,8 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Delivery is the request that signatures, handshakes and event IDs are read from. The caller owns its bytes; this package neither keeps nor
-// changes them.
+// Delivery is the request that signatures, handshakes and event IDs are read from. The caller owns
+// its bytes; this package neither keeps nor changes them.
 type Delivery struct {
 	Method []byte
 	Target []byte // the request target as received: raw path and query
@@ -13,8 +13,8 @@ type Delivery struct {
 	Body   []byte // raw, without any transfer coding
 }
 
-// header returns the value of the first field with that name, and the number of such fields. It ignores the case of ASCII letters (RFC 9110
-// section 5.1).
+// header returns the value of the first field with that name, and the number of such fields. It
+// ignores the case of ASCII letters (RFC 9110 section 5.1).
 func (d *Delivery) header(name string) (value []byte, count int) {
 	for i := range d.Fields {
 		if !equalName(d.Fields[i].Name, name) {
@@ -34,8 +34,9 @@ func (d *Delivery) has(name string) bool {
 	return count > 0
 }
 
-// one returns the value of a field that a signature depends on. The error is Missing if the field is absent or empty, and Malformed if it is given
-// twice, because the upstream might read the other one.
+// one returns the value of a field that a signature depends on. The error is Missing if the field
+// is absent or empty, and Malformed if it is given twice, because the upstream might read the other
+// one.
 func (d *Delivery) one(scheme, name string) ([]byte, error) {
 	value, count := d.header(name)
 	switch {

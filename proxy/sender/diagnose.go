@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// Diagnose explains why a signature is not accepted: what it was compared with, and which change of the secret, the delivery or the settings would
-// make it right. It shows no secret and no signature. It is too expensive to run for each delivery.
+// Diagnose explains why a signature is not accepted: what it was compared with, and which change of
+// the secret, the delivery or the settings would make it right. It shows no secret and no
+// signature. It is too expensive to run for each delivery.
 func Diagnose(c Config, d *Delivery, now time.Time) []string {
 	v, err := New(c)
 	if err != nil {
@@ -46,7 +47,8 @@ func lookalikes(d *Delivery) []string {
 	var names []string
 	for i := range d.Fields {
 		name := string(d.Fields[i].Name)
-		for _, word := range []string{"sign", "hmac", "digest", "token", "secret", "authorization", "verification", "webhook"} {
+		for _, word := range []string{"sign", "hmac", "digest", "token", "secret", "authorization", "verification",
+			"webhook"} {
 			if strings.Contains(strings.ToLower(name), word) {
 				names = append(names, name)
 				break
@@ -54,7 +56,8 @@ func lookalikes(d *Delivery) []string {
 		}
 	}
 	if len(names) == 0 {
-		return []string{"no header of the delivery looks like a signature: check that the sender signs, and that the proxy in front passes its headers on"}
+		return []string{"no header of the delivery looks like a signature: check that the sender signs, and that " +
+			"the proxy in front passes its headers on"}
 	}
 	return []string{"headers that may contain a signature: " + strings.Join(names, ", ")}
 }
@@ -72,7 +75,8 @@ func (v *macVerifier) signed(d *Delivery) []string {
 	for _, p := range c.parts {
 		pieces = append(pieces, described(p, d))
 	}
-	return []string{fmt.Sprintf("the digest was made here over %s; with %d secret(s), and none fits", strings.Join(pieces, " + "), len(v.macs))}
+	return []string{fmt.Sprintf("the digest was made here over %s; with %d secret(s), and none fits",
+		strings.Join(pieces, " + "), len(v.macs))}
 }
 
 // described returns a piece for display: a short one literally.
@@ -105,28 +109,42 @@ func (t *trial) fits(c Config, d *Delivery, now time.Time) bool {
 
 func trials() []trial {
 	all := []trial{
-		{"with the secret as it is without spaces, quotes or line breaks around it", eachSecret(func(s []byte) ([]byte, error) {
-			return bytes.Trim(s, " \t\r\n\"'\x00\ufeff"), nil
-		})},
+		{"with the secret as it is without spaces, quotes or line breaks around it",
+			eachSecret(func(s []byte) ([]byte, error) {
+				return bytes.Trim(s, " \t\r\n\"'\x00\ufeff"), nil
+			})},
 		{"with the secret decoded from base64", eachSecret(anyBase64)},
 		{"with the secret decoded from hex", eachSecret(hexBytes)},
 		{"with the secret behind its whsec_, decoded from base64", eachSecret(func(s []byte) ([]byte, error) {
 			return anyBase64(bytes.TrimPrefix(s, []byte(signingPrefix)))
 		})},
-		{"for the body without the line break at its end: it was added to what the sender sent", eachBody(func(b []byte) []byte { return bytes.TrimRight(b, "\r\n") })},
-		{"for the body with a line break at its end: it was cut off what the sender sent", eachBody(func(b []byte) []byte { return append(bytes.Clone(b), '\n') })},
-		{"for the body with CRLF at its end: it was cut off what the sender sent", eachBody(func(b []byte) []byte { return append(bytes.TrimRight(bytes.Clone(b), "\r\n"), "\r\n"...) })},
-		{"for the body without the white space between its members: a proxy parsed and rewrote it", eachBody(func(b []byte) []byte {
-			var compact bytes.Buffer
-			if json.Compact(&compact, b) != nil {
-				return b
-			}
-			return compact.Bytes()
+		{"for the body without the line break at its end: it was added to what the sender sent",
+			eachBody(func(b []byte) []byte {
+				return bytes.TrimRight(b, "\r\n")
+			})},
+		{"for the body with a line break at its end: it was cut off what the sender sent",
+			eachBody(func(b []byte) []byte {
+				return append(bytes.Clone(b), '\n')
+			})},
+		{"for the body with CRLF at its end: it was cut off what the sender sent", eachBody(func(b []byte) []byte {
+			return append(bytes.TrimRight(bytes.Clone(b), "\r\n"), "\r\n"...)
 		})},
+		{"for the body without the white space between its members: a proxy parsed and rewrote it",
+			eachBody(func(b []byte) []byte {
+				var compact bytes.Buffer
+				if json.Compact(&compact, b) != nil {
+					return b
+				}
+				return compact.Bytes()
+			})},
 		{"with https in public_url", publicScheme("http://", "https://")},
 		{"with http in public_url", publicScheme("https://", "http://")},
-		{"for the path with a / at its end", eachTarget(func(path, query string) string { return strings.TrimRight(path, "/") + "/" + query })},
-		{"for the path without the / at its end", eachTarget(func(path, query string) string { return strings.TrimRight(path, "/") + query })},
+		{"for the path with a / at its end", eachTarget(func(path, query string) string {
+			return strings.TrimRight(path, "/") + "/" + query
+		})},
+		{"for the path without the / at its end", eachTarget(func(path, query string) string {
+			return strings.TrimRight(path, "/") + query
+		})},
 		{"for the target without its query", eachTarget(func(path, _ string) string { return path })},
 		{"with content: {body}", generic(func(c *Config) { c.Content, c.Timestamp = "", "" })},
 	}

@@ -16,25 +16,30 @@ func (known) Discord() Preset {
 	r := only5xx()
 	r[idem.DecisionUnverified] = 401
 	return Preset{
-		Name: "discord", ExtractID: discordID, IDText: "application_id and id of an interaction; webhook events have none", OnMismatch: idem.MismatchReplay,
+		Name: "discord", ExtractID: discordID,
+		IDText: "application_id and id of an interaction; webhook events have none", OnMismatch: idem.MismatchReplay,
 		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: r,
 		Facts: Facts{
 			Timeout: 3 * time.Second, Retries: RetriesNever, SignedTime: TimeInHeader, IDSigned: true,
-			UsesAnswer: isDiscordInteraction, Answer: "the user sees the answer to an interaction", GivesUp: "the URL is removed when wrong signatures get anything but 401",
+			UsesAnswer: isDiscordInteraction, Answer: "the user sees the answer to an interaction",
+			GivesUp: "the URL is removed when wrong signatures get anything but 401",
 		},
 		Handshakes: []Handshake{{"PING", true, isDiscordPing}},
 		verify:     scheme{new: newDiscord, aged: true, body: true, headers: []string{discordTime}},
 		sample:     sampleDiscord, key: keyEd25519,
 		Page: Page{
-			Title: "Discord", Path: "/hooks/discord", Workflow: `discord/{body.guild_id ?? body.application_id ?? "other"}`,
+			Title: "Discord", Path: "/hooks/discord",
+			Workflow: `discord/{body.guild_id ?? body.application_id ?? "other"}`,
 			Verify:   "public_key_file: /etc/hooklock/discord.pub",
 			Secret:   "The application's public key, 64 hex digits, as its page shows it.",
 			SampleID: "2000/one",
 		},
 		Renewal: RenewalImpossible,
-		Sources: []string{"discord/discord-api-docs developers/interactions/overview.mdx", "discord/discord-api-docs developers/events/webhook-events.mdx"},
+		Sources: []string{"discord/discord-api-docs developers/interactions/overview.mdx",
+			"discord/discord-api-docs developers/events/webhook-events.mdx"},
 		Notes: []string{
-			"Discord sends wrong signatures on purpose. Do not set `mode: observe` or `scheme: none` unless the service checks signatures itself.",
+			"Discord sends wrong signatures on purpose. Do not set `mode: observe` or `scheme: none` unless the " +
+				"service checks signatures itself.",
 		},
 	}
 }
@@ -44,7 +49,8 @@ const (
 	discordTime   = "X-Signature-Timestamp"
 )
 
-// discord verifies Ed25519 over timestamp and raw body. https://discord.com/developers/docs/interactions/overview
+// discord verifies Ed25519 over timestamp and raw body.
+// https://discord.com/developers/docs/interactions/overview
 type discord struct {
 	scheme string
 	keys   []ed25519.PublicKey
@@ -74,7 +80,8 @@ func (v *discord) Verify(d *Delivery, now time.Time) error {
 	}
 	signature := make([]byte, ed25519.SignatureSize)
 	if len(value) != hex.EncodedLen(ed25519.SignatureSize) {
-		return &SignatureError{v.scheme, Malformed, discordHeader, "has " + strconv.Itoa(len(value)) + " characters instead of 128"}
+		return &SignatureError{v.scheme, Malformed, discordHeader, "has " + strconv.Itoa(len(value)) +
+			" characters instead of 128"}
 	}
 	if _, err := hex.Decode(signature, value); err != nil {
 		return &SignatureError{v.scheme, Malformed, discordHeader, "is not hex"}
@@ -85,7 +92,8 @@ func (v *discord) Verify(d *Delivery, now time.Time) error {
 	}
 	parts := [...][]byte{digits, d.Body}
 	if !v.memory.verifyEd25519(v.keys, signature, parts[:]) {
-		return &SignatureError{v.scheme, Mismatch, discordHeader, "made with another key, or changed on the way: " + coversTime}
+		return &SignatureError{v.scheme, Mismatch, discordHeader, "made with another key, or changed on the way: " +
+			coversTime}
 	}
 	return v.age.check(v.scheme, discordTime, stamp, now)
 }
@@ -106,7 +114,8 @@ func discordID(d *Delivery) EventID {
 // isDiscordInteraction reports whether d has the ID of an interaction, even an ambiguous one.
 func isDiscordInteraction(d *Delivery) bool { return discordID(d).Status != IDMissing }
 
-// isDiscordPing reports whether d is a PING: type 1 of interactions, or type 0 of webhook events. Type 1 with a member event is an ordinary event.
+// isDiscordPing reports whether d is a PING: type 1 of interactions, or type 0 of webhook events.
+// Type 1 with a member event is an ordinary event.
 func isDiscordPing(d *Delivery) bool {
 	v := object(d.Body, `"type"`)
 	if v == nil || v.Exists("event") || countMember(v, "type") != 1 {
@@ -121,7 +130,8 @@ func isDiscordPing(d *Delivery) bool {
 }
 
 func sampleDiscord(s *sample) error {
-	s.body(`{"id":%s,"application_id":"2000","type":2,"token":"sample","version":1,"data":{"id":"1","name":"sample","type":1}}`, s.id)
+	s.body(
+		`{"id":%s,"application_id":"2000","type":2,"token":"sample","version":1,"data":{"id":"1","name":"sample","type":1}}`, s.id)
 	if s.unsigned {
 		return nil
 	}

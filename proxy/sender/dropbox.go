@@ -9,9 +9,11 @@ import (
 // Dropbox returns the preset of Dropbox.
 func (known) Dropbox() Preset {
 	return Preset{
-		Name: "dropbox", NoID: true, IDText: "none; two notifications can have the same bytes, so Hooklock looks for no duplicates", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
-		verify: asHMAC(Config{Header: "X-Dropbox-Signature"}),
-		sample: sampleDropbox,
+		Name: "dropbox", NoID: true, IDText: "none; two notifications can have the same bytes, so Hooklock looks " +
+			"for no duplicates", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second,
+		Respond: only5xx(),
+		verify:  asHMAC(Config{Header: "X-Dropbox-Signature"}),
+		sample:  sampleDropbox,
 		Page: Page{
 			Title: "Dropbox", Path: "/hooks/dropbox", Workflow: `dropbox/{body.list_folder.accounts[0] ?? "other"}`,
 			Verify: "secret_file: /etc/hooklock/dropbox.secret",

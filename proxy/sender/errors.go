@@ -12,11 +12,13 @@ const (
 	TooNew    Reason = "too_new"   // the signature is right, its timestamp is further ahead than the tolerance
 )
 
-// SignatureError is the error that Verify returns. Its text contains no secret, no signature and nothing of the body, so it may be logged.
+// SignatureError is the error that Verify returns. Its text contains no secret, no signature and
+// nothing of the body, so it may be logged.
 type SignatureError struct {
 	Scheme string
 	Reason Reason
-	// Part is the part of the delivery that the reason is about: the name of a header, or another source as a template names it.
+	// Part is the part of the delivery that the reason is about: the name of a header, or another
+	// source as a template names it.
 	Part string
 	// Detail says what was found and what to check.
 	Detail string

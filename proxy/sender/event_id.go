@@ -10,8 +10,8 @@ import (
 	"hooklock/idem/naming"
 )
 
-// EventID is the result of ExtractID. The caller prefixes its parts with their lengths before it hashes them, as it does for a template, and bounds
-// each of them.
+// EventID is the result of ExtractID. The caller prefixes its parts with their lengths before it
+// hashes them, as it does for a template, and bounds each of them.
 type EventID struct {
 	Status IDStatus
 	Parts  []string
@@ -43,7 +43,8 @@ func foundID(source string, parts ...string) EventID {
 	return EventID{IDFound, parts, source}
 }
 
-// batchID returns the ID of a batch: the parts of a single element, or the digest over the parts of several.
+// batchID returns the ID of a batch: the parts of a single element, or the digest over the parts of
+// several.
 func batchID(source string, elements [][]string) EventID {
 	switch len(elements) {
 	case 0:
@@ -65,7 +66,8 @@ func batchID(source string, elements [][]string) EventID {
 	return foundID(source+" (batch)", hex.EncodeToString(h.Sum(nil)))
 }
 
-// bodyMembers reads members of a JSON body. It copes with long bodies, which contain the sender's own data.
+// bodyMembers reads members of a JSON body. It copes with long bodies, which contain the sender's
+// own data.
 func bodyMembers(source string, d *Delivery, members ...string) EventID {
 	m := d.message()
 	var parts []string
@@ -87,7 +89,8 @@ func bodyMembers(source string, d *Delivery, members ...string) EventID {
 	return foundID(source, parts...)
 }
 
-// batchOf returns the ID of a body that is a JSON array, made of the named members of every element.
+// batchOf returns the ID of a body that is a JSON array, made of the named members of every
+// element.
 func batchOf(source string, body []byte, names ...string) EventID {
 	all, status := batchMembers(body, names...)
 	if status != IDFound {

@@ -30,7 +30,8 @@ func idOf(t *testing.T, preset, body string, fields ...string) string {
 
 func TestCloudEventsAreTheSameEventInEveryMode(t *testing.T) {
 	binary := []string{"ce-id", "A%20b", "ce-source", "/ctx/caf%C3%A9%20a", "ce-specversion", "1.0"}
-	structured := idOf(t, "cloudevents", `{"specversion":"1.0","id":"A b","source":"/ctx/café a"}`, "Content-Type", "Application/CloudEvents+json; charset=utf-8")
+	structured := idOf(t, "cloudevents", `{"specversion":"1.0","id":"A b","source":"/ctx/café a"}`, "Content-Type",
+		"Application/CloudEvents+json; charset=utf-8")
 	if got := idOf(t, "cloudevents", "{}", binary...); got != structured || got != "/ctx/café a|A b" {
 		t.Errorf("binary %q, structured %q", got, structured)
 	}
@@ -48,7 +49,8 @@ func TestCloudEventsAreTheSameEventInEveryMode(t *testing.T) {
 	if len(two) != 64 || two == idOf(t, "cloudevents", `[{"id":"1","source":"s"},{"id":"3","source":"s"}]`, batch...) {
 		t.Errorf("batch of two: %q", two)
 	}
-	if got := idOf(t, "cloudevents", `{"id":"1","source":"other"}`, "Content-Type", "application/cloudevents+json"); got == "s|1" {
+	if got := idOf(t, "cloudevents", `{"id":"1","source":"other"}`, "Content-Type",
+		"application/cloudevents+json"); got == "s|1" {
 		t.Error("the same id of another source is the same event")
 	}
 	for name, got := range map[string]string{
@@ -56,7 +58,8 @@ func TestCloudEventsAreTheSameEventInEveryMode(t *testing.T) {
 		"empty batch":     idOf(t, "cloudevents", `[]`, batch...),
 		"no JSON":         idOf(t, "cloudevents", `{`, "Content-Type", "application/cloudevents+json"),
 		"one without any": idOf(t, "cloudevents", `[{"id":"1","source":"s"},{}]`, batch...),
-		"id is null":      idOf(t, "cloudevents", `{"id":null,"source":"s"}`, "Content-Type", "application/cloudevents+json"),
+		"id is null": idOf(t, "cloudevents", `{"id":null,"source":"s"}`, "Content-Type",
+			"application/cloudevents+json"),
 	} {
 		if got != "missing" {
 			t.Errorf("%s: %q", name, got)
@@ -65,25 +68,29 @@ func TestCloudEventsAreTheSameEventInEveryMode(t *testing.T) {
 	if got := idOf(t, "cloudevents", "{}", "ce-id", "1", "ce-id", "2", "ce-source", "s"); got != "ambiguous" {
 		t.Errorf("two ids: %q", got)
 	}
-	if got := idOf(t, "cloudevents", `{"id":"1","id":"2","source":"s"}`, "Content-Type", "application/cloudevents+json"); got != "ambiguous" {
+	if got := idOf(t, "cloudevents", `{"id":"1","id":"2","source":"s"}`, "Content-Type",
+		"application/cloudevents+json"); got != "ambiguous" {
 		t.Errorf("two members: %q", got)
 	}
 }
 
 func TestBatchesAreNamedByAllOfTheirElements(t *testing.T) {
 	hub := func(attempt string) string {
-		return idOf(t, "hubspot", `[{"eventId":1,"subscriptionId":2,"occurredAt":3,"attemptNumber":`+attempt+`},{"eventId":1,"subscriptionId":2,"occurredAt":4,"attemptNumber":`+attempt+`}]`)
+		return idOf(t, "hubspot", `[{"eventId":1,"subscriptionId":2,"occurredAt":3,"attemptNumber":`+attempt+
+			`},{"eventId":1,"subscriptionId":2,"occurredAt":4,"attemptNumber":`+attempt+`}]`)
 	}
 	if hub("0") != hub("7") || len(hub("0")) != 64 {
 		t.Error("HubSpot: attemptNumber changes the ID")
 	}
-	if one := idOf(t, "hubspot", `[{"eventId":1,"subscriptionId":2,"occurredAt":3,"attemptNumber":0}]`); one == hub("0") {
+	if one := idOf(t, "hubspot", `[{"eventId":1,"subscriptionId":2,"occurredAt":3,"attemptNumber":0}]`); one == hub(
+		"0") {
 		t.Error("HubSpot: half of a batch has the ID of the whole")
 	}
 	if got := idOf(t, "hubspot", `{"objectId":1}`); got != "missing" {
 		t.Errorf("HubSpot workflow: %q", got)
 	}
-	if a, b := idOf(t, "sendgrid", `[{"sg_event_id":"a"},{"sg_event_id":"b"}]`), idOf(t, "sendgrid", `[{"sg_event_id":"b"},{"sg_event_id":"a"}]`); a != b || len(a) != 64 {
+	if a, b := idOf(t, "sendgrid", `[{"sg_event_id":"a"},{"sg_event_id":"b"}]`), idOf(t, "sendgrid",
+		`[{"sg_event_id":"b"},{"sg_event_id":"a"}]`); a != b || len(a) != 64 {
 		t.Errorf("SendGrid: the order counts: %q, %q", a, b)
 	}
 	if got := idOf(t, "sendgrid", `[{"sg_event_id":"a"},{}]`); got != "missing" {
@@ -93,7 +100,8 @@ func TestBatchesAreNamedByAllOfTheirElements(t *testing.T) {
 		return `{"NotificationRequestItem":{"merchantAccountCode":"M","eventCode":"CAPTURE","pspReference":"P","success":"` + success + `"` + rest + `}}`
 	}
 	plain := idOf(t, "adyen", `{"notificationItems":[`+item("true", "")+`]}`)
-	if later := idOf(t, "adyen", `{"notificationItems":[`+item("true", `,"eventDate":"later"`)+`]}`); later != plain || plain != "M|CAPTURE|P|true" {
+	if later := idOf(t, "adyen", `{"notificationItems":[`+item("true", `,"eventDate":"later"`)+`]}`); later != plain ||
+		plain != "M|CAPTURE|P|true" {
 		t.Errorf("Adyen: %q, with another date %q", plain, later)
 	}
 	if failed := idOf(t, "adyen", `{"notificationItems":[`+item("false", "")+`]}`); failed == plain {
@@ -112,7 +120,8 @@ func TestEventGridNamesTheSubscription(t *testing.T) {
 	if got := idOf(t, "eventgrid", body, "aeg-subscription-name", "S"); got != "S|/t|1" {
 		t.Errorf("own schema: %q", got)
 	}
-	if got := idOf(t, "eventgrid", `{"id":"1","source":"/t"}`, "Content-Type", "application/cloudevents+json"); got != "/t|1" {
+	if got := idOf(t, "eventgrid", `{"id":"1","source":"/t"}`, "Content-Type",
+		"application/cloudevents+json"); got != "/t|1" {
 		t.Errorf("CloudEvents schema: %q", got)
 	}
 	if got := idOf(t, "eventgrid", `[{"id":"1"}]`); got != "missing" {
@@ -127,11 +136,14 @@ func TestSNSTakesTheIDFromTheSignedBody(t *testing.T) {
 		fields []string
 		want   string
 	}{
-		"envelope":                     {`{"MessageId":"m"}`, arn, "arn:1|m"},
-		"another subscription":         {`{"MessageId":"m"}`, []string{"x-amz-sns-subscription-arn", "arn:2"}, "arn:2|m"},
-		"a header that says otherwise": {`{"MessageId":"m"}`, append([]string{"x-amz-sns-message-id", "fresh"}, arn...), "ambiguous"},
-		"raw delivery":                 {`{"MessageId":"of the application"}`, append([]string{"x-amz-sns-message-id", "m", "x-amz-sns-rawdelivery", "true"}, arn...), "arn:1|m"},
-		"no subscription":              {`{"MessageId":"m"}`, nil, "missing"},
+		"envelope": {`{"MessageId":"m"}`, arn, "arn:1|m"},
+		"another subscription": {`{"MessageId":"m"}`, []string{"x-amz-sns-subscription-arn", "arn:2"},
+			"arn:2|m"},
+		"a header that says otherwise": {`{"MessageId":"m"}`, append([]string{"x-amz-sns-message-id", "fresh"}, arn...),
+			"ambiguous"},
+		"raw delivery": {`{"MessageId":"of the application"}`,
+			append([]string{"x-amz-sns-message-id", "m", "x-amz-sns-rawdelivery", "true"}, arn...), "arn:1|m"},
+		"no subscription": {`{"MessageId":"m"}`, nil, "missing"},
 	} {
 		if got := idOf(t, "sns", c.body, c.fields...); got != c.want {
 			t.Errorf("%s: %q", name, got)

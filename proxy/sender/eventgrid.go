@@ -12,31 +12,37 @@ import (
 // EventGrid returns the preset of EventGrid.
 func (known) EventGrid() Preset {
 	return Preset{
-		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name", "ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of every element", OnMismatch: idem.MismatchReplayUnsigned,
+		Name: "eventgrid", Scheme: "none", ExtractID: eventGridID, IDHeaders: []string{"aeg-subscription-name",
+			"ce-source", "ce-id"}, IDText: "aeg-subscription-name, and topic and id (CloudEvents: source and id) of " +
+			"every element", OnMismatch: idem.MismatchReplayUnsigned,
 		Respond: map[idem.Decision]int{idem.DecisionUnverified: 503, idem.DecisionRejected: 503},
 		Facts: Facts{
 			Timeout: 30 * time.Second, Success: []int{200, 201, 202, 203, 204}, Retries: RetriesSome, RetriesFor: day,
 			RetriesOn: "after all but 200 to 204 and 400, 401, 403, 413; after 503 no sooner than 30 s",
 		},
 		Handshakes: []Handshake{
-			{"SubscriptionValidation", false, aegType("SubscriptionValidation", "Microsoft.EventGrid.SubscriptionValidationEvent")},
-			{"SubscriptionDeletion", false, aegType("SubscriptionDeletion", "Microsoft.EventGrid.SubscriptionDeletedEvent")},
+			{"SubscriptionValidation", false,
+				aegType("SubscriptionValidation", "Microsoft.EventGrid.SubscriptionValidationEvent")},
+			{"SubscriptionDeletion", false,
+				aegType("SubscriptionDeletion", "Microsoft.EventGrid.SubscriptionDeletedEvent")},
 			{"OPTIONS", false, isWebHookOptions},
 		},
 		sample: sampleEventGrid,
 		Page: Page{
-			Title: "Azure Event Grid", Path: "/hooks/eventgrid", Workflow: `eventgrid/{header.aeg-subscription-name ?? "other"}`,
+			Title: "Azure Event Grid", Path: "/hooks/eventgrid",
+			Workflow: `eventgrid/{header.aeg-subscription-name ?? "other"}`,
 			SampleID: "SAMPLE//subscriptions/sample/one",
 		},
-		Sources: []string{"MicrosoftDocs/azure-docs articles/event-grid/delivery-and-retry.md", "MicrosoftDocs/azure-docs articles/event-grid/webhook-event-delivery.md"},
+		Sources: []string{"MicrosoftDocs/azure-docs articles/event-grid/delivery-and-retry.md",
+			"MicrosoftDocs/azure-docs articles/event-grid/webhook-event-delivery.md"},
 		Notes: []string{
 			"Put a secret into the URL's query, or let the service check an Entra ID token.",
 		},
 	}
 }
 
-// eventGridID returns topic and id in Event Grid's own schema, source and id in the CloudEvents schema. The name of the subscription comes first,
-// because every subscription gets the event.
+// eventGridID returns topic and id in Event Grid's own schema, source and id in the CloudEvents
+// schema. The name of the subscription comes first, because every subscription gets the event.
 func eventGridID(d *Delivery) EventID {
 	subscription, count := d.header("aeg-subscription-name")
 	if count > 1 {
@@ -57,8 +63,10 @@ func scoped(id EventID, subscription string) EventID {
 	return id
 }
 
-// aegType returns a function that recognises a handshake by Event Grid's header and the type of every event in the body. Nothing is signed, so the
-// header alone would let any event past its lock. A request that does not match runs as an event, so the service answers a handshake in any case.
+// aegType returns a function that recognises a handshake by Event Grid's header and the type of
+// every event in the body. Nothing is signed, so the header alone would let any event past its
+// lock. A request that does not match runs as an event, so the service answers a handshake in any
+// case.
 func aegType(value, eventType string) func(*Delivery) bool {
 	return func(d *Delivery) bool {
 		kind, count := d.header("aeg-event-type")
@@ -83,7 +91,8 @@ func aegType(value, eventType string) func(*Delivery) bool {
 }
 
 func sampleEventGrid(s *sample) error {
-	s.body(`[{"id":%s,"topic":"/subscriptions/sample","subject":"sample","data":{},"eventType":"Sample.Event","eventTime":"`+s.rfc3339()+`","metadataVersion":"1","dataVersion":"1"}]`, s.id)
+	s.body(
+		`[{"id":%s,"topic":"/subscriptions/sample","subject":"sample","data":{},"eventType":"Sample.Event","eventTime":"`+s.rfc3339()+`","metadataVersion":"1","dataVersion":"1"}]`, s.id)
 	s.add("aeg-event-type", "Notification")
 	s.add("aeg-subscription-name", "SAMPLE")
 	return nil

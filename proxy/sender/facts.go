@@ -9,35 +9,41 @@ import (
 	"hooklock/idem"
 )
 
-// Facts says what a sender signs and how it reacts to answers, according to its documentation. A route cannot change them. A zero field means that
-// nothing was established.
+// Facts says what a sender signs and how it reacts to answers, according to its documentation. A
+// route cannot change them. A zero field means that nothing was established.
 type Facts struct {
 	// Timeout is how long the sender waits for an answer, or 0 if that is not established.
 	Timeout time.Duration
-	// Largest is the size of the longest body that the sender sends, in bytes, or 0 if that is not established.
+	// Largest is the size of the longest body that the sender sends, in bytes, or 0 if that is not
+	// established.
 	Largest int64
 	// Success lists the statuses that mean success to the sender. If empty, every 2xx does.
 	Success []int
-	// UsesAnswer reports whether the sender uses the answer to d beyond its status, such as showing it to a person, so that only the service can give
-	// it. It is nil if the sender never does.
+	// UsesAnswer reports whether the sender uses the answer to d beyond its status, such as showing
+	// it to a person, so that only the service can give it. It is nil if the sender never does.
 	UsesAnswer func(d *Delivery) bool
 	// Answer is the text about that use for pages and explain. It is empty if UsesAnswer is nil.
 	Answer string
-	// Retries says after which answers the sender sends an event again; RetriesOn is the text about those answers and the schedule, for pages.
+	// Retries says after which answers the sender sends an event again; RetriesOn is the text about
+	// those answers and the schedule, for pages.
 	Retries   Retries
 	RetriesOn string
-	// RetriesFor is the time from the first attempt to the last automatic one, or 0 if there is only one or that is not established.
+	// RetriesFor is the time from the first attempt to the last automatic one, or 0 if there is
+	// only one or that is not established.
 	RetriesFor time.Duration
-	// GivesUp is the text about what the sender does to an endpoint that fails too often, such as "disabled after 4 failures in a row".
+	// GivesUp is the text about what the sender does to an endpoint that fails too often, such as
+	// "disabled after 4 failures in a row".
 	GivesUp string
 	// Limits lists the numbers in GivesUp that an endpoint can count itself.
 	Limits []Limit
 	// SignedTime says where the signed time is.
 	SignedTime SignedTime
-	// IDSigned reports whether the signature covers everything that event_id reads, so that a captured delivery keeps its ID.
+	// IDSigned reports whether the signature covers everything that event_id reads, so that a
+	// captured delivery keeps its ID.
 	IDSigned bool
-	// States reports whether the newest event about a thing contains, or lets the receiver read, all that earlier events said. Otherwise each event
-	// says something of its own, or that is not established.
+	// States reports whether the newest event about a thing contains, or lets the receiver read,
+	// all that earlier events said. Otherwise each event says something of its own, or that is not
+	// established.
 	States bool
 	// Changes is the text about what differs between two attempts of an event.
 	Changes string
@@ -50,7 +56,8 @@ type Limit struct {
 	Share float64       // share of failures in an hour, at most 1
 }
 
-// Fails reports whether the sender counts an answer with this status, after this time, as a failure.
+// Fails reports whether the sender counts an answer with this status, after this time, as a
+// failure.
 func (f *Facts) Fails(status int, took time.Duration) bool {
 	return !f.Accepts(status) || f.Timeout > 0 && took > f.Timeout
 }
@@ -79,7 +86,8 @@ const (
 // accepted is the status for "received, not processed yet".
 const accepted = 202
 
-// AcceptStatus returns the status that tells the sender that its event was received: 202, or the first of Success if that lacks 202.
+// AcceptStatus returns the status that tells the sender that its event was received: 202, or the
+// first of Success if that lacks 202.
 func (f *Facts) AcceptStatus() int {
 	if len(f.Success) == 0 || slices.Contains(f.Success, accepted) {
 		return accepted
@@ -87,7 +95,8 @@ func (f *Facts) AcceptStatus() int {
 	return f.Success[0]
 }
 
-// AnswerIsUsed reports whether the sender uses the answer to d, so that only the service can answer.
+// AnswerIsUsed reports whether the sender uses the answer to d, so that only the service can
+// answer.
 func (f *Facts) AnswerIsUsed(d *Delivery) bool { return f.UsesAnswer != nil && f.UsesAnswer(d) }
 
 // EventIsLost reports whether an event that is refused may never come again.

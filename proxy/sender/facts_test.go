@@ -14,7 +14,8 @@ func TestFactsAgreeWithTheSchemes(t *testing.T) {
 			c.Secrets = [][]byte{[]byte("whsec_AAECAwQF")}
 		}
 		covers := Covers(c)
-		if got := p.Facts.SignedTime != TimeUnsigned; got != covers.Time && p.Name != "sns" { // the time of SNS is that of the message
+		// the time of SNS is that of the message
+		if got := p.Facts.SignedTime != TimeUnsigned; got != covers.Time && p.Name != "sns" {
 			t.Errorf("%s: its facts say %v of a signed time, its scheme %v", p.Name, got, covers.Time)
 		}
 		if p.Facts.IDSigned && p.Scheme == "none" {
@@ -36,7 +37,8 @@ func TestFactsAgreeWithTheSchemes(t *testing.T) {
 }
 
 func TestTheStatusOfAcceptedEventsIsASuccessToTheSender(t *testing.T) {
-	for preset, want := range map[string]int{"stripe": 202, "linear": 200, "mailgun": 200, "zoom": 200, "pubsub": 202, "eventgrid": 202} {
+	for preset, want := range map[string]int{"stripe": 202, "linear": 200, "mailgun": 200, "zoom": 200, "pubsub": 202,
+		"eventgrid": 202} {
 		p, _ := Lookup(preset)
 		if got := p.Facts.AcceptStatus(); got != want {
 			t.Errorf("%s: %d, should be %d", preset, got, want)
@@ -52,7 +54,8 @@ func TestAnswersThatTheSenderUsesAreKnown(t *testing.T) {
 		t.Error("slack: commands and buttons use the answer, events do not")
 	}
 	discord, _ := Lookup("discord")
-	if !discord.Facts.AnswerIsUsed(mustSample(t, "discord", secret)) || discord.Facts.AnswerIsUsed(&Delivery{Body: []byte(`{"type":1,"event":{"type":"X"}}`)}) {
+	if !discord.Facts.AnswerIsUsed(mustSample(t, "discord", secret)) ||
+		discord.Facts.AnswerIsUsed(&Delivery{Body: []byte(`{"type":1,"event":{"type":"X"}}`)}) {
 		t.Error("discord: interactions use the answer, events do not")
 	}
 	stripe, _ := Lookup("stripe")

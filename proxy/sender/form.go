@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// eachFormPart calls f with each field of a form, in order. The form is application/x-www-form-urlencoded, or multipart/form-data, whose files are
-// included. It reports whether all of the body is such a form with at most maxFormParts fields and files.
+// eachFormPart calls f with each field of a form, in order. The form is
+// application/x-www-form-urlencoded, or multipart/form-data, whose files are included. It reports
+// whether all of the body is such a form with at most maxFormParts fields and files.
 func eachFormPart(d *Delivery, f func(name, file string, value io.Reader)) bool {
 	if isForm(d) {
 		return len(d.Body) > 0 && eachFormPair(d.Body, f)
@@ -18,7 +19,8 @@ func eachFormPart(d *Delivery, f func(name, file string, value io.Reader)) bool 
 	kind, count := d.header("Content-Type")
 	media, parameters, err := mime.ParseMediaType(string(kind))
 	boundary := parameters["boundary"]
-	return count == 1 && err == nil && media == "multipart/form-data" && boundary != "" && eachMultipart(d.Body, boundary, f)
+	return count == 1 && err == nil && media == "multipart/form-data" && boundary != "" &&
+		eachMultipart(d.Body, boundary, f)
 }
 
 // eachFormPair is eachFormPart of application/x-www-form-urlencoded.
@@ -54,13 +56,15 @@ func eachMultipart(body []byte, boundary string, f func(name, file string, value
 	}
 }
 
-// maxFormParts bounds the fields and files of a form, which are read before the signature is checked.
+// maxFormParts bounds the fields and files of a form, which are read before the signature is
+// checked.
 const maxFormParts = 10_000
 
 // maxFormField bounds the value that formFields reads, in bytes.
 const maxFormField = 4096
 
-// formFields returns the values of the named fields of a form, "" for one that is absent. once is false if one of them is given twice.
+// formFields returns the values of the named fields of a form, "" for one that is absent. once is
+// false if one of them is given twice.
 func formFields(d *Delivery, names ...string) (values map[string]string, once, form bool) {
 	values, once = map[string]string{}, true
 	wanted := map[string]bool{}

@@ -32,17 +32,21 @@ func fuzzVerifiers(f *testing.F) []Verifier {
 			all = append(all, mustNew(f, c))
 		}
 	}
-	c := Config{Scheme: "hmac", Secrets: [][]byte{[]byte("nobody guesses 5f1c0d")}, Header: "X-Hub-Signature-256", Content: "{method}{url}{body}", PublicURL: "https://a"}
+	c := Config{Scheme: "hmac", Secrets: [][]byte{[]byte("nobody guesses 5f1c0d")}, Header: "X-Hub-Signature-256",
+		Content: "{method}{url}{body}", PublicURL: "https://a"}
 	all = append(all, mustNew(f, c))
 	c.Scheme = "token"
 	return append(all, mustNew(f, c))
 }
 
-// FuzzVerify checks that no delivery makes a verifier panic and that no unsigned one is accepted. Handshakes and IDs of presets get the same input.
+// FuzzVerify checks that no delivery makes a verifier panic and that no unsigned one is accepted.
+// Handshakes and IDs of presets get the same input.
 func FuzzVerify(f *testing.F) {
 	verifiers, presets := fuzzVerifiers(f), Presets()
-	names := []string{"X-Hub-Signature", "Content-Type", "svix-id", "svix-timestamp", "svix-signature", paypalAlgo, "HmacSignature", "X-Gitlab-Token", "Linear-Signature",
-		hubspotLegacy, "ce-id", "ce-source", "aeg-event-type", "x-amz-sns-rawdelivery", "x-amz-sns-message-id", "x-amz-sns-subscription-arn"}
+	names := []string{"X-Hub-Signature", "Content-Type", "svix-id", "svix-timestamp", "svix-signature", paypalAlgo,
+		"HmacSignature", "X-Gitlab-Token", "Linear-Signature",
+		hubspotLegacy, "ce-id", "ce-source", "aeg-event-type", "x-amz-sns-rawdelivery", "x-amz-sns-message-id",
+		"x-amz-sns-subscription-arn"}
 	for _, h := range signedHeaders(f) {
 		names = append(names, h.name)
 	}
@@ -91,13 +95,16 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzNew checks that no configuration makes New panic, that New rejects an empty secret, and that no empty signature is valid.
+// FuzzNew checks that no configuration makes New panic, that New rejects an empty secret, and that
+// no empty signature is valid.
 func FuzzNew(f *testing.F) {
 	f.Add("stripe", []byte(""), []byte(""), "https://a.example.com", "{body}")
-	f.Add("hmac", []byte("s"), []byte("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----"), "http://[::1]:80/p/", "{header.X}{{")
+	f.Add("hmac", []byte("s"), []byte("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----"),
+		"http://[::1]:80/p/", "{header.X}{{")
 	f.Add("svix", []byte("whsec_"), []byte("whpk_AAAA"), "https://%41", "{url")
 	f.Fuzz(func(t *testing.T, scheme string, secret, key []byte, publicURL, content string) {
-		c := Config{Scheme: scheme, Secrets: [][]byte{secret}, PublicKeys: [][]byte{key}, PublicURL: publicURL, Content: content, Header: "X", WebhookID: "w"}
+		c := Config{Scheme: scheme, Secrets: [][]byte{secret}, PublicKeys: [][]byte{key}, PublicURL: publicURL,
+			Content: content, Header: "X", WebhookID: "w"}
 		v, err := New(c)
 		if err != nil || scheme == "none" {
 			return
@@ -105,7 +112,8 @@ func FuzzNew(f *testing.F) {
 		if len(bytes.TrimSpace(secret)) == 0 && len(bytes.TrimSpace(key)) == 0 {
 			t.Fatalf("%s accepts an empty secret", scheme)
 		}
-		if v.Verify(&Delivery{Method: []byte("POST"), Target: []byte("/"), Body: []byte("{}")}, time.Unix(0, 0)) == nil {
+		if v.Verify(&Delivery{Method: []byte("POST"), Target: []byte("/"), Body: []byte("{}")},
+			time.Unix(0, 0)) == nil {
 			t.Fatalf("%s accepts an unsigned delivery", scheme)
 		}
 	})
@@ -141,8 +149,8 @@ func FuzzTruncatedSignature(f *testing.F) {
 	})
 }
 
-// FuzzRenew checks that Renew renews exactly the deliveries that verify, whatever their age, and never panics. It replaces a piece of a signed head
-// and adds lines.
+// FuzzRenew checks that Renew renews exactly the deliveries that verify, whatever their age, and
+// never panics. It replaces a piece of a signed head and adds lines.
 func FuzzRenew(f *testing.F) {
 	type route struct {
 		renewer  *Renewer

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// newGenericHMAC returns the verifier of the scheme hmac: a digest over c.Content, in the places that c.From names. Presets use it through asHMAC.
+// newGenericHMAC returns the verifier of the scheme hmac: a digest over c.Content, in the places
+// that c.From names. Presets use it through asHMAC.
 func newGenericHMAC(c Config) (Verifier, error) {
 	from, err := placesOf(&c, "")
 	if err != nil {
@@ -152,7 +153,8 @@ func signedContent(content string) (pieces, error) {
 		return nil, fmt.Errorf("content %q: {hmac.…} is for the answer of a handshake", content)
 	}
 	if !slices.ContainsFunc(all, func(p piece) bool { return p.source != "" }) {
-		return nil, fmt.Errorf("content %q: has no source, so one signature would fit all deliveries; give {body}", content)
+		return nil, fmt.Errorf("content %q: has no source, so one signature would fit all deliveries; give {body}",
+			content)
 	}
 	return all, nil
 }

@@ -9,7 +9,8 @@ import (
 	"hooklock/idem/naming"
 )
 
-// hmacRenewal returns the Renewal of a scheme hmac with the content of c. Renewal is possible only if everything that changes is in the head.
+// hmacRenewal returns the Renewal of a scheme hmac with the content of c. Renewal is possible only
+// if everything that changes is in the head.
 func hmacRenewal(c Config) Renewal {
 	if c.Timestamp == "" {
 		return RenewalNeedless
@@ -24,7 +25,8 @@ func hmacRenewal(c Config) Renewal {
 	return RenewalPossible
 }
 
-// hmacSigner replaces the signatures of a scheme hmac in place. It keeps the rest of such a header, whose meaning is not known.
+// hmacSigner replaces the signatures of a scheme hmac in place. It keeps the rest of such a header,
+// whose meaning is not known.
 type hmacSigner struct {
 	from  places
 	stamp *naming.Lookup // the signed time, in a header or a part of one
@@ -47,7 +49,8 @@ func (v *macVerifier) hmacSigner(s hmacSigner) signer {
 		}
 		replaced := fields.replaceItem(name, part, c.parts[s.at], fresh[s.at])
 		for _, m := range keys {
-			replaced = fields.replaceDigest(v.encoding, m.sign(v.encoding, c.parts...), m.sign(v.encoding, fresh...)) && replaced
+			replaced = fields.replaceDigest(v.encoding, m.sign(v.encoding, c.parts...), m.sign(v.encoding, fresh...)) &&
+				replaced
 		}
 		if !replaced {
 			return nil, ErrNotRenewable // hex digits of mixed case, or a time in quotes
@@ -75,8 +78,8 @@ func (s *hmacSigner) fields(d *Delivery) changing {
 	return fields
 }
 
-// replaceDigest replaces each occurrence of a digest, however it is spelled, with a fresh one: in hex in lower case, in
-// base64 in the same alphabet.
+// replaceDigest replaces each occurrence of a digest, however it is spelled, with a fresh one: in
+// hex in lower case, in base64 in the same alphabet.
 func (fields changing) replaceDigest(e encoding, old, fresh []byte) bool {
 	done, spelled := false, e.spellings(fresh)
 	if e == inHex {
@@ -93,7 +96,8 @@ func (fields changing) replaceDigest(e encoding, old, fresh []byte) bool {
 	return done
 }
 
-// replaceItem replaces the item before+old of the named header with before+fresh. If before is empty, it replaces the whole value.
+// replaceItem replaces the item before+old of the named header with before+fresh. If before is
+// empty, it replaces the whole value.
 func (fields changing) replaceItem(name, before string, old, fresh []byte) bool {
 	i := slices.IndexFunc(fields, func(f naming.Field) bool { return equalName(f.Name, name) })
 	value, item := fields[i].Value, before+string(old)

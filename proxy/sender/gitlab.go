@@ -26,18 +26,22 @@ func (known) GitLab() Preset {
 			SampleID: "one",
 		},
 		Renewal: RenewalPossible,
-		Sources: []string{"docs.gitlab.com/user/project/integrations/webhooks", "gitlabhq/gitlabhq app/services/web_hook_service.rb", "gitlab.com/gitlab-org/gitlab/-/merge_requests/38687"},
+		Sources: []string{"docs.gitlab.com/user/project/integrations/webhooks",
+			"gitlabhq/gitlabhq app/services/web_hook_service.rb",
+			"gitlab.com/gitlab-org/gitlab/-/merge_requests/38687"},
 		Notes: []string{
-			"A secret that begins with `whsec_` is a signing token. Any other is compared with X-Gitlab-Token and signs nothing.",
+			"A secret that begins with `whsec_` is a signing token. Any other is compared with X-Gitlab-Token and " +
+				"signs nothing.",
 			"The two IDs are equal. webhook-id is signed if a signing token is set; Idempotency-Key never is.",
-			"Before GitLab 17.4 there is no ID: the body is the key. X-Gitlab-Webhook-UUID and X-Gitlab-Event-UUID do not name deliveries.",
+			"Before GitLab 17.4 there is no ID: the body is the key. X-Gitlab-Webhook-UUID and X-Gitlab-Event-UUID " +
+				"do not name deliveries.",
 			"GitLab.com waits 10 s; a self-managed GitLab may differ.",
 		},
 	}
 }
 
-// gitLab verifies Standard Webhooks if a signing token is configured, and X-Gitlab-Token otherwise. With both, it verifies a delivery that has a
-// signature only by that.
+// gitLab verifies Standard Webhooks if a signing token is configured, and X-Gitlab-Token otherwise.
+// With both, it verifies a delivery that has a signature only by that.
 type gitLab struct {
 	token  Verifier // nil if no plain token is configured
 	signed Verifier // nil if no signing token is configured

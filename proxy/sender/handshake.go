@@ -12,22 +12,25 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Handshake is a request of the sender that is not an event. It goes to the upstream without a key or a lock.
+// Handshake is a request of the sender that is not an event. It goes to the upstream without a key
+// or a lock.
 type Handshake struct {
 	Name string
 	// Signed reports whether its signature is checked first, like that of an event.
 	Signed bool
-	// Matches reports whether a delivery is this handshake. If Signed, it reads only what the signature covers: otherwise a captured event could be
-	// disguised as a handshake and run again.
+	// Matches reports whether a delivery is this handshake. If Signed, it reads only what the
+	// signature covers: otherwise a captured event could be disguised as a handshake and run again.
 	Matches func(d *Delivery) bool
 }
 
 // RuledHandshake is a handshake of the configuration. One that is not Signed has an Answer.
 type RuledHandshake struct {
 	Handshake
-	// Method is the only method of the handshake, even if the route has others. If empty, the methods of the route apply.
+	// Method is the only method of the handshake, even if the route has others. If empty, the
+	// methods of the route apply.
 	Method string
-	// Answer returns the answer to the sender, or a *SignatureError. If it is nil, the upstream answers once CheckToken has passed.
+	// Answer returns the answer to the sender, or a *SignatureError. If it is nil, the upstream
+	// answers once CheckToken has passed.
 	Answer func(d *Delivery) (*HandshakeAnswer, error)
 
 	head   func(d *Delivery) bool // the conditions on the head
@@ -38,7 +41,8 @@ type RuledHandshake struct {
 // CheckToken returns a *SignatureError if d lacks the token of the handshake.
 func (h *RuledHandshake) CheckToken(d *Delivery) error { return h.token.check(h.scheme, d) }
 
-// MayCome reports whether d, of which only the head was read, may be this handshake and therefore unsigned.
+// MayCome reports whether d, of which only the head was read, may be this handshake and therefore
+// unsigned.
 func (h *RuledHandshake) MayCome(d *Delivery) bool { return !h.Signed && h.head(d) }
 
 // HandshakeAnswer is the answer to a handshake, with status 200.
@@ -48,24 +52,29 @@ type HandshakeAnswer struct {
 	Body        []byte         // may be empty
 }
 
-// HandshakeRule is the setting handshake of a route: which requests are a handshake, and what answers them. The zero value is no handshake.
+// HandshakeRule is the setting handshake of a route: which requests are a handshake, and what
+// answers them. The zero value is no handshake.
 type HandshakeRule struct {
-	// Method is the method of the request, even if the route has others. If empty, the methods of the route apply.
+	// Method is the method of the request, even if the route has others. If empty, the methods of
+	// the route apply.
 	Method string
-	// When lists template sources that a handshake has, such as query.hub.challenge, or body.type=url_verification with a required value. All of
-	// them must hold. If empty, there is no handshake.
+	// When lists template sources that a handshake has, such as query.hub.challenge, or
+	// body.type=url_verification with a required value. All of them must hold. If empty, there is
+	// no handshake.
 	When []string
 	// Unsigned reports whether the handshake has no signature. It then needs an answer.
 	Unsigned bool
 	// TokenAt is the source that must equal Token, a secret. If empty, no token is required.
 	TokenAt string
 	Token   []byte
-	// Answer is text with sources in braces, like Content of a signature. {hmac.SOURCE} is the digest of a source under the first secret; it requires
-	// a signature or a token. If Answer is empty, there is no body. With ContentType application/json, values are escaped for a JSON string.
+	// Answer is text with sources in braces, like Content of a signature. {hmac.SOURCE} is the
+	// digest of a source under the first secret; it requires a signature or a token. If Answer is
+	// empty, there is no body. With ContentType application/json, values are escaped for a JSON
+	// string.
 	Answer      string
 	ContentType string // empty: text/plain
-	// Header is a further header line of the answer, such as "X-Hook-Secret: {header.X-Hook-Secret}". If Answer and Header are empty, the upstream
-	// answers.
+	// Header is a further header line of the answer, such as "X-Hook-Secret:
+	// {header.X-Hook-Secret}". If Answer and Header are empty, the upstream answers.
 	Header string
 }
 
@@ -80,8 +89,9 @@ type condition struct {
 	word []byte
 }
 
-// wordIn returns the part of a value to search for in a body before the body is parsed. Letters are never escaped, but other characters are: a slash
-// by PHP in JSON, a space in a form, an & in XML. A digest of the body does not occur in it.
+// wordIn returns the part of a value to search for in a body before the body is parsed. Letters are
+// never escaped, but other characters are: a slash by PHP in JSON, a space in a form, an & in XML.
+// A digest of the body does not occur in it.
 func wordIn(kind naming.SourceKind, value string) []byte {
 	if kind == naming.SourceBodySHA256 || strings.ContainsFunc(value, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.", r))
@@ -91,11 +101,13 @@ func wordIn(kind naming.SourceKind, value string) []byte {
 	return []byte(value)
 }
 
-// NewHandshake returns the handshake of r under the secrets of c, or nil for the zero rule. An unsigned handshake is never passed on.
+// NewHandshake returns the handshake of r under the secrets of c, or nil for the zero rule. An
+// unsigned handshake is never passed on.
 func NewHandshake(r HandshakeRule, c Config) (*RuledHandshake, error) {
 	if len(r.When) == 0 {
 		if r.Answer != "" || r.Header != "" || r.Method != "" || r.TokenAt != "" {
-			return nil, errors.New("give when: what distinguishes a handshake from an event, such as query.hub.challenge")
+			return nil, errors.New("give when: what distinguishes a handshake from an event, such as " +
+				"query.hub.challenge")
 		}
 		return nil, nil //nolint:nilnil // no rule, no handshake
 	}
@@ -103,9 +115,12 @@ func NewHandshake(r HandshakeRule, c Config) (*RuledHandshake, error) {
 	if err != nil {
 		return nil, err
 	}
-	inHead := slices.DeleteFunc(slices.Clone(conditions), func(c condition) bool { return ofBodyKind(c.lookup.Source().Kind) })
+	inHead := slices.DeleteFunc(slices.Clone(conditions), func(c condition) bool {
+		return ofBodyKind(c.lookup.Source().Kind)
+	})
 	h := &RuledHandshake{
-		Handshake: Handshake{strings.Join(r.When, ", "), !r.Unsigned, allHold(r.Method, conditions)}, Method: r.Method, head: allHold(r.Method, inHead),
+		Handshake: Handshake{strings.Join(r.When, ", "), !r.Unsigned, allHold(r.Method, conditions)}, Method: r.Method,
+		head:   allHold(r.Method, inHead),
 		scheme: c.Scheme,
 	}
 	if h.token, err = r.token(); err != nil {
@@ -129,10 +144,12 @@ func (r *HandshakeRule) conditions() ([]condition, error) {
 			return nil, fmt.Errorf("when %q: %w", text, err)
 		}
 		if valued && value == "" {
-			return nil, fmt.Errorf("when %q: an empty value is a missing one; leave the = out if any value will do", text)
+			return nil, fmt.Errorf("when %q: an empty value is a missing one; leave the = out if any value will do",
+				text)
 		}
 		if r.Method != "" && ofBodyKind(l.Source().Kind) {
-			return nil, fmt.Errorf("when %q: a handshake with a method of its own is recognised by its head; give a source such as query.challenge, or leave method out", text)
+			return nil, fmt.Errorf("when %q: a handshake with a method of its own is recognised by its head; give a "+
+				"source such as query.challenge, or leave method out", text)
 		}
 		all = append(all, condition{l, value, wordIn(l.Source().Kind, value)})
 	}
@@ -147,7 +164,8 @@ func ofBodyKind(kind naming.SourceKind) bool {
 	return false
 }
 
-// checkBypass rejects a rule that would let unsigned requests past the signature check and the lock.
+// checkBypass rejects a rule that would let unsigned requests past the signature check and the
+// lock.
 func (r *HandshakeRule) checkBypass(conditions []condition, c Config) error {
 	if r.Unsigned {
 		return errors.New("give answer or header: an unsigned handshake is not passed on")
@@ -155,7 +173,8 @@ func (r *HandshakeRule) checkBypass(conditions []condition, c Config) error {
 	covers := Covers(c)
 	for _, one := range conditions {
 		if s := one.lookup.Source(); c.Scheme != noScheme && !covers.source(s) {
-			return fmt.Errorf("when %q: is not signed, so a captured event could run again as a handshake; give a signed source, or give answer", s.Text)
+			return fmt.Errorf("when %q: is not signed, so a captured event could run again as a handshake; give a "+
+				"signed source, or give answer", s.Text)
 		}
 	}
 	return nil
@@ -237,31 +256,35 @@ func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*Ha
 			return nil, err
 		}
 		if bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return nil, &SignatureError{c.Scheme, Malformed, "handshake", "has a control character, which a header must not have"}
+			return nil, &SignatureError{c.Scheme, Malformed, "handshake",
+				"has a control character, which a header must not have"}
 		}
 		a.Header = []naming.Field{{Name: []byte(name), Value: text}}
 		return a, nil
 	}, nil
 }
 
-// answerType returns the Content-Type of the answer; "" = it has none. It returns an error for one that a
-// browser would run, because the answer may repeat what a stranger sent.
+// answerType returns the Content-Type of the answer; "" = it has none. It returns an error for one
+// that a browser would run, because the answer may repeat what a stranger sent.
 func (r *HandshakeRule) answerType() (string, error) {
 	switch {
 	case runsInBrowser(r.ContentType):
-		return "", fmt.Errorf("content_type %q: a browser would run what a stranger sends; use text/plain or application/json", r.ContentType)
+		return "", fmt.Errorf("content_type %q: a browser would run what a stranger sends; use text/plain or "+
+			"application/json", r.ContentType)
 	case r.ContentType == "" && r.Answer != "":
 		return "text/plain; charset=utf-8", nil
 	}
 	return r.ContentType, nil
 }
 
-// checkDigests rejects an answer with the digest of a value that any caller can choose: it could be the signature of an event.
+// checkDigests rejects an answer with the digest of a value that any caller can choose: it could be
+// the signature of an event.
 func (r *HandshakeRule) checkDigests(all pieces, c *Config) error {
 	covers := Covers(*c)
 	for _, p := range all {
 		if p.mac && r.TokenAt == "" && (r.Unsigned || !covers.source(p.lookup.Source())) {
-			return fmt.Errorf("{%s} in the answer is not signed: any caller could get the digest of any text, such as the signature of an event; "+
+			return fmt.Errorf("{%s} in the answer is not signed: any caller could get the digest of any text, such "+
+				"as the signature of an event; "+
 				"ask for a token, or let the upstream answer", p.name)
 		}
 	}
@@ -282,7 +305,8 @@ func answerPieces(setting, content string) (pieces, error) {
 // isToken reports whether name is a valid header name.
 func isToken(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+			strings.ContainsRune("!#$%&'*+-.^_`|~", r))
 	})
 }
 
@@ -342,7 +366,8 @@ type expected struct {
 func (r *HandshakeRule) token() (*expected, error) {
 	if r.TokenAt == "" {
 		if len(r.Token) > 0 {
-			return nil, errors.New("give token: the source that must equal the configured token, such as query.hub.verify_token")
+			return nil, errors.New("give token: the source that must equal the configured token, such as " +
+				"query.hub.verify_token")
 		}
 		return &expected{}, nil
 	}
@@ -375,7 +400,8 @@ func (e *expected) check(scheme string, d *Delivery) error {
 func runsInBrowser(contentType string) bool {
 	media, _, _ := strings.Cut(strings.ToLower(contentType), ";")
 	media = strings.TrimSpace(media)
-	for _, part := range []string{"html", "svg", "script", "xml", "xsl", "multipart"} { // XML may have XHTML in it, multipart any type
+	// XML may have XHTML in it, multipart any type
+	for _, part := range []string{"html", "svg", "script", "xml", "xsl", "multipart"} {
 		if strings.Contains(media, part) {
 			return true
 		}

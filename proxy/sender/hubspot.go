@@ -17,11 +17,13 @@ import (
 // HubSpot returns the preset of HubSpot.
 func (known) HubSpot() Preset {
 	return Preset{
-		Name: "hubspot", ExtractID: hubSpotID, IDText: "digest of all elements without attemptNumber", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
+		Name: "hubspot", ExtractID: hubSpotID, IDText: "digest of all elements without attemptNumber",
+		OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
 		RetryAfterUnit: time.Millisecond, Respond: only5xx(),
 		Facts: Facts{
 			Timeout: 5 * time.Second, Retries: RetriesAll, RetriesFor: day, SignedTime: TimeInHeader, IDSigned: true,
-			RetriesOn: "ten times over a day; workflow webhooks after 5xx and 429 only", Changes: "attemptNumber, and with it the signature",
+			RetriesOn: "ten times over a day; workflow webhooks after 5xx and 429 only",
+			Changes:   "attemptNumber, and with it the signature",
 		},
 		verify: scheme{new: newHubSpot, tolerance: minutes5, covers: hubSpotCovers},
 		sample: sampleHubSpot,
@@ -31,12 +33,18 @@ func (known) HubSpot() Preset {
 			Secret: "The client secret of the app. `public_url` is the origin of its target URL.",
 		},
 		Renewal: RenewalPossible,
-		Sources: []string{"developers.hubspot.com/docs/api/webhooks", "developers.hubspot.com/docs/guides/apps/authentication/validating-requests", "HubSpot/hubspot-api-nodejs src/utils/signature.ts"},
+		Sources: []string{"developers.hubspot.com/docs/api/webhooks",
+			"developers.hubspot.com/docs/guides/apps/authentication/validating-requests",
+			"HubSpot/hubspot-api-nodejs src/utils/signature.ts"},
 		Notes: []string{
-			"HubSpot's eventId is not unique, so the whole batch is the ID. Workflow webhooks send no array: there the body is the key.",
+			"HubSpot's eventId is not unique, so the whole batch is the ID. Workflow webhooks send no array: there " +
+				"the body is the key.",
 			"Workflow webhooks read Retry-After in milliseconds; Hooklock sends it so.",
-			"Version 3 is checked unless `algorithm` says v1 or v2. Those are plain digests without a time, and anybody can append to the body of a captured delivery.",
-			"HubSpot's documentation signs the URL with %3A %2F %3F %40 %21 %24 %27 %28 %29 %2A %2C %3B decoded, its library signs it as it is. Hooklock accepts both, so within the tolerance a captured delivery can be spelled otherwise: an array keeps its ID, any other body runs again.",
+			"Version 3 is checked unless `algorithm` says v1 or v2. Those are plain digests without a time, and " +
+				"anybody can append to the body of a captured delivery.",
+			"HubSpot's documentation signs the URL with %3A %2F %3F %40 %21 %24 %27 %28 %29 %2A %2C %3B decoded, " +
+				"its library signs it as it is. Hooklock accepts both, so within the tolerance a captured delivery " +
+				"can be spelled otherwise: an array keeps its ID, any other body runs again.",
 			"A renewal leaves an older signature beside version 3 as it is.",
 		},
 	}
@@ -48,9 +56,10 @@ const (
 	hubspotLegacy = "X-HubSpot-Signature"
 )
 
-// newHubSpot returns the verifier of https://developers.hubspot.com/docs/guides/apps/authentication/validating-requests. It reads versions 1 and 2,
-// plain digests without a time, only if the configuration says so: HubSpot sends old and new side by side, and an attacker who captured a delivery could drop
-// the new one.
+// newHubSpot returns the verifier of
+// https://developers.hubspot.com/docs/guides/apps/authentication/validating-requests. It reads
+// versions 1 and 2, plain digests without a time, only if the configuration says so: HubSpot sends
+// old and new side by side, and an attacker who captured a delivery could drop the new one.
 func newHubSpot(c Config) (Verifier, error) {
 	switch c.Algorithm {
 	case "", "v3":
@@ -74,7 +83,8 @@ func newHubSpotV3(c Config) (Verifier, error) {
 	v.covers = "the method, the public URL, the raw body and the timestamp; check public_url, too"
 	v.read = func(d *Delivery, cl *claim) error {
 		if !d.has(hubspotV3) && d.has(hubspotLegacy) {
-			return &SignatureError{c.Scheme, Missing, hubspotV3, "only an older signature came: set algorithm to v1 or v2 to accept it"}
+			return &SignatureError{c.Scheme, Missing, hubspotV3,
+				"only an older signature came: set algorithm to v1 or v2 to accept it"}
 		}
 		signature, err := d.one(c.Scheme, hubspotV3)
 		if err != nil {
@@ -118,8 +128,9 @@ func signHubSpot(scheme string, public *publicURL) signer {
 	}
 }
 
-// hubspotDecoded returns a URL with the encodings of twelve characters decoded, as HubSpot's documentation signs it, or nil if it has none of them.
-// HubSpot's library signs the URL as it is, so both are tried.
+// hubspotDecoded returns a URL with the encodings of twelve characters decoded, as HubSpot's
+// documentation signs it, or nil if it has none of them. HubSpot's library signs the URL as it is,
+// so both are tried.
 func hubspotDecoded(url []byte) []byte {
 	const escaped = "%3A%2F%3F%40%21%24%27%28%29%2A%2C%3B"
 	first := bytes.IndexByte(url, '%')
@@ -167,7 +178,8 @@ func newHubSpotLegacy(c Config) (Verifier, error) {
 			return err
 		}
 		if version, count := d.header("X-HubSpot-Signature-Version"); count > 0 && string(version) != c.Algorithm {
-			return &SignatureError{c.Scheme, Malformed, "X-HubSpot-Signature-Version", "is not the configured version " + c.Algorithm}
+			return &SignatureError{c.Scheme, Malformed, "X-HubSpot-Signature-Version",
+				"is not the configured version " + c.Algorithm}
 		}
 		cl.signatures = append(cl.signatures, signature)
 		if public != nil {
@@ -191,8 +203,8 @@ func hubSpotCovers(c Config) Coverage {
 	return Coverage{Body: true, URL: true, Method: true, Time: true, Headers: []string{hubspotTime}}
 }
 
-// hubSpotID returns the digest of the whole batch without attemptNumber, the only member that changes between attempts. According to HubSpot, eventId
-// is not unique.
+// hubSpotID returns the digest of the whole batch without attemptNumber, the only member that
+// changes between attempts. According to HubSpot, eventId is not unique.
 func hubSpotID(d *Delivery) EventID {
 	h := sha256.New()
 	var text []byte
@@ -215,6 +227,7 @@ func hubSpotID(d *Delivery) EventID {
 }
 
 func sampleHubSpot(s *sample) error {
-	s.body(`[{"eventId":1,"subscriptionId":1,"portalId":1,"appId":1,"occurredAt":`+millis(s.happened)+`,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":1,"changeSource":%s}]`, s.id)
+	s.body(`[{"eventId":1,"subscriptionId":1,"portalId":1,"appId":1,"occurredAt":`+millis(s.happened)+
+		`,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":1,"changeSource":%s}]`, s.id)
 	return s.sign(s.secret, signHubSpot("", &publicURL{base: strings.TrimSuffix(s.url, s.request.Target)}))
 }

@@ -10,10 +10,12 @@ import (
 // Intercom returns the preset of Intercom.
 func (known) Intercom() Preset {
 	return Preset{
-		Name: "intercom", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Name: "intercom", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
+		WaitTimeout: time.Second, Respond: only5xx(),
 		Facts: Facts{
 			IDSigned: true, Changes: "delivery_attempts, delivery_status, delivered_at",
-			GivesUp: "paused for 15 min after 1000 errors in a row within 15 min; the subscription of a private app is suspended after 7 days of errors",
+			GivesUp: "paused for 15 min after 1000 errors in a row within 15 min; the subscription of a private app " +
+				"is suspended after 7 days of errors",
 		},
 		verify: asHMAC(Config{Header: "X-Hub-Signature", Prefix: "sha1=", Algorithm: "sha1"}),
 		sample: sampleIntercom,
@@ -23,9 +25,11 @@ func (known) Intercom() Preset {
 			Secret:   "The client secret of the app, from the Developer Hub.",
 			SampleID: "notif_one",
 		},
-		Sources: []string{"https://developers.intercom.com/docs/webhooks/webhook-notifications", "https://developers.intercom.com/docs/references/webhooks/webhook-models"},
+		Sources: []string{"https://developers.intercom.com/docs/webhooks/webhook-notifications",
+			"https://developers.intercom.com/docs/references/webhooks/webhook-models"},
 		Notes: []string{
-			"429 makes Intercom slow down for everything, so no refusal is 429. An endpoint slower than 500 ms gets a lower priority.",
+			"429 makes Intercom slow down for everything, so no refusal is 429. An endpoint slower than 500 ms gets " +
+				"a lower priority.",
 			"The signature is SHA-1.",
 			"`ping`, sent when you save the webhook, is an ordinary delivery.",
 		},
@@ -33,7 +37,8 @@ func (known) Intercom() Preset {
 }
 
 func sampleIntercom(s *sample) error {
-	s.body(`{"type":"notification_event","app_id":"sample","id":%s,"topic":"contact.created","delivery_attempts":1,"created_at":`+s.seconds()+`,"data":{"type":"notification_event_data","item":{"type":"contact","id":"1"}}}`, s.named("notif_"))
+	s.body(
+		`{"type":"notification_event","app_id":"sample","id":%s,"topic":"contact.created","delivery_attempts":1,"created_at":`+s.seconds()+`,"data":{"type":"notification_event_data","item":{"type":"contact","id":"1"}}}`, s.named("notif_"))
 	if !s.unsigned {
 		s.add("X-Hub-Signature", "sha1="+string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
 	}

@@ -30,14 +30,16 @@ func (known) Jira() Preset {
 		Sources: []string{"developer.atlassian.com/cloud/jira/platform/webhooks"},
 		Notes: []string{
 			"The identifier is unique within one tenant: give each site its own route.",
-			"Webhooks of OAuth 2.0 and Connect apps carry a JWT instead: [scheme: jwt](other.md#jwt), or `scheme: none` and a check in the service.",
+			"Webhooks of OAuth 2.0 and Connect apps carry a JWT instead: [scheme: jwt](other.md#jwt), or `scheme: " +
+				"none` and a check in the service.",
 			"Jira Data Center was not checked.",
 		},
 	}
 }
 
-// newJira returns the verifier of https://developer.atlassian.com/cloud/jira/platform/webhooks. Jira names the algorithm before the digest; the
-// configuration and not the delivery decides which one is accepted.
+// newJira returns the verifier of https://developer.atlassian.com/cloud/jira/platform/webhooks.
+// Jira names the algorithm before the digest; the configuration and not the delivery decides which
+// one is accepted.
 func newJira(c Config) (Verifier, error) {
 	algorithm := c.Algorithm
 	if algorithm == "" {
@@ -47,7 +49,8 @@ func newJira(c Config) (Verifier, error) {
 }
 
 func sampleJira(s *sample) error {
-	s.body(`{"timestamp":`+millis(s.happened)+`,"webhookEvent":"jira:issue_updated","issue":{"id":"1","key":%s}}`, "SAMPLE-1")
+	s.body(`{"timestamp":`+millis(s.happened)+`,"webhookEvent":"jira:issue_updated","issue":{"id":"1","key":%s}}`,
+		"SAMPLE-1")
 	s.add("X-Atlassian-Webhook-Identifier", s.id)
 	s.signBody("X-Hub-Signature", "sha256=", inHex)
 	return nil

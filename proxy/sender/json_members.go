@@ -16,11 +16,12 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// Some senders sign single members of a JSON body, after parsing. So a body that two JSON parsers could read differently is refused: otherwise the
-// signature would be checked on one reading and the upstream would act on the other.
+// Some senders sign single members of a JSON body, after parsing. So a body that two JSON parsers
+// could read differently is refused: otherwise the signature would be checked on one reading and
+// the upstream would act on the other.
 
-// parseStrict parses a JSON body with signed members. It validates the body with the standard library first, because fastjson accepts some invalid
-// JSON.
+// parseStrict parses a JSON body with signed members. It validates the body with the standard
+// library first, because fastjson accepts some invalid JSON.
 func parseStrict(scheme string, body []byte) (*fastjson.Value, error) {
 	if !json.Valid(body) {
 		return nil, &SignatureError{scheme, Malformed, "body", "is not JSON"}
@@ -32,8 +33,9 @@ func parseStrict(scheme string, body []byte) (*fastjson.Value, error) {
 	return v, nil
 }
 
-// maxValues bounds the values of a parsed JSON body, and of each element of a batch. For a text such as "[0,0,0…" the parsed tree takes 500 times the
-// memory of the text. limits.memory does not count that, and most bodies are parsed before their signature is checked.
+// maxValues bounds the values of a parsed JSON body, and of each element of a batch. For a text
+// such as "[0,0,0…" the parsed tree takes 500 times the memory of the text. limits.memory does not
+// count that, and most bodies are parsed before their signature is checked.
 const maxValues = 16 << 10
 
 // parseJSON parses a body with at most maxValues values.
@@ -53,9 +55,10 @@ const maxElements = 10_000
 
 const jsonSpace = " \t\r\n"
 
-// eachElement calls f with each element of a body that is a JSON array, so that a batch takes the memory of its largest event. An element is valid
-// until f returns. eachElement stops at the first status that is not IDFound and returns it. It returns IDMissing if the body is not an array, or an
-// empty one, or exceeds maxElements or maxValues.
+// eachElement calls f with each element of a body that is a JSON array, so that a batch takes the
+// memory of its largest event. An element is valid until f returns. eachElement stops at the first
+// status that is not IDFound and returns it. It returns IDMissing if the body is not an array, or
+// an empty one, or exceeds maxElements or maxValues.
 func eachElement(body []byte, f func(e *fastjson.Value) IDStatus) IDStatus {
 	rest, isArray := bytes.CutPrefix(bytes.TrimLeft(body, jsonSpace), []byte{'['})
 	if !isArray {
@@ -84,7 +87,8 @@ func eachElement(body []byte, f func(e *fastjson.Value) IDStatus) IDStatus {
 	return IDMissing
 }
 
-// elementEnd returns the index of the comma or bracket after the first element of rest, or len(rest). It does not validate the element.
+// elementEnd returns the index of the comma or bracket after the first element of rest, or
+// len(rest). It does not validate the element.
 func elementEnd(rest []byte) int {
 	depth, inside := 0, false
 	for i := 0; i < len(rest); i++ {
@@ -133,8 +137,8 @@ func hasMore(text []byte, most int) bool {
 	return values > most
 }
 
-// signedObject returns the object at keys. The names of its members must differ by more than their case, because parsers such as encoding/json
-// accept "message" for Message.
+// signedObject returns the object at keys. The names of its members must differ by more than their
+// case, because parsers such as encoding/json accept "message" for Message.
 func signedObject(scheme, part string, v *fastjson.Value, keys ...string) (*fastjson.Value, error) {
 	at := v.Get(keys...)
 	if at == nil || at.Type() != fastjson.TypeObject {
@@ -152,8 +156,8 @@ func signedObject(scheme, part string, v *fastjson.Value, keys ...string) (*fast
 	return at, nil
 }
 
-// foldCase returns name with each letter replaced by the smallest code point that Unicode folds to it, so that names that differ only by case are
-// equal.
+// foldCase returns name with each letter replaced by the smallest code point that Unicode folds to
+// it, so that names that differ only by case are equal.
 func foldCase(name []byte) string {
 	return strings.Map(func(r rune) rune {
 		least := r
@@ -164,8 +168,8 @@ func foldCase(name []byte) string {
 	}, string(name))
 }
 
-// halfCharacter reports whether valid JSON escapes one half of a surrogate pair without the other. Some parsers keep the escape and some write
-// U+FFFD, so one signature would fit two texts.
+// halfCharacter reports whether valid JSON escapes one half of a surrogate pair without the other.
+// Some parsers keep the escape and some write U+FFFD, so one signature would fit two texts.
 func halfCharacter(body []byte) bool {
 	for i := 0; i+1 < len(body); i++ {
 		if body[i] != '\\' {
@@ -195,8 +199,8 @@ func escaped(text []byte) (r rune, ok bool) {
 	return rune(n), err == nil
 }
 
-// text returns a member as senders sign it: a string unescaped, a number or boolean as it is written, and nothing for null or an absent member. ok is
-// false for objects and arrays.
+// text returns a member as senders sign it: a string unescaped, a number or boolean as it is
+// written, and nothing for null or an absent member. ok is false for objects and arrays.
 func text(v *fastjson.Value, name string) (value []byte, ok bool) {
 	m := v.Get(name)
 	if m == nil {
@@ -244,8 +248,8 @@ func members(v *fastjson.Value, names ...string) ([]string, IDStatus) {
 	return values, IDFound
 }
 
-// digestWithout returns the digest of a value without the named members, at any depth, which change between attempts. It modifies v. It returns ""
-// if an object has one of them twice.
+// digestWithout returns the digest of a value without the named members, at any depth, which change
+// between attempts. It modifies v. It returns "" if an object has one of them twice.
 func digestWithout(v *fastjson.Value, names ...string) string {
 	if !drop(v, names) {
 		return ""
@@ -292,8 +296,8 @@ func onceOrAmbiguous(n int) EventID {
 	return missingID
 }
 
-// memberIs returns a function that recognises a handshake by one member. A member that is given twice does not count: the upstream might read the
-// other one.
+// memberIs returns a function that recognises a handshake by one member. A member that is given
+// twice does not count: the upstream might read the other one.
 func memberIs(member, value string) func(*Delivery) bool {
 	return func(d *Delivery) bool { return hasMember(object(d.Body, value), member, value) }
 }
@@ -303,8 +307,9 @@ func hasMember(v *fastjson.Value, member, value string) bool {
 	return status == IDFound && got[0] == value
 }
 
-// object returns the body as a JSON object if it contains word, else nil. It searches for word first because parsing costs more and nearly no
-// delivery is a handshake. No sender escapes the letters of such words.
+// object returns the body as a JSON object if it contains word, else nil. It searches for word
+// first because parsing costs more and nearly no delivery is a handshake. No sender escapes the
+// letters of such words.
 func object(body []byte, word string) *fastjson.Value {
 	if !bytes.Contains(body, []byte(word)) {
 		return nil

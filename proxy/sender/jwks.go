@@ -28,8 +28,8 @@ type jwk struct {
 	Y   string `json:"y"`
 }
 
-// parseJWKS parses a set of keys or a single key. It skips keys for other purposes and of kinds that sign no token. It returns an error if no key
-// is left.
+// parseJWKS parses a set of keys or a single key. It skips keys for other purposes and of kinds
+// that sign no token. It returns an error if no key is left.
 func parseJWKS(text []byte) ([]jwtKey, error) {
 	var set struct {
 		Keys []jwk `json:"keys"`
@@ -96,7 +96,8 @@ func (k *jwk) public() (crypto.PublicKey, error) {
 }
 
 func (k *jwk) ec() (crypto.PublicKey, error) {
-	curve, ok := map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}[k.Crv]
+	curve, ok := map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(),
+		"P-521": elliptic.P521()}[k.Crv]
 	if !ok {
 		return nil, fmt.Errorf("crv %q: is not P-256, P-384 or P-521", k.Crv)
 	}

@@ -22,8 +22,8 @@ import (
 // jwtLeeway is the difference of clocks that exp and nbf allow for.
 const jwtLeeway = time.Minute
 
-// jwtVerifier verifies the JSON Web Token (RFC 7519) of a delivery with the configured keys. It ignores addresses of keys in the header of a token
-// (jku, x5u).
+// jwtVerifier verifies the JSON Web Token (RFC 7519) of a delivery with the configured keys. It
+// ignores addresses of keys in the header of a token (jku, x5u).
 type jwtVerifier struct {
 	scheme, prefix string
 	from           places
@@ -52,7 +52,8 @@ func newJWT(c Config) (Verifier, error) {
 		return nil, err
 	}
 	v := &jwtVerifier{
-		scheme: c.Scheme, prefix: c.Prefix, from: from, age: age{tolerance: c.Tolerance}, issuer: c.Issuer, audience: c.Audience, bodyHash: c.BodyHash,
+		scheme: c.Scheme, prefix: c.Prefix, from: from, age: age{tolerance: c.Tolerance}, issuer: c.Issuer,
+		audience: c.Audience, bodyHash: c.BodyHash,
 	}
 	if v.keys, err = jwtKeys(&c); err != nil {
 		return nil, err
@@ -65,7 +66,8 @@ func newJWT(c Config) (Verifier, error) {
 		v.claims = append(v.claims, [2]string{name, value})
 	}
 	if len(c.PublicKeys) > 0 && c.Audience == "" && c.BodyHash == "" {
-		return nil, errors.New("give audience, or body_hash: a token that the issuer made for another receiver would be accepted")
+		return nil, errors.New("give audience, or body_hash: a token that the issuer made for another receiver " +
+			"would be accepted")
 	}
 	var methods []string
 	for _, k := range v.keys {
@@ -176,7 +178,8 @@ func (v *jwtVerifier) Verify(d *Delivery, now time.Time) error {
 	return wrong
 }
 
-// token checks one token: first its signature, then its claims, so that only a genuine token is "too old".
+// token checks one token: first its signature, then its claims, so that only a genuine token is
+// "too old".
 func (v *jwtVerifier) token(text string, body []byte, now time.Time) error {
 	claims := jwt.MapClaims{}
 	_, err := v.parser.ParseWithClaims(text, claims, v.keysFor)
@@ -184,11 +187,14 @@ func (v *jwtVerifier) token(text string, body []byte, now time.Time) error {
 	case errors.Is(err, jwt.ErrTokenMalformed):
 		return v.wrong(Malformed, v.from.text(), "is not a JSON Web Token")
 	case errors.Is(err, errCritical):
-		return v.wrong(Malformed, v.from.text(), "its header has crit: an extension that Hooklock does not know and must not ignore")
+		return v.wrong(Malformed, v.from.text(),
+			"its header has crit: an extension that Hooklock does not know and must not ignore")
 	case errors.Is(err, errNoSuchKey):
-		return v.wrong(Mismatch, v.from.text(), "its key (kid) is not configured: the sender may have a new key, which has to be added by hand")
+		return v.wrong(Mismatch, v.from.text(),
+			"its key (kid) is not configured: the sender may have a new key, which has to be added by hand")
 	case err != nil:
-		return v.wrong(Mismatch, v.from.text(), "made with another key or algorithm than the configured one, or changed on the way")
+		return v.wrong(Mismatch, v.from.text(),
+			"made with another key or algorithm than the configured one, or changed on the way")
 	}
 	if err := v.times(claims, now); err != nil {
 		return err
@@ -264,8 +270,10 @@ func (v *jwtVerifier) checkClaims(claims jwt.MapClaims, body []byte) error {
 	if issuer, _ := claims["iss"].(string); v.issuer != "" && issuer != v.issuer {
 		return v.wrong(Mismatch, "claim iss", "is not the configured issuer")
 	}
-	if audience, err := claims.GetAudience(); v.audience != "" && (err != nil || !slices.Contains(audience, v.audience)) {
-		return v.wrong(Mismatch, "claim aud", "does not contain the configured audience: the token was made for another receiver")
+	if audience, err := claims.GetAudience(); v.audience != "" &&
+		(err != nil || !slices.Contains(audience, v.audience)) {
+		return v.wrong(Mismatch, "claim aud",
+			"does not contain the configured audience: the token was made for another receiver")
 	}
 	for _, c := range v.claims {
 		if got, there := claims[c[0]]; !there || claimText(got) != c[1] {
@@ -285,7 +293,8 @@ func (v *jwtVerifier) checkClaims(claims jwt.MapClaims, body []byte) error {
 	return nil
 }
 
-// claimText returns a string, number or boolean as the configuration writes it, and "" for other values.
+// claimText returns a string, number or boolean as the configuration writes it, and "" for other
+// values.
 func claimText(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -307,7 +316,8 @@ func isDigestOf(text string, body []byte) bool {
 	} {
 		match |= subtle.ConstantTimeCompare([]byte(spelled), []byte(text))
 	}
-	return match == 1 || subtle.ConstantTimeCompare([]byte(strings.ToUpper(hex.EncodeToString(sum[:]))), []byte(text)) == 1
+	return match == 1 || subtle.ConstantTimeCompare([]byte(strings.ToUpper(hex.EncodeToString(sum[:]))),
+		[]byte(text)) == 1
 }
 
 func jwtCovers(c Config) Coverage { return Coverage{Body: c.BodyHash != "", Time: true} }

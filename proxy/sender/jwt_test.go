@@ -38,7 +38,8 @@ func tokenOf(t testing.TB, method jwt.SigningMethod, key any, kid string, claims
 }
 
 func bearer(token, body string) *Delivery {
-	return &Delivery{Method: []byte("POST"), Target: []byte("/"), Body: []byte(body), Fields: []naming.Field{field("Authorization", "Bearer "+token)}}
+	return &Delivery{Method: []byte("POST"), Target: []byte("/"), Body: []byte(body),
+		Fields: []naming.Field{field("Authorization", "Bearer "+token)}}
 }
 
 func bodyDigest(body string) string {
@@ -60,7 +61,8 @@ func jwkOf(t testing.TB, kid string, key crypto.PublicKey) string {
 			t.Fatal(err)
 		}
 		size := (len(point) - 1) / 2
-		k["kty"], k["crv"], k["x"], k["y"] = "EC", key.Curve.Params().Name, encode(point[1:1+size]), encode(point[1+size:])
+		k["kty"], k["crv"], k["x"], k["y"] = "EC", key.Curve.Params().Name, encode(point[1:1+size]),
+			encode(point[1+size:])
 	case ed25519.PublicKey:
 		k["kty"], k["crv"], k["x"] = "OKP", "Ed25519", encode(key)
 	}
@@ -86,13 +88,15 @@ func publicPEM(t testing.TB, key crypto.PublicKey) []byte {
 	return pemOf(t, "PUBLIC KEY", der, err)
 }
 
-// TestATokenOverTheBodyIsJudged covers tokens like Plaid's: ES256 with a key of a JWKS, iat, and the digest of the body.
+// TestATokenOverTheBodyIsJudged covers tokens like Plaid's: ES256 with a key of a JWKS, iat, and
+// the digest of the body.
 func TestATokenOverTheBodyIsJudged(t *testing.T) {
 	const body = `{"webhook_code":"X"}`
 	key, other := ecKey(t, elliptic.P256()), ecKey(t, elliptic.P256())
 	v := mustNew(t, Config{
 		Scheme: "jwt", Header: "Plaid-Verification", Tolerance: 5 * time.Minute, BodyHash: "request_body_sha256",
-		PublicKeys: [][]byte{[]byte(`{"keys":[` + jwkOf(t, "k0", &other.PublicKey) + "," + jwkOf(t, "k1", &key.PublicKey) + "]}")},
+		PublicKeys: [][]byte{[]byte(`{"keys":[` + jwkOf(t, "k0", &other.PublicKey) + "," +
+			jwkOf(t, "k1", &key.PublicKey) + "]}")},
 	})
 	now := testNow()
 	good := jwt.MapClaims{"iat": now.Unix(), "request_body_sha256": bodyDigest(body)}
@@ -106,39 +110,52 @@ func TestATokenOverTheBodyIsJudged(t *testing.T) {
 	}{
 		{"as it is sent", tokenOf(t, jwt.SigningMethodES256, key, "k1", good), body, 0, "", ""},
 		{"without a kid", tokenOf(t, jwt.SigningMethodES256, key, "", good), body, 0, "", ""},
-		{"later than the tolerance", tokenOf(t, jwt.SigningMethodES256, key, "k1", good), body, 6 * time.Minute, TooOld, "claim iat"},
-		{"before its time", tokenOf(t, jwt.SigningMethodES256, key, "k1", good), body, -6 * time.Minute, TooNew, "claim iat"},
-		{"another body", tokenOf(t, jwt.SigningMethodES256, key, "k1", good), body + " ", 0, Mismatch, "claim request_body_sha256"},
+		{"later than the tolerance", tokenOf(t, jwt.SigningMethodES256, key, "k1", good), body, 6 * time.Minute, TooOld,
+			"claim iat"},
+		{"before its time", tokenOf(t, jwt.SigningMethodES256, key, "k1", good), body, -6 * time.Minute, TooNew,
+			"claim iat"},
+		{"another body", tokenOf(t, jwt.SigningMethodES256, key, "k1", good), body + " ", 0, Mismatch,
+			"claim request_body_sha256"},
 		{"another key", tokenOf(t, jwt.SigningMethodES256, other, "k1", good), body, 0, Mismatch, "Plaid-Verification"},
-		{"an unknown key", tokenOf(t, jwt.SigningMethodES256, key, "k2", good), body, 0, Mismatch, "Plaid-Verification"},
-		{"no digest", tokenOf(t, jwt.SigningMethodES256, key, "k1", jwt.MapClaims{"iat": now.Unix()}), body, 0, Missing, "claim request_body_sha256"},
-		{"no time", tokenOf(t, jwt.SigningMethodES256, key, "k1", jwt.MapClaims{"request_body_sha256": bodyDigest(body)}), body, 0, Missing, "claim iat"},
-		{"a time that is none", tokenOf(t, jwt.SigningMethodES256, key, "k1", jwt.MapClaims{"iat": "soon"}), body, 0, Malformed, "claim iat"},
-		{"signed by nobody", tokenOf(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, "k1", good), body, 0, Mismatch, "Plaid-Verification"},
-		{"signed with the public key as a secret", tokenOf(t, jwt.SigningMethodHS256, publicPEM(t, &key.PublicKey), "k1", good), body, 0, Mismatch, "Plaid-Verification"},
+		{"an unknown key", tokenOf(t, jwt.SigningMethodES256, key, "k2", good), body, 0, Mismatch,
+			"Plaid-Verification"},
+		{"no digest", tokenOf(t, jwt.SigningMethodES256, key, "k1", jwt.MapClaims{"iat": now.Unix()}), body, 0, Missing,
+			"claim request_body_sha256"},
+		{"no time", tokenOf(t, jwt.SigningMethodES256, key, "k1",
+			jwt.MapClaims{"request_body_sha256": bodyDigest(body)}), body, 0, Missing, "claim iat"},
+		{"a time that is none", tokenOf(t, jwt.SigningMethodES256, key, "k1", jwt.MapClaims{"iat": "soon"}), body, 0,
+			Malformed, "claim iat"},
+		{"signed by nobody", tokenOf(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, "k1", good), body, 0,
+			Mismatch, "Plaid-Verification"},
+		{"signed with the public key as a secret", tokenOf(t, jwt.SigningMethodHS256, publicPEM(t, &key.PublicKey),
+			"k1", good), body, 0, Mismatch, "Plaid-Verification"},
 		{"no token", "abc", body, 0, Malformed, "Plaid-Verification"},
 		{"nothing", "", body, 0, Missing, "Plaid-Verification"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := &Delivery{Body: []byte(tt.body), Fields: []naming.Field{field("Plaid-Verification", tt.token)}}
 			err := v.Verify(d, now.Add(tt.later))
-			if tt.want == "" && err != nil || tt.want != "" && (reasonOf(t, err) != tt.want || !strings.Contains(err.Error(), ": "+tt.part+": ")) {
+			if tt.want == "" && err != nil ||
+				tt.want != "" && (reasonOf(t, err) != tt.want || !strings.Contains(err.Error(), ": "+tt.part+": ")) {
 				t.Fatalf("%v; want %s of %s", err, tt.want, tt.part)
 			}
 		})
 	}
 }
 
-// TestAnIdentityTokenIsJudged covers tokens like those of Pub/Sub: RS256 with a key of Google, an issuer, an audience and an account.
+// TestAnIdentityTokenIsJudged covers tokens like those of Pub/Sub: RS256 with a key of Google, an
+// issuer, an audience and an account.
 func TestAnIdentityTokenIsJudged(t *testing.T) {
 	key, now := testRSA(), testNow()
 	v := mustNew(t, Config{
-		Scheme: "jwt", Issuer: "https://accounts.google.com", Audience: "https://hooks.example.com/pubsub", Claims: []string{"email=push@example.iam.gserviceaccount.com", "email_verified=true"},
+		Scheme: "jwt", Issuer: "https://accounts.google.com", Audience: "https://hooks.example.com/pubsub",
+		Claims:     []string{"email=push@example.iam.gserviceaccount.com", "email_verified=true"},
 		PublicKeys: [][]byte{[]byte(`{"keys":[` + jwkOf(t, "g1", &key.PublicKey) + "]}")},
 	})
 	claims := func(change ...any) jwt.MapClaims {
 		c := jwt.MapClaims{
-			"iss": "https://accounts.google.com", "aud": "https://hooks.example.com/pubsub", "email": "push@example.iam.gserviceaccount.com", "email_verified": true,
+			"iss": "https://accounts.google.com", "aud": "https://hooks.example.com/pubsub",
+			"email": "push@example.iam.gserviceaccount.com", "email_verified": true,
 			"iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
 		}
 		for i := 0; i < len(change); i += 2 {
@@ -185,22 +202,29 @@ func TestEachKindOfKeySignsItsTokens(t *testing.T) {
 		method jwt.SigningMethod
 		key    any
 	}{
-		"HS256":     {Config{Secrets: [][]byte{secret}}, jwt.SigningMethodHS256, secret},
-		"HS512 hex": {Config{Secrets: [][]byte{[]byte(hex.EncodeToString(secret))}, SecretEncoding: "hex"}, jwt.SigningMethodHS512, secret},
-		"PS256":     {Config{PublicKeys: [][]byte{publicPEM(t, &testRSA().PublicKey)}}, jwt.SigningMethodPS256, testRSA()},
-		"RS512":     {Config{PublicKeys: [][]byte{publicPEM(t, &testRSA().PublicKey)}, Algorithm: "RS512"}, jwt.SigningMethodRS512, testRSA()},
-		"ES384":     {Config{PublicKeys: [][]byte{[]byte(jwkOf(t, "", &p384.PublicKey))}}, jwt.SigningMethodES384, p384},
-		"ES512":     {Config{PublicKeys: [][]byte{publicPEM(t, &p521.PublicKey)}}, jwt.SigningMethodES512, p521},
-		"EdDSA":     {Config{PublicKeys: [][]byte{[]byte(jwkOf(t, "e", public))}}, jwt.SigningMethodEdDSA, private},
-		"rolled":    {Config{PublicKeys: [][]byte{publicPEM(t, &p521.PublicKey), []byte(jwkOf(t, "e", public))}}, jwt.SigningMethodEdDSA, private},
+		"HS256": {Config{Secrets: [][]byte{secret}}, jwt.SigningMethodHS256, secret},
+		"HS512 hex": {Config{Secrets: [][]byte{[]byte(hex.EncodeToString(secret))}, SecretEncoding: "hex"},
+			jwt.SigningMethodHS512, secret},
+		"PS256": {Config{PublicKeys: [][]byte{publicPEM(t, &testRSA().PublicKey)}}, jwt.SigningMethodPS256,
+			testRSA()},
+		"RS512": {Config{PublicKeys: [][]byte{publicPEM(t, &testRSA().PublicKey)}, Algorithm: "RS512"},
+			jwt.SigningMethodRS512, testRSA()},
+		"ES384": {Config{PublicKeys: [][]byte{[]byte(jwkOf(t, "", &p384.PublicKey))}}, jwt.SigningMethodES384,
+			p384},
+		"ES512": {Config{PublicKeys: [][]byte{publicPEM(t, &p521.PublicKey)}}, jwt.SigningMethodES512, p521},
+		"EdDSA": {Config{PublicKeys: [][]byte{[]byte(jwkOf(t, "e", public))}}, jwt.SigningMethodEdDSA, private},
+		"rolled": {Config{PublicKeys: [][]byte{publicPEM(t, &p521.PublicKey), []byte(jwkOf(t, "e", public))}},
+			jwt.SigningMethodEdDSA, private},
 	} {
 		tt.c.Scheme, tt.c.Audience = "jwt", "me"
-		if err := mustNew(t, tt.c).Verify(bearer(tokenOf(t, tt.method, tt.key, "", claims), ""), testNow()); err != nil {
+		if err := mustNew(t, tt.c).Verify(bearer(tokenOf(t, tt.method, tt.key, "", claims), ""),
+			testNow()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	v := mustNew(t, Config{Scheme: "jwt", Secrets: [][]byte{secret}, Algorithm: "HS512"})
-	if got := reasonOf(t, v.Verify(bearer(tokenOf(t, jwt.SigningMethodHS256, secret, "", claims), ""), testNow())); got != Mismatch {
+	if got := reasonOf(t, v.Verify(bearer(tokenOf(t, jwt.SigningMethodHS256, secret, "", claims), ""),
+		testNow())); got != Mismatch {
 		t.Errorf("an algorithm that is not the configured one: %s", got)
 	}
 }
@@ -212,7 +236,8 @@ func TestATokenWithACriticalExtensionIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := reasonOf(t, mustNew(t, Config{Scheme: "jwt", Secrets: [][]byte{[]byte("s")}}).Verify(bearer(text, ""), testNow())); got != Malformed {
+	if got := reasonOf(t, mustNew(t, Config{Scheme: "jwt", Secrets: [][]byte{[]byte("s")}}).Verify(bearer(text, ""),
+		testNow())); got != Malformed {
 		t.Error(got)
 	}
 }
@@ -232,12 +257,17 @@ func TestABadJWTConfigurationIsRefused(t *testing.T) {
 		{Config{PublicKeys: [][]byte{[]byte("abc")}, Audience: "a"}, "give PEM"},
 		{Config{PublicKeys: [][]byte{publicPEM(t, &p224.PublicKey)}, Audience: "a"}, "signs no token"},
 		{Config{PublicKeys: [][]byte{[]byte(`{"keys":[]}`)}, Audience: "a"}, "no public key that signs tokens"},
-		{Config{PublicKeys: [][]byte{[]byte(`{"keys":[{"kty":"oct","k":"AAAA"}]}`)}, Audience: "a"}, "no public key that signs tokens"},
+		{Config{PublicKeys: [][]byte{[]byte(`{"keys":[{"kty":"oct","k":"AAAA"}]}`)}, Audience: "a"},
+			"no public key that signs tokens"},
 		{Config{PublicKeys: [][]byte{[]byte(strings.Replace(set, `"y":"`, `"y":"AA`, 1))}, Audience: "a"}, "keys[0]: "},
-		{Config{PublicKeys: [][]byte{[]byte(strings.Replace(set, `"use":"sig"`, `"use":"sig","alg":"RS256"`, 1))}, Audience: "a"}, "is not for a key of kty EC"},
-		{Config{PublicKeys: [][]byte{[]byte(`{"kty":"RSA","n":"AQAB","e":"AQAB"}`)}, Audience: "a"}, "give one of at least 2048"},
-		{Config{PublicKeys: [][]byte{[]byte(`{"kty":"RSA","n":"AQAB","e":"Ag"}`)}, Audience: "a"}, "e is not an exponent"},
-		{Config{PublicKeys: [][]byte{[]byte(`{"kty":"OKP","crv":"X25519","x":"AQAB"}`)}, Audience: "a"}, "is not an Ed25519 key"},
+		{Config{PublicKeys: [][]byte{[]byte(strings.Replace(set, `"use":"sig"`, `"use":"sig","alg":"RS256"`, 1))},
+			Audience: "a"}, "is not for a key of kty EC"},
+		{Config{PublicKeys: [][]byte{[]byte(`{"kty":"RSA","n":"AQAB","e":"AQAB"}`)}, Audience: "a"},
+			"give one of at least 2048"},
+		{Config{PublicKeys: [][]byte{[]byte(`{"kty":"RSA","n":"AQAB","e":"Ag"}`)}, Audience: "a"},
+			"e is not an exponent"},
+		{Config{PublicKeys: [][]byte{[]byte(`{"kty":"OKP","crv":"X25519","x":"AQAB"}`)}, Audience: "a"},
+			"is not an Ed25519 key"},
 		{Config{Secrets: [][]byte{{}}}, "give secret_file"},
 	} {
 		tt.c.Scheme = "jwt"
@@ -247,7 +277,8 @@ func TestABadJWTConfigurationIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzJWKS checks that no text makes the parser panic, and that no parsed key accepts an unsigned token.
+// FuzzJWKS checks that no text makes the parser panic, and that no parsed key accepts an unsigned
+// token.
 func FuzzJWKS(f *testing.F) {
 	key := ecKey(f, elliptic.P256())
 	f.Add([]byte(`{"keys":[` + jwkOf(f, "a", &key.PublicKey) + "," + jwkOf(f, "b", &testRSA().PublicKey) + `]}`))
@@ -270,15 +301,20 @@ func FuzzJWKS(f *testing.F) {
 	})
 }
 
-// FuzzJWT checks that no token makes the verifier panic, and that only tokens of the key are accepted.
+// FuzzJWT checks that no token makes the verifier panic, and that only tokens of the key are
+// accepted.
 func FuzzJWT(f *testing.F) {
 	secret := []byte("nobody guesses 5f1c0d")
 	key := ecKey(f, elliptic.P256())
-	v := mustNew(f, Config{Scheme: "jwt", Secrets: [][]byte{secret}, PublicKeys: [][]byte{[]byte(jwkOf(f, "k", &key.PublicKey))}, Audience: "a", BodyHash: "h", Tolerance: time.Minute})
-	f.Add(tokenOf(f, jwt.SigningMethodHS256, []byte("other"), "k", jwt.MapClaims{"aud": "a", "h": bodyDigest(""), "iat": 1767225600}))
+	v := mustNew(f, Config{Scheme: "jwt", Secrets: [][]byte{secret},
+		PublicKeys: [][]byte{[]byte(jwkOf(f, "k", &key.PublicKey))}, Audience: "a", BodyHash: "h",
+		Tolerance: time.Minute})
+	f.Add(tokenOf(f, jwt.SigningMethodHS256, []byte("other"), "k",
+		jwt.MapClaims{"aud": "a", "h": bodyDigest(""), "iat": 1767225600}))
 	f.Add(tokenOf(f, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, "", jwt.MapClaims{"aud": []string{"a"}}))
 	f.Add("e30.e30.")
-	f.Add(fmt.Sprintf("%s..", base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","jku":"https://evil.example.com"}`))))
+	f.Add(fmt.Sprintf("%s..",
+		base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","jku":"https://evil.example.com"}`))))
 	f.Fuzz(func(t *testing.T, token string) {
 		if v.Verify(bearer(token, ""), time.Unix(1767225600, 0)) == nil {
 			t.Fatal("accepts what nobody signed")
@@ -295,12 +331,16 @@ func TestTheExamplesOfTheStandardAreAccepted(t *testing.T) {
 		token string
 	}{
 		"A.1, HS256": {
-			Config{Secrets: [][]byte{[]byte("AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow")}, SecretEncoding: "base64"},
+			Config{Secrets: [][]byte{[]byte(
+				"AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow")},
+				SecretEncoding: "base64"},
 			"eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9." + claims + ".dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
 		},
 		"A.3, ES256": {
-			Config{PublicKeys: [][]byte{[]byte(`{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`)}, Audience: "-"},
-			"eyJhbGciOiJFUzI1NiJ9." + claims + ".DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q",
+			Config{PublicKeys: [][]byte{[]byte(
+				`{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`)}, Audience: "-"},
+			"eyJhbGciOiJFUzI1NiJ9." + claims +
+				".DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q",
 		},
 	} {
 		tt.c.Scheme, tt.c.Issuer, tt.c.Claims = "jwt", "joe", []string{"http://example.com/is_root=true"}
@@ -317,7 +357,8 @@ func TestTheExamplesOfTheStandardAreAccepted(t *testing.T) {
 		if got := reasonOf(t, mustNew(t, tt.c).Verify(bearer(tt.token, ""), at.Add(time.Hour))); got != TooOld {
 			t.Errorf("%s, an hour later: %s", name, got)
 		}
-		if got := reasonOf(t, mustNew(t, tt.c).Verify(bearer(tt.token[:len(tt.token)-3]+"AAA", ""), at)); got != Mismatch {
+		if got := reasonOf(t, mustNew(t, tt.c).Verify(bearer(tt.token[:len(tt.token)-3]+"AAA", ""),
+			at)); got != Mismatch {
 			t.Errorf("%s, changed: %s", name, got)
 		}
 	}

@@ -62,8 +62,10 @@ func publicKeysOf[K crypto.PublicKey](text []byte, own func([]byte) (K, error)) 
 		}
 		keys = append(keys, k)
 	}
-	if n := bytes.Count(text, []byte("-----BEGIN ")); len(keys) < n { // the decoder skips blocks that it cannot read, such as a newer key
-		return nil, fmt.Errorf("%[2]d of %[1]d PEM blocks could not be read: copy them from the sender again, or remove them", n, n-len(keys))
+	// the decoder skips blocks that it cannot read, such as a newer key
+	if n := bytes.Count(text, []byte("-----BEGIN ")); len(keys) < n {
+		return nil, fmt.Errorf("%[2]d of %[1]d PEM blocks could not be read: copy them from the sender again, or "+
+			"remove them", n, n-len(keys))
 	}
 	return keys, nil
 }
@@ -140,7 +142,8 @@ func ed25519Key(key []byte, err error, want string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// decodeBase64 decodes a signature. It rejects line breaks and stray bits, which the standard decoder accepts, so that a signature has one spelling.
+// decodeBase64 decodes a signature. It rejects line breaks and stray bits, which the standard
+// decoder accepts, so that a signature has one spelling.
 func decodeBase64(text []byte) ([]byte, bool) {
 	if bytes.ContainsAny(text, "\r\n") {
 		return nil, false

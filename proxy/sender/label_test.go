@@ -12,7 +12,8 @@ func TestTheLabelsOfAPresetAreInItsSample(t *testing.T) {
 	for _, p := range Presets() {
 		for name, template := range p.Labels {
 			labelled++
-			keys, err := naming.NewKeys(naming.KeySpec{Route: "r", Workflow: "w", Labels: []naming.LabelSpec{{Name: name, Template: template}}})
+			keys, err := naming.NewKeys(naming.KeySpec{Route: "r", Workflow: "w",
+				Labels: []naming.LabelSpec{{Name: name, Template: template}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -21,7 +22,8 @@ func TestTheLabelsOfAPresetAreInItsSample(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, err := keys.Name(&naming.Message{Method: []byte(s.Method), Target: []byte(s.Target), Fields: s.Fields, Body: s.Body})
+			n, err := keys.Name(&naming.Message{Method: []byte(s.Method), Target: []byte(s.Target), Fields: s.Fields,
+				Body: s.Body})
 			if err != nil || len(n.Labels) != 1 {
 				t.Errorf("%s: %v, %s is not in %s", p.Name, err, template, s.Body)
 			}

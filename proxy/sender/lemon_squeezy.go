@@ -9,7 +9,8 @@ import (
 // LemonSqueezy returns the preset of LemonSqueezy.
 func (known) LemonSqueezy() Preset {
 	return Preset{
-		Name: "lemon-squeezy", EventID: "{body.meta.event_name}/{body.data.type}/{body.data.id}/{body_sha256}", OnMismatch: idem.MismatchExecute, Retention: day,
+		Name: "lemon-squeezy", EventID: "{body.meta.event_name}/{body.data.type}/{body.data.id}/{body_sha256}",
+		OnMismatch: idem.MismatchExecute, Retention: day,
 		Labels:   map[string]string{"object": "{body.data.id}"},
 		Strategy: idem.Wait, WaitTimeout: time.Second,
 		Facts: Facts{
@@ -23,7 +24,8 @@ func (known) LemonSqueezy() Preset {
 			Verify: "secret_file: /etc/hooklock/lemon-squeezy.secret",
 			Secret: "The signing secret of the webhook.",
 		},
-		Sources: []string{"https://docs.lemonsqueezy.com/help/webhooks/webhook-requests", "https://docs.lemonsqueezy.com/help/webhooks/signing-requests"},
+		Sources: []string{"https://docs.lemonsqueezy.com/help/webhooks/webhook-requests",
+			"https://docs.lemonsqueezy.com/help/webhooks/signing-requests"},
 		Notes: []string{
 			"The objects have an updated_at, so two changes have different bodies.",
 		},
@@ -31,7 +33,8 @@ func (known) LemonSqueezy() Preset {
 }
 
 func sampleLemonSqueezy(s *sample) error {
-	s.body(`{"meta":{"event_name":"order_created","test_mode":true},"data":{"type":"orders","id":%s,"attributes":{"status":"paid","updated_at":"`+rfc3339(s.happened)+`"}}}`, s.id)
+	s.body(
+		`{"meta":{"event_name":"order_created","test_mode":true},"data":{"type":"orders","id":%s,"attributes":{"status":"paid","updated_at":"`+rfc3339(s.happened)+`"}}}`, s.id)
 	s.add("X-Event-Name", "order_created")
 	s.signBody("X-Signature", "", inHex)
 	return nil

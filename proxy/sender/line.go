@@ -15,18 +15,22 @@ func (known) Line() Preset {
 		Strategy: idem.Wait, WaitTimeout: 500 * time.Millisecond, Respond: only5xx(),
 		Facts: Facts{
 			Timeout: 2 * time.Second, Retries: RetriesNever, IDSigned: true,
-			RetriesOn: "only with \"Webhook redelivery\" switched on in the console, for some time", GivesUp: "may suspend redelivery and sending", Changes: "deliveryContext.isRedelivery",
+			RetriesOn: "only with \"Webhook redelivery\" switched on in the console, for some time",
+			GivesUp:   "may suspend redelivery and sending", Changes: "deliveryContext.isRedelivery",
 		},
 		Handshakes: []Handshake{{"verification of the URL", true, isLineVerification}},
 		verify:     asHMAC(Config{Header: lineHeader, Encoding: "base64"}),
 		sample:     sampleLine,
 		Page: Page{
-			Title: "LINE", Path: "/hooks/line", Workflow: `line/{body.events[0].source.userId ?? body.destination ?? "other"}`,
+			Title: "LINE", Path: "/hooks/line",
+			Workflow: `line/{body.events[0].source.userId ?? body.destination ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/line.secret",
 			Secret:   "The channel secret.",
 			SampleID: "one",
 		},
-		Sources: []string{"https://developers.line.biz/en/docs/messaging-api/receiving-messages/", "https://developers.line.biz/en/docs/messaging-api/check-webhook-error-statistics/", "@line/bot-sdk 11.0.0"},
+		Sources: []string{"https://developers.line.biz/en/docs/messaging-api/receiving-messages/",
+			"https://developers.line.biz/en/docs/messaging-api/check-webhook-error-statistics/",
+			"@line/bot-sdk 11.0.0"},
 		Notes: []string{
 			"Switch \"Webhook redelivery\" on: without it a refused event is lost.",
 			"\"Verify\" in the console sends a request without events; that is the handshake.",
@@ -57,8 +61,10 @@ func isLineVerification(d *Delivery) bool {
 }
 
 func sampleLine(s *sample) error {
-	s.body(`{"destination":"U00000000000000000000000000000001","events":[{"type":"message","mode":"active","timestamp":`+millis(s.happened)+
-		`,"source":{"type":"user","userId":"U00000000000000000000000000000002"},"webhookEventId":%s,"deliveryContext":{"isRedelivery":false},"message":{"type":"text","id":"1","text":"sample"}}]}`, s.id)
+	s.body(
+		`{"destination":"U00000000000000000000000000000001","events":[{"type":"message","mode":"active","timestamp":`+
+			millis(s.happened)+
+			`,"source":{"type":"user","userId":"U00000000000000000000000000000002"},"webhookEventId":%s,"deliveryContext":{"isRedelivery":false},"message":{"type":"text","id":"1","text":"sample"}}]}`, s.id)
 	s.signBody(lineHeader, "", inBase64)
 	return nil
 }

@@ -10,12 +10,15 @@ import (
 // Linear returns the preset of Linear.
 func (known) Linear() Preset {
 	return Preset{
-		Name: "linear", EventID: "{header.Linear-Delivery}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
-		Labels: map[string]string{"object": "{body.data.id}"},
-		Order:  "{body.createdAt}",
+		Name: "linear", EventID: "{header.Linear-Delivery}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
+		WaitTimeout: 2 * time.Second,
+		Labels:      map[string]string{"object": "{body.data.id}"},
+		Order:       "{body.createdAt}",
 		Facts: Facts{
-			Timeout: 5 * time.Second, Success: []int{200}, Retries: RetriesAll, RetriesFor: 8 * time.Hour, SignedTime: TimeInBody,
-			RetriesOn: "three times, after 1 min, 1 h and 6 h", GivesUp: "disabled if it keeps failing to answer", Changes: "webhookTimestamp, and with it the signature",
+			Timeout: 5 * time.Second, Success: []int{200}, Retries: RetriesAll, RetriesFor: 8 * time.Hour,
+			SignedTime: TimeInBody,
+			RetriesOn:  "three times, after 1 min, 1 h and 6 h", GivesUp: "disabled if it keeps failing to answer",
+			Changes: "webhookTimestamp, and with it the signature",
 		},
 		verify: scheme{new: newLinear, tolerance: time.Minute, aged: true, body: true},
 		sample: sampleLinear,
@@ -33,7 +36,8 @@ func (known) Linear() Preset {
 	}
 }
 
-// newLinear returns the verifier of https://linear.app/developers/webhooks. The timestamp is a member of the signed body, in milliseconds.
+// newLinear returns the verifier of https://linear.app/developers/webhooks. The timestamp is a
+// member of the signed body, in milliseconds.
 func newLinear(c Config) (Verifier, error) {
 	v, err := newBodyMAC(c, "sha256", "", inHex, "Linear-Signature")
 	if err != nil || c.Tolerance == 0 {
@@ -56,8 +60,9 @@ func newLinear(c Config) (Verifier, error) {
 	return v, nil
 }
 
-// linearTime returns the member webhookTimestamp. It searches the text first, because parsing the JSON costs more than the HMAC. Inside a JSON string
-// the quotes would be escaped, so a single plain occurrence is the member.
+// linearTime returns the member webhookTimestamp. It searches the text first, because parsing the
+// JSON costs more than the HMAC. Inside a JSON string the quotes would be escaped, so a single
+// plain occurrence is the member.
 func linearTime(body []byte) (time.Time, bool) {
 	name := []byte(`"webhookTimestamp":`)
 	if at := bytes.Index(body, name); at > 0 && body[at-1] != '\\' && bytes.Count(body, name) == 1 {
@@ -74,7 +79,9 @@ func linearTime(body []byte) (time.Time, bool) {
 }
 
 func sampleLinear(s *sample) error {
-	s.body(`{"action":"create","type":"Issue","createdAt":"`+rfc3339(s.happened)+`","data":{"id":%s,"title":"sample"},"webhookTimestamp":`+s.millis()+`,"webhookId":"00000000-0000-4000-8000-000000000001"}`, s.id)
+	s.body(`{"action":"create","type":"Issue","createdAt":"`+rfc3339(s.happened)+
+		`","data":{"id":%s,"title":"sample"},"webhookTimestamp":`+s.millis()+
+		`,"webhookId":"00000000-0000-4000-8000-000000000001"}`, s.id)
 	s.add("Linear-Delivery", s.id)
 	s.signBody("Linear-Signature", "", inHex)
 	return nil

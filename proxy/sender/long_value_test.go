@@ -14,11 +14,13 @@ func TestWhatIsSignedOrEchoedMayBeLongerThanAName(t *testing.T) {
 	events := strings.Repeat(`{"event":"click","_id":"0123456789"},`, 40)
 	d := &Delivery{
 		Fields: []naming.Field{
-			field("Content-Type", "application/x-www-form-urlencoded"), field("X-Signature", signedHex("secret", events)),
+			field("Content-Type", "application/x-www-form-urlencoded"),
+			field("X-Signature", signedHex("secret", events)),
 		},
 		Body: []byte("mandrill_events=" + url.QueryEscape(events)),
 	}
-	v, err := New(Config{Scheme: "hmac", Secrets: [][]byte{[]byte("secret")}, Header: "X-Signature", Content: "{form.mandrill_events}"})
+	v, err := New(Config{Scheme: "hmac", Secrets: [][]byte{[]byte("secret")}, Header: "X-Signature",
+		Content: "{form.mandrill_events}"})
 	if err != nil {
 		t.Fatal(err)
 	}

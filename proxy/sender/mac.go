@@ -14,7 +14,8 @@ import (
 	"sync"
 )
 
-// mac computes keyed digests under one secret. It reuses hash states that already contain the secret.
+// mac computes keyed digests under one secret. It reuses hash states that already contain the
+// secret.
 type mac struct{ states sync.Pool }
 
 type macState struct {
@@ -31,7 +32,8 @@ func newMAC(newHash func() hash.Hash, secret []byte) *mac {
 	return m
 }
 
-// newPrefixDigest returns a mac that computes the plain SHA-256 of the secret and the parts, as HubSpot's versions 1 and 2 do.
+// newPrefixDigest returns a mac that computes the plain SHA-256 of the secret and the parts, as
+// HubSpot's versions 1 and 2 do.
 func newPrefixDigest(secret []byte) *mac {
 	secret = bytes.Clone(secret)
 	m := &mac{}
@@ -39,8 +41,8 @@ func newPrefixDigest(secret []byte) *mac {
 	return m
 }
 
-// matches reports whether one of the presented texts is the encoded digest of parts. It compares texts and not decoded bytes, so that a digest has
-// one spelling.
+// matches reports whether one of the presented texts is the encoded digest of parts. It compares
+// texts and not decoded bytes, so that a digest has one spelling.
 func (m *mac) matches(enc encoding, parts, presented [][]byte) bool {
 	s := m.states.Get().(*macState)
 	defer m.states.Put(s)
@@ -86,8 +88,8 @@ func (e encoding) length(digest int) int {
 	return base64.StdEncoding.EncodedLen(digest)
 }
 
-// usual returns a text as encode spells it: hex digits may come in upper case, and base64 in the alphabet for URLs and
-// without padding (RFC 4648 section 5).
+// usual returns a text as encode spells it: hex digits may come in upper case, and base64 in the
+// alphabet for URLs and without padding (RFC 4648 section 5).
 func (e encoding) usual(text []byte) []byte {
 	switch {
 	case e == inHex && bytes.ContainsAny(text, "ABCDEF"):
@@ -114,8 +116,8 @@ func (e encoding) usual(text []byte) []byte {
 	return usual
 }
 
-// spellings returns an encoded digest as senders may spell it. A longer spelling comes before one that it begins with. An
-// unpadded one without any letter that tells is taken for that of URLs.
+// spellings returns an encoded digest as senders may spell it. A longer spelling comes before one
+// that it begins with. An unpadded one without any letter that tells is taken for that of URLs.
 func (e encoding) spellings(text []byte) [][]byte {
 	if e == inHex {
 		return [][]byte{text, bytes.ToUpper(text)}
@@ -157,7 +159,8 @@ func macs(c Config, newHash func() hash.Hash) ([]*mac, error) {
 	return all, nil
 }
 
-// checkSecrets rejects an empty list and empty secrets: any client can make an HMAC under an empty key.
+// checkSecrets rejects an empty list and empty secrets: any client can make an HMAC under an empty
+// key.
 func checkSecrets(secrets [][]byte) error {
 	if len(secrets) == 0 {
 		return errNeedsSecret

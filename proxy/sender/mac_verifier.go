@@ -29,7 +29,8 @@ type claim struct {
 	signatures [][]byte // any match is valid
 	stamp      time.Time
 	stampPart  string // where the timestamp is, for messages
-	// urls lists spellings of the signed URL. Each is tried in place of parts[urlAt]. If empty, only parts is tried.
+	// urls lists spellings of the signed URL. Each is tried in place of parts[urlAt]. If empty,
+	// only parts is tried.
 	urls  [][]byte
 	urlAt int
 	// message is the delivery in the form that templates read, made on first use.
@@ -39,14 +40,16 @@ type claim struct {
 	signaturesMemory [4][]byte
 }
 
-// Verify implements Verifier. It checks the age last, so that only a genuine signature is "too old".
+// Verify implements Verifier. It checks the age last, so that only a genuine signature is "too
+// old".
 func (v *macVerifier) Verify(d *Delivery, now time.Time) error {
 	c, err := v.claimOf(d)
 	if err != nil {
 		return err
 	}
 	if want := v.encoding.length(v.digest); len(c.signatures) == 1 && len(c.signatures[0]) != want {
-		return &SignatureError{v.scheme, Malformed, v.part, "has " + strconv.Itoa(len(c.signatures[0])) + " characters instead of " + strconv.Itoa(want)}
+		return &SignatureError{v.scheme, Malformed, v.part, "has " + strconv.Itoa(len(c.signatures[0])) +
+			" characters instead of " + strconv.Itoa(want)}
 	}
 	if !v.matches(c) {
 		return v.mismatch()
@@ -81,16 +84,19 @@ func (v *macVerifier) renew(d *Delivery, at time.Time) (Renewed, error) {
 	return v.sign.renewal(d, makers, c.stamp, at)
 }
 
-// head implements headVerifier. It reads the claim without the body and reports only parts of the head that are missing.
+// head implements headVerifier. It reads the claim without the body and reports only parts of the
+// head that are missing.
 func (v *macVerifier) head(d *Delivery) error {
 	var broken *SignatureError
-	if _, err := v.claimOf(d); errors.As(err, &broken) && broken.Reason == Missing && !d.has(broken.Part) && !ofBody(broken.Part) {
+	if _, err := v.claimOf(d); errors.As(err, &broken) && broken.Reason == Missing && !d.has(broken.Part) &&
+		!ofBody(broken.Part) {
 		return err
 	}
 	return nil
 }
 
-// ofBody reports whether a part is in the body or the URL and not in a header: body.a, body[0], body_sha256, query.x.
+// ofBody reports whether a part is in the body or the URL and not in a header: body.a, body[0],
+// body_sha256, query.x.
 func ofBody(part string) bool {
 	return strings.Contains(part, ".") || strings.HasPrefix(part, "body[") || part == string(naming.SourceBodySHA256)
 }

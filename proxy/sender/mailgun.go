@@ -14,31 +14,41 @@ import (
 // Mailgun returns the preset of Mailgun.
 func (known) Mailgun() Preset {
 	return Preset{
-		Name: "mailgun", ExtractID: mailgunID, IDText: "digest of event-data; of an inbound message, the form without timestamp, token and signature", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
+		Name: "mailgun", ExtractID: mailgunID,
+		IDText:     "digest of event-data; of an inbound message, the form without timestamp, token and signature",
+		OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
 		Facts: Facts{
 			Success: []int{200}, Retries: RetriesSome, RetriesFor: 8 * time.Hour, SignedTime: TimeInBody,
-			RetriesOn: "after all but 200 and 406, over 8 hours; notifications of delivered mail never", Changes: "the signature, which is in the body",
+			RetriesOn: "after all but 200 and 406, over 8 hours; notifications of delivered mail never",
+			Changes:   "the signature, which is in the body",
 		},
 		verify: scheme{new: newMailgun, aged: true},
 		sample: sampleMailgun,
 		Page: Page{
-			Title: "Mailgun", Path: "/hooks/mailgun", Workflow: `mailgun/{body.event-data.message.headers.message-id ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/mailgun.secret",
-			Secret: "The HTTP webhook signing key of the account, or, for the events of subaccounts, that of the primary account.",
+			Title: "Mailgun", Path: "/hooks/mailgun",
+			Workflow: `mailgun/{body.event-data.message.headers.message-id ?? "other"}`,
+			Verify:   "secret_file: /etc/hooklock/mailgun.secret",
+			Secret: "The HTTP webhook signing key of the account, or, for the events of subaccounts, that of the " +
+				"primary account.",
 		},
 		Renewal: RenewalImpossible,
-		Sources: []string{"documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks", "documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries", "mailgun/mailgun-go webhooks.go"},
+		Sources: []string{"documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
+			"documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries",
+			"mailgun/mailgun-go webhooks.go"},
 		Notes: []string{
-			"The signature covers a timestamp and a token, not the event: a captured one fits any event until the secret changes.",
+			"The signature covers a timestamp and a token, not the event: a captured one fits any event until the " +
+				"secret changes.",
 			"Mailgun promises the ID in event-data to be unique for a day only.",
 			"A 406 would end the retries; Hooklock never sends it.",
-			"Inbound messages (routes that forward to a URL) are forms, also with attachments: raise `limits.request_body` for them. All fields and files except the signature's make the ID.",
+			"Inbound messages (routes that forward to a URL) are forms, also with attachments: raise " +
+				"`limits.request_body` for them. All fields and files except the signature's make the ID.",
 		},
 	}
 }
 
-// newMailgun returns the verifier of https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks. The signature covers a timestamp and a
-// token, not the event: a captured signature fits any event.
+// newMailgun returns the verifier of
+// https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks. The signature covers a
+// timestamp and a token, not the event: a captured signature fits any event.
 func newMailgun(c Config) (Verifier, error) {
 	v, err := sha256MACs(c)
 	if err != nil {
@@ -49,9 +59,11 @@ func newMailgun(c Config) (Verifier, error) {
 	v.read = func(d *Delivery, cl *claim) error {
 		if fields, once, form := formFields(d, "timestamp", "token", "signature"); form {
 			if !once {
-				return &SignatureError{c.Scheme, Malformed, "form.signature", "timestamp, token or signature is given more than once"}
+				return &SignatureError{c.Scheme, Malformed, "form.signature",
+					"timestamp, token or signature is given more than once"}
 			}
-			return cl.mailgun(c.Scheme, "form.", []byte(fields["timestamp"]), []byte(fields["token"]), []byte(fields["signature"]))
+			return cl.mailgun(c.Scheme, "form.", []byte(fields["timestamp"]), []byte(fields["token"]),
+				[]byte(fields["signature"]))
 		}
 		body, err := parseStrict(c.Scheme, d.Body)
 		if err != nil {
@@ -67,7 +79,8 @@ func newMailgun(c Config) (Verifier, error) {
 		stamp, _ := text(signed, "timestamp")
 		nonce, _ := text(signed, "token")
 		// The events of a subaccount are signed with the primary account's key, too.
-		return cl.mailgun(c.Scheme, "body.signature.", stamp, nonce, signed.GetStringBytes("signature"), signed.GetStringBytes("parent-signature"))
+		return cl.mailgun(c.Scheme, "body.signature.", stamp, nonce, signed.GetStringBytes("signature"),
+			signed.GetStringBytes("parent-signature"))
 	}
 	return v, nil
 }
@@ -95,8 +108,9 @@ func mailgunID(d *Delivery) EventID {
 			return
 		}
 		content := sha256.New()
-		_, _ = io.CopyBuffer(content, value, buffer)               // eachFormPart reports a part that breaks off
-		fmt.Fprintf(h, "%q %q %x\n", name, file, content.Sum(nil)) // quoted, so that different lists give different texts
+		_, _ = io.CopyBuffer(content, value, buffer) // eachFormPart reports a part that breaks off
+		// quoted, so that different lists give different texts
+		fmt.Fprintf(h, "%q %q %x\n", name, file, content.Sum(nil))
 	}) {
 		return foundID("mailgun form", hex.EncodeToString(h.Sum(nil)))
 	}
@@ -116,6 +130,7 @@ func sampleMailgun(s *sample) error {
 	if !s.unsigned {
 		signature = s.hmac256(inHex, s.seconds(), nonce)
 	}
-	s.body(`{"signature":{"timestamp":"`+s.seconds()+`","token":%s,"signature":%s},"event-data":{"id":%s,"event":"opened"}}`, nonce, signature, s.id)
+	s.body(`{"signature":{"timestamp":"`+s.seconds()+
+		`","token":%s,"signature":%s},"event-data":{"id":%s,"event":"opened"}}`, nonce, signature, s.id)
 	return nil
 }

@@ -57,7 +57,8 @@ func TestJSONBodiesWithoutTheirSignatureSayWhatIsMissing(t *testing.T) {
 		{"mailgun", `{"signature":{"timestamp":"1","token":"","signature":"00"}}`, Missing},
 		{"adyen", `{"notificationItems":[]}`, Missing},
 		{"adyen", `{"notificationItems":[1]}`, Missing},
-		{"adyen", `{"notificationItems":[{"NotificationRequestItem":{"additionalData":{"hmacSignature":"x"},"pspReference":{}}}]}`, Malformed},
+		{"adyen",
+			`{"notificationItems":[{"NotificationRequestItem":{"additionalData":{"hmacSignature":"x"},"pspReference":{}}}]}`, Malformed},
 		{"sns", `{"Type":"Notification"}`, Missing},
 		{"sns", `{"SignatureVersion":"3"}`, Malformed},
 		{"sns", `{"SignatureVersion":"2","Signature":"AAAA","Type":"Other"}`, Malformed},
@@ -77,7 +78,8 @@ func TestAKeyThatCannotBeReadBesideOneThatCanIsAnError(t *testing.T) {
 	c, _ := credentials(t, "sns")
 	good := string(c.PublicKeys[0])
 	cut := strings.Replace(good, "\n", "\n*", 1)
-	for name, text := range map[string]string{"behind": good + cut, "before": cut + good, "cut off": good + good[:len(good)/2]} {
+	for name, text := range map[string]string{"behind": good + cut, "before": cut + good,
+		"cut off": good + good[:len(good)/2]} {
 		c.PublicKeys = [][]byte{[]byte(text)}
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), "1 of 2 PEM blocks could not be read") {
 			t.Errorf("%s: %v", name, err)
@@ -116,7 +118,8 @@ func TestAdyenPlatformWebhooksAreSignedAsAWhole(t *testing.T) {
 // certificateOf returns an expired certificate of a key.
 func certificateOf(t *testing.T, key *rsa.PrivateKey) []byte {
 	t.Helper()
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sns.amazonaws.com"}, NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1, 0)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sns.amazonaws.com"},
+		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1, 0)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	return pemOf(t, "CERTIFICATE", der, err)
 }
@@ -161,10 +164,12 @@ func TestWeakAndForeignKeysAreRefused(t *testing.T) {
 		key    []byte
 		want   string
 	}{
-		{"sns", weak, "1024 bits"}, {"sendgrid", p384, "P-256"}, {"sns", p384, "is a *ecdsa.PublicKey, not a *rsa.PublicKey"}, {"sns", private, "give a PUBLIC KEY"},
+		{"sns", weak, "1024 bits"}, {"sendgrid", p384, "P-256"},
+		{"sns", p384, "is a *ecdsa.PublicKey, not a *rsa.PublicKey"}, {"sns", private, "give a PUBLIC KEY"},
 		{"discord", weak, "ed25519"}, {"sendgrid", []byte("AAAA"), "public key 1"},
 	} {
-		if _, err := New(Config{Scheme: c.scheme, PublicKeys: [][]byte{c.key}}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := New(Config{Scheme: c.scheme, PublicKeys: [][]byte{c.key}}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v should say %q", c.scheme, err, c.want)
 		}
 	}
@@ -183,7 +188,8 @@ func TestLinearFindsItsTimestampWhateverTheBodyQuotes(t *testing.T) {
 			t.Errorf("%s: %v, %v", body, got, ok)
 		}
 	}
-	for _, body := range []string{``, `{}`, `{"webhookTimestamp":"x"}`, `{"webhookTimestamp":`, `{"webhookTimestamp":-1}`} {
+	for _, body := range []string{``, `{}`, `{"webhookTimestamp":"x"}`, `{"webhookTimestamp":`,
+		`{"webhookTimestamp":-1}`} {
 		if got, ok := linearTime([]byte(body)); ok {
 			t.Errorf("%s: %v", body, got)
 		}
@@ -205,8 +211,10 @@ func TestASignatureHasOneSpelling(t *testing.T) {
 
 func TestHalfASurrogatePairIsRecognised(t *testing.T) {
 	for body, want := range map[string]bool{
-		`{"a":"x"}`: false, `"\u0041\n\\"`: false, `"\ud83d\ude00"`: false, `"\\ud800"`: false, `"\\\\ud800\u0041"`: false, `"😀"`: false,
-		`"\ud800"`: true, `"\udc00"`: true, `"\ud83dx"`: true, `"\ud83d\u0041"`: true, `"\\\ud800"`: true, `"\ud83d\ude00\ud83d"`: true, `"\`: false, `"\u`: false,
+		`{"a":"x"}`: false, `"\u0041\n\\"`: false, `"\ud83d\ude00"`: false, `"\\ud800"`: false,
+		`"\\\\ud800\u0041"`: false, `"😀"`: false,
+		`"\ud800"`: true, `"\udc00"`: true, `"\ud83dx"`: true, `"\ud83d\u0041"`: true, `"\\\ud800"`: true,
+		`"\ud83d\ude00\ud83d"`: true, `"\`: false, `"\u`: false,
 	} {
 		if got := halfCharacter([]byte(body)); got != want {
 			t.Errorf("%s: %v", body, got)

@@ -10,9 +10,12 @@ import (
 // MollieClassic is Mollie's webhookUrl of a payment.
 func (known) MollieClassic() Preset {
 	return Preset{
-		Name: "mollie-classic", Scheme: "none", NoID: true, IDText: "none; every change of a payment has the same bytes, so Hooklock looks for no duplicates", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second,
+		Name: "mollie-classic", Scheme: "none", NoID: true,
+		IDText:     "none; every change of a payment has the same bytes, so Hooklock looks for no duplicates",
+		OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second,
 		Facts: Facts{
-			Success: []int{200}, Retries: RetriesAll, RetriesOn: "after every answer but 200, \"for a few hours\"", Changes: "nothing; all calls for one payment are equal", States: true,
+			Success: []int{200}, Retries: RetriesAll, RetriesOn: "after every answer but 200, \"for a few hours\"",
+			Changes: "nothing; all calls for one payment are equal", States: true,
 		},
 		sample: sampleMollieClassic,
 		Page: Page{

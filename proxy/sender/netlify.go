@@ -11,10 +11,12 @@ import (
 // Netlify returns the preset of Netlify.
 func (known) Netlify() Preset {
 	return Preset{
-		Name: "netlify", EventID: `{body.id ?? "-"}/{body.state ?? "-"}/{body_sha256}`, OnMismatch: idem.MismatchExecute, Retention: day, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
-		Facts:  Facts{IDSigned: true},
-		verify: asJWT(Config{Header: netlifyHeader, Algorithm: "HS256", Issuer: "netlify", BodyHash: "sha256"}),
-		sample: sampleNetlify,
+		Name: "netlify", EventID: `{body.id ?? "-"}/{body.state ?? "-"}/{body_sha256}`,
+		OnMismatch: idem.MismatchExecute, Retention: day, Strategy: idem.Wait, WaitTimeout: time.Second,
+		Respond: only5xx(),
+		Facts:   Facts{IDSigned: true},
+		verify:  asJWT(Config{Header: netlifyHeader, Algorithm: "HS256", Issuer: "netlify", BodyHash: "sha256"}),
+		sample:  sampleNetlify,
 		Page: Page{
 			Title: "Netlify", Path: "/hooks/netlify", Workflow: `netlify/{body.site_id ?? "other"}`,
 			Verify: "secret_file: /etc/hooklock/netlify.secret",
@@ -31,7 +33,8 @@ func (known) Netlify() Preset {
 const netlifyHeader = "X-Webhook-Signature"
 
 func sampleNetlify(s *sample) error {
-	s.body(`{"id":%s,"site_id":"site_sample","state":"ready","updated_at":"`+rfc3339(s.happened)+`","name":"sample"}`, s.id)
+	s.body(`{"id":%s,"site_id":"site_sample","state":"ready","updated_at":"`+rfc3339(s.happened)+`","name":"sample"}`,
+		s.id)
 	s.add("X-Netlify-Event", "deploy_created")
 	return s.token(netlifyHeader, jwt.SigningMethodHS256, "sha256", jwt.MapClaims{"iss": "netlify"})
 }

@@ -5,8 +5,9 @@ func (known) OpenAI() Preset {
 	p := standardBy("openai", Facts{})
 	p.Page = Page{
 		Title: "OpenAI", Path: "/hooks/openai", Workflow: `openai/{body.data.id ?? "other"}`,
-		Verify:   "secret_file: /etc/hooklock/openai.secret",
-		Secret:   "The signing secret of the webhook endpoint, `whsec_` included. OpenAI shows it once, when you create that.",
+		Verify: "secret_file: /etc/hooklock/openai.secret",
+		Secret: "The signing secret of the webhook endpoint, `whsec_` included. OpenAI shows it once, when you " +
+			"create that.",
 		SampleID: "msg_one",
 	}
 	p.Sources = []string{"https://platform.openai.com/docs/guides/webhooks", "openai (npm) 6.49.0"}

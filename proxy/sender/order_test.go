@@ -25,14 +25,16 @@ func TestThePresetsOrderReadsItsSample(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", p.Name, err)
 			}
-			n, err := keys.Name(&naming.Message{Method: []byte(s.Method), Target: []byte(s.Target), Fields: s.Fields, Body: s.Body})
+			n, err := keys.Name(&naming.Message{Method: []byte(s.Method), Target: []byte(s.Target), Fields: s.Fields,
+				Body: s.Body})
 			if err != nil || n.Order == nil {
 				t.Fatalf("%s: %v, %s is %q in %s %s", p.Name, err, p.Order, n.Ordered, s.Fields, s.Body)
 			}
 			return n.Order
 		}
 		newest, _ := idem.ParsePosition(order(at).At)
-		if stale := order(at.Add(-37 * time.Second)).Against(&idem.Mark{At: newest}); stale == nil || stale.By != "37s" {
+		if stale := order(at.Add(-37 * time.Second)).Against(&idem.Mark{At: newest}); stale == nil ||
+			stale.By != "37s" {
 			t.Errorf("%s: an event of 37 seconds before is %+v", p.Name, stale)
 		}
 	}

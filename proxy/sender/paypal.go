@@ -25,15 +25,17 @@ func (known) PayPal() Preset {
 		sample: samplePayPal, key: keyRSA,
 		Page: Page{
 			Title: "PayPal", Path: "/hooks/paypal", Workflow: `paypal/{body.resource.id ?? "other"}`,
-			Verify:   "public_key_file: /etc/hooklock/paypal.pem, webhook_id: 5GP028458E2496506",
-			Secret:   "The certificate that PAYPAL-CERT-URL names: fetch it once, from PayPal, and check it. `webhook_id` is in the developer dashboard.",
+			Verify: "public_key_file: /etc/hooklock/paypal.pem, webhook_id: 5GP028458E2496506",
+			Secret: "The certificate that PAYPAL-CERT-URL names: fetch it once, from PayPal, and check it. " +
+				"`webhook_id` is in the developer dashboard.",
 			SampleID: "WH-one",
 		},
 		Renewal: RenewalImpossible,
 		Sources: []string{"developer.paypal.com/api/rest/webhooks", "developer.paypal.com/api/rest/webhooks/rest"},
 		Notes: []string{
 			"The address in PAYPAL-CERT-URL is never followed: add a new certificate by hand, beside the old one.",
-			"The signature covers a CRC-32 of the body: whoever captured a delivery can make another body with the same CRC-32.",
+			"The signature covers a CRC-32 of the body: whoever captured a delivery can make another body with the " +
+				"same CRC-32.",
 			"Deliveries of PayPal's simulator cannot be verified.",
 		},
 	}
@@ -46,8 +48,8 @@ const (
 	paypalAlgo   = "PAYPAL-AUTH-ALGO"
 )
 
-// paypal verifies RSA over the transmission's ID and time, the configured webhook ID and the CRC-32 of the body.
-// https://developer.paypal.com/api/rest/webhooks/rest
+// paypal verifies RSA over the transmission's ID and time, the configured webhook ID and the CRC-32
+// of the body. https://developer.paypal.com/api/rest/webhooks/rest
 type paypal struct {
 	scheme    string
 	webhookID string
@@ -94,7 +96,8 @@ func (v *paypal) Verify(d *Delivery, now time.Time) error {
 	signed := paypalContent(values[1], values[2], v.webhookID, d.Body)
 	if !verifyRSA(v.keys, crypto.SHA256, signed, signature) {
 		return &SignatureError{v.scheme, Mismatch, paypalHeader,
-			"made with another key, or changed on the way: transmission ID, time and body; check webhook_id and the configured certificate, too"}
+			"made with another key, or changed on the way: transmission ID, time and body; check webhook_id and the " +
+				"configured certificate, too"}
 	}
 	return v.age.check(v.scheme, paypalTime, stamp, now)
 }
@@ -104,11 +107,14 @@ func paypalContent(id, stamp []byte, webhookID string, body []byte) []byte {
 }
 
 func samplePayPal(s *sample) error {
-	s.body(`{"id":%s,"event_version":"1.0","create_time":"`+s.rfc3339()+`","resource_type":"capture","event_type":"PAYMENT.CAPTURE.COMPLETED","resource":{"id":"CAP-SAMPLE"}}`, s.named("WH-"))
+	s.body(`{"id":%s,"event_version":"1.0","create_time":"`+s.rfc3339()+
+		`","resource_type":"capture","event_type":"PAYMENT.CAPTURE.COMPLETED","resource":{"id":"CAP-SAMPLE"}}`,
+		s.named("WH-"))
 	if s.unsigned {
 		return nil
 	}
-	signature, err := signWith[*rsa.PrivateKey](s, crypto.SHA256, paypalContent([]byte(s.id), []byte(s.rfc3339()), s.webhookID, s.request.Body))
+	signature, err := signWith[*rsa.PrivateKey](s, crypto.SHA256,
+		paypalContent([]byte(s.id), []byte(s.rfc3339()), s.webhookID, s.request.Body))
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,8 @@ func (all places) inHead() bool {
 	return true
 }
 
-// read appends the signatures in these places, without prefix, to the claim. It returns an error about a place only if no place has a signature.
+// read appends the signatures in these places, without prefix, to the claim. It returns an error
+// about a place only if no place has a signature.
 func (all places) read(scheme, prefix string, d *Delivery, c *claim) error {
 	var wrong error
 	for i := range all {

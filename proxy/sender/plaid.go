@@ -11,14 +11,17 @@ import (
 // Plaid returns the preset of Plaid.
 func (known) Plaid() Preset {
 	return Preset{
-		Name: "plaid", NoID: true, IDText: "none; two webhooks can have the same bytes, so Hooklock looks for no duplicates", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
-		Facts:  Facts{SignedTime: TimeInHeader, Changes: "the token of Plaid-Verification"},
-		verify: asJWT(Config{Header: plaidHeader, Algorithm: "ES256", BodyHash: plaidHash, Tolerance: minutes5}),
-		sample: samplePlaid, key: keyECDSA,
+		Name: "plaid", NoID: true, IDText: "none; two webhooks can have the same bytes, so Hooklock looks for no " +
+			"duplicates", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second,
+		Respond: only5xx(),
+		Facts:   Facts{SignedTime: TimeInHeader, Changes: "the token of Plaid-Verification"},
+		verify:  asJWT(Config{Header: plaidHeader, Algorithm: "ES256", BodyHash: plaidHash, Tolerance: minutes5}),
+		sample:  samplePlaid, key: keyECDSA,
 		Page: Page{
 			Title: "Plaid", Path: "/hooks/plaid", Workflow: `plaid/{body.item_id ?? body.transfer_id ?? "other"}`,
 			Verify: "public_key_file: /etc/hooklock/plaid.jwk",
-			Secret: "The `key` of `/webhook_verification_key/get`, as JSON, for the `kid` in the header of a token; several as one JWKS, `{\"keys\": […]}`.",
+			Secret: "The `key` of `/webhook_verification_key/get`, as JSON, for the `kid` in the header of a token; " +
+				"several as one JWKS, `{\"keys\": […]}`.",
 		},
 		Renewal: RenewalImpossible,
 		Sources: []string{"https://plaid.com/docs/api/webhooks/webhook-verification/"},
@@ -36,6 +39,8 @@ const (
 )
 
 func samplePlaid(s *sample) error {
-	s.body(`{"webhook_type":"TRANSACTIONS","webhook_code":"SYNC_UPDATES_AVAILABLE","item_id":%s,"environment":"sandbox"}`, s.id)
+	s.body(
+		`{"webhook_type":"TRANSACTIONS","webhook_code":"SYNC_UPDATES_AVAILABLE","item_id":%s,"environment":"sandbox"}`,
+		s.id)
 	return s.token(plaidHeader, jwt.SigningMethodES256, plaidHash, jwt.MapClaims{"iat": s.now.Unix()})
 }

@@ -12,9 +12,11 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Preset is the recommended settings of a route for one sender, with its facts. A route may override every setting.
+// Preset is the recommended settings of a route for one sender, with its facts. A route may
+// override every setting.
 //
-// A preset does not rely on uncertain facts. It then has the setting that loses no event, which may run an event twice, as without Hooklock.
+// A preset does not rely on uncertain facts. It then has the setting that loses no event, which may
+// run an event twice, as without Hooklock.
 type Preset struct {
 	Name    string
 	Aliases []string
@@ -25,7 +27,8 @@ type Preset struct {
 	// Methods lists the methods of deliveries. The default is that of a route (POST, PUT, PATCH).
 	Methods []string
 
-	// EventID is the event_id template. It is empty if ExtractID reads the ID, because a template cannot.
+	// EventID is the event_id template. It is empty if ExtractID reads the ID, because a template
+	// cannot.
 	EventID string
 	// ExtractID returns the event ID. It is nil if EventID is set.
 	ExtractID func(d *Delivery) EventID
@@ -33,27 +36,30 @@ type Preset struct {
 	IDHeaders []string
 	// IDText describes the ID on the page of the sender. The default is EventID.
 	IDText string
-	// NoID reports whether events have no ID and two events can have the same bytes, so that duplicates cannot be found (idempotency.enabled: false).
-	// EventID and ExtractID are then empty.
+	// NoID reports whether events have no ID and two events can have the same bytes, so that
+	// duplicates cannot be found (idempotency.enabled: false). EventID and ExtractID are then
+	// empty.
 	NoID      bool
 	OnMissing naming.MissingEventID // on_missing_event_id
 
-	// Order is order.by of a route with order: true. It is empty if the sender sends no order that stays the same between attempts, or that is not
-	// established.
+	// Order is order.by of a route with order: true. It is empty if the sender sends no order that
+	// stays the same between attempts, or that is not established.
 	Order     string
 	OrderUnit idem.OrderUnit // the unit of Order if that is a number
 
-	// Labels are labels of a route, by name: what the sender's own pages call the event's object. Only what its documents name is here.
+	// Labels are labels of a route, by name: what the sender's own pages call the event's object.
+	// Only what its documents name is here.
 	Labels map[string]string
 
 	OnMismatch idem.OnMismatch // idempotency.on_mismatch
 	InFlight   idem.InFlight   // idempotency.in_flight
 	Retention  time.Duration   // idempotency.retention: covers the sender's retries and, if feasible, its manual ones
-	// PayloadRetention is idempotency.payload_retention; 0 means the default of a route. It is set if the payload is the key and the sender repeats an
-	// event with the same bytes on purpose.
+	// PayloadRetention is idempotency.payload_retention; 0 means the default of a route. It is set
+	// if the payload is the key and the sender repeats an event with the same bytes on purpose.
 	PayloadRetention time.Duration
 	Strategy         idem.Strategy // lock.strategy: FailFast or Wait
-	// WaitTimeout is lock.wait_timeout. For fail_fast it is the default, in case the route changes the strategy.
+	// WaitTimeout is lock.wait_timeout. For fail_fast it is the default, in case the route changes
+	// the strategy.
 	WaitTimeout time.Duration
 	// Facts says what the sender does.
 	Facts Facts
@@ -66,14 +72,16 @@ type Preset struct {
 	Handshakes []Handshake
 	// Renewal says whether a signature can be renewed. RenewalOf returns it for a route.
 	Renewal Renewal
-	// Rule is the handshake that Hooklock answers, as settings of the route. The user sets its Token. The zero value is none.
+	// Rule is the handshake that Hooklock answers, as settings of the route. The user sets its
+	// Token. The zero value is none.
 	Rule HandshakeRule
 	// Sources lists the documents that the facts come from.
 	Sources []string
 	// Notes lists what the page of the sender says beside its facts.
 	Notes []string
 
-	// Tried is what the sender was seen to do, if it is a server that was run against Hooklock; else nil.
+	// Tried is what the sender was seen to do, if it is a server that was run against Hooklock;
+	// else nil.
 	Tried *SelfHosted
 
 	// Page is the rest of the page of the sender in docs/senders.
@@ -92,7 +100,8 @@ type Page struct {
 	// Verify is the route's verify. It is empty if nothing is signed.
 	Verify string
 	Secret string // what the secret or key file contains, and where the sender shows it
-	// SampleID is the event ID of the sample with the event "one". It is empty if the ID is a digest.
+	// SampleID is the event ID of the sample with the event "one". It is empty if the ID is a
+	// digest.
 	SampleID string
 }
 
@@ -119,8 +128,9 @@ func (p *Preset) Handshake(d *Delivery) *Handshake {
 	return nil
 }
 
-// UpstreamTimeout returns the time that is left for the upstream after the longest wait for the lock, or 0 if it is unknown. The outcome of an
-// upstream that takes longer is still recorded, and the sender's retry gets it.
+// UpstreamTimeout returns the time that is left for the upstream after the longest wait for the
+// lock, or 0 if it is unknown. The outcome of an upstream that takes longer is still recorded, and
+// the sender's retry gets it.
 func (p *Preset) UpstreamTimeout() time.Duration {
 	const overhead = 500 * time.Millisecond // network, signature, two transactions
 	left := p.Facts.Timeout - overhead
@@ -130,7 +140,8 @@ func (p *Preset) UpstreamTimeout() time.Duration {
 	return max(left, 0)
 }
 
-// listed caches the presets, because a configuration looks one up about ten times for each route. They are never modified.
+// listed caches the presets, because a configuration looks one up about ten times for each route.
+// They are never modified.
 var listed = sync.OnceValue(Presets)
 
 // Lookup returns the preset with a name or alias. The caller must not modify its maps and slices.
@@ -144,7 +155,8 @@ func Lookup(name string) (*Preset, bool) {
 	return &found, true
 }
 
-// known has a method for each sender, in its own file. Its methods are the list of senders; they are exported so that reflection finds them.
+// known has a method for each sender, in its own file. Its methods are the list of senders; they
+// are exported so that reflection finds them.
 type known struct{}
 
 // Presets returns new presets, sorted by name.
@@ -198,8 +210,9 @@ func (p *Preset) fill() {
 	p.Tolerance = cmp.Or(p.verify.tolerance, p.Tolerance)
 }
 
-// only5xx returns a 503 for every refusal, for senders that may take a 4xx for final. That includes a wrong signature: a delivery that is refused
-// because of a wrong secret in the configuration should come again.
+// only5xx returns a 503 for every refusal, for senders that may take a 4xx for final. That includes
+// a wrong signature: a delivery that is refused because of a wrong secret in the configuration
+// should come again.
 func only5xx() map[idem.Decision]int {
 	respond := map[idem.Decision]int{}
 	for _, row := range idem.Decisions() {

@@ -85,20 +85,26 @@ func (f fact) sendsAgain(status int) bool {
 	return false
 }
 
-// contractStatus lists the status of each decision that Hooklock answers itself, unless a preset replaces it.
+// contractStatus lists the status of each decision that Hooklock answers itself, unless a preset
+// replaces it.
 func contractStatus() map[idem.Decision]int {
 	return map[idem.Decision]int{
-		idem.DecisionInFlight: 409, idem.DecisionLocked: 409, idem.DecisionWaitTimeout: 409, idem.DecisionQueueFull: 429, idem.DecisionMismatch: 422,
-		idem.DecisionUnknown: 409, idem.DecisionExhausted: 409, idem.DecisionPaced: 409, idem.DecisionAborted: 503, idem.DecisionLockLost: 503, idem.DecisionUpstreamUnreachable: 502,
-		idem.DecisionUpstreamFailed: 502, idem.DecisionUpstreamTimeout: 504, idem.DecisionStoreUnavailable: 503, idem.DecisionUnverified: 401,
-		idem.DecisionRejected: 400, idem.DecisionInternalError: 500,
+		idem.DecisionInFlight: 409, idem.DecisionLocked: 409, idem.DecisionWaitTimeout: 409,
+		idem.DecisionQueueFull: 429, idem.DecisionMismatch: 422,
+		idem.DecisionUnknown: 409, idem.DecisionExhausted: 409, idem.DecisionPaced: 409, idem.DecisionAborted: 503,
+		idem.DecisionLockLost: 503, idem.DecisionUpstreamUnreachable: 502,
+		idem.DecisionUpstreamFailed: 502, idem.DecisionUpstreamTimeout: 504, idem.DecisionStoreUnavailable: 503,
+		idem.DecisionUnverified: 401,
+		idem.DecisionRejected:   400, idem.DecisionInternalError: 500,
 	}
 }
 
 func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing.T) {
 	facts := readFacts(t)
 	for _, p := range Presets() {
-		never, sendsAgain := p.Facts.EventIsLost(), func(status int) bool { return status >= 500 || p.Facts.Retries == RetriesAll }
+		never, sendsAgain := p.Facts.EventIsLost(), func(status int) bool {
+			return status >= 500 || p.Facts.Retries == RetriesAll
+		}
 		if f, ok := facts[p.Name]; ok {
 			never, sendsAgain = f.neverRetries(), f.sendsAgain
 			if never != (p.Facts.Retries == RetriesNever) {
@@ -106,7 +112,8 @@ func TestEveryRefusalIsOneAfterWhichTheSenderSendsAgainOrLosesNothing(t *testing
 			}
 		}
 		if never && (p.Strategy != idem.Wait || p.InFlight != idem.Attach || p.OnMismatch == idem.MismatchReject) {
-			t.Errorf("%s never retries: it must wait its turn, attach its copies, and not refuse a body that changed", p.Name)
+			t.Errorf("%s never retries: it must wait its turn, attach its copies, and not refuse a body that changed",
+				p.Name)
 		}
 		for decision, status := range contractStatus() {
 			status = cmp.Or(p.Respond[decision], status)
@@ -184,9 +191,11 @@ func TestEveryPresetHasSourcesAndNotes(t *testing.T) {
 }
 
 func TestHandshakesAreDistinguishedFromEvents(t *testing.T) {
-	want := map[string]string{"syn-slack-url-verification": "url_verification", "syn-discord-ping": "PING", "syn-discord-webhook-event-ping": "PING",
-		"syn-zoom-url-validation": "endpoint.url_validation", "syn-sns-subscription-confirmation-v2": "SubscriptionConfirmation",
-		"syn-cloudevents-options": "OPTIONS", "syn-eventgrid-validation": "SubscriptionValidation"}
+	want := map[string]string{"syn-slack-url-verification": "url_verification", "syn-discord-ping": "PING",
+		"syn-discord-webhook-event-ping":       "PING",
+		"syn-zoom-url-validation":              "endpoint.url_validation",
+		"syn-sns-subscription-confirmation-v2": "SubscriptionConfirmation",
+		"syn-cloudevents-options":              "OPTIONS", "syn-eventgrid-validation": "SubscriptionValidation"}
 	for _, v := range readVectors(t) {
 		_, d, _ := v.testCase(t)
 		p, ok := Lookup(v.preset(t))
@@ -209,38 +218,61 @@ func TestHandshakesRestOnWhatIsSigned(t *testing.T) {
 		field              naming.Field
 		handshake          bool
 	}{
-		{"Slack says that its app is rate limited", "slack", `{"type":"app_rate_limited","team_id":"T1","minute_rate_limited":1}`, naming.Field{}, true},
-		{"a message that quotes url_verification", "slack", `{"type":"event_callback","event":{"type":"url_verification"},"event_id":"E1"}`, naming.Field{}, false},
-		{"an SNS notification with the header of a confirmation", "sns", `{"Type":"Notification","MessageId":"m"}`, field("x-amz-sns-message-type", "SubscriptionConfirmation"), false},
+		{"Slack says that its app is rate limited", "slack",
+			`{"type":"app_rate_limited","team_id":"T1","minute_rate_limited":1}`, naming.Field{}, true},
+		{"a message that quotes url_verification", "slack",
+			`{"type":"event_callback","event":{"type":"url_verification"},"event_id":"E1"}`, naming.Field{}, false},
+		{"an SNS notification with the header of a confirmation", "sns", `{"Type":"Notification","MessageId":"m"}`,
+			field("x-amz-sns-message-type", "SubscriptionConfirmation"), false},
 		{"an SNS unsubscription", "sns", `{"Type":"UnsubscribeConfirmation","MessageId":"m"}`, naming.Field{}, true},
-		{"a Discord webhook event of type 1", "discord", `{"version":1,"application_id":"2","type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}`, naming.Field{}, false},
-		{"a Discord body of two types", "discord", `{"id":"1","application_id":"2","type":1,"type":2}`, naming.Field{}, false},
+		{"a Discord webhook event of type 1", "discord",
+			`{"version":1,"application_id":"2","type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}`, naming.Field{},
+			false},
+		{"a Discord body of two types", "discord", `{"id":"1","application_id":"2","type":1,"type":2}`, naming.Field{},
+			false},
 		{"a Discord command", "discord", `{"id":"1","application_id":"2","type":2}`, naming.Field{}, false},
-		{"a Zoom event that mentions the validation", "zoom", `{"event":"meeting.started","payload":"endpoint.url_validation"}`, naming.Field{}, false},
-		{"a Slack verification that carries an event", "slack", `{"type":"url_verification","event":{"type":"message"},"event_id":"E1"}`, naming.Field{}, false},
-		{"a Slack body of two types", "slack", `{"type":"url_verification","type":"event_callback"}`, naming.Field{}, false},
-		{"a Zoom body of two events", "zoom", `{"event":"endpoint.url_validation","event":"meeting.started"}`, naming.Field{}, false},
-		{"an Event Grid deletion", "eventgrid", `[{"eventType":"Microsoft.EventGrid.SubscriptionDeletedEvent"}]`, field("aeg-event-type", "subscriptiondeletion"), true},
-		{"an Event Grid deletion as a CloudEvent", "eventgrid", `{"type":"Microsoft.EventGrid.SubscriptionDeletedEvent"}`, field("aeg-event-type", "SubscriptionDeletion"), true},
-		{"an Event Grid event under the header of a validation", "eventgrid", `[{"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent"},{"eventType":"Order.Paid"}]`, field("aeg-event-type", "SubscriptionValidation"), false},
-		{"the header of a validation alone", "eventgrid", `[]`, field("aeg-event-type", "SubscriptionValidation"), false},
+		{"a Zoom event that mentions the validation", "zoom",
+			`{"event":"meeting.started","payload":"endpoint.url_validation"}`, naming.Field{}, false},
+		{"a Slack verification that carries an event", "slack",
+			`{"type":"url_verification","event":{"type":"message"},"event_id":"E1"}`, naming.Field{}, false},
+		{"a Slack body of two types", "slack", `{"type":"url_verification","type":"event_callback"}`, naming.Field{},
+			false},
+		{"a Zoom body of two events", "zoom", `{"event":"endpoint.url_validation","event":"meeting.started"}`,
+			naming.Field{}, false},
+		{"an Event Grid deletion", "eventgrid", `[{"eventType":"Microsoft.EventGrid.SubscriptionDeletedEvent"}]`,
+			field("aeg-event-type", "subscriptiondeletion"), true},
+		{"an Event Grid deletion as a CloudEvent", "eventgrid",
+			`{"type":"Microsoft.EventGrid.SubscriptionDeletedEvent"}`, field("aeg-event-type", "SubscriptionDeletion"),
+			true},
+		{"an Event Grid event under the header of a validation", "eventgrid",
+			`[{"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent"},{"eventType":"Order.Paid"}]`,
+			field("aeg-event-type", "SubscriptionValidation"), false},
+		{"the header of a validation alone", "eventgrid", `[]`, field("aeg-event-type", "SubscriptionValidation"),
+			false},
 		{"an Event Grid event", "eventgrid", `[]`, field("aeg-event-type", "Notification"), false},
 		{"a verification of LINE", "line", `{"destination":"U1","events":[]}`, naming.Field{}, true},
 		{"a LINE delivery without a list", "line", `{"destination":"U1","events":null}`, naming.Field{}, false},
-		{"a LINE body with two lists", "line", `{"events":[],"events":[{"webhookEventId":"1"}]}`, naming.Field{}, false},
-		{"a challenge of Twitch", "twitch", `{"challenge":"c","subscription":{"id":"1"}}`, field("Twitch-Eventsub-Message-Type", "notification"), true},
-		{"a Twitch event under the header of a challenge", "twitch", `{"subscription":{"id":"1"},"event":{"challenge":"c"}}`, field("Twitch-Eventsub-Message-Type", "webhook_callback_verification"), false},
+		{"a LINE body with two lists", "line", `{"events":[],"events":[{"webhookEventId":"1"}]}`, naming.Field{},
+			false},
+		{"a challenge of Twitch", "twitch", `{"challenge":"c","subscription":{"id":"1"}}`,
+			field("Twitch-Eventsub-Message-Type", "notification"), true},
+		{"a Twitch event under the header of a challenge", "twitch",
+			`{"subscription":{"id":"1"},"event":{"challenge":"c"}}`,
+			field("Twitch-Eventsub-Message-Type", "webhook_callback_verification"), false},
 		{"Asana's heartbeat", "asana", `{"events":[]}`, field("X-Hook-Signature", "00"), true},
 		{"an Asana heartbeat with more in it", "asana", `{"events":[],"x":1}`, field("X-Hook-Signature", "00"), false},
-		{"an Asana body with two lists", "asana", `{"events":[],"events":[{"action":"changed"}]}`, field("X-Hook-Signature", "00"), false},
-		{"Xero's intent to receive", "xero", `{"events":[],"firstEventSequence":0,"lastEventSequence":0,"entropy":"x"}`, naming.Field{}, true},
+		{"an Asana body with two lists", "asana", `{"events":[],"events":[{"action":"changed"}]}`,
+			field("X-Hook-Signature", "00"), false},
+		{"Xero's intent to receive", "xero", `{"events":[],"firstEventSequence":0,"lastEventSequence":0,"entropy":"x"}`,
+			naming.Field{}, true},
 		{"a Xero event", "xero", `{"events":[{"resourceId":"1"}]}`, naming.Field{}, false},
 		{"a Xero body with two lists", "xero", `{"events":[],"events":[{"resourceId":"1"}]}`, naming.Field{}, false},
 		{"a body that is no object", "slack", `["url_verification"]`, naming.Field{}, false},
 	}
 	for _, c := range cases {
 		p, _ := Lookup(c.preset)
-		d := &Delivery{Method: []byte("POST"), Target: []byte("/"), Fields: []naming.Field{c.field}, Body: []byte(c.body)}
+		d := &Delivery{Method: []byte("POST"), Target: []byte("/"), Fields: []naming.Field{c.field},
+			Body: []byte(c.body)}
 		if got := p.Handshake(d) != nil; got != c.handshake {
 			t.Errorf("%s: handshake is %v", c.name, got)
 		}
@@ -260,7 +292,8 @@ func TestNoEventMatchesTheHandshakeRuleOfItsPreset(t *testing.T) {
 	}
 }
 
-// TestALookupDoesNotBuildAllPresets bounds the cost of Lookup: a reload of a thousand routes calls it about ten thousand times within ten seconds.
+// TestALookupDoesNotBuildAllPresets bounds the cost of Lookup: a reload of a thousand routes calls
+// it about ten thousand times within ten seconds.
 func TestALookupDoesNotBuildAllPresets(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() {
 		if _, known := Lookup("stripe"); !known {

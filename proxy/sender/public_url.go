@@ -7,10 +7,12 @@ import (
 	"strings"
 )
 
-// publicURL is the part of the signed URL that is not in the delivery: the origin that the sender calls, and the path prefix that an ingress strips.
+// publicURL is the part of the signed URL that is not in the delivery: the origin that the sender
+// calls, and the path prefix that an ingress strips.
 type publicURL struct {
 	base string // without a slash at its end
-	// Variants of base for Twilio: without a port, and with the default port of the scheme. Both may equal base.
+	// Variants of base for Twilio: without a port, and with the default port of the scheme. Both
+	// may equal base.
 	withoutPort, withPort string
 }
 
@@ -19,7 +21,8 @@ func parsePublicURL(text string) (*publicURL, error) {
 		return nil, errNeedsURL
 	}
 	if strings.ContainsAny(text, "@?#") { // the message does not show it: it may be a password or a key
-		return nil, errors.New("public_url: give the origin alone, without a user; path and query are taken from the delivery")
+		return nil, errors.New("public_url: give the origin alone, without a user; path and query are taken from " +
+			"the delivery")
 	}
 	u, err := url.Parse(text)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Hostname() == "" {
@@ -49,7 +52,8 @@ func (p *publicURL) of(scheme string, d *Delivery) ([]byte, error) { return join
 
 func join(scheme, base string, d *Delivery) ([]byte, error) {
 	if len(d.Target) == 0 || d.Target[0] != '/' {
-		return nil, &SignatureError{scheme, Malformed, "target", "the request target is not a path, so the signed URL is unknown"}
+		return nil, &SignatureError{scheme, Malformed, "target",
+			"the request target is not a path, so the signed URL is unknown"}
 	}
 	return append(append(make([]byte, 0, len(base)+len(d.Target)), base...), d.Target...), nil
 }

@@ -11,7 +11,8 @@ import (
 func (known) PubSub() Preset {
 	return Preset{
 		Name: "pubsub", Scheme: "none", OnMismatch: idem.MismatchReplayUnsigned, Retention: 8 * day,
-		// An unwrapped message has its metadata in headers, and its body is the publisher's: so headers come first.
+		// An unwrapped message has its metadata in headers, and its body is the publisher's: so
+		// headers come first.
 		EventID: "{header.X-Goog-Pubsub-Subscription-Name ?? body.subscription}/" +
 			"{header.X-Goog-Pubsub-Message-Id ?? body.message.messageId ?? body.message.message_id}",
 		OnMissing: naming.MissingRun,
@@ -22,21 +23,26 @@ func (known) PubSub() Preset {
 		},
 		sample: samplePubSub,
 		Page: Page{
-			Title: "Google Pub/Sub push", Path: "/hooks/pubsub", Workflow: `pubsub/{header.X-Goog-Pubsub-Subscription-Name ?? body.subscription ?? "other"}`,
+			Title: "Google Pub/Sub push", Path: "/hooks/pubsub",
+			Workflow: `pubsub/{header.X-Goog-Pubsub-Subscription-Name ?? body.subscription ?? "other"}`,
 			SampleID: "projects/sample/subscriptions/sample/one",
 		},
 		Sources: []string{"cloud.google.com/pubsub/docs/push"},
 		Notes: []string{
-			"Google signs a token about the sender, not the body. Check it with [scheme: jwt](other.md#jwt), in the service or at the ingress. The token changes, so a duplicate gets the first status without headers and body.",
+			"Google signs a token about the sender, not the body. Check it with [scheme: jwt](other.md#jwt), in the " +
+				"service or at the ingress. The token changes, so a duplicate gets the first status without headers " +
+				"and body.",
 			"102 is a success, too.",
 			"Seek and replay send the same IDs again.",
-			"Unwrapped messages need `--push-no-wrapper-write-metadata`: their headers have the IDs. Without it nothing tells two messages apart, so each delivery runs.",
+			"Unwrapped messages need `--push-no-wrapper-write-metadata`: their headers have the IDs. Without it " +
+				"nothing tells two messages apart, so each delivery runs.",
 			"10 s is the default acknowledgement deadline of a subscription.",
 		},
 	}
 }
 
 func samplePubSub(s *sample) error {
-	s.body(`{"message":{"data":"c2FtcGxl","messageId":%s,"publishTime":"`+s.rfc3339()+`"},"subscription":"projects/sample/subscriptions/sample"}`, s.id)
+	s.body(`{"message":{"data":"c2FtcGxl","messageId":%s,"publishTime":"`+s.rfc3339()+
+		`"},"subscription":"projects/sample/subscriptions/sample"}`, s.id)
 	return nil
 }

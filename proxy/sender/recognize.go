@@ -17,8 +17,9 @@ type Recognized struct {
 	Count  int    // deliveries that have it
 }
 
-// Recognize returns the sender that deliveries look like, by two headers that no other one sends, or the only one; nil without one. count returns
-// how many of the deliveries have a header, whose name is in lower case.
+// Recognize returns the sender that deliveries look like, by two headers that no other one sends,
+// or the only one; nil without one. count returns how many of the deliveries have a header, whose
+// name is in lower case.
 func Recognize(deliveries int, count func(header string) int) *Recognized {
 	for _, name := range slices.Sorted(maps.Keys(marks())) {
 		headers, met, first := marks()[name], 0, ""
@@ -37,7 +38,8 @@ func Recognize(deliveries int, count func(header string) int) *Recognized {
 	return nil
 }
 
-// marks are the headers that deliveries of one sender alone have, by its preset; several presets of one scheme count as that of its name.
+// marks are the headers that deliveries of one sender alone have, by its preset; several presets of
+// one scheme count as that of its name.
 var marks = sync.OnceValue(func() map[string][]string {
 	owners := map[string][]string{}
 	for _, p := range listed() {
@@ -62,7 +64,9 @@ var marks = sync.OnceValue(func() map[string][]string {
 
 // isCommon reports whether senders of which nothing is known may have a header, too.
 func isCommon(header string) bool {
-	return slices.Contains([]string{"content-type", "user-agent", "authorization", "idempotency-key", "x-request-id", "x-request-uuid", "request-id", "x-timestamp", "x-signature", "x-event-id", "x-event-key", "x-hook-uuid", "x-webhook-id", "x-hub-signature",
+	return slices.Contains([]string{"content-type", "user-agent", "authorization", "idempotency-key", "x-request-id",
+		"x-request-uuid", "request-id", "x-timestamp", "x-signature", "x-event-id", "x-event-key", "x-hook-uuid",
+		"x-webhook-id", "x-hub-signature",
 		"x-hub-signature-256", "x-hook-signature", "signature", "date", "digest"}, header)
 }
 

@@ -11,13 +11,17 @@ import (
 	"hooklock/idem/naming"
 )
 
-// RenewedHeader is the header of a delivery whose signature was renewed. Its value is the time of the sender's own signature: RFC 3339, UTC.
+// RenewedHeader is the header of a delivery whose signature was renewed. Its value is the time of
+// the sender's own signature: RFC 3339, UTC.
 const RenewedHeader = "Hooklock-Signature-Renewed"
 
-// ErrNotRenewable is returned by Renew and NewRenewer for a signature that only the sender can make.
-var ErrNotRenewable = errors.New("the signature cannot be renewed: its time is in the body, or only the sender has the key that made it")
+// ErrNotRenewable is returned by Renew and NewRenewer for a signature that only the sender can
+// make.
+var ErrNotRenewable = errors.New("the signature cannot be renewed: its time is in the body, or only the sender has " +
+	"the key that made it")
 
-// Renewal says whether the signatures of a sender can be renewed. The zero value is for senders that sign no time.
+// Renewal says whether the signatures of a sender can be renewed. The zero value is for senders
+// that sign no time.
 type Renewal uint8
 
 // The values of Renewal.
@@ -27,8 +31,9 @@ const (
 	RenewalImpossible                // the time is in the body, or a private key signs it
 )
 
-// RenewalOf returns the Renewal of c, and the age at which receivers refuse a signature: what the sender documents, else the tolerance of c. The age is
-// 0 if the signature does not expire or the age is not known. RenewalOf needs no secret.
+// RenewalOf returns the Renewal of c, and the age at which receivers refuse a signature: what the
+// sender documents, else the tolerance of c. The age is 0 if the signature does not expire or the
+// age is not known. RenewalOf needs no secret.
 func RenewalOf(c Config) (Renewal, time.Duration) {
 	s, _ := findScheme(c.Scheme)
 	if s.renews != nil {
@@ -46,7 +51,8 @@ func RenewalOf(c Config) (Renewal, time.Duration) {
 	return RenewalNeedless, 0
 }
 
-// Renewer renews the signatures of a route. It is immutable and safe for concurrent use. A nil Renewer changes nothing.
+// Renewer renews the signatures of a route. It is immutable and safe for concurrent use. A nil
+// Renewer changes nothing.
 type Renewer struct {
 	verifier renewer // nil: there is nothing to renew
 }
@@ -75,10 +81,12 @@ func NewRenewer(c Config) (*Renewer, error) {
 	return &Renewer{r}, nil
 }
 
-// Renewed lists what a renewal changes in the head of a delivery. The body never changes. The zero value changes nothing.
+// Renewed lists what a renewal changes in the head of a delivery. The body never changes. The zero
+// value changes nothing.
 type Renewed struct {
 	Changes []Change // in the order of the fields
-	// Original is the value of RenewedHeader, which the caller adds to the head. It is empty if nothing changes.
+	// Original is the value of RenewedHeader, which the caller adds to the head. It is empty if
+	// nothing changes.
 	Original string
 }
 
@@ -88,13 +96,14 @@ type Change struct {
 	Value []byte // the new value; the caller owns it
 }
 
-// Renew signs d again with the time at, for an upstream that would refuse the sender's signature as too old. d must be the delivery as it was
-// verified, byte for byte. The secret that made the signature signs again, whatever its age. If the format allows several signatures, Renew replaces
-// each that a secret of the route made, in the same order, because the upstream may have any of those secrets while one is rolled. It drops the
-// others, because they sign the old time.
+// Renew signs d again with the time at, for an upstream that would refuse the sender's signature as
+// too old. d must be the delivery as it was verified, byte for byte. The secret that made the
+// signature signs again, whatever its age. If the format allows several signatures, Renew replaces
+// each that a secret of the route made, in the same order, because the upstream may have any of
+// those secrets while one is rolled. It drops the others, because they sign the old time.
 //
-// It returns a *SignatureError if no secret of the route made the signature (it was rolled meanwhile), and ErrNotRenewable if only a public key
-// matches it.
+// It returns a *SignatureError if no secret of the route made the signature (it was rolled
+// meanwhile), and ErrNotRenewable if only a public key matches it.
 func (r *Renewer) Renew(d *Delivery, at time.Time) (Renewed, error) {
 	if r == nil || r.verifier == nil {
 		return Renewed{}, nil
@@ -102,11 +111,12 @@ func (r *Renewer) Renew(d *Delivery, at time.Time) (Renewed, error) {
 	return r.verifier.renew(d, at)
 }
 
-// signer returns the fields that sign d at a time, in the sender's order. All keys sign if the format allows several signatures, else the first
-// one does. Renewals and samples use it.
+// signer returns the fields that sign d at a time, in the sender's order. All keys sign if the
+// format allows several signatures, else the first one does. Renewals and samples use it.
 type signer func(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error)
 
-// renewal signs d again with the keys that made its signatures. original is the time of the old signature.
+// renewal signs d again with the keys that made its signatures. original is the time of the old
+// signature.
 func (sign signer) renewal(d *Delivery, keys []*mac, original, at time.Time) (Renewed, error) {
 	fields, err := sign(d, keys, at)
 	if err != nil {
@@ -121,7 +131,8 @@ func (sign signer) renewal(d *Delivery, keys []*mac, original, at time.Time) (Re
 	return r, nil
 }
 
-// makersOf returns the keys that made the presented signatures of parts, each once, in the order of their signatures.
+// makersOf returns the keys that made the presented signatures of parts, each once, in the order of
+// their signatures.
 func makersOf(keys []*mac, enc encoding, parts, presented [][]byte) []*mac {
 	var right [][]byte
 	for _, m := range keys {

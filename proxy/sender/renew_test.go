@@ -14,14 +14,19 @@ import (
 	"hooklock/idem/naming"
 )
 
-// renewedFields lists the headers that a renewal may change, by preset. A preset that is missing here is never renewed. For presets that use asHMAC
-// they are the headers that differ between two attempts of a sample.
+// renewedFields lists the headers that a renewal may change, by preset. A preset that is missing
+// here is never renewed. For presets that use asHMAC they are the headers that differ between two
+// attempts of a sample.
 func renewedFields() map[string][]string {
 	fields := map[string][]string{
-		"stripe": {stripeHeader}, "slack": {slackHeader, slackTime}, "zoom": {zoomHeader, zoomTime}, "hubspot": {hubspotV3, hubspotTime},
-		"standard-webhooks": {"webhook-timestamp", "webhook-signature"}, "gitlab": {"webhook-timestamp", "webhook-signature"},
-		"paddle": {"Paddle-Signature"}, "calendly": {"Calendly-Webhook-Signature"}, "workos": {"WorkOS-Signature"}, "twitch": {twitchTime, twitchHeader},
-		"box": {"BOX-SIGNATURE-PRIMARY", "BOX-DELIVERY-TIMESTAMP"},
+		"stripe": {stripeHeader}, "slack": {slackHeader, slackTime}, "zoom": {zoomHeader, zoomTime},
+		"hubspot":           {hubspotV3, hubspotTime},
+		"standard-webhooks": {"webhook-timestamp", "webhook-signature"},
+		"gitlab":            {"webhook-timestamp", "webhook-signature"},
+		"paddle":            {"Paddle-Signature"}, "calendly": {"Calendly-Webhook-Signature"},
+		"workos": {"WorkOS-Signature"},
+		"twitch": {twitchTime, twitchHeader},
+		"box":    {"BOX-SIGNATURE-PRIMARY", "BOX-DELIVERY-TIMESTAMP"},
 	}
 	for _, p := range Presets() {
 		if _, told := fields[p.Name]; told || p.Facts.SignedTime != TimeInHeader || p.key >= keyECDSA {
@@ -85,10 +90,13 @@ func frozen(d *Delivery) *Delivery {
 
 func same(a, b *Delivery) bool {
 	return bytes.Equal(a.Method, b.Method) && bytes.Equal(a.Target, b.Target) && bytes.Equal(a.Body, b.Body) &&
-		slices.EqualFunc(a.Fields, b.Fields, func(a, b naming.Field) bool { return bytes.Equal(a.Name, b.Name) && bytes.Equal(a.Value, b.Value) })
+		slices.EqualFunc(a.Fields, b.Fields, func(a, b naming.Field) bool {
+			return bytes.Equal(a.Name, b.Name) && bytes.Equal(a.Value, b.Value)
+		})
 }
 
-// TestARenewalVerifiesAndChangesNothingButTheNamedHeaders runs for every sender, with further headers and other spellings of their names.
+// TestARenewalVerifiesAndChangesNothingButTheNamedHeaders runs for every sender, with further
+// headers and other spellings of their names.
 func TestARenewalVerifiesAndChangesNothingButTheNamedHeaders(t *testing.T) {
 	fields := renewedFields()
 	for _, p := range Presets() {
@@ -109,7 +117,8 @@ func TestARenewalVerifiesAndChangesNothingButTheNamedHeaders(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				d := frozen(whole)
 				dressUp(rt, d)
-				at := testNow().Add(time.Duration(rapid.Int64Range(int64(2*time.Minute), int64(1e5*time.Hour)).Draw(rt, "later")))
+				at := testNow().Add(time.Duration(rapid.Int64Range(int64(2*time.Minute), int64(1e5*time.Hour)).Draw(rt,
+					"later")))
 				checkRenewal(rt, fields[p.Name], verifier, renewer, d, at)
 			})
 		})
@@ -121,7 +130,8 @@ func dressUp(t *rapid.T, d *Delivery) {
 	var fields []naming.Field
 	for _, f := range d.Fields {
 		for range rapid.IntRange(0, 2).Draw(t, "others") {
-			name := rapid.SampledFrom([]string{"X-Other", "Stripe-Signatures", RenewedHeader, "webhook", "Cookie"}).Draw(t, "name")
+			name := rapid.SampledFrom([]string{"X-Other", "Stripe-Signatures", RenewedHeader, "webhook",
+				"Cookie"}).Draw(t, "name")
 			fields = append(fields, field(name, rapid.StringMatching(`[ -~]{0,20}`).Draw(t, "value")))
 		}
 		if rapid.Bool().Draw(t, "loud") {
@@ -175,7 +185,8 @@ func TestEverySenderThatSignsATimeSaysWhatRenewsIt(t *testing.T) {
 	}
 	var possible []string
 	for _, p := range Presets() {
-		if (p.Renewal == RenewalNeedless) != (p.Facts.SignedTime == TimeUnsigned) || (p.Renewal == RenewalPossible && p.Facts.SignedTime != TimeInHeader) {
+		if (p.Renewal == RenewalNeedless) != (p.Facts.SignedTime == TimeUnsigned) ||
+			(p.Renewal == RenewalPossible && p.Facts.SignedTime != TimeInHeader) {
 			t.Errorf("%s: the renewal %d does not fit its signed time, %d", p.Name, p.Renewal, p.Facts.SignedTime)
 		}
 		if p.Renewal == RenewalPossible {
@@ -213,7 +224,8 @@ func TestWhatRenewsFollowsTheConfiguration(t *testing.T) {
 		{Config{Scheme: "none"}, RenewalNeedless, 0},
 	} {
 		if renewal, tolerance := RenewalOf(c.config); renewal != c.renewal || tolerance != c.tolerance {
-			t.Errorf("%s, algorithm %q, %d secrets: %d, %s", c.config.Scheme, c.config.Algorithm, len(c.config.Secrets), renewal, tolerance)
+			t.Errorf("%s, algorithm %q, %d secrets: %d, %s", c.config.Scheme, c.config.Algorithm, len(c.config.Secrets),
+				renewal, tolerance)
 		}
 	}
 	if _, err := NewRenewer(Config{Scheme: "stripe"}); err == nil || !strings.Contains(err.Error(), "secret_file") {
@@ -240,7 +252,8 @@ func TestOnlyASecretThatMadeTheSignatureRenewsIt(t *testing.T) {
 		if mustNew(t, c).Verify(renewed(d, r), later) == nil {
 			t.Errorf("%s: the route's first secret signed, and it had not made the signature", preset)
 		}
-		if r, err := mustRenewer(t, c).Renew(d, later); err == nil || reasonOf(t, err) != Mismatch || len(r.Changes) > 0 {
+		if r, err := mustRenewer(t, c).Renew(d, later); err == nil || reasonOf(t, err) != Mismatch ||
+			len(r.Changes) > 0 {
 			t.Errorf("%s: under a secret that did not sign it: %+v, %v", preset, r, err)
 		}
 		c.Secrets = [][]byte{secret}
@@ -266,9 +279,11 @@ func valueUnder(t *testing.T, preset, header string, secret []byte) string {
 	return string(value)
 }
 
-// While a secret is rolled, the sender signs with both, and the service may still have the older one.
+// While a secret is rolled, the sender signs with both, and the service may still have the older
+// one.
 func TestEachSignatureOfTheRoutesSecretsIsMadeAgain(t *testing.T) {
-	older, newer, foreign := []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), []byte("whsec_AAECAwQF"), []byte("whsec_////")
+	older, newer, foreign := []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), []byte("whsec_AAECAwQF"),
+		[]byte("whsec_////")
 	later := testNow().Add(time.Hour)
 	for _, preset := range []string{"stripe", "standard-webhooks"} {
 		header := renewedFields()[preset][len(renewedFields()[preset])-1]
@@ -350,7 +365,8 @@ func TestASignatureThatOnlyAPublicKeyFitsIsNotRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Scheme: "standard-webhooks", Secrets: [][]byte{[]byte(secret)}, PublicKeys: [][]byte{[]byte("whpk_" + base64Of(publicBytes(key)))}}
+	c := Config{Scheme: "standard-webhooks", Secrets: [][]byte{[]byte(secret)},
+		PublicKeys: [][]byte{[]byte("whpk_" + base64Of(publicBytes(key)))}}
 	later := testNow().Add(time.Hour)
 	asymmetric := mustSample(t, c.Scheme, []byte(private))
 	if _, err := mustRenewer(t, c).Renew(asymmetric, later); !errors.Is(err, ErrNotRenewable) {

@@ -13,14 +13,19 @@ import (
 // Salesforce returns the preset of Salesforce (outbound messages).
 func (known) Salesforce() Preset {
 	return Preset{
-		Name: "salesforce", Scheme: "none", ExtractID: salesforceID, IDText: "OrganizationId, and the Id of every Notification", OnMismatch: idem.MismatchReplayUnsigned, Strategy: idem.Wait, Respond: only5xx(),
+		Name: "salesforce", Scheme: "none", ExtractID: salesforceID,
+		IDText: "OrganizationId, and the Id of every Notification", OnMismatch: idem.MismatchReplayUnsigned,
+		Strategy: idem.Wait, Respond: only5xx(),
 		Facts: Facts{
-			Retries: RetriesAll, RetriesFor: day, UsesAnswer: always, Answer: "only a SOAP body with `<Ack>true</Ack>` says that the message was received",
-			RetriesOn: "after everything but an acknowledgement, until a message is 24 hours old", Changes: "the values of the fields; the newest are sent",
+			Retries: RetriesAll, RetriesFor: day, UsesAnswer: always,
+			Answer:    "only a SOAP body with `<Ack>true</Ack>` says that the message was received",
+			RetriesOn: "after everything but an acknowledgement, until a message is 24 hours old",
+			Changes:   "the values of the fields; the newest are sent",
 		},
 		sample: sampleSalesforce,
 		Page: Page{
-			Title: "Salesforce outbound messages", Path: "/hooks/salesforce", Workflow: "salesforce/{xml.Envelope.Body.notifications.Notification[0].sObject.Id ?? \"other\"}",
+			Title: "Salesforce outbound messages", Path: "/hooks/salesforce",
+			Workflow: "salesforce/{xml.Envelope.Body.notifications.Notification[0].sObject.Id ?? \"other\"}",
 			SampleID: "00D000000000001AAA/one",
 		},
 		Sources: []string{"https://developer.salesforce.com/docs/atlas.en-us.api.meta/api/sforce_api_om_outboundmessaging_understanding.htm",
@@ -33,7 +38,8 @@ func (known) Salesforce() Preset {
 	}
 }
 
-// salesforceID returns the organisation and the IDs of all notifications. A template could name only one of them.
+// salesforceID returns the organisation and the IDs of all notifications. A template could name
+// only one of them.
 func salesforceID(d *Delivery) EventID {
 	organisation := []string{"Envelope", "Body", "notifications", "OrganizationId"}
 	notification := []string{"Envelope", "Body", "notifications", "Notification", "Id"}
@@ -64,8 +70,9 @@ func salesforceID(d *Delivery) EventID {
 // mostElementText is how many bytes of an element's text eachXMLElement gives.
 const mostElementText = 4<<10 + 1
 
-// eachXMLElement calls f at the end of each element of an XML document, with the local names on the way to it and the text
-// since the latest start of an element, until f returns false. It reports whether it came to the end of the document.
+// eachXMLElement calls f at the end of each element of an XML document, with the local names on the
+// way to it and the text since the latest start of an element, until f returns false. It reports
+// whether it came to the end of the document.
 func eachXMLElement(document []byte, f func(path []string, text []byte) bool) bool {
 	var path []string
 	var text []byte
@@ -91,10 +98,12 @@ func eachXMLElement(document []byte, f func(path []string, text []byte) bool) bo
 }
 
 func sampleSalesforce(s *sample) error {
-	s.request.Body = []byte(`<?xml version="1.0" encoding="UTF-8"?><soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body>` +
-		`<notifications xmlns="http://soap.sforce.com/2005/09/outbound"><OrganizationId>00D000000000001AAA</OrganizationId><ActionId>04k000000000001AAA</ActionId>` +
-		`<Notification><Id>` + html.EscapeString(s.id) + `</Id><sObject xmlns:sf="urn:sobject.enterprise.soap.sforce.com"><sf:Id>001000000000001AAA</sf:Id></sObject></Notification>` +
-		`</notifications></soapenv:Body></soapenv:Envelope>`)
+	s.request.Body = []byte(
+		`<?xml version="1.0" encoding="UTF-8"?><soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body>` +
+			`<notifications xmlns="http://soap.sforce.com/2005/09/outbound"><OrganizationId>00D000000000001AAA</OrganizationId><ActionId>04k000000000001AAA</ActionId>` +
+			`<Notification><Id>` + html.EscapeString(s.id) +
+			`</Id><sObject xmlns:sf="urn:sobject.enterprise.soap.sforce.com"><sf:Id>001000000000001AAA</sf:Id></sObject></Notification>` +
+			`</notifications></soapenv:Body></soapenv:Envelope>`)
 	s.setType("text/xml; charset=utf-8")
 	s.add("SOAPAction", `""`)
 	return nil

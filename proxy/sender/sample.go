@@ -31,12 +31,12 @@ type Request struct {
 // SampleOption configures Sample.
 type SampleOption func(*sample)
 
-// WithURL sets the URL that the sender calls. Some senders sign it; its path and query are the request target. The default is
-// https://hooks.example.com/hooks/ and the name of the preset.
+// WithURL sets the URL that the sender calls. Some senders sign it; its path and query are the
+// request target. The default is https://hooks.example.com/hooks/ and the name of the preset.
 func WithURL(public string) SampleOption { return func(s *sample) { s.url = public } }
 
-// WithEvent sets the event ID, so that a duplicate can be sent. The time of the event is then fixed, too, because some IDs contain it. By default each
-// nanosecond has its own ID.
+// WithEvent sets the event ID, so that a duplicate can be sent. The time of the event is then
+// fixed, too, because some IDs contain it. By default each nanosecond has its own ID.
 func WithEvent(id string) SampleOption {
 	return func(s *sample) { s.id, s.happened = id, time.Unix(1767225600, 0) }
 }
@@ -47,14 +47,16 @@ func WithWebhookID(id string) SampleOption { return func(s *sample) { s.webhookI
 // Unsigned leaves the signature out, for routes with scheme none. The secret is then ignored.
 func Unsigned() SampleOption { return func(s *sample) { s.unsigned = true } }
 
-// Sample returns a delivery as the sender of a preset would make it. For schemes with public keys, secret is the private key of a test pair: PEM, 64
-// hex digits of the seed for Discord, or whsk_ and base64 for Standard Webhooks.
+// Sample returns a delivery as the sender of a preset would make it. For schemes with public keys,
+// secret is the private key of a test pair: PEM, 64 hex digits of the seed for Discord, or whsk_
+// and base64 for Standard Webhooks.
 func Sample(preset string, secret []byte, now time.Time, options ...SampleOption) (*Request, error) {
 	p, ok := Lookup(preset)
 	if !ok {
 		return nil, fmt.Errorf("preset %q: unknown; give one of %s", preset, strings.Join(presetNames(), ", "))
 	}
-	s := &sample{secret: secret, now: now, happened: now, url: "https://hooks.example.com/hooks/" + p.Name, webhookID: "WEBHOOK-SAMPLE"}
+	s := &sample{secret: secret, now: now, happened: now, url: "https://hooks.example.com/hooks/" + p.Name,
+		webhookID: "WEBHOOK-SAMPLE"}
 	s.id = fmt.Sprintf("sample-%d", now.UnixNano())
 	for _, o := range options {
 		o(s)
@@ -163,10 +165,13 @@ func (r *Request) delivery() *Delivery {
 	return &Delivery{Method: []byte(r.Method), Target: []byte(r.Target), Fields: r.Fields, Body: r.Body}
 }
 
-// errPrivateKey is returned if the secret of a sample is not the private key that the sender's scheme needs.
-var errPrivateKey = errors.New("give the private key of a test pair (PEM) whose public key is the route's public_key_file: only the sender has its own")
+// errPrivateKey is returned if the secret of a sample is not the private key that the sender's
+// scheme needs.
+var errPrivateKey = errors.New("give the private key of a test pair (PEM) whose public key is the route's " +
+	"public_key_file: only the sender has its own")
 
-// privateKey parses the private key of a test pair: PEM, 64 hex digits (the seed of an Ed25519 key), or whsk_ and base64 of an Ed25519 seed or key.
+// privateKey parses the private key of a test pair: PEM, 64 hex digits (the seed of an Ed25519
+// key), or whsk_ and base64 of an Ed25519 seed or key.
 func privateKey(secret []byte) (crypto.Signer, error) {
 	text := bytes.TrimSpace(secret)
 	if seed, err := hex.DecodeString(string(text)); err == nil && len(seed) == ed25519.SeedSize {
@@ -203,7 +208,8 @@ func privateKey(secret []byte) (crypto.Signer, error) {
 // asymmetricPrefix is the prefix of private keys of version v1a of Standard Webhooks.
 const asymmetricPrefix = "whsk_"
 
-// signWith signs a message with the secret, which must be a private key of type K. Algorithm 0 signs the message itself.
+// signWith signs a message with the secret, which must be a private key of type K. Algorithm 0
+// signs the message itself.
 func signWith[K crypto.Signer](s *sample, algorithm crypto.Hash, message []byte) ([]byte, error) {
 	key, err := privateKey(s.secret)
 	if err != nil {

@@ -44,7 +44,8 @@ func credentials(t testing.TB, preset string) (Config, []byte) {
 	if !ok {
 		t.Fatalf("no preset %s", preset)
 	}
-	c := Config{Scheme: p.Scheme, Tolerance: p.Tolerance, PublicURL: "https://hooks.example.com", WebhookID: "WEBHOOK-SAMPLE"}
+	c := Config{Scheme: p.Scheme, Tolerance: p.Tolerance, PublicURL: "https://hooks.example.com",
+		WebhookID: "WEBHOOK-SAMPLE"}
 	secret := []byte("a-test-secret")
 	switch p.key {
 	case keyHex:
@@ -180,7 +181,8 @@ func TestEitherSecretIsGoodWhileOneIsRolled(t *testing.T) {
 			continue
 		}
 		d := mustSample(t, p.Name, secret)
-		newer := map[keyKind]string{keySecret: "the newer secret", keyHex: "00112233", keyWhsec: "whsec_AAECAwQF", keyBase64: "AAECAwQF"}[p.key]
+		newer := map[keyKind]string{keySecret: "the newer secret", keyHex: "00112233", keyWhsec: "whsec_AAECAwQF",
+			keyBase64: "AAECAwQF"}[p.key]
 		c.Secrets = [][]byte{[]byte(newer), secret}
 		if err := mustNew(t, c).Verify(d, testNow()); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
@@ -191,8 +193,10 @@ func TestEitherSecretIsGoodWhileOneIsRolled(t *testing.T) {
 // An ID with the sender's prefix is not prefixed again, so that it can be used to find the event.
 func TestASampleHasTheRequestedEventID(t *testing.T) {
 	for preset, ids := range map[string][2]string{
-		"stripe": {"evt_1", "1"}, "paddle": {"evt_1", "1"}, "vercel": {"evt_1", "1"}, "slack": {"Ev_1", "1"}, "standard-webhooks": {"msg_1", "msg_1"}, "intercom": {"notif_1", "1"}, "mollie": {"event_1", "1"},
-		"mollie-classic": {"tr_1", "1"}, "paypal": {"WH-1", "1"}, "workos": {"event_1", "1"}, "meta": {"wamid.1", "1"}, "github": {"gh_1", "gh_1"},
+		"stripe": {"evt_1", "1"}, "paddle": {"evt_1", "1"}, "vercel": {"evt_1", "1"}, "slack": {"Ev_1", "1"},
+		"standard-webhooks": {"msg_1", "msg_1"}, "intercom": {"notif_1", "1"}, "mollie": {"event_1", "1"},
+		"mollie-classic": {"tr_1", "1"}, "paypal": {"WH-1", "1"}, "workos": {"event_1", "1"}, "meta": {"wamid.1", "1"},
+		"github": {"gh_1", "gh_1"},
 	} {
 		whole, err := Sample(preset, nil, testNow(), WithEvent(ids[0]), Unsigned())
 		if err != nil {
@@ -202,14 +206,16 @@ func TestASampleHasTheRequestedEventID(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := fmt.Sprintf("%s %s", whole.Fields, whole.Body); !strings.Contains(text, ids[0]) || text != fmt.Sprintf("%s %s", short.Fields, short.Body) {
+		if text := fmt.Sprintf("%s %s", whole.Fields, whole.Body); !strings.Contains(text, ids[0]) ||
+			text != fmt.Sprintf("%s %s", short.Fields, short.Body) {
 			t.Errorf("%s: %s is not called %s", preset, text, ids[0])
 		}
 	}
 }
 
 func TestASampleSaysWhatToGive(t *testing.T) {
-	for preset, want := range map[string]string{"stripe": "--secret-file", "sns": "private key", "adyen": "hex", "nobody": "give one of"} {
+	for preset, want := range map[string]string{"stripe": "--secret-file", "sns": "private key", "adyen": "hex",
+		"nobody": "give one of"} {
 		secret := []byte("not the right kind")
 		if preset == "stripe" {
 			secret = nil
@@ -239,7 +245,8 @@ func TestSamplesFollowTheURL(t *testing.T) {
 	}
 }
 
-// TestTheHeadAloneRefusesNothingThatIsSigned also checks that a delivery that the head refuses is refused with its body for the same reason.
+// TestTheHeadAloneRefusesNothingThatIsSigned also checks that a delivery that the head refuses is
+// refused with its body for the same reason.
 func TestTheHeadAloneRefusesNothingThatIsSigned(t *testing.T) {
 	inBody := map[string]bool{"mailgun": true, "sns": true, "adyen": true, "figma": true, "none": true}
 	for _, p := range Presets() {
@@ -263,7 +270,8 @@ func TestTheHeadAloneRefusesNothingThatIsSigned(t *testing.T) {
 			if got := CheckHead(v, &d); got != nil {
 				found = true
 				if want == nil || got.Error() != want.Error() {
-					t.Errorf("%s without %s: the head says %v, and the whole %v", p.Name, whole.Fields[i].Name, got, want)
+					t.Errorf("%s without %s: the head says %v, and the whole %v", p.Name, whole.Fields[i].Name, got,
+						want)
 				}
 			}
 		}

@@ -2,11 +2,13 @@ package sender
 
 import "slices"
 
-// SelfHosted is a sender that runs on its user's machines and was run against Hooklock, for the page of all of these.
+// SelfHosted is a sender that runs on its user's machines and was run against Hooklock, for the
+// page of all of these.
 type SelfHosted struct {
 	Name, Version string
 	Run           SelfHostedRun
-	// Refused, Unavailable, Redirected and Silent say what it does on 409 and 429, on 503, on a redirect and without an answer.
+	// Refused, Unavailable, Redirected and Silent say what it does on 409 and 429, on 503, on a
+	// redirect and without an answer.
 	Refused, Unavailable, Redirected, Silent string
 	// EventID says what names an event.
 	EventID string
@@ -26,9 +28,11 @@ const (
 	RunAlone  SelfHostedRun = "not the route" // by hand, without this route
 )
 
-// SelfHostedSenders returns those without a preset, because it is up to their user what names an event or a workflow.
+// SelfHostedSenders returns those without a preset, because it is up to their user what names an
+// event or a workflow.
 func SelfHostedSenders() []SelfHosted {
-	return slices.Concat(selfHostedWithoutRetries(), selfHostedOnce(), selfHostedWithRetries(), selfHostedUntilAccepted())
+	return slices.Concat(selfHostedWithoutRetries(), selfHostedOnce(), selfHostedWithRetries(),
+		selfHostedUntilAccepted())
 }
 
 // selfHostedWithoutRetries returns those that lose an event which is refused with a 409.
@@ -36,7 +40,8 @@ func selfHostedWithoutRetries() []SelfHosted {
 	return []SelfHosted{
 		{
 			Name: "tusd", Version: "2.8.0", Run: RunInTest,
-			Refused: "lost", Unavailable: "3 tries, 1 s apart", Redirected: "GET, lost", Silent: "waits over 38 s", EventID: "`Event.Upload.ID` and `Type`",
+			Refused: "lost", Unavailable: "3 tries, 1 s apart", Redirected: "GET, lost", Silent: "waits over 38 s",
+			EventID: "`Event.Upload.ID` and `Type`",
 			Route: `
   - name: tusd
     path: /hooks/tusd
@@ -50,7 +55,8 @@ func selfHostedWithoutRetries() []SelfHosted {
 		},
 		{
 			Name: "Janus (sampleevh)", Version: "1.1.2", Run: RunInTest,
-			Refused: "counts as delivered", Unavailable: "the same", Redirected: "counts as delivered", Silent: "waits 10 s, 5 tries", EventID: "none; an array",
+			Refused: "counts as delivered", Unavailable: "the same", Redirected: "counts as delivered",
+			Silent: "waits 10 s, 5 tries", EventID: "none; an array",
 			Route: `
   - name: janus
     path: /hooks/janus
@@ -62,7 +68,8 @@ func selfHostedWithoutRetries() []SelfHosted {
 		},
 		{
 			Name: "Dovecot (ox)", Version: "2.3.19.1", Run: RunInTest,
-			Refused: "lost", Unavailable: "lost", Redirected: "lost", Silent: "waits 2 s, then again at once", EventID: "uidvalidity and uid",
+			Refused: "lost", Unavailable: "lost", Redirected: "lost", Silent: "waits 2 s, then again at once",
+			EventID: "uidvalidity and uid",
 			Route: `
   - name: dovecot
     path: /hooks/dovecot
@@ -76,7 +83,8 @@ func selfHostedWithoutRetries() []SelfHosted {
 		},
 		{
 			Name: "nginx-rtmp (on_play)", Version: "1.2.2", Run: RunInTest,
-			Refused: "the viewer is cut off", Unavailable: "the same", Redirected: "the viewer is let in", Silent: "waits 10 s", EventID: "none: `clientid` begins at 1 again after a restart",
+			Refused: "the viewer is cut off", Unavailable: "the same", Redirected: "the viewer is let in",
+			Silent: "waits 10 s", EventID: "none: `clientid` begins at 1 again after a restart",
 			Route: `
   - name: rtmp
     path: /hooks/rtmp
@@ -94,7 +102,8 @@ func selfHostedWithRetries() []SelfHosted {
 	return []SelfHosted{
 		{
 			Name: "nsq_to_http", Version: "1.3.0", Run: RunInTest,
-			Refused: "again after 90 s, five times; the whole consumer stops for seconds", Unavailable: "the same", Redirected: "GET, lost", Silent: "waits 20 s", EventID: "none",
+			Refused: "again after 90 s, five times; the whole consumer stops for seconds", Unavailable: "the same",
+			Redirected: "GET, lost", Silent: "waits 20 s", EventID: "none",
 			Route: `
   - name: nsq
     path: /hooks/nsq
@@ -106,7 +115,8 @@ func selfHostedWithRetries() []SelfHosted {
 		},
 		{
 			Name: "Kannel (smsbox)", Version: "1.4.5", Run: RunInTest,
-			Refused: "3 tries", Unavailable: "3 tries; 204 too", Redirected: "followed as GET", Silent: "waits over 12 s", EventID: "`%I` in the query",
+			Refused: "3 tries", Unavailable: "3 tries; 204 too", Redirected: "followed as GET",
+			Silent: "waits over 12 s", EventID: "`%I` in the query",
 			Route: `
   - name: kannel
     match: {path: /hooks/kannel, methods: [GET]}
@@ -115,11 +125,13 @@ func selfHostedWithRetries() []SelfHosted {
     lock: {strategy: wait, wait_timeout: 20s, release_delay: 2s}
     idempotency: {in_flight: attach}
 `,
-			Notes: "It sends GET, which passes unguarded without `match.methods`. Its `get-url` needs `&id=%I`. It tells the user that the message failed after the last try.",
+			Notes: "It sends GET, which passes unguarded without `match.methods`. Its `get-url` needs `&id=%I`. It " +
+				"tells the user that the message failed after the last try.",
 		},
 		{
 			Name: "Monit (collector)", Version: "5.33.0", Run: RunInTest,
-			Refused: "again at each cycle", Unavailable: "the same", Redirected: "counts as delivered", Silent: "waits 5 s", EventID: "`collected_sec` and `collected_usec` of `event`",
+			Refused: "again at each cycle", Unavailable: "the same", Redirected: "counts as delivered",
+			Silent: "waits 5 s", EventID: "`collected_sec` and `collected_usec` of `event`",
 			Route: `
   - name: monit
     path: /hooks/monit
@@ -127,11 +139,13 @@ func selfHostedWithRetries() []SelfHosted {
     event_id: "{xml.monit.event.collected_sec}.{xml.monit.event.collected_usec}"
     idempotency: {on_mismatch: replay_unsigned}
 `,
-			Notes: "Each try has a new state of all services, so the ID alone decides. A message without an event has no ID: its payload is the key.",
+			Notes: "Each try has a new state of all services, so the ID alone decides. A message without an event " +
+				"has no ID: its payload is the key.",
 		},
 		{
 			Name: "syslog-ng (http)", Version: "3.38.1", Run: RunInTest,
-			Refused: "again", Unavailable: "again", Redirected: "again", Silent: "not tried", EventID: "`$UNIQID`, in the body alone, with `use-uniqid(yes)`",
+			Refused: "again", Unavailable: "again", Redirected: "again", Silent: "not tried",
+			EventID: "`$UNIQID`, in the body alone, with `use-uniqid(yes)`",
 			Route: `
   - name: syslog
     path: /hooks/syslog
@@ -139,7 +153,9 @@ func selfHostedWithRetries() []SelfHosted {
     event_id: "{body.id}"
     idempotency: {on_mismatch: execute}
 `,
-			Notes: "One line a request (`batch-lines(1)`), and `id` with `$UNIQID` in the body, which is empty without `use-uniqid(yes)`, so that equal lines are one event: a batch grows between tries, and a template in `headers()` arrives literally, as one ID for all.",
+			Notes: "One line a request (`batch-lines(1)`), and `id` with `$UNIQID` in the body, which is empty " +
+				"without `use-uniqid(yes)`, so that equal lines are one event: a batch grows between tries, and a " +
+				"template in `headers()` arrives literally, as one ID for all.",
 		},
 	}
 }

@@ -10,7 +10,8 @@ func selfHostedRefusable() []SelfHosted {
 	return []SelfHosted{
 		{
 			Name: "Gitea", Version: "1.25.4",
-			Refused: "lost", Unavailable: "lost", Redirected: "GET, lost", Silent: "waits 5 s, lost", EventID: "`X-Gitea-Delivery`",
+			Refused: "lost", Unavailable: "lost", Redirected: "GET, lost", Silent: "waits 5 s, lost",
+			EventID: "`X-Gitea-Delivery`",
 			Route: `
   - name: gitea
     path: /hooks/gitea
@@ -20,16 +21,19 @@ func selfHostedRefusable() []SelfHosted {
     verify: {secret_file: /etc/hooklock/gitea.secret}
     park: {on: [locked, slow, unreachable, unknown, failed], after: 4s}
 `,
-			Notes: "It signs and names its events as GitHub does, so the preset reads both. Replaying a delivery in its settings makes a new ID: the event runs again.",
+			Notes: "It signs and names its events as GitHub does, so the preset reads both. Replaying a delivery in " +
+				"its settings makes a new ID: the event runs again.",
 		},
 		{
 			Name: "MinIO (webhook without queue_dir)", Version: "2026-02-12",
-			Refused: "lost", Unavailable: "lost", Redirected: "GET, lost", Silent: "not tried", EventID: "`x-amz-request-id` of `responseElements`, and `Key`",
-			Notes: "Its route is that of MinIO with queue_dir.",
+			Refused: "lost", Unavailable: "lost", Redirected: "GET, lost", Silent: "not tried",
+			EventID: "`x-amz-request-id` of `responseElements`, and `Key`",
+			Notes:   "Its route is that of MinIO with queue_dir.",
 		},
 		{
 			Name: "Buildbot (HttpStatusPush)", Version: "3.7.0",
-			Refused: "lost", Unavailable: "lost", Redirected: "GET, lost", Silent: "not tried", EventID: "`buildid` and `complete`",
+			Refused: "lost", Unavailable: "lost", Redirected: "GET, lost", Silent: "not tried",
+			EventID: "`buildid` and `complete`",
 			Route: `
   - name: buildbot
     path: /hooks/buildbot
@@ -43,20 +47,23 @@ func selfHostedRefusable() []SelfHosted {
 		},
 		{
 			Name: "Puppet (reports = http)", Version: "7.23.0",
-			Refused: "lost", Unavailable: "lost", Redirected: "POST again, delivered", Silent: "not tried", EventID: "none",
-			Route: reportRoute("puppet"),
-			Notes: "If a 429 or 503 has Retry-After, the run sleeps for so long, and then loses the report.",
+			Refused: "lost", Unavailable: "lost", Redirected: "POST again, delivered", Silent: "not tried",
+			EventID: "none",
+			Route:   reportRoute("puppet"),
+			Notes:   "If a 429 or 503 has Retry-After, the run sleeps for so long, and then loses the report.",
 		},
 		{
 			Name: "collectd (write_http)", Version: "5.12.0",
-			Refused: "lost", Unavailable: "lost", Redirected: "GET, lost", Silent: "not tried", EventID: "none; an array",
-			Route: reportRoute("collectd"),
+			Refused: "lost", Unavailable: "lost", Redirected: "GET, lost", Silent: "not tried",
+			EventID: "none; an array",
+			Route:   reportRoute("collectd"),
 		},
 		{
 			Name: "Rspamd (metadata_exporter)", Version: "3.4",
 			Refused: "lost", Unavailable: "lost", Redirected: "lost", Silent: "waits under 10 s, lost", EventID: "none",
 			Route: reportRoute("rspamd"),
-			Notes: "`X-Rspamd-Qid` is `unknown` for what no mail server handed over: one ID for all. Two scans of the same mail have the same payload, and are one event for ten minutes.",
+			Notes: "`X-Rspamd-Qid` is `unknown` for what no mail server handed over: one ID for all. Two scans of " +
+				"the same mail have the same payload, and are one event for ten minutes.",
 		},
 		{
 			Name: "Mailpit", Version: "1.33.1",
@@ -93,7 +100,8 @@ func selfHostedAsking() []SelfHosted {
 	return []SelfHosted{
 		{
 			Name: "Node-RED (http request)", Version: "4.1.15",
-			Refused: "the flow decides", Unavailable: "the same", Redirected: "POST again, delivered", Silent: "not tried", EventID: "none, unless the flow sets a header",
+			Refused: "the flow decides", Unavailable: "the same", Redirected: "POST again, delivered",
+			Silent: "not tried", EventID: "none, unless the flow sets a header",
 			Route: `
   - name: node-red
     path: /hooks/node-red
@@ -103,17 +111,21 @@ func selfHostedAsking() []SelfHosted {
     on_missing_event_id: reject
     idempotency: {in_flight: attach}
 `,
-			Notes: "Any status goes on through the flow, which has to look at `msg.statusCode`. Two equal messages have equal payloads: set `msg.headers` with an ID of the message.",
+			Notes: "Any status goes on through the flow, which has to look at `msg.statusCode`. Two equal messages " +
+				"have equal payloads: set `msg.headers` with an ID of the message.",
 		},
 		{
 			Name: "Icecast (URL authentication)", Version: "2.4.4",
-			Refused: "the listener is refused", Unavailable: "the same", Redirected: "the listener is refused", Silent: "waits over 4 s", EventID: "none: `client` begins at 0 again after a restart",
+			Refused: "the listener is refused", Unavailable: "the same", Redirected: "the listener is refused",
+			Silent: "waits over 4 s", EventID: "none: `client` begins at 0 again after a restart",
 			Route: askingRoute("icecast", "icecast/{form.mount}"),
-			Notes: "The header `icecast-auth-user: 1` lets a listener in, whatever the status. On a kept connection that is closed without an answer its libcurl sends the same request again at once.",
+			Notes: "The header `icecast-auth-user: 1` lets a listener in, whatever the status. On a kept connection " +
+				"that is closed without an answer its libcurl sends the same request again at once.",
 		},
 		{
 			Name: "Centrifugo (connect proxy)", Version: "6.9.1",
-			Refused: "the client is disconnected", Unavailable: "the same", Redirected: "GET, its answer counts", Silent: "waits 1 s", EventID: "`client`, new for each connection",
+			Refused: "the client is disconnected", Unavailable: "the same", Redirected: "GET, its answer counts",
+			Silent: "waits 1 s", EventID: "`client`, new for each connection",
 			Route: askingRoute("centrifugo", "centrifugo/{body.client}"),
 			Notes: "A 2xx other than 200 is a failure to it, too.",
 		},
@@ -136,7 +148,8 @@ func selfHostedUntilAccepted() []SelfHosted {
 	return []SelfHosted{
 		{
 			Name: "MinIO (with queue_dir)", Version: "2026-02-12",
-			Refused: "again at once, then each 3 s, without end; later events wait", Unavailable: "the same", Redirected: "GET, lost", Silent: "waits over 14 s", EventID: "as without",
+			Refused: "again at once, then each 3 s, without end; later events wait", Unavailable: "the same",
+			Redirected: "GET, lost", Silent: "waits over 14 s", EventID: "as without",
 			Route: `
   - name: minio
     path: /hooks/minio
@@ -148,7 +161,8 @@ func selfHostedUntilAccepted() []SelfHosted {
 		},
 		{
 			Name: "mox (webhooks)", Version: "0.0.15",
-			Refused: "again after 1, 2, 4 min and so on; later events pass", Unavailable: "the same", Redirected: "not tried", Silent: "waits 60 s", EventID: "`X-Mox-Webhook-Id`",
+			Refused: "again after 1, 2, 4 min and so on; later events pass", Unavailable: "the same",
+			Redirected: "not tried", Silent: "waits 60 s", EventID: "`X-Mox-Webhook-Id`",
 			Route: `
   - name: mox
     path: /hooks/mox
@@ -162,7 +176,8 @@ func selfHostedUntilAccepted() []SelfHosted {
 		},
 		{
 			Name: "Mailman (HyperKitty archiver)", Version: "1.2.1",
-			Refused: "with the next message of any list", Unavailable: "the same", Redirected: "GET; again", Silent: "not tried", EventID: "none; a multipart form",
+			Refused: "with the next message of any list", Unavailable: "the same", Redirected: "GET; again",
+			Silent: "not tried", EventID: "none; a multipart form",
 			Route: `
   - name: hyperkitty
     path: /hooks/hyperkitty/api/mailman/archive
@@ -170,11 +185,13 @@ func selfHostedUntilAccepted() []SelfHosted {
     lock: {strategy: wait, wait_timeout: 10s}
     idempotency: {in_flight: attach, payload_retention: 24h}
 `,
-			Notes: "Anything but a 200 with JSON that has `url` is a failure to it: it cannot be parked. Each try has another boundary, which does not count.",
+			Notes: "Anything but a 200 with JSON that has `url` is a failure to it: it cannot be parked. Each try " +
+				"has another boundary, which does not count.",
 		},
 		{
 			Name: "FreeRADIUS (rest, accounting)", Version: "3.2.1",
-			Refused: "the access server sends it again", Unavailable: "the same", Redirected: "the same", Silent: "waits 4 s, then the same", EventID: "none",
+			Refused: "the access server sends it again", Unavailable: "the same", Redirected: "the same",
+			Silent: "waits 4 s, then the same", EventID: "none",
 			Route: `
   - name: radius
     path: /hooks/radius/{session}
@@ -183,17 +200,18 @@ func selfHostedUntilAccepted() []SelfHosted {
     idempotency: {in_flight: attach}
     park: {on: [locked, slow, unreachable, unknown, failed], after: 3s}
 `,
-			Notes: "On a kept connection that is closed without an answer its libcurl sends the same request again at once. Leave `Acct-Delay-Time`, which grows with each try, out of `data`.",
+			Notes: "On a kept connection that is closed without an answer its libcurl sends the same request again " +
+				"at once. Leave `Acct-Delay-Time`, which grows with each try, out of `data`.",
 		},
 		{
-			Name: "Postfix (pipe to curl -f)", Version: "3.7.11",
-			Refused: "bounced", Unavailable: "bounced", Redirected: "counts as delivered", Silent: "bounced after curl's `-m`", EventID: "none",
-			Route: reportRoute("postfix"),
-			Notes: "With `sh -c 'curl … || exit 75'` a mail stays in the queue, and comes again with the same bytes.",
+			Name: "Postfix (pipe to curl -f)", Version: "3.7.11", EventID: "none", Route: reportRoute("postfix"),
+			Refused: "bounced", Unavailable: "bounced", Redirected: "counts as delivered",
+			Silent: "bounced after curl's `-m`",
+			Notes:  "With `sh -c 'curl … || exit 75'` a mail stays in the queue, and comes again with the same bytes.",
 		},
 		{
-			Name: "Prometheus (alerting)", Version: "2.42.0",
-			Refused: "lost until the next `resend-delay`", Unavailable: "the same", Redirected: "GET, lost", Silent: "waits `timeout`", EventID: "none; an array",
+			Name: "Prometheus (alerting)", Version: "2.42.0", Silent: "waits `timeout`", EventID: "none; an array",
+			Refused: "lost until the next `resend-delay`", Unavailable: "the same", Redirected: "GET, lost",
 			Route: `
   - name: prometheus
     path: /hooks/prometheus/api/v2/alerts

@@ -15,7 +15,8 @@ import (
 // SendGrid returns the preset of SendGrid.
 func (known) SendGrid() Preset {
 	return Preset{
-		Name: "sendgrid", ExtractID: sendGridID, IDText: "the set of sg_event_id of all elements", OnMismatch: idem.MismatchReplay,
+		Name: "sendgrid", ExtractID: sendGridID, IDText: "the set of sg_event_id of all elements",
+		OnMismatch: idem.MismatchReplay,
 		Facts: Facts{
 			Retries: RetriesAll, RetriesFor: day, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "at growing intervals over 24 h",
@@ -29,7 +30,8 @@ func (known) SendGrid() Preset {
 			SampleID: "one",
 		},
 		Renewal: RenewalImpossible,
-		Sources: []string{"twilio.com/docs/sendgrid/for-developers/tracking-events/event", "sendgrid/sendgrid-go helpers/eventwebhook"},
+		Sources: []string{"twilio.com/docs/sendgrid/for-developers/tracking-events/event",
+			"sendgrid/sendgrid-go helpers/eventwebhook"},
 		Notes: []string{
 			"If one element has no sg_event_id, the body is the key.",
 			"SendGrid says that sg_event_id is unique, and not that it stays the same on a retry.",
@@ -88,7 +90,8 @@ func (v *sendGrid) Verify(d *Delivery, now time.Time) error {
 			return v.age.check(v.scheme, sendGridTime, stamp, now)
 		}
 	}
-	return &SignatureError{v.scheme, Mismatch, sendGridHeader, "made with another key, or changed on the way: " + coversTime}
+	return &SignatureError{v.scheme, Mismatch, sendGridHeader, "made with another key, or changed on the way: " +
+		coversTime}
 }
 
 // sendGridID returns the sorted IDs of all elements, because a batch may be in any order.
@@ -102,7 +105,8 @@ func sendGridID(d *Delivery) EventID {
 }
 
 func sampleSendGrid(s *sample) error {
-	s.body(`[{"email":"sample@example.com","event":"delivered","sg_event_id":%s,"timestamp":`+s.seconds()+"}]\r\n", s.id)
+	s.body(`[{"email":"sample@example.com","event":"delivered","sg_event_id":%s,"timestamp":`+s.seconds()+"}]\r\n",
+		s.id)
 	if s.unsigned {
 		return nil
 	}

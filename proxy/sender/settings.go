@@ -9,15 +9,16 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Word is a word of the configuration, and the settings of a route that it implies by their paths, such as lock.strategy. Lists are separated by
-// commas.
+// Word is a word of the configuration, and the settings of a route that it implies by their paths,
+// such as lock.strategy. Lists are separated by commas.
 type Word struct {
 	Name     string
 	Aliases  []string
 	Settings map[string]string
 }
 
-// PresetWords returns the values of the setting preset. They lack the tolerance, which belongs to the scheme.
+// PresetWords returns the values of the setting preset. They lack the tolerance, which belongs to
+// the scheme.
 func PresetWords() []Word {
 	var words []Word
 	for _, p := range Presets() {
@@ -45,14 +46,16 @@ func SchemeWords() []Word {
 func (p *Preset) settings() map[string]string {
 	s := map[string]string{
 		"event_id": p.EventID, "on_missing_event_id": string(p.OnMissing), "verify.scheme": p.Scheme,
-		"idempotency.on_mismatch": string(p.OnMismatch), "idempotency.in_flight": string(p.InFlight), "idempotency.retention": idem.DurationText(p.Retention),
-		"lock.strategy": string(p.Strategy),
+		"idempotency.on_mismatch": string(p.OnMismatch), "idempotency.in_flight": string(p.InFlight),
+		"idempotency.retention": idem.DurationText(p.Retention),
+		"lock.strategy":         string(p.Strategy),
 	}
 	if p.EventID == "" {
 		s["event_id"] = naming.EventIDOfPreset
 	}
 	if p.NoID {
-		s = map[string]string{"verify.scheme": p.Scheme, "idempotency.enabled": "false", "lock.strategy": string(p.Strategy)}
+		s = map[string]string{"verify.scheme": p.Scheme, "idempotency.enabled": "false",
+			"lock.strategy": string(p.Strategy)}
 	}
 	if p.PayloadRetention > 0 {
 		s["idempotency.payload_retention"] = idem.DurationText(p.PayloadRetention)
@@ -68,7 +71,8 @@ func (p *Preset) settings() map[string]string {
 		s["match.methods"] = strings.Join(p.Methods, ",")
 	}
 	for name, value := range map[string]string{
-		"method": p.Rule.Method, "when": strings.Join(p.Rule.When, ","), "token": p.Rule.TokenAt, "answer": p.Rule.Answer, "content_type": p.Rule.ContentType,
+		"method": p.Rule.Method, "when": strings.Join(p.Rule.When, ","), "token": p.Rule.TokenAt,
+		"answer": p.Rule.Answer, "content_type": p.Rule.ContentType,
 		"header": p.Rule.Header,
 	} {
 		if value != "" {

@@ -9,30 +9,36 @@ import (
 // Shopify returns the preset of Shopify.
 func (known) Shopify() Preset {
 	return Preset{
-		Name: "shopify", EventID: `{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "-"}/{header.X-Shopify-Webhook-Id ?? header.shopify-webhook-id}`,
+		Name:       "shopify",
+		EventID:    `{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "-"}/{header.X-Shopify-Webhook-Id ?? header.shopify-webhook-id}`,
 		OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: 2 * time.Second,
 		Order:  "{header.X-Shopify-Triggered-At ?? header.shopify-triggered-at}",
 		Labels: map[string]string{"order": "{body.order_number}"},
 		Facts: Facts{
 			Timeout: 5 * time.Second, Retries: RetriesAll, RetriesFor: 4 * time.Hour,
-			RetriesOn: "eight times over 4 h", Limits: []Limit{{InRow: 8}}, GivesUp: "a subscription made through the Admin API is deleted after 8 failures in a row",
+			RetriesOn: "eight times over 4 h", Limits: []Limit{{InRow: 8}},
+			GivesUp: "a subscription made through the Admin API is deleted after 8 failures in a row",
 		},
 		verify: scheme{new: newShopify, body: true},
 		sample: sampleShopify,
 		Page: Page{
-			Title: "Shopify", Path: "/hooks/shopify", Workflow: `shopify/{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "other"}`,
+			Title: "Shopify", Path: "/hooks/shopify",
+			Workflow: `shopify/{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/shopify.secret",
-			Secret:   "The client secret of the app. Webhooks of the store's notification settings have another key, which is shown there.",
+			Secret: "The client secret of the app. Webhooks of the store's notification settings have another " +
+				"key, which is shown there.",
 			SampleID: "sample.myshopify.com/one",
 		},
-		Sources: []string{"shopify.dev/changelog/updates-to-webhook-retry-mechanism", "shopify.dev/apps/build/webhooks/ignore-duplicates", "Shopify/shopify-app-js lib/types.ts, CHANGELOG"},
+		Sources: []string{"shopify.dev/changelog/updates-to-webhook-retry-mechanism",
+			"shopify.dev/apps/build/webhooks/ignore-duplicates", "Shopify/shopify-app-js lib/types.ts, CHANGELOG"},
 		Notes: []string{
 			"Shopify's pages disagree on which ID names the delivery; Hooklock uses the Webhook-Id.",
 		},
 	}
 }
 
-// newShopify returns the verifier of https://shopify.dev/docs/apps/build/webhooks. The headers of the newer "Events" deliveries lack the "X-".
+// newShopify returns the verifier of https://shopify.dev/docs/apps/build/webhooks. The headers of
+// the newer "Events" deliveries lack the "X-".
 func newShopify(c Config) (Verifier, error) {
 	return verifier(newBodyMAC(c, "sha256", "", inBase64, "X-Shopify-Hmac-Sha256", "shopify-hmac-sha256"))
 }

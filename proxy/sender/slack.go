@@ -9,10 +9,15 @@ import (
 // Slack returns the preset of Slack.
 func (known) Slack() Preset {
 	return Preset{
-		Name: "slack", EventID: "{body.api_app_id}/{body.event_id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second,
+		Name: "slack", EventID: "{body.api_app_id}/{body.event_id}", OnMismatch: idem.MismatchReplay,
+		Strategy: idem.Wait, WaitTimeout: time.Second,
 		Facts: Facts{
-			Timeout: 3 * time.Second, Retries: RetriesAll, RetriesFor: day + 6*time.Minute, SignedTime: TimeInHeader, IDSigned: true,
-			UsesAnswer: isForm, Answer: "the user sees the answer to a slash command or a button", RetriesOn: "at once, after 1 min and after 5 min; with delayed events hourly for a day", Limits: []Limit{{Share: 0.95}}, GivesUp: "disabled above 95% failures in an hour", Changes: "the signature and its time",
+			Timeout: 3 * time.Second, Retries: RetriesAll, RetriesFor: day + 6*time.Minute, SignedTime: TimeInHeader,
+			IDSigned:   true,
+			UsesAnswer: isForm, Answer: "the user sees the answer to a slash command or a button",
+			RetriesOn: "at once, after 1 min and after 5 min; with delayed events hourly for a day",
+			Limits:    []Limit{{Share: 0.95}}, GivesUp: "disabled above 95% failures in an hour",
+			Changes: "the signature and its time",
 		},
 		Handshakes: []Handshake{
 			{"url_verification", true, bodyType("url_verification")},
@@ -21,13 +26,15 @@ func (known) Slack() Preset {
 		verify: scheme{new: newSlack, tolerance: minutes5, aged: true, body: true, headers: []string{slackTime}},
 		sample: sampleSlack,
 		Page: Page{
-			Title: "Slack", Path: "/hooks/slack", Workflow: `slack/{body.team_id ?? form.team_id ?? form.payload.team.id ?? "other"}`,
+			Title: "Slack", Path: "/hooks/slack",
+			Workflow: `slack/{body.team_id ?? form.team_id ?? form.payload.team.id ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/slack.secret",
 			Secret:   "The app's signing secret.",
 			SampleID: "A0001/Ev_one",
 		},
 		Renewal: RenewalPossible,
-		Sources: []string{"docs.slack.dev/apis/events-api", "slackapi/python-slack-sdk slack_sdk/signature/__init__.py"},
+		Sources: []string{"docs.slack.dev/apis/events-api",
+			"slackapi/python-slack-sdk slack_sdk/signature/__init__.py"},
 		Notes: []string{
 			"Slack sends again while the first request still runs: the duplicate waits for the first answer.",
 			"Slash commands and interactivity have no event_id: the body is the key.",
@@ -41,10 +48,12 @@ const (
 	slackTime   = "X-Slack-Request-Timestamp"
 )
 
-// newSlack returns the verifier of https://docs.slack.dev/authentication/verifying-requests-from-slack/.
+// newSlack returns the verifier of
+// https://docs.slack.dev/authentication/verifying-requests-from-slack/.
 func newSlack(c Config) (Verifier, error) { return newV0(c, slackHeader, slackTime) }
 
-// bodyType returns a function that recognises a handshake by Slack's "type". A body with an event is never a handshake.
+// bodyType returns a function that recognises a handshake by Slack's "type". A body with an event
+// is never a handshake.
 func bodyType(value string) func(*Delivery) bool {
 	return func(d *Delivery) bool {
 		v := object(d.Body, value)
@@ -53,6 +62,7 @@ func bodyType(value string) func(*Delivery) bool {
 }
 
 func sampleSlack(s *sample) error {
-	s.body(`{"team_id":"T0001","api_app_id":"A0001","event":{"type":"app_mention","user":"U1","text":"hi","channel":"C1"},"type":"event_callback","event_id":%s,"event_time":`+s.seconds()+`}`, s.named("Ev_"))
+	s.body(
+		`{"team_id":"T0001","api_app_id":"A0001","event":{"type":"app_mention","user":"U1","text":"hi","channel":"C1"},"type":"event_callback","event_id":%s,"event_time":`+s.seconds()+`}`, s.named("Ev_"))
 	return s.sign(s.secret, signV0(slackHeader, slackTime))
 }

@@ -15,8 +15,10 @@ import (
 // SNS returns the preset of SNS.
 func (known) SNS() Preset {
 	return Preset{
-		Name: "sns", ExtractID: snsID, IDHeaders: []string{"x-amz-sns-subscription-arn"}, IDText: "x-amz-sns-subscription-arn and body.MessageId (raw delivery: x-amz-sns-message-id)", OnMismatch: idem.MismatchReplay,
-		Strategy: idem.Wait, WaitTimeout: 6 * time.Second, Respond: only5xx(),
+		Name: "sns", ExtractID: snsID, IDHeaders: []string{"x-amz-sns-subscription-arn"},
+		IDText:     "x-amz-sns-subscription-arn and body.MessageId (raw delivery: x-amz-sns-message-id)",
+		OnMismatch: idem.MismatchReplay,
+		Strategy:   idem.Wait, WaitTimeout: 6 * time.Second, Respond: only5xx(),
 		Facts: Facts{
 			Timeout: 15 * time.Second, Retries: RetriesSome, RetriesFor: time.Hour, SignedTime: TimeInBody,
 			RetriesOn: "after 5xx and timeouts, by default three times, 20 s apart; every 4xx loses the message",
@@ -29,22 +31,27 @@ func (known) SNS() Preset {
 		sample: sampleSNS, key: keyRSA,
 		Page: Page{
 			Title: "Amazon SNS", Path: "/hooks/sns", Workflow: `sns/{header.x-amz-sns-topic-arn ?? "other"}`,
-			Verify:   "public_key_file: /etc/hooklock/sns.pem",
-			Secret:   "The certificate that SigningCertURL names: fetch it once, from AWS, and check it. Signature versions 1 and 2 are accepted; `algorithm: sha256` refuses version 1.",
+			Verify: "public_key_file: /etc/hooklock/sns.pem",
+			Secret: "The certificate that SigningCertURL names: fetch it once, from AWS, and check it. Signature " +
+				"versions 1 and 2 are accepted; `algorithm: sha256` refuses version 1.",
 			SampleID: "arn:aws:sns:us-east-1:123456789012:Sample:00000000-0000-4000-8000-000000000001/one",
 		},
 		Renewal: RenewalImpossible,
-		Sources: []string{"docs.aws.amazon.com/sns/latest/dg/sns-message-delivery-retries.html", "docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html", "docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html"},
+		Sources: []string{"docs.aws.amazon.com/sns/latest/dg/sns-message-delivery-retries.html",
+			"docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html",
+			"docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html"},
 		Notes: []string{
-			"The signature covers Message, MessageId, Subject, Timestamp, TopicArn and Type, not MessageAttributes. A retry keeps its Timestamp, so no age is checked.",
+			"The signature covers Message, MessageId, Subject, Timestamp, TopicArn and Type, not MessageAttributes. " +
+				"A retry keeps its Timestamp, so no age is checked.",
 			"SigningCertURL is never followed: add a new certificate by hand, beside the old one.",
 			"x-amz-sns-subscription-arn is not signed, MessageId is. Raw message delivery is not signed at all.",
 		},
 	}
 }
 
-// sns verifies the envelope of AWS SNS. https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html
-// A retry keeps the Timestamp of the message, so there is no age check. SigningCertURL is not followed.
+// sns verifies the envelope of AWS SNS.
+// https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html A retry keeps the
+// Timestamp of the message, so there is no age check. SigningCertURL is not followed.
 type sns struct {
 	scheme string
 	keys   []*rsa.PublicKey
@@ -53,7 +60,8 @@ type sns struct {
 
 func newSNS(c Config) (Verifier, error) {
 	if c.Algorithm != "" && c.Algorithm != "sha256" {
-		return nil, fmt.Errorf("algorithm %q: give sha256 to refuse SignatureVersion 1 (SHA-1), or leave it out", c.Algorithm)
+		return nil, fmt.Errorf("algorithm %q: give sha256 to refuse SignatureVersion 1 (SHA-1), or leave it out",
+			c.Algorithm)
 	}
 	keys, err := publicKeys(c.PublicKeys, onlyPEM, checkRSA)
 	if err != nil {
@@ -65,14 +73,16 @@ func newSNS(c Config) (Verifier, error) {
 // Verify implements Verifier.
 func (v *sns) Verify(d *Delivery, _ time.Time) error {
 	if raw, _ := d.header("x-amz-sns-rawdelivery"); len(raw) > 0 && !equalName(raw, "false") {
-		return &SignatureError{v.scheme, Missing, "body.Signature", "raw message delivery is not signed: turn it off, or set scheme: none"}
+		return &SignatureError{v.scheme, Missing, "body.Signature",
+			"raw message delivery is not signed: turn it off, or set scheme: none"}
 	}
 	parsed, err := parseStrict(v.scheme, d.Body)
 	if err != nil {
 		return err
 	}
 	if halfCharacter(d.Body) {
-		return &SignatureError{v.scheme, Malformed, "body", "contains half a surrogate pair, which JSON parsers read differently"}
+		return &SignatureError{v.scheme, Malformed, "body",
+			"contains half a surrogate pair, which JSON parsers read differently"}
 	}
 	body, err := signedObject(v.scheme, "body", parsed)
 	if err != nil {
@@ -90,7 +100,8 @@ func (v *sns) Verify(d *Delivery, _ time.Time) error {
 		return &SignatureError{v.scheme, Malformed, "body.SignatureVersion", "is neither 1 nor 2"}
 	}
 	if v.onlyV2 && algorithm == crypto.SHA1 {
-		return &SignatureError{v.scheme, Malformed, "body.SignatureVersion", "is 1 (SHA-1), and the configuration asks for sha256: set the topic's SignatureVersion to 2"}
+		return &SignatureError{v.scheme, Malformed, "body.SignatureVersion",
+			"is 1 (SHA-1), and the configuration asks for sha256: set the topic's SignatureVersion to 2"}
 	}
 	signature, ok := decodeBase64(body.GetStringBytes("Signature"))
 	if !ok || len(signature) == 0 {
@@ -101,7 +112,8 @@ func (v *sns) Verify(d *Delivery, _ time.Time) error {
 		return err
 	}
 	if !verifyRSA(v.keys, algorithm, message, signature) {
-		return &SignatureError{v.scheme, Mismatch, "body.Signature", "made with another key, or changed on the way; check the configured certificate, too: AWS changes it from time to time"}
+		return &SignatureError{v.scheme, Mismatch, "body.Signature", "made with another key, or changed on the way; " +
+			"check the configured certificate, too: AWS changes it from time to time"}
 	}
 	return nil
 }
@@ -127,7 +139,8 @@ func (v *sns) content(body *fastjson.Value) ([]byte, error) {
 	return message, nil
 }
 
-// snsMembers returns the signed members of a type of message in their order, or nil for an unknown type.
+// snsMembers returns the signed members of a type of message in their order, or nil for an unknown
+// type.
 func snsMembers(kind string) []string {
 	switch kind {
 	case "Notification":
@@ -138,7 +151,8 @@ func snsMembers(kind string) []string {
 	return nil
 }
 
-// bodyKind returns a function that recognises a handshake by the "Type" of SNS. The header x-amz-sns-message-type says the same and is not signed.
+// bodyKind returns a function that recognises a handshake by the "Type" of SNS. The header
+// x-amz-sns-message-type says the same and is not signed.
 func bodyKind(value string) func(*Delivery) bool { return memberIs("Type", value) }
 
 // snsID returns the ID in the signed body. A raw delivery has it only in a header.
@@ -166,7 +180,8 @@ func snsID(d *Delivery) EventID {
 	return foundID("sns", string(arn), inBody[0])
 }
 
-// snsCertificate is the SigningCertURL of samples. It has no certificate: the test pair signs a sample.
+// snsCertificate is the SigningCertURL of samples. It has no certificate: the test pair signs a
+// sample.
 const snsCertificate = "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-00000000000000000000000000000000.pem"
 
 func sampleSNS(s *sample) error {
@@ -178,13 +193,15 @@ func sampleSNS(s *sample) error {
 	s.add("x-amz-sns-subscription-arn", topic+":00000000-0000-4000-8000-000000000001")
 	var signature []byte
 	if !s.unsigned {
-		signed := "Message\nsample\nMessageId\n" + s.id + "\nTimestamp\n" + s.rfc3339() + "\nTopicArn\n" + topic + "\nType\nNotification\n"
+		signed := "Message\nsample\nMessageId\n" + s.id + "\nTimestamp\n" + s.rfc3339() + "\nTopicArn\n" + topic +
+			"\nType\nNotification\n"
 		var err error
 		if signature, err = signWith[*rsa.PrivateKey](s, crypto.SHA256, []byte(signed)); err != nil {
 			return err
 		}
 	}
-	s.body(`{"Type":"Notification","MessageId":%s,"TopicArn":%s,"Message":"sample","Timestamp":%s,"SignatureVersion":"2","Signature":%s,"SigningCertURL":%s}`,
+	s.body(
+		`{"Type":"Notification","MessageId":%s,"TopicArn":%s,"Message":"sample","Timestamp":%s,"SignatureVersion":"2","Signature":%s,"SigningCertURL":%s}`,
 		s.id, topic, s.rfc3339(), base64.StdEncoding.EncodeToString(signature), snsCertificate)
 	return nil
 }

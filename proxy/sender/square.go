@@ -22,7 +22,8 @@ func (known) Square() Preset {
 			Secret:   "The signature key of the subscription. `public_url` is the origin of its notification URL.",
 			SampleID: "one",
 		},
-		Sources: []string{"developer.squareup.com/docs/webhooks-overview", "square/square-nodejs-sdk tests/integration/webhooks.test.ts"},
+		Sources: []string{"developer.squareup.com/docs/webhooks-overview",
+			"square/square-nodejs-sdk tests/integration/webhooks.test.ts"},
 		Notes: []string{
 			"Square signs the registered URL letter for letter: `public_url` and the received target must make it.",
 			"Every subscription to an event gets the same ID: give each its own route.",
@@ -32,7 +33,8 @@ func (known) Square() Preset {
 
 const squareHeader = "x-square-hmacsha256-signature"
 
-// newSquare returns the verifier of https://developer.squareup.com/docs/webhooks/step3validate. The URL is the registered one, letter for letter.
+// newSquare returns the verifier of https://developer.squareup.com/docs/webhooks/step3validate. The
+// URL is the registered one, letter for letter.
 func newSquare(c Config) (Verifier, error) {
 	public, err := parsePublicURL(c.PublicURL)
 	if err != nil {
@@ -60,7 +62,8 @@ func newSquare(c Config) (Verifier, error) {
 }
 
 func sampleSquare(s *sample) error {
-	s.body(`{"merchant_id":"SAMPLE","type":"payment.updated","event_id":%s,"created_at":"`+s.rfc3339()+`","data":{"type":"payment","id":"p1"}}`, s.id)
+	s.body(`{"merchant_id":"SAMPLE","type":"payment.updated","event_id":%s,"created_at":"`+s.rfc3339()+
+		`","data":{"type":"payment","id":"p1"}}`, s.id)
 	if !s.unsigned {
 		s.add(squareHeader, s.hmac256(inBase64, s.url, string(s.request.Body)))
 	}

@@ -36,7 +36,8 @@ func newV0(c Config, header, timeHeader string) (Verifier, error) {
 	return v, nil
 }
 
-// unitOf distinguishes milliseconds from seconds by the number of digits: 12 digits of seconds are the year 5138.
+// unitOf distinguishes milliseconds from seconds by the number of digits: 12 digits of seconds are
+// the year 5138.
 func unitOf(digits []byte) time.Duration {
 	if len(digits) > 12 {
 		return time.Millisecond
@@ -61,7 +62,8 @@ func (c *claim) setAnyTime(scheme, part string, value []byte) error {
 		return nil
 	}
 	if err := c.setTime(scheme, part, value, unitOf(value)); err != nil {
-		return &SignatureError{scheme, Malformed, part, "is neither a Unix time in seconds or milliseconds, nor like 2026-01-02T15:04:05Z"}
+		return &SignatureError{scheme, Malformed, part,
+			"is neither a Unix time in seconds or milliseconds, nor like 2026-01-02T15:04:05Z"}
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 	"hooklock/idem/naming"
 )
 
-// standard verifies Standard Webhooks: v1 (HMAC-SHA256) with secrets, v1a (Ed25519) with public keys, or both. The spec:
+// standard verifies Standard Webhooks: v1 (HMAC-SHA256) with secrets, v1a (Ed25519) with public
+// keys, or both. The spec:
 // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 type standard struct {
 	scheme string
@@ -153,7 +154,8 @@ func (v *standard) match(part string, list []byte, parts [][]byte) error {
 		return nil
 	}
 	if len(v.keys) > 0 && len(asymmetric) > maxSlowSignatures {
-		return &SignatureError{v.scheme, Malformed, part, "has more than " + strconv.Itoa(maxSlowSignatures) + " v1a signatures"}
+		return &SignatureError{v.scheme, Malformed, part, "has more than " + strconv.Itoa(maxSlowSignatures) +
+			" v1a signatures"}
 	}
 	for _, s := range asymmetric {
 		if v.memory.verifyEd25519(v.keys, decoded(s), parts) {
@@ -161,18 +163,21 @@ func (v *standard) match(part string, list []byte, parts [][]byte) error {
 		}
 	}
 	if (len(v.macs) == 0 || len(shared) == 0) && (len(v.keys) == 0 || len(asymmetric) == 0) {
-		return &SignatureError{v.scheme, Missing, part, "has no signature of a version for which a key is configured (v1: secret, v1a: public key)"}
+		return &SignatureError{v.scheme, Missing, part,
+			"has no signature of a version for which a key is configured (v1: secret, v1a: public key)"}
 	}
-	return &SignatureError{v.scheme, Mismatch, part, "made with another secret, or changed on the way: the ID, the timestamp and the raw body"}
+	return &SignatureError{v.scheme, Mismatch, part,
+		"made with another secret, or changed on the way: the ID, the timestamp and the raw body"}
 }
 
 const signingPrefix = "whsec_"
 
 func isSigningSecret(secret []byte) bool { return bytes.HasPrefix(secret, []byte(signingPrefix)) }
 
-// signingSecrets returns the keys of the secrets. It decodes the base64 after whsec_, with or without padding, as the vendors' libraries do. A secret
-// without the prefix yields two keys, decoded and as it is: some senders omit the prefix, and Polar does not encode its secrets. Stripe's secrets look
-// the same and are used undecoded; they do not pass through here.
+// signingSecrets returns the keys of the secrets. It decodes the base64 after whsec_, with or
+// without padding, as the vendors' libraries do. A secret without the prefix yields two keys,
+// decoded and as it is: some senders omit the prefix, and Polar does not encode its secrets.
+// Stripe's secrets look the same and are used undecoded; they do not pass through here.
 func signingSecrets(secrets [][]byte) ([][]byte, error) {
 	if err := checkSecrets(secrets); err != nil {
 		return nil, err
@@ -196,7 +201,8 @@ func signingSecrets(secrets [][]byte) ([][]byte, error) {
 
 const unbrandedSet = "webhook-"
 
-// standardSet returns the prefix of the headers of d. The two sets are never mixed, so that the signed ID is the event ID.
+// standardSet returns the prefix of the headers of d. The two sets are never mixed, so that the
+// signed ID is the event ID.
 func standardSet(d *Delivery) string {
 	if !d.has("webhook-id") && !d.has("webhook-signature") && d.has("svix-id") {
 		return "svix-"
@@ -204,7 +210,8 @@ func standardSet(d *Delivery) string {
 	return unbrandedSet
 }
 
-// maxSlowSignatures bounds the Ed25519 signatures of one delivery that are tried, because each costs far more than a digest.
+// maxSlowSignatures bounds the Ed25519 signatures of one delivery that are tried, because each
+// costs far more than a digest.
 const maxSlowSignatures = 8
 
 // decoded returns the bytes of a signature, or nil if it is not base64.

@@ -9,29 +9,39 @@ import (
 // StandardWebhooks returns the preset of senders that sign as Standard Webhooks, such as Svix.
 func (known) StandardWebhooks() Preset {
 	return Preset{
-		Name: "standard-webhooks", Aliases: []string{"svix"}, ExtractID: standardID, IDHeaders: []string{"webhook-id", "svix-id"}, IDText: "webhook-id, or svix-id", OnMismatch: idem.MismatchReject,
+		Name: "standard-webhooks", Aliases: []string{"svix"}, ExtractID: standardID,
+		IDHeaders: []string{"webhook-id", "svix-id"}, IDText: "webhook-id, or svix-id", OnMismatch: idem.MismatchReject,
 		Order: "{body.timestamp}",
 
 		Facts: Facts{
-			Timeout: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, SignedTime: TimeInHeader, IDSigned: true,
+			Timeout: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, SignedTime: TimeInHeader,
+			IDSigned:  true,
 			RetriesOn: "seven times over 28 h (hosted Svix)", Changes: "the signature and its time",
 		},
-		verify: scheme{new: newStandardWebhooks, tolerance: minutes5, aged: true, body: true, headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
+		verify: scheme{new: newStandardWebhooks, tolerance: minutes5, aged: true, body: true,
+			headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
 		sample: sampleStandard, key: keyWhsec,
 		Page: Page{
-			Title: "Standard Webhooks and Svix", Path: "/hooks/standard/{endpoint}", Workflow: "standard/{path.endpoint}",
+			Title: "Standard Webhooks and Svix", Path: "/hooks/standard/{endpoint}",
+			Workflow: "standard/{path.endpoint}",
 			Verify:   "secret_file: /etc/hooklock/standard.secret",
-			Secret:   "The endpoint's secret, `whsec_` included. For version v1a, the sender's public key (`whpk_…`) as `public_key_file`.",
+			Secret: "The endpoint's secret, `whsec_` included. For version v1a, the sender's public key " +
+				"(`whpk_…`) as `public_key_file`.",
 			SampleID: "msg_one",
 		},
 		Renewal: RenewalPossible,
-		Sources: []string{"standard-webhooks/standard-webhooks spec/standard-webhooks.md", "https://docs.svix.com/retries", "svix/svix-webhooks server config.default.toml"},
+		Sources: []string{"standard-webhooks/standard-webhooks spec/standard-webhooks.md",
+			"https://docs.svix.com/retries", "svix/svix-webhooks server config.default.toml"},
 		Notes: []string{
-			"Every endpoint gets a message under the same ID: give each its own route. The ID stays the same over attempts and manual resends.",
-			"Supabase Auth gives each attempt another ID: with it, set `event_id: \"{body_sha256}\"`, or a retry runs again.",
+			"Every endpoint gets a message under the same ID: give each its own route. The ID stays the same over " +
+				"attempts and manual resends.",
+			"Supabase Auth gives each attempt another ID: with it, set `event_id: \"{body_sha256}\"`, or a retry " +
+				"runs again.",
 			"A secret without `whsec_` is tried as base64 and as it is.",
-			"The 15 s and the retries are those of hosted Svix; another sender may differ. The upstream's webhook-delivery and Retry-After pass through.",
-			"A renewed signature has a v1 for each secret of the route that had made one. A v1a is left out; alone it cannot be renewed.",
+			"The 15 s and the retries are those of hosted Svix; another sender may differ. The upstream's " +
+				"webhook-delivery and Retry-After pass through.",
+			"A renewed signature has a v1 for each secret of the route that had made one. A v1a is left out; alone " +
+				"it cannot be renewed.",
 		},
 	}
 }
@@ -52,13 +62,15 @@ func standardBy(name string, facts Facts) Preset {
 // svix returns the facts of senders that send through Svix.
 func svix() Facts {
 	return Facts{
-		Timeout: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour, RetriesOn: "after every answer but 2xx, seven times over 28 h",
-		Limits:  []Limit{{For: 120 * time.Hour}},
-		GivesUp: "disabled after 5 days in which every delivery failed",
+		Timeout: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour,
+		RetriesOn: "after every answer but 2xx, seven times over 28 h",
+		Limits:    []Limit{{For: 120 * time.Hour}},
+		GivesUp:   "disabled after 5 days in which every delivery failed",
 	}
 }
 
-// newStandardWebhooks returns the verifier of the scheme standard-webhooks: with the headers of the spec or with Svix's names.
+// newStandardWebhooks returns the verifier of the scheme standard-webhooks: with the headers of the
+// spec or with Svix's names.
 func newStandardWebhooks(c Config) (Verifier, error) {
 	v, err := newStandard(c)
 	if err != nil {
@@ -67,8 +79,8 @@ func newStandardWebhooks(c Config) (Verifier, error) {
 	return v, nil
 }
 
-// standardID returns the signed ID. Its source is the same for both header names: with a template, an attacker who captured a delivery could run it again by
-// renaming its headers.
+// standardID returns the signed ID. Its source is the same for both header names: with a template,
+// an attacker who captured a delivery could run it again by renaming its headers.
 func standardID(d *Delivery) EventID {
 	id, count := d.header(standardSet(d) + "id")
 	if count > 1 {

@@ -17,14 +17,16 @@ func (known) Stripe() Preset {
 		Labels: map[string]string{"object": "{body.data.object.id}"},
 		Facts: Facts{
 			Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
-			RetriesOn: "after every answer but 2xx, at growing intervals over 3 days", Changes: "the signature and its time",
+			RetriesOn: "after every answer but 2xx, at growing intervals over 3 days",
+			Changes:   "the signature and its time",
 		},
 		verify: scheme{new: newStripe, tolerance: minutes5, aged: true, body: true},
 		sample: sampleStripe,
 		Page: Page{
 			Title: "Stripe", Path: "/hooks/stripe/{account}", Workflow: "stripe/{path.account}",
-			Verify:   "secret_file: /etc/hooklock/stripe.secret",
-			Secret:   "The endpoint's signing secret, `whsec_` included. After \"Roll secret\" both are valid for a while: give both as `secret_files`.",
+			Verify: "secret_file: /etc/hooklock/stripe.secret",
+			Secret: "The endpoint's signing secret, `whsec_` included. After \"Roll secret\" both are valid for a " +
+				"while: give both as `secret_files`.",
 			SampleID: "evt_one",
 		},
 		Renewal: RenewalPossible,
@@ -33,15 +35,17 @@ func (known) Stripe() Preset {
 			"The retention covers manual resends, too: 15 days in the Dashboard, 30 with the CLI.",
 			"Two events for one change have two IDs: both run.",
 			"Endpoints on one URL get the same event ID: give each its own route.",
-			"A renewed signature has a v1 for each secret of the route that had made one. v0, which comes with test events, is left out.",
+			"A renewed signature has a v1 for each secret of the route that had made one. v0, which comes with test " +
+				"events, is left out.",
 		},
 	}
 }
 
 const stripeHeader = "Stripe-Signature"
 
-// newStripe returns the verifier of https://docs.stripe.com/webhooks. The whole text of the secret, whsec_ included, is the key. While a secret is
-// rolled the header has a v1 for each. As in Stripe's library, a timestamp in the future is valid.
+// newStripe returns the verifier of https://docs.stripe.com/webhooks. The whole text of the secret,
+// whsec_ included, is the key. While a secret is rolled the header has a v1 for each. As in
+// Stripe's library, a timestamp in the future is valid.
 func newStripe(c Config) (Verifier, error) {
 	v, err := sha256MACs(c)
 	if err != nil {
@@ -87,7 +91,8 @@ func stripeFields(scheme string, value []byte, cl *claim) (t []byte, err error) 
 	return t, nil
 }
 
-// signStripe implements signer. It leaves out v0, which Stripe sends for test events and whose key is unknown.
+// signStripe implements signer. It leaves out v0, which Stripe sends for test events and whose key
+// is unknown.
 func signStripe(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
 	t := digitsOf(at, time.Second)
 	value := append([]byte("t="), t...)
@@ -98,6 +103,8 @@ func signStripe(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) 
 }
 
 func sampleStripe(s *sample) error {
-	s.body(`{"id":%s,"object":"event","created":`+strconv.FormatInt(s.happened.Unix(), 10)+`,"type":"invoice.paid","livemode":false,"data":{"object":{"id":"in_sample","object":"invoice"}}}`, s.named("evt_"))
+	s.body(`{"id":%s,"object":"event","created":`+strconv.FormatInt(s.happened.Unix(), 10)+
+		`,"type":"invoice.paid","livemode":false,"data":{"object":{"id":"in_sample","object":"invoice"}}}`,
+		s.named("evt_"))
 	return s.sign(s.secret, signStripe)
 }

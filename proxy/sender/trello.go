@@ -10,27 +10,33 @@ import (
 // Trello returns the preset of Trello.
 func (known) Trello() Preset {
 	return Preset{
-		Name: "trello", EventID: `{body.webhook.id ?? body.model.id ?? "-"}/{body.action.id}`, OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
-		Facts:  Facts{IDSigned: true},
-		verify: asHMAC(Config{Header: "X-Trello-Webhook", Algorithm: "sha1", Encoding: "base64", Content: "{body}{url}"}),
+		Name: "trello", EventID: `{body.webhook.id ?? body.model.id ?? "-"}/{body.action.id}`,
+		OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Facts: Facts{IDSigned: true},
+		verify: asHMAC(Config{Header: "X-Trello-Webhook", Algorithm: "sha1", Encoding: "base64",
+			Content: "{body}{url}"}),
 		sample: sampleTrello,
 		Page: Page{
 			Title: "Trello", Path: "/hooks/trello", Workflow: `trello/{body.model.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/trello.secret, public_url: \"https://hooks.example.com\"",
-			Secret:   "The secret of the application, from the page of its API key. `public_url` is the origin of the callbackURL.",
+			Verify: "secret_file: /etc/hooklock/trello.secret, public_url: \"https://hooks.example.com\"",
+			Secret: "The secret of the application, from the page of its API key. `public_url` is the origin of " +
+				"the callbackURL.",
 			SampleID: "board_sample/one",
 		},
 		Sources: []string{"https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks/"},
 		Notes: []string{
-			"Trello signs the body and then the callbackURL letter for letter, with SHA-1: `public_url` and the received target must make it.",
-			"One action fires every webhook that watches what it touches; the ID contains the webhook, or what it watches.",
+			"Trello signs the body and then the callbackURL letter for letter, with SHA-1: `public_url` and the " +
+				"received target must make it.",
+			"One action fires every webhook that watches what it touches; the ID contains the webhook, or what it " +
+				"watches.",
 			"Setup: Trello sends HEAD and wants 200; HEAD passes to the service.",
 		},
 	}
 }
 
 func sampleTrello(s *sample) error {
-	s.body(`{"action":{"id":%s,"type":"updateCard","date":"`+rfc3339(s.happened)+`","data":{"card":{"id":"card_sample"}}},"model":{"id":"board_sample","name":"sample"}}`, s.id)
+	s.body(`{"action":{"id":%s,"type":"updateCard","date":"`+rfc3339(s.happened)+
+		`","data":{"card":{"id":"card_sample"}}},"model":{"id":"board_sample","name":"sample"}}`, s.id)
 	if !s.unsigned {
 		s.add("X-Trello-Webhook", string(newMAC(sha1.New, s.secret).sign(inBase64, s.request.Body, []byte(s.url))))
 	}

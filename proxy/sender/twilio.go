@@ -17,8 +17,9 @@ import (
 // Twilio returns the preset of Twilio.
 func (known) Twilio() Preset {
 	return Preset{
-		Name: "twilio", Methods: []string{"GET", "POST"}, EventID: "{header.I-Twilio-Idempotency-Token}", OnMismatch: idem.MismatchExecute,
-		Strategy: idem.Wait, WaitTimeout: 5 * time.Second, Respond: only5xx(),
+		Name: "twilio", Methods: []string{"GET", "POST"}, EventID: "{header.I-Twilio-Idempotency-Token}",
+		OnMismatch: idem.MismatchExecute,
+		Strategy:   idem.Wait, WaitTimeout: 5 * time.Second, Respond: only5xx(),
 		Facts: Facts{
 			Timeout: 15 * time.Second, Retries: RetriesNever,
 			UsesAnswer: always, Answer: "TwiML", RetriesOn: "only after failed connections, once",
@@ -31,11 +32,13 @@ func (known) Twilio() Preset {
 			Secret:   "The account's auth token. `public_url` is the origin of the URL that Twilio was given.",
 			SampleID: "one",
 		},
-		Sources: []string{"twilio.com/docs/usage/webhooks/webhooks-connection-overrides", "twilio.com/docs/usage/security", "twilio/twilio-go client/request_validator.go"},
+		Sources: []string{"twilio.com/docs/usage/webhooks/webhooks-connection-overrides",
+			"twilio.com/docs/usage/security", "twilio/twilio-go client/request_validator.go"},
 		Notes: []string{
 			"With `#rp=5xx` at the end of the URL, Twilio retries a 503, too.",
 			"GET is a delivery here. HEAD is refused, because a service would do for it what it does for GET.",
-			"Twilio signs the public URL with or without its port, and joins form parameters without separators: ab=c and a=bc are signed alike.",
+			"Twilio signs the public URL with or without its port, and joins form parameters without separators: " +
+				"ab=c and a=bc are signed alike.",
 			"A fragment (`#rc=…`) never reaches Hooklock; whether Twilio signs it was not established.",
 		},
 	}
@@ -43,8 +46,9 @@ func (known) Twilio() Preset {
 
 const twilioHeader = "X-Twilio-Signature"
 
-// newTwilio returns the verifier of https://www.twilio.com/docs/usage/security. Twilio signs the URL with or without its port, and then each form
-// parameter or, through the query parameter bodySHA256, the digest of another body.
+// newTwilio returns the verifier of https://www.twilio.com/docs/usage/security. Twilio signs the
+// URL with or without its port, and then each form parameter or, through the query parameter
+// bodySHA256, the digest of another body.
 func newTwilio(c Config) (Verifier, error) {
 	public, err := parsePublicURL(c.PublicURL)
 	if err != nil {
@@ -77,8 +81,9 @@ func newTwilio(c Config) (Verifier, error) {
 	return v, nil
 }
 
-// twilioBody adds the form parameters to the claim, or checks the digest of the body. It rejects a body that is not signed at all, and one that
-// differs from the digest in the URL, whatever its type: otherwise a change of the type, which is not signed, would bypass the digest.
+// twilioBody adds the form parameters to the claim, or checks the digest of the body. It rejects a
+// body that is not signed at all, and one that differs from the digest in the URL, whatever its
+// type: otherwise a change of the type, which is not signed, would bypass the digest.
 func twilioBody(scheme string, d *Delivery, cl *claim) error {
 	digest, given, err := bodySHA256(scheme, d.Target)
 	if err != nil {
@@ -87,7 +92,8 @@ func twilioBody(scheme string, d *Delivery, cl *claim) error {
 	if given {
 		sum := sha256.Sum256(d.Body)
 		if subtle.ConstantTimeCompare([]byte(hex.EncodeToString(sum[:])), []byte(digest)) != 1 {
-			return &SignatureError{scheme, Mismatch, "query.bodySHA256", "is not the SHA-256 of the body: the body was changed on the way"}
+			return &SignatureError{scheme, Mismatch, "query.bodySHA256",
+				"is not the SHA-256 of the body: the body was changed on the way"}
 		}
 	}
 	if isForm(d) {
@@ -99,7 +105,8 @@ func twilioBody(scheme string, d *Delivery, cl *claim) error {
 		return nil
 	}
 	if !given && len(d.Body) > 0 {
-		return &SignatureError{scheme, Missing, "query.bodySHA256", "this body is not signed: it is not a form, and the URL has no bodySHA256"}
+		return &SignatureError{scheme, Missing, "query.bodySHA256",
+			"this body is not signed: it is not a form, and the URL has no bodySHA256"}
 	}
 	return nil
 }
@@ -126,7 +133,8 @@ func isForm(d *Delivery) bool {
 	return count == 1 && equalName(bytes.TrimSpace(kind), "application/x-www-form-urlencoded")
 }
 
-// appendForm appends each name and value. Names are sorted; the values of a name are sorted and unique.
+// appendForm appends each name and value. Names are sorted; the values of a name are sorted and
+// unique.
 func appendForm(parts [][]byte, form url.Values) [][]byte {
 	names := make([]string, 0, len(form))
 	for name := range form {
@@ -143,7 +151,8 @@ func appendForm(parts [][]byte, form url.Values) [][]byte {
 }
 
 func sampleTwilio(s *sample) error {
-	form := url.Values{"MessageSid": {s.id}, "MessageStatus": {"delivered"}, "From": {"+15005550006"}, "To": {"+15005550001"}}
+	form := url.Values{"MessageSid": {s.id}, "MessageStatus": {"delivered"}, "From": {"+15005550006"},
+		"To": {"+15005550001"}}
 	s.request.Body = []byte(form.Encode())
 	s.setType("application/x-www-form-urlencoded; charset=UTF-8")
 	s.add("I-Twilio-Idempotency-Token", s.id)

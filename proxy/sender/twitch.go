@@ -16,15 +16,19 @@ func (known) Twitch() Preset {
 			GivesUp: "the subscription is revoked after too many failures (notification_failures_exceeded)",
 		},
 		Handshakes: []Handshake{{"webhook_callback_verification", true, isTwitchVerification}},
-		verify:     asHMAC(Config{Header: twitchHeader, Prefix: "sha256=", Timestamp: "header." + twitchTime, Content: "{header." + twitchID + "}{header." + twitchTime + "}{body}"}),
-		sample:     sampleTwitch,
+		verify: asHMAC(Config{Header: twitchHeader, Prefix: "sha256=", Timestamp: "header." + twitchTime,
+			Content: "{header." + twitchID + "}{header." + twitchTime + "}{body}"}),
+		sample: sampleTwitch,
 		Page: Page{
-			Title: "Twitch EventSub", Path: "/hooks/twitch", Workflow: `twitch/{body.event.broadcaster_user_id ?? "other"}`,
+			Title: "Twitch EventSub", Path: "/hooks/twitch",
+			Workflow: `twitch/{body.event.broadcaster_user_id ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/twitch.secret",
-			Secret:   "The `secret` that you gave when you created the subscription. The service answers the challenge itself.",
+			Secret: "The `secret` that you gave when you created the subscription. The service answers the " +
+				"challenge itself.",
 			SampleID: "one",
 		},
-		Sources: []string{"https://dev.twitch.tv/docs/eventsub/handling-webhook-events/", "https://dev.twitch.tv/docs/eventsub/"},
+		Sources: []string{"https://dev.twitch.tv/docs/eventsub/handling-webhook-events/",
+			"https://dev.twitch.tv/docs/eventsub/"},
 		Notes: []string{
 			"Twitch does not document after which answers it sends again, or for how long: a refused event may be lost.",
 			"Twitch wants an answer \"within a few seconds\", and revokes subscriptions that are too slow too often.",
@@ -39,14 +43,16 @@ const (
 	twitchTime   = "Twitch-Eventsub-Message-Timestamp"
 )
 
-// isTwitchVerification reports whether d is the handshake. It reads the body, because the header with the type of the message is not signed.
+// isTwitchVerification reports whether d is the handshake. It reads the body, because the header
+// with the type of the message is not signed.
 func isTwitchVerification(d *Delivery) bool {
 	v := object(d.Body, `"challenge"`)
 	return v != nil && v.Exists("subscription") && !v.Exists("event") && countMember(v, "challenge") == 1
 }
 
 func sampleTwitch(s *sample) error {
-	s.body(`{"subscription":{"id":"sub_sample","status":"enabled","type":"channel.follow","version":"2"},"event":{"user_id":%s,"broadcaster_user_id":"1337"}}`, s.id)
+	s.body(
+		`{"subscription":{"id":"sub_sample","status":"enabled","type":"channel.follow","version":"2"},"event":{"user_id":%s,"broadcaster_user_id":"1337"}}`, s.id)
 	s.add(twitchID, s.id)
 	s.add(twitchTime, s.rfc3339())
 	s.add("Twitch-Eventsub-Message-Type", "notification")

@@ -9,7 +9,8 @@ import (
 // Typeform returns the preset of Typeform.
 func (known) Typeform() Preset {
 	return Preset{
-		Name: "typeform", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Name: "typeform", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
+		WaitTimeout: time.Second, Respond: only5xx(),
 		Facts:  Facts{IDSigned: true},
 		verify: asHMAC(Config{Header: "Typeform-Signature", Prefix: "sha256=", Encoding: "base64"}),
 		sample: sampleTypeform,
@@ -19,7 +20,8 @@ func (known) Typeform() Preset {
 			Secret:   "The secret of the webhook. Without one Typeform signs nothing: `scheme: none`.",
 			SampleID: "one",
 		},
-		Sources: []string{"https://www.typeform.com/developers/webhooks/secure-your-webhooks/", "https://www.typeform.com/developers/webhooks/example-payload/"},
+		Sources: []string{"https://www.typeform.com/developers/webhooks/secure-your-webhooks/",
+			"https://www.typeform.com/developers/webhooks/example-payload/"},
 		Notes: []string{
 			"`{body.form_response.token}` names the response.",
 		},
@@ -27,7 +29,9 @@ func (known) Typeform() Preset {
 }
 
 func sampleTypeform(s *sample) error {
-	s.body(`{"event_id":%s,"event_type":"form_response","form_response":{"form_id":"sample","token":%s,"submitted_at":"`+rfc3339(s.happened)+`","answers":[]}}`, s.id, "token_"+s.id)
+	s.body(
+		`{"event_id":%s,"event_type":"form_response","form_response":{"form_id":"sample","token":%s,"submitted_at":"`+
+			rfc3339(s.happened)+`","answers":[]}}`, s.id, "token_"+s.id)
 	s.signBody("Typeform-Signature", "sha256=", inBase64)
 	return nil
 }

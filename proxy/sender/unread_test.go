@@ -2,12 +2,14 @@ package sender
 
 import "testing"
 
-// A form that two parsers could read differently is refused, even if the URL has a digest of the body.
+// A form that two parsers could read differently is refused, even if the URL has a digest of the
+// body.
 func TestTwilioRefusesAFormThatCannotBeRead(t *testing.T) {
 	v := mustNew(t, Config{Scheme: "twilio", Secrets: [][]byte{[]byte("12345")}, PublicURL: "https://mycompany.com"})
 	m := newMAC(sha1New, []byte("12345"))
 	url := string(m.sign(inBase64, []byte("https://mycompany.com/a")))
-	d := with(&Delivery{Method: []byte("POST"), Target: []byte("/a")}, "Content-Type", "application/x-www-form-urlencoded")
+	d := with(&Delivery{Method: []byte("POST"), Target: []byte("/a")}, "Content-Type",
+		"application/x-www-form-urlencoded")
 	for _, body := range []string{"a=%zz", "a=1;b=2"} {
 		d.Body = []byte(body)
 		if got := reasonOf(t, v.Verify(with(d, twilioHeader, url), testNow())); got != Malformed {

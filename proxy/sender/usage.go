@@ -14,7 +14,8 @@ import (
 type Usage struct {
 	Preset    *Preset // may be nil
 	Signature Config
-	// Readable reports whether the secrets and keys of the route could be read. Otherwise they are not checked.
+	// Readable reports whether the secrets and keys of the route could be read. Otherwise they are
+	// not checked.
 	Readable  bool
 	Handshake HandshakeRule
 	// EventID is the template event_id.
@@ -30,7 +31,8 @@ type Usage struct {
 	WaitTimeout time.Duration
 	// UpstreamTimeout is upstream.timeout.
 	UpstreamTimeout time.Duration
-	// ParksSlow reports whether the sender gets a 2xx in time although the service has not answered.
+	// ParksSlow reports whether the sender gets a 2xx in time although the service has not
+	// answered.
 	ParksSlow bool
 	// MaxBody is the longest accepted body, in bytes.
 	MaxBody int64
@@ -43,10 +45,12 @@ type Remark struct{ Path, Text string }
 func (u *Usage) Problems() []Remark {
 	var all []Remark
 	if u.EventID == naming.EventIDOfPreset && (u.Preset == nil || u.Preset.ExtractID == nil) {
-		all = append(all, Remark{"event_id", `"{preset}" needs a preset that reads the ID itself; give a template such as "{body.id}"`})
+		all = append(all, Remark{"event_id",
+			`"{preset}" needs a preset that reads the ID itself; give a template such as "{body.id}"`})
 	}
 	if u.OrderOfPreset && u.Preset != nil && u.Preset.Order == "" {
-		all = append(all, Remark{"order.preset", "is true, and the preset " + u.Preset.Name + ` has no order; give order.by a template such as "{body.created}"`})
+		all = append(all, Remark{"order.preset", "is true, and the preset " + u.Preset.Name +
+			` has no order; give order.by a template such as "{body.created}"`})
 	}
 	if !u.Readable {
 		return all
@@ -83,22 +87,25 @@ func (u *Usage) warnSignature(warn func(path, format string, args ...any)) {
 	covers, c, documented := Covers(u.Signature), &u.Signature, DefaultTolerance(u.Signature.Scheme)
 	switch {
 	case covers.Time && c.Tolerance == 0 && documented > 0:
-		warn("verify.tolerance", "0s: no age check, so a captured delivery can be sent again for ever; %s documents %s", c.Scheme, documented)
+		warn("verify.tolerance", "0s: no age check, so a captured delivery can be sent again for ever; %s documents %s",
+			c.Scheme, documented)
 	case c.Timestamp != "" && c.Tolerance == 0:
-		warn("verify.timestamp", "has no effect without a tolerance: no age is checked; set verify.tolerance to what the sender documents, often 5m")
+		warn("verify.timestamp", "has no effect without a tolerance: no age is checked; set verify.tolerance to "+
+			"what the sender documents, often 5m")
 	case !covers.Time && c.Tolerance > 0 && c.Tolerance != documented:
 		warn("verify.tolerance", "has no effect: no time is signed")
 	}
 	u.warnUnread(warn)
 	if u.Readable && u.Idempotency {
 		if name := covers.Uncovered(u.EventID, u.Preset); name != "" {
-			warn("event_id", "{%s} is not signed: duplicates are found, but a captured delivery can be sent again under another ID", name)
+			warn("event_id", "{%s} is not signed: duplicates are found, but a captured delivery can be sent again "+
+				"under another ID", name)
 		}
 	}
 }
 
-// warnUnread warns about settings that neither the scheme nor an {hmac.…} of the handshake reads. It finds them by replacing each with
-// nonsense, which is rejected if the setting is read.
+// warnUnread warns about settings that neither the scheme nor an {hmac.…} of the handshake reads.
+// It finds them by replacing each with nonsense, which is rejected if the setting is read.
 func (u *Usage) warnUnread(warn func(path, format string, args ...any)) {
 	if !u.Readable {
 		return
@@ -131,46 +138,55 @@ func (u *Usage) warnUnread(warn func(path, format string, args ...any)) {
 func (u *Usage) warnTimes(warn func(path, format string, args ...any)) {
 	p := u.Preset
 	if u.Idempotency && u.Retention < p.Facts.RetriesFor {
-		warn("idempotency.retention", "%s: %s sends again for %s, and a retry after the retention runs the event again", u.Retention, p.Name, p.Facts.RetriesFor)
+		warn("idempotency.retention", "%s: %s sends again for %s, and a retry after the retention runs the event again",
+			u.Retention, p.Name, p.Facts.RetriesFor)
 	}
 	needed, what := u.UpstreamTimeout, "upstream.timeout"
 	if u.Strategy.Waits() { // duplicates and retried deliveries wait, too, but find the outcome when they come again
 		needed, what = needed+u.WaitTimeout, "lock.wait_timeout + upstream.timeout"
 	}
 	if p.Facts.Timeout > 0 && needed > p.Facts.Timeout && !u.ParksSlow {
-		warn("preset", "%s waits %s for an answer, and %s is %s: it may hang up before; the outcome is recorded all the same", p.Name, p.Facts.Timeout, what, needed)
+		warn("preset", "%s waits %s for an answer, and %s is %s: it may hang up before; the outcome is recorded all "+
+			"the same", p.Name, p.Facts.Timeout, what, needed)
 	}
 }
 
-// warnSize warns if the sender may send bodies that are too long, which it would send in vain again and again.
+// warnSize warns if the sender may send bodies that are too long, which it would send in vain again
+// and again.
 func (u *Usage) warnSize(warn func(path, format string, args ...any)) {
 	if f := &u.Preset.Facts; f.Largest > u.MaxBody {
-		warn("preset", "%s sends bodies of up to %d MiB, more than limits.request_body: what is longer is 413, however often it comes; write limits: {request_body: %[2]dMiB}", u.Preset.Name, f.Largest>>20)
+		warn("preset", "%s sends bodies of up to %d MiB, more than limits.request_body: what is longer is 413, "+
+			"however often it comes; write limits: {request_body: %[2]dMiB}", u.Preset.Name, f.Largest>>20)
 	}
 }
 
-// warnLatest warns about strategy latest if the newest event does not contain what the replaced ones said.
+// warnLatest warns about strategy latest if the newest event does not contain what the replaced
+// ones said.
 func (u *Usage) warnLatest(warn func(path, format string, args ...any)) {
 	if u.Strategy == idem.Latest && !u.Preset.Facts.States {
-		warn("lock.strategy", "latest: events of %s are not known to be states: a replaced one never runs, and the newer one may not repeat what it says; "+
+		warn("lock.strategy", "latest: events of %s are not known to be states: a replaced one never runs, and the "+
+			"newer one may not repeat what it says; "+
 			"say wait, or park: true, unless the service reads the current state at each event", u.Preset.Name)
 	}
 }
 
-// warnOrder warns if order.by is not signed: an event with a far future time would make all that follow stale.
+// warnOrder warns if order.by is not signed: an event with a far future time would make all that
+// follow stale.
 func (u *Usage) warnOrder(warn func(path, format string, args ...any)) {
 	if u.Signature.Scheme == noScheme {
-		warn("order.on_stale", "nothing is signed: anyone who reaches the route can send an event dated far in the future, and later events do not run; check signatures (verify), or say annotate")
+		warn("order.on_stale", "nothing is signed: anyone who reaches the route can send an event dated far in the "+
+			"future, and later events do not run; check signatures (verify), or say annotate")
 		return
 	}
 	covers := Covers(u.Signature)
 	if name := covers.Uncovered(u.OrderBy, nil); u.Readable && name != "" {
-		warn("order.on_stale", "{%s} is not signed: a captured delivery can be sent again with a date far in the future, and later events do not run; say on_stale: annotate", name)
+		warn("order.on_stale", "{%s} is not signed: a captured delivery can be sent again with a date far in the "+
+			"future, and later events do not run; say on_stale: annotate", name)
 	}
 }
 
-// Uncovered returns the first source of a template that c does not cover, or "". p is the preset that reads the event ID if the template is
-// "{preset}"; it may be nil.
+// Uncovered returns the first source of a template that c does not cover, or "". p is the preset
+// that reads the event ID if the template is "{preset}"; it may be nil.
 func (c *Coverage) Uncovered(template string, p *Preset) string {
 	if template == naming.EventIDOfPreset {
 		if p != nil {
@@ -210,7 +226,8 @@ func (c *Coverage) header(name string) bool {
 	return slices.ContainsFunc(c.Headers, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
-// Open returns what an attacker who captured a delivery could change in it. It returns the zero value if the signature does not cover the body.
+// Open returns what an attacker who captured a delivery could change in it. It returns the zero
+// value if the signature does not cover the body.
 func (c *Coverage) Open() naming.Open {
 	if !c.Body {
 		return naming.Open{}

@@ -58,8 +58,10 @@ func (v vector) preset(t testing.TB) string {
 // presetOf returns the preset of the sender of a vector.
 func presetOf(t testing.TB, name string) string {
 	t.Helper()
-	special := map[string]string{"Standard Webhooks / Svix": "standard-webhooks", "Svix / Standard Webhooks": "standard-webhooks", "AWS SNS": "sns", "Azure Event Grid": "eventgrid",
-		"CloudEvents HTTP": "cloudevents", "Google Pub/Sub push": "pubsub", "Slack Events API": "slack", "SendGrid event webhook": "sendgrid", "Jira/Atlassian": "jira"}
+	special := map[string]string{"Standard Webhooks / Svix": "standard-webhooks",
+		"Svix / Standard Webhooks": "standard-webhooks", "AWS SNS": "sns", "Azure Event Grid": "eventgrid",
+		"CloudEvents HTTP": "cloudevents", "Google Pub/Sub push": "pubsub", "Slack Events API": "slack",
+		"SendGrid event webhook": "sendgrid", "Jira/Atlassian": "jira"}
 	if preset, ok := special[name]; ok {
 		return preset
 	}
@@ -107,9 +109,11 @@ func (v vector) testCase(t testing.TB) (Config, *Delivery, time.Time) {
 		d.Body = []byte(formOf(v.Params).Encode())
 		d.Fields = append(d.Fields, field("Content-Type", "application/x-www-form-urlencoded; charset=UTF-8"))
 	case v.ID == "adyen-notification-item":
-		d.Body = []byte(`{"live":"false","notificationItems":[{"NotificationRequestItem":{"additionalData":{"hmacSignature":"` + v.Expected + `"},` +
-			`"pspReference":"pspReference","originalReference":"originalReference","merchantAccountCode":"merchantAccount","merchantReference":"reference",` +
-			`"amount":{"value":1000,"currency":"EUR"},"eventCode":"EVENT","success":"true"}}]}`)
+		d.Body = []byte(
+			`{"live":"false","notificationItems":[{"NotificationRequestItem":{"additionalData":{"hmacSignature":"` +
+				v.Expected + `"},` +
+				`"pspReference":"pspReference","originalReference":"originalReference","merchantAccountCode":"merchantAccount","merchantReference":"reference",` +
+				`"amount":{"value":1000,"currency":"EUR"},"eventCode":"EVENT","success":"true"}}]}`)
 	}
 	return c, d, signedAt(d)
 }
@@ -192,7 +196,8 @@ func TestNoByteOfWhatIsSignedCanChange(t *testing.T) {
 	}
 }
 
-// bodyMayChange returns a function that reports whether the signature ignores the byte at a position: the SNS signature covers members, not bytes.
+// bodyMayChange returns a function that reports whether the signature ignores the byte at a
+// position: the SNS signature covers members, not bytes.
 func bodyMayChange(id string, body []byte) func(int) bool {
 	if !strings.HasPrefix(id, "syn-sns-") {
 		return nil
@@ -201,7 +206,8 @@ func bodyMayChange(id string, body []byte) func(int) bool {
 	return func(i int) bool { return i > at }
 }
 
-func flipEach(t *testing.T, verifier Verifier, d *Delivery, now time.Time, part string, bytes []byte, skip func(int) bool) {
+func flipEach(t *testing.T, verifier Verifier, d *Delivery, now time.Time, part string, bytes []byte,
+	skip func(int) bool) {
 	t.Helper()
 	for i := range bytes {
 		if skip != nil && skip(i) {

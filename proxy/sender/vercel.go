@@ -10,17 +10,21 @@ import (
 // Vercel returns the preset of Vercel.
 func (known) Vercel() Preset {
 	return Preset{
-		Name: "vercel", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Name: "vercel", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
+		WaitTimeout: time.Second, Respond: only5xx(),
 		Facts:  Facts{IDSigned: true},
 		verify: asHMAC(Config{Header: "x-vercel-signature", Algorithm: "sha1"}),
 		sample: sampleVercel,
 		Page: Page{
-			Title: "Vercel", Path: "/hooks/vercel", Workflow: `vercel/{body.payload.project.id ?? body.payload.deployment.id ?? "other"}`,
+			Title: "Vercel", Path: "/hooks/vercel",
+			Workflow: `vercel/{body.payload.project.id ?? body.payload.deployment.id ?? "other"}`,
 			Verify:   "secret_file: /etc/hooklock/vercel.secret",
-			Secret:   "The secret that Vercel shows once, when you create the webhook. For an integration's webhook, its client secret.",
+			Secret: "The secret that Vercel shows once, when you create the webhook. For an integration's " +
+				"webhook, its client secret.",
 			SampleID: "evt_one",
 		},
-		Sources: []string{"https://vercel.com/docs/webhooks/webhooks-api", "https://trigger.dev/docs/webhooks/providers/vercel (which header, algorithm and secret)"},
+		Sources: []string{"https://vercel.com/docs/webhooks/webhooks-api",
+			"https://trigger.dev/docs/webhooks/providers/vercel (which header, algorithm and secret)"},
 		Notes: []string{
 			"The signature is SHA-1.",
 			"Log drains and deployment checks are signed the same and have no such ID: the body is the key.",
@@ -29,7 +33,8 @@ func (known) Vercel() Preset {
 }
 
 func sampleVercel(s *sample) error {
-	s.body(`{"id":%s,"type":"deployment.succeeded","createdAt":`+millis(s.happened)+`,"region":null,"payload":{"team":{"id":"team_sample"},"project":{"id":"prj_sample"},"deployment":{"id":"dpl_sample"}}}`, s.named("evt_"))
+	s.body(`{"id":%s,"type":"deployment.succeeded","createdAt":`+millis(s.happened)+
+		`,"region":null,"payload":{"team":{"id":"team_sample"},"project":{"id":"prj_sample"},"deployment":{"id":"dpl_sample"}}}`, s.named("evt_"))
 	if !s.unsigned {
 		s.add("x-vercel-signature", string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
 	}

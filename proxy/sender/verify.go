@@ -10,8 +10,9 @@ import (
 
 // Verifier checks the signature of a delivery. It is immutable and safe for concurrent use.
 type Verifier interface {
-	// Verify returns nil if one of the configured secrets or keys signed the delivery and the signed time, if there is one, is within the tolerance
-	// of now. Otherwise it returns a *SignatureError.
+	// Verify returns nil if one of the configured secrets or keys signed the delivery and the
+	// signed time, if there is one, is within the tolerance of now. Otherwise it returns a
+	// *SignatureError.
 	Verify(d *Delivery, now time.Time) error
 }
 
@@ -19,35 +20,40 @@ type Verifier interface {
 type Config struct {
 	// Scheme is the name of a preset, or "hmac", "jwt", "token" or "none".
 	Scheme string
-	// Secrets are tried one after the other, byte for byte: any match is valid, so that a secret can be rolled.
+	// Secrets are tried one after the other, byte for byte: any match is valid, so that a secret
+	// can be rolled.
 	Secrets [][]byte
-	// PublicKeys are PEM (public keys or certificates, one or several) or the sender's own encoding: base64 for SendGrid, hex for Discord, whpk_ for
-	// Standard Webhooks. Any match is valid. A certificate is pinned, not validated: its dates and issuer do not matter.
+	// PublicKeys are PEM (public keys or certificates, one or several) or the sender's own
+	// encoding: base64 for SendGrid, hex for Discord, whpk_ for Standard Webhooks. Any match is
+	// valid. A certificate is pinned, not validated: its dates and issuer do not matter.
 	PublicKeys [][]byte
-	// PublicURL is the origin that the sender calls, with the path prefix that an ingress strips. The received target is appended. Only schemes that
-	// sign the URL read it.
+	// PublicURL is the origin that the sender calls, with the path prefix that an ingress strips.
+	// The received target is appended. Only schemes that sign the URL read it.
 	PublicURL string
 	// WebhookID is PayPal's ID of the webhook, which is signed and not in the delivery.
 	WebhookID string
-	// Tolerance is the greatest distance of the signed timestamp from now. 0 means no age check. Schemes that sign no time ignore it.
-	// DefaultTolerance returns what the sender documents.
+	// Tolerance is the greatest distance of the signed timestamp from now. 0 means no age check.
+	// Schemes that sign no time ignore it. DefaultTolerance returns what the sender documents.
 	Tolerance time.Duration
-	// Algorithm is sha1, sha256 (the default) or sha512 for hmac. github also accepts sha1 (the legacy header), jira sha1 and sha512, sns sha256
-	// (which refuses SignatureVersion 1), hubspot v1, v2 or v3 (the default). For jwt it is the accepted algorithm, such as ES256; the default is
-	// those that fit the keys.
+	// Algorithm is sha1, sha256 (the default) or sha512 for hmac. github also accepts sha1 (the
+	// legacy header), jira sha1 and sha512, sns sha256 (which refuses SignatureVersion 1), hubspot
+	// v1, v2 or v3 (the default). For jwt it is the accepted algorithm, such as ES256; the default
+	// is those that fit the keys.
 	Algorithm string
 
 	// For hmac, jwt and token.
 	Header string // the header with the signature or the token; short for From with that header
-	// From lists the places of the signature or the token as template sources: header.X, header.X[v1], query.sig, body.sig. All values there are
-	// tried: any match is valid.
+	// From lists the places of the signature or the token as template sources: header.X,
+	// header.X[v1], query.sig, body.sig. All values there are tried: any match is valid.
 	From   []string
 	Prefix string // the text before it
 	// For hmac.
 	Encoding string // hex (the default) or base64
-	// Content is what is signed, with {body}, {method}, {url}, {target} and template sources. The default is {body}.
+	// Content is what is signed, with {body}, {method}, {url}, {target} and template sources. The
+	// default is {body}.
 	Content string
-	// Timestamp is the source in Content that is the signed time: Unix seconds or milliseconds, or RFC 3339. If empty, no time is signed.
+	// Timestamp is the source in Content that is the signed time: Unix seconds or milliseconds, or
+	// RFC 3339. If empty, no time is signed.
 	Timestamp string
 	// SecretEncoding is text (the default), base64 or hex. For hmac and jwt.
 	SecretEncoding string
@@ -59,7 +65,8 @@ type Config struct {
 	BodyHash string   // the claim with the SHA-256 of the raw body, in hex or base64; if empty, the body is not signed
 }
 
-// errNeedsSecret, errNeedsKey and errNeedsURL are returned by New if the scheme needs a setting that c lacks.
+// errNeedsSecret, errNeedsKey and errNeedsURL are returned by New if the scheme needs a setting
+// that c lacks.
 var (
 	errNeedsSecret = errors.New("give secret_file or scheme: none")
 	errNeedsKey    = errors.New("give public_key_file or scheme: none")
@@ -71,14 +78,15 @@ type scheme struct {
 	name    string
 	aliases []string
 	new     func(Config) (Verifier, error)
-	// tolerance is the age that the sender or its library documents. If it is 0 and aged is set, the sender signs a time and documents no age, so an
-	// age check might refuse honest retries.
+	// tolerance is the age that the sender or its library documents. If it is 0 and aged is set,
+	// the sender signs a time and documents no age, so an age check might refuse honest retries.
 	tolerance time.Duration
 	aged      bool
 	renewal   Renewal              // of the signatures
 	renews    func(Config) Renewal // replaces renewal if it depends on the configuration
 	token     bool                 // the secret is sent as it is, and nothing is signed
-	// What the signature covers, for warnings. covers replaces the fields if that depends on the configuration.
+	// What the signature covers, for warnings. covers replaces the fields if that depends on the
+	// configuration.
 	body    bool
 	url     bool
 	method  bool
@@ -140,8 +148,8 @@ func New(c Config) (Verifier, error) {
 	return v, nil
 }
 
-// DefaultTolerance returns the age that the sender of a scheme documents for its signed timestamp. It returns 0 if the sender signs no time or
-// documents no age.
+// DefaultTolerance returns the age that the sender of a scheme documents for its signed timestamp.
+// It returns 0 if the sender signs no time or documents no age.
 func DefaultTolerance(name string) time.Duration {
 	s, _ := findScheme(name)
 	return s.tolerance
@@ -155,7 +163,8 @@ type Coverage struct {
 	Time   bool // a timestamp is signed: a tolerance has an effect
 	// Headers lists the covered headers, spelled as the sender does.
 	Headers []string
-	// Sources lists other covered template sources, such as body.id if the body is not signed as a whole.
+	// Sources lists other covered template sources, such as body.id if the body is not signed as a
+	// whole.
 	Sources []string
 }
 
@@ -181,8 +190,8 @@ type headVerifier interface {
 	head(d *Delivery) error
 }
 
-// CheckHead checks the head of a delivery before its body is read. It returns a *SignatureError if no body could match the head. It does not read
-// d.Body.
+// CheckHead checks the head of a delivery before its body is read. It returns a *SignatureError if
+// no body could match the head. It does not read d.Body.
 func CheckHead(v Verifier, d *Delivery) error {
 	if h, ok := v.(headVerifier); ok {
 		return h.head(d)

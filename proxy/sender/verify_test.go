@@ -101,7 +101,8 @@ func TestAMissingOrRepeatedSignatureIsNamed(t *testing.T) {
 		}
 		twice := *d
 		value, _ := d.header(name)
-		twice.Fields = append(append([]naming.Field{}, d.Fields...), naming.Field{Name: []byte(strings.ToUpper(name)), Value: value})
+		twice.Fields = append(append([]naming.Field{}, d.Fields...),
+			naming.Field{Name: []byte(strings.ToUpper(name)), Value: value})
 		if got := reasonOf(t, v.Verify(&twice, testNow())); got != Malformed {
 			t.Errorf("%s: with %s twice the reason is %s", preset, name, got)
 		}
@@ -148,7 +149,8 @@ func TestSignedTimesAreComparedWithTheGivenClock(t *testing.T) {
 		for _, step := range []struct {
 			later time.Duration
 			want  Reason
-		}{{time.Minute, ""}, {time.Minute + time.Second, TooOld}, {-time.Minute, ""}, {-time.Minute - time.Second, TooNew}} {
+		}{{time.Minute, ""}, {time.Minute + time.Second, TooOld}, {-time.Minute, ""}, {-time.Minute - time.Second,
+			TooNew}} {
 			if preset == "stripe" && step.want == TooNew {
 				step.want = "" // as Stripe's library
 			}
@@ -199,7 +201,8 @@ func TestNewSaysWhatToGive(t *testing.T) {
 		{Config{Scheme: "sns", PublicKeys: [][]byte{[]byte("https://sns.us-east-1.amazonaws.com/x.pem")}}, "PEM"},
 		{Config{Scheme: "discord", PublicKeys: [][]byte{[]byte("abcd")}}, "64 hex digits"},
 		{Config{Scheme: "discord", PublicKeys: [][]byte{nil}}, "give public_key_file"},
-		{Config{Scheme: "sendgrid", PublicKeys: [][]byte{[]byte("-----BEGIN NOTHING")}}, "1 of 1 PEM blocks could not be read"},
+		{Config{Scheme: "sendgrid", PublicKeys: [][]byte{[]byte("-----BEGIN NOTHING")}},
+			"1 of 1 PEM blocks could not be read"},
 		{Config{Scheme: "paypal", PublicKeys: [][]byte{[]byte("x")}}, "webhook_id"},
 		{Config{Scheme: "twilio", Secrets: secret}, "give public_url"},
 		{Config{Scheme: "square", Secrets: secret, PublicURL: "hooks.example.com"}, "origin"},
@@ -230,7 +233,8 @@ func TestEverySchemeRefusesAnEmptySecret(t *testing.T) {
 			continue
 		}
 		for _, secrets := range [][][]byte{nil, {}, {nil}, {{}}, {[]byte("\n")}} {
-			c := Config{Scheme: name, Secrets: secrets, PublicKeys: secrets, PublicURL: "https://a", WebhookID: "w", Header: "X"}
+			c := Config{Scheme: name, Secrets: secrets, PublicKeys: secrets, PublicURL: "https://a", WebhookID: "w",
+				Header: "X"}
 			if _, err := New(c); err == nil {
 				t.Errorf("%s accepts %q", name, secrets)
 			}
@@ -322,7 +326,8 @@ func TestStandardWebhooksV1aVerifies(t *testing.T) {
 		t.Fatal(err)
 	}
 	signature, _ := d.header("webhook-signature")
-	if got := reasonOf(t, v.Verify(with(d, "webhook-signature", strings.Repeat("v1a,AAAA ", 9)+string(signature)), testNow())); got != Malformed {
+	if got := reasonOf(t, v.Verify(with(d, "webhook-signature", strings.Repeat("v1a,AAAA ", 9)+string(signature)),
+		testNow())); got != Malformed {
 		t.Errorf("nine slow signatures: %s", got)
 	}
 	if got := reasonOf(t, v.Verify(with(d, "webhook-signature", "v1,AAAA"), testNow())); got != Missing {
@@ -336,12 +341,15 @@ func TestStandardWebhooksV1aVerifies(t *testing.T) {
 
 func TestTwilioAcceptsTheURLWithAndWithoutItsPort(t *testing.T) {
 	secret := []byte("12345")
-	for _, signed := range []string{"https://h.example.com", "https://h.example.com:443", "https://h.example.com:8443"} {
+	for _, signed := range []string{"https://h.example.com", "https://h.example.com:443",
+		"https://h.example.com:8443"} {
 		d := mustSample(t, "twilio", secret, WithURL(signed+"/in?x=1"))
-		for _, configured := range []string{"https://h.example.com", "https://h.example.com:443", "https://h.example.com:8443"} {
+		for _, configured := range []string{"https://h.example.com", "https://h.example.com:443",
+			"https://h.example.com:8443"} {
 			c := Config{Scheme: "twilio", Secrets: [][]byte{secret}, PublicURL: configured}
 			// A foreign port in the signature is only right where it is configured.
-			want := signed == configured || strings.TrimSuffix(signed, ":443") == "https://h.example.com" && !strings.HasSuffix(configured, ":8443") || signed == "https://h.example.com"
+			want := signed == configured || strings.TrimSuffix(signed, ":443") == "https://h.example.com" &&
+				!strings.HasSuffix(configured, ":8443") || signed == "https://h.example.com"
 			if got := mustNew(t, c).Verify(d, testNow()) == nil; got != want {
 				t.Errorf("signed %s, configured %s: %v", signed, configured, got)
 			}
@@ -383,7 +391,8 @@ func TestHubSpotOldVersionsAreReadOnlyWhenAsked(t *testing.T) {
 	d := &Delivery{Method: []byte("POST"), Target: []byte("/x"), Body: []byte(body), Fields: []naming.Field{
 		field(hubspotLegacy, hex.EncodeToString(sum[:])), field("X-HubSpot-Signature-Version", "v1")}}
 	c := Config{Scheme: "hubspot", Secrets: [][]byte{[]byte(secret)}, PublicURL: "https://a.example.com"}
-	if err := mustNew(t, c).Verify(d, testNow()); reasonOf(t, err) != Missing || !strings.Contains(err.Error(), "algorithm") {
+	if err := mustNew(t, c).Verify(d, testNow()); reasonOf(t, err) != Missing ||
+		!strings.Contains(err.Error(), "algorithm") {
 		t.Errorf("not asked: %v", err)
 	}
 	c.Algorithm = "v1"
@@ -423,7 +432,9 @@ func replaceOnce(from, to string) func([]byte) []byte {
 func TestAdyenChecksEveryItemAndEveryField(t *testing.T) {
 	c, secret := credentials(t, "adyen")
 	v := mustNew(t, c)
-	for _, change := range [][2]string{{"SampleCOM", "OtherCOM"}, {"order-1", "order-2"}, {"1000", "9000"}, {"EUR", "USD"}, {"AUTHORISATION", "REFUND"}, {`"success":"true"`, `"success":"false"`}, {"sample-", "simple-"}} {
+	for _, change := range [][2]string{{"SampleCOM", "OtherCOM"}, {"order-1", "order-2"}, {"1000", "9000"},
+		{"EUR", "USD"}, {"AUTHORISATION", "REFUND"}, {`"success":"true"`, `"success":"false"`},
+		{"sample-", "simple-"}} {
 		d := mustSample(t, "adyen", secret)
 		d.Body = replaceOnce(change[0], change[1])(d.Body)
 		if got := reasonOf(t, v.Verify(d, testNow())); got != Mismatch {
@@ -431,7 +442,8 @@ func TestAdyenChecksEveryItemAndEveryField(t *testing.T) {
 		}
 	}
 	d := mustSample(t, "adyen", secret)
-	d.Body = replaceOnce(`"notificationItems":[`, `"notificationItems":[{"NotificationRequestItem":{"additionalData":{},"pspReference":"forged"}},`)(d.Body)
+	d.Body = replaceOnce(`"notificationItems":[`,
+		`"notificationItems":[{"NotificationRequestItem":{"additionalData":{},"pspReference":"forged"}},`)(d.Body)
 	if got := reasonOf(t, v.Verify(d, testNow())); got != Missing {
 		t.Errorf("an unsigned item beside a signed one: %s", got)
 	}
@@ -460,8 +472,11 @@ func TestGenericHMACSignsWhatItsContentSays(t *testing.T) {
 		h.Write([]byte(content))
 		return hex.EncodeToString(h.Sum(nil))
 	}
-	c := Config{Scheme: "hmac", Secrets: [][]byte{[]byte("s3cret")}, Header: "X-Sig", Prefix: "sha256=", Content: "{method}:{header.X-Time}:{url}:{body}", PublicURL: "https://a.example.com"}
-	d := &Delivery{Method: []byte("PUT"), Target: []byte("/x?y"), Body: []byte("hello"), Fields: []naming.Field{field("X-Time", "12"), field("x-sig", "sha256="+sign("PUT:12:https://a.example.com/x?y:hello"))}}
+	c := Config{Scheme: "hmac", Secrets: [][]byte{[]byte("s3cret")}, Header: "X-Sig", Prefix: "sha256=",
+		Content: "{method}:{header.X-Time}:{url}:{body}", PublicURL: "https://a.example.com"}
+	d := &Delivery{Method: []byte("PUT"), Target: []byte("/x?y"), Body: []byte("hello"),
+		Fields: []naming.Field{field("X-Time", "12"),
+			field("x-sig", "sha256="+sign("PUT:12:https://a.example.com/x?y:hello"))}}
 	v := mustNew(t, c)
 	if err := v.Verify(d, testNow()); err != nil {
 		t.Fatal(err)
@@ -486,8 +501,10 @@ func TestGenericHMACSignsWhatItsContentSays(t *testing.T) {
 }
 
 func TestATokenIsComparedWhole(t *testing.T) {
-	v := mustNew(t, Config{Scheme: "token", Secrets: [][]byte{[]byte("abc"), []byte("def")}, Header: "Authorization", Prefix: "Bearer "})
-	for value, want := range map[string]Reason{"Bearer abc": "", "Bearer def": "", "Bearer ab": Mismatch, "Bearer abcd": Mismatch, "abc": Malformed, "Bearer ": Mismatch} {
+	v := mustNew(t, Config{Scheme: "token", Secrets: [][]byte{[]byte("abc"), []byte("def")}, Header: "Authorization",
+		Prefix: "Bearer "})
+	for value, want := range map[string]Reason{"Bearer abc": "", "Bearer def": "", "Bearer ab": Mismatch,
+		"Bearer abcd": Mismatch, "abc": Malformed, "Bearer ": Mismatch} {
 		err := v.Verify(with(&Delivery{}, "authorization", value), testNow())
 		if err == nil && want != "" || err != nil && reasonOf(t, err) != want {
 			t.Errorf("%q: %v", value, err)
@@ -515,7 +532,8 @@ func TestASigningSecretWithoutItsPaddingIsTheSameSecret(t *testing.T) {
 		}
 	}
 	d := mustSample(t, "standard-webhooks", []byte("whsec_AAECAw=="))
-	if err := mustNew(t, Config{Scheme: "standard-webhooks", Secrets: [][]byte{[]byte("whsec_AAECAw")}}).Verify(d, testNow()); err != nil {
+	if err := mustNew(t, Config{Scheme: "standard-webhooks", Secrets: [][]byte{[]byte("whsec_AAECAw")}}).Verify(d,
+		testNow()); err != nil {
 		t.Error(err)
 	}
 }

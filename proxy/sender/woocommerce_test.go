@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestAWooCommerceSecretIsDecodedAsByWooCommerce covers generated secrets, which consist of any printable characters and may contain an HTML entity by
-// chance.
+// TestAWooCommerceSecretIsDecodedAsByWooCommerce covers generated secrets, which consist of any
+// printable characters and may contain an HTML entity by chance.
 func TestAWooCommerceSecretIsDecodedAsByWooCommerce(t *testing.T) {
 	body := `{"id":1}`
 	for secret, key := range map[string]string{
@@ -28,7 +28,8 @@ func TestAWooCommerceSecretIsDecodedAsByWooCommerce(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := &Delivery{Body: []byte(body)}
-		d.Fields = append(d.Fields, field(wooCommerceHeader, string(newMAC(sha256.New, []byte(key)).sign(inBase64, []byte(body)))))
+		d.Fields = append(d.Fields, field(wooCommerceHeader,
+			string(newMAC(sha256.New, []byte(key)).sign(inBase64, []byte(body)))))
 		if err := v.Verify(d, time.Now()); err != nil {
 			t.Errorf("%s, which signs as %s: %v", secret, key, err)
 		}

@@ -15,7 +15,8 @@ func (known) WorkOS() Preset {
 			Retries: RetriesAll, RetriesFor: 3 * day, SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "up to 12 times over 3 days; outside of production for some minutes only",
 		},
-		verify: asHMAC(Config{From: []string{"header.WorkOS-Signature[v1]"}, Timestamp: "header.WorkOS-Signature[t]", Content: "{header.WorkOS-Signature[t]}.{body}", Tolerance: 3 * time.Minute}),
+		verify: asHMAC(Config{From: []string{"header.WorkOS-Signature[v1]"}, Timestamp: "header.WorkOS-Signature[t]",
+			Content: "{header.WorkOS-Signature[t]}.{body}", Tolerance: 3 * time.Minute}),
 		sample: sampleWorkOS,
 		Page: Page{
 			Title: "WorkOS", Path: "/hooks/workos", Workflow: `workos/{body.data.id ?? "other"}`,
@@ -23,7 +24,8 @@ func (known) WorkOS() Preset {
 			Secret:   "The secret of the webhook endpoint, from the dashboard.",
 			SampleID: "event_one",
 		},
-		Sources: []string{"https://workos.com/docs/events/data-syncing/webhooks", "https://workos.com/docs/webhooks", "@workos-inc/node 8.13.0"},
+		Sources: []string{"https://workos.com/docs/events/data-syncing/webhooks", "https://workos.com/docs/webhooks",
+			"@workos-inc/node 8.13.0"},
 		Notes: []string{
 			"Events may come out of order.",
 			"The tolerance of 3 min is that of WorkOS's library.",
@@ -32,7 +34,8 @@ func (known) WorkOS() Preset {
 }
 
 func sampleWorkOS(s *sample) error {
-	s.body(`{"id":%s,"event":"dsync.user.created","data":{"id":"directory_user_sample","object":"directory_user"},"created_at":"`+rfc3339(s.happened)+`"}`, s.named("event_"))
+	s.body(
+		`{"id":%s,"event":"dsync.user.created","data":{"id":"directory_user_sample","object":"directory_user"},"created_at":"`+rfc3339(s.happened)+`"}`, s.named("event_"))
 	if !s.unsigned {
 		s.add("WorkOS-Signature", "t="+s.millis()+", v1="+s.hmac256(inHex, s.millis(), ".", string(s.request.Body)))
 	}

@@ -15,7 +15,8 @@ func (known) Xero() Preset {
 	r := only5xx()
 	r[idem.DecisionUnverified] = 401
 	return Preset{
-		Name: "xero", ExtractID: xeroID, IDText: "digest of the events", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: r,
+		Name: "xero", ExtractID: xeroID, IDText: "digest of the events", OnMismatch: idem.MismatchReplay,
+		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: r,
 		Facts: Facts{
 			IDSigned: true, GivesUp: "the webhook is not activated if a wrong signature gets anything but 401",
 		},
@@ -27,9 +28,12 @@ func (known) Xero() Preset {
 			Verify: "secret_file: /etc/hooklock/xero.secret",
 			Secret: "The webhooks key of the app.",
 		},
-		Sources: []string{"https://developer.xero.com/documentation/guides/webhooks/overview/", "https://developer.xero.com/documentation/guides/webhooks/configuring-your-server/"},
+		Sources: []string{"https://developer.xero.com/documentation/guides/webhooks/overview/",
+			"https://developer.xero.com/documentation/guides/webhooks/configuring-your-server/"},
 		Notes: []string{
-			"Xero tests an endpoint with right and wrong signatures (\"intent to receive\"). The service gets the right ones, which have no events. Do not set `mode: observe` or `scheme: none` unless it checks signatures itself.",
+			"Xero tests an endpoint with right and wrong signatures (\"intent to receive\"). The service gets the " +
+				"right ones, which have no events. Do not set `mode: observe` or `scheme: none` unless it checks " +
+				"signatures itself.",
 		},
 	}
 }
@@ -48,7 +52,8 @@ func isXeroIntent(d *Delivery) bool {
 	return events != nil && len(events.GetArray()) == 0
 }
 
-// xeroID returns the digest of the events. The other members are left out, because entropy differs in each request.
+// xeroID returns the digest of the events. The other members are left out, because entropy differs
+// in each request.
 func xeroID(d *Delivery) EventID {
 	events := xeroEvents(d)
 	if events == nil || len(events.GetArray()) == 0 {
@@ -59,8 +64,9 @@ func xeroID(d *Delivery) EventID {
 }
 
 func sampleXero(s *sample) error {
-	s.body(`{"events":[{"resourceUrl":"https://api.xero.com/api.xro/2.0/Contacts/1","resourceId":%s,"tenantId":"t1","tenantType":"ORGANISATION","eventCategory":"CONTACT","eventType":"UPDATE","eventDateUtc":"`+
-		rfc3339(s.happened)+`"}],"firstEventSequence":1,"lastEventSequence":1,"entropy":%s}`, s.id, s.millis())
+	s.body(
+		`{"events":[{"resourceUrl":"https://api.xero.com/api.xro/2.0/Contacts/1","resourceId":%s,"tenantId":"t1","tenantType":"ORGANISATION","eventCategory":"CONTACT","eventType":"UPDATE","eventDateUtc":"`+
+			rfc3339(s.happened)+`"}],"firstEventSequence":1,"lastEventSequence":1,"entropy":%s}`, s.id, s.millis())
 	s.signBody("x-xero-signature", "", inBase64)
 	return nil
 }

@@ -9,12 +9,15 @@ import (
 // Zendesk returns the preset of Zendesk.
 func (known) Zendesk() Preset {
 	return Preset{
-		Name: "zendesk", EventID: `{header.X-Zendesk-Webhook-Id ?? "-"}/{header.X-Zendesk-Webhook-Invocation-Id}`, OnMismatch: idem.MismatchExecute,
-		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		Name: "zendesk", EventID: `{header.X-Zendesk-Webhook-Id ?? "-"}/{header.X-Zendesk-Webhook-Invocation-Id}`,
+		OnMismatch: idem.MismatchExecute,
+		Strategy:   idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts: Facts{
-			SignedTime: TimeInHeader, RetriesOn: "after certain statuses, which were not established", GivesUp: "a circuit breaker holds deliveries back while most of them fail",
+			SignedTime: TimeInHeader, RetriesOn: "after certain statuses, which were not established",
+			GivesUp: "a circuit breaker holds deliveries back while most of them fail",
 		},
-		verify: asHMAC(Config{Header: "X-Zendesk-Webhook-Signature", Encoding: "base64", Timestamp: "header." + zendeskTime, Content: "{header." + zendeskTime + "}{body}"}),
+		verify: asHMAC(Config{Header: "X-Zendesk-Webhook-Signature", Encoding: "base64", Timestamp: "header." +
+			zendeskTime, Content: "{header." + zendeskTime + "}{body}"}),
 		sample: sampleZendesk,
 		Page: Page{
 			Title: "Zendesk", Path: "/hooks/zendesk", Workflow: `zendesk/{body.detail.id ?? body.ticket.id ?? "other"}`,
@@ -22,7 +25,8 @@ func (known) Zendesk() Preset {
 			Secret:   "The signing secret of the webhook, from its page or the API.",
 			SampleID: "01SAMPLE/one",
 		},
-		Sources: []string{"https://developer.zendesk.com/documentation/webhooks/verifying/", "https://developer.zendesk.com/api-reference/webhooks/introduction"},
+		Sources: []string{"https://developer.zendesk.com/documentation/webhooks/verifying/",
+			"https://developer.zendesk.com/api-reference/webhooks/introduction"},
 		Notes: []string{
 			"All attempts of an invocation have one ID.",
 			"A trigger's body is what its template says. If it is not JSON, give `workflow` another source.",
@@ -33,7 +37,8 @@ func (known) Zendesk() Preset {
 const zendeskTime = "X-Zendesk-Webhook-Signature-Timestamp"
 
 func sampleZendesk(s *sample) error {
-	s.body(`{"id":%s,"type":"zen:event-type:ticket.created","time":"`+rfc3339(s.happened)+`","detail":{"id":"1","subject":"sample"}}`, s.id)
+	s.body(`{"id":%s,"type":"zen:event-type:ticket.created","time":"`+rfc3339(s.happened)+
+		`","detail":{"id":"1","subject":"sample"}}`, s.id)
 	s.add("X-Zendesk-Webhook-Id", "01SAMPLE")
 	s.add("X-Zendesk-Webhook-Invocation-Id", s.id)
 	if !s.unsigned {

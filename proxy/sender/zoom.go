@@ -12,11 +12,13 @@ import (
 func (known) Zoom() Preset {
 	return Preset{
 		Name:      "zoom",
-		ExtractID: zoomID, IDText: "digest of the body without download_token and download_url", OnMismatch: idem.MismatchReplay,
-		Order: "{body.event_ts}", OrderUnit: idem.UnitMilliseconds,
+		ExtractID: zoomID, IDText: "digest of the body without download_token and download_url",
+		OnMismatch: idem.MismatchReplay,
+		Order:      "{body.event_ts}", OrderUnit: idem.UnitMilliseconds,
 		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts: Facts{
-			Timeout: 3 * time.Second, Success: []int{200, 204}, Retries: RetriesSome, RetriesFor: 90 * time.Minute, SignedTime: TimeInHeader, IDSigned: true,
+			Timeout: 3 * time.Second, Success: []int{200, 204}, Retries: RetriesSome, RetriesFor: 90 * time.Minute,
+			SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "three times, after 5, 25 and 85 min", Changes: "download_token and download_url",
 		},
 		Handshakes: []Handshake{{"endpoint.url_validation", true, isZoomValidation}},
@@ -25,10 +27,12 @@ func (known) Zoom() Preset {
 		Page: Page{
 			Title: "Zoom", Path: "/hooks/zoom", Workflow: `zoom/{body.payload.account_id ?? "other"}`,
 			Verify: "secret_file: /etc/hooklock/zoom.secret",
-			Secret: "The secret token of the app's event subscription. The service needs it too: it answers `endpoint.url_validation`.",
+			Secret: "The secret token of the app's event subscription. The service needs it too: it answers " +
+				"`endpoint.url_validation`.",
 		},
 		Renewal: RenewalPossible,
-		Sources: []string{"developers.zoom.us/docs/api/webhooks", "developers.zoom.us/changelog/platform/webhook-url-validation", "zoom/webhook-sample index.js"},
+		Sources: []string{"developers.zoom.us/docs/api/webhooks",
+			"developers.zoom.us/changelog/platform/webhook-url-validation", "zoom/webhook-sample index.js"},
 		Notes: []string{
 			"The unit of the signed time is not documented.",
 		},
@@ -40,8 +44,8 @@ const (
 	zoomTime   = "x-zm-request-timestamp"
 )
 
-// newZoom returns the verifier of Zoom, which signs like Slack. The unit of its timestamp is not documented: its size decides between seconds and
-// milliseconds.
+// newZoom returns the verifier of Zoom, which signs like Slack. The unit of its timestamp is not
+// documented: its size decides between seconds and milliseconds.
 func newZoom(c Config) (Verifier, error) { return newV0(c, zoomHeader, zoomTime) }
 
 // zoomID returns the digest of the whole event without the members that change between attempts.
@@ -62,6 +66,7 @@ func isZoomValidation(d *Delivery) bool {
 }
 
 func sampleZoom(s *sample) error {
-	s.body(`{"event":"meeting.started","event_ts":`+millis(s.happened)+`,"payload":{"account_id":"acc_sample","object":{"uuid":%s,"id":"123","topic":"sample"}}}`, s.id)
+	s.body(`{"event":"meeting.started","event_ts":`+millis(s.happened)+
+		`,"payload":{"account_id":"acc_sample","object":{"uuid":%s,"id":"123","topic":"sample"}}}`, s.id)
 	return s.sign(s.secret, signV0(zoomHeader, zoomTime))
 }

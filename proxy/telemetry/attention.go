@@ -11,7 +11,8 @@ import (
 // replica exports them.
 func (t *Telemetry) watchAttention(count func() map[string]int) error {
 	_, err := t.sdk.meter.Int64ObservableGauge("hooklock.attention.items", metric.WithUnit("{item}"),
-		metric.WithDescription("What needs attention, as the page and hooklock status list it, counted each minute by one of the replicas for all."),
+		metric.WithDescription("What needs attention, as the page and hooklock status list it, counted each minute "+
+			"by one of the replicas for all."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			if count == nil {
 				return nil

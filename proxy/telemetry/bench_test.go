@@ -7,10 +7,12 @@ import (
 	"hooklock/proxy"
 )
 
-// BenchmarkDelivered is what an executed delivery costs, its lines in the log apart and included, and with a trace that is not sampled.
+// BenchmarkDelivered is what an executed delivery costs, its lines in the log apart and included,
+// and with a trace that is not sampled.
 func BenchmarkDelivered(b *testing.B) {
 	for name, env := range map[string][]string{
-		"metrics": nil, "and a trace that is not sampled": {"OTEL_TRACES_EXPORTER", "otlp", "OTEL_TRACES_SAMPLER", "traceidratio", "OTEL_TRACES_SAMPLER_ARG", "1e-9"},
+		"metrics": nil, "and a trace that is not sampled": {"OTEL_TRACES_EXPORTER", "otlp", "OTEL_TRACES_SAMPLER",
+			"traceidratio", "OTEL_TRACES_SAMPLER_ARG", "1e-9"},
 	} {
 		b.Run(name, func(b *testing.B) {
 			r := open(b, env...)

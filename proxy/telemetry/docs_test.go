@@ -66,13 +66,19 @@ func everything(t *testing.T) *rig {
 	r.WatchListener("listen", 1, func() wire.Counts { return wire.Counts{} })
 	r.OnAsked(asking.Event{Route: "stripe", Said: idem.Asked{Outcome: idem.Executed}})
 	zero := func() (int, time.Time) { return 0, time.Time{} }
-	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration { return 0 }, Memory: wire.NewBudget(0),
+	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration {
+		return 0
+	}, Memory: wire.NewBudget(0),
 		Paused: func() []idem.PauseState {
 			return []idem.PauseState{{Pause: idem.Pause{Scope: idem.PauseScope{Route: "stripe"}}}}
 		},
 		Routes: func() []RouteHealth {
 			return []RouteHealth{{Route: "gitlab", Last: time.Unix(1, 0), Limits: []SenderLimit{{Limit: "4_in_a_row"}}}}
-		}, Shed: func() int64 { return 0 }, Audits: func() int64 { return 0 }, Slots: func() []idem.SlotCount { return []idem.SlotCount{{Limit: "erp", Taken: 1, Waiting: 1}} },
+		}, Shed: func() int64 {
+			return 0
+		}, Audits: func() int64 {
+			return 0
+		}, Slots: func() []idem.SlotCount { return []idem.SlotCount{{Limit: "erp", Taken: 1, Waiting: 1}} },
 		Attention: func() map[string]int { return map[string]int{"held": 1} }}); err != nil {
 		t.Fatal(err)
 	}
@@ -150,11 +156,14 @@ func TestAllMetricsAreDocumented(t *testing.T) {
 		has          func(name string) bool
 	}{
 		{"Ours", "", false, func(name string) bool { return strings.HasPrefix(name, "hooklock_") }},
-		{"HTTP and etcd", "As OpenTelemetry defines them: deliveries, calls of the upstream, and requests to etcd without watches.\n\n", false,
+		{"HTTP and etcd",
+			"As OpenTelemetry defines them: deliveries, calls of the upstream, and requests to etcd without watches.\n\n", false,
 			func(name string) bool { return strings.HasPrefix(name, "http_") || strings.HasPrefix(name, "db_") }},
 		{"The process", "On Linux, and not over OTLP:\n\n", true,
 			func(name string) bool { return strings.HasPrefix(name, "process_") }},
-		{"The Go runtime", "", true, func(name string) bool { return strings.HasPrefix(name, "go_") || name == "target_info" }},
+		{"The Go runtime", "", true, func(name string) bool {
+			return strings.HasPrefix(name, "go_") || name == "target_info"
+		}},
 	}
 	all := families(everything(t).page(t, ""))
 	rows := 0
@@ -190,7 +199,9 @@ func TestAllMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(have, page) {
-		t.Errorf("docs/metrics.md is not what the program shows; run go test ./proxy/telemetry -run Documented -update\n%s", page)
+		t.Errorf(
+			"docs/metrics.md is not what the program shows; run go test ./proxy/telemetry -run Documented -update\n%s",
+			page)
 	}
 }
 
@@ -207,7 +218,8 @@ func (f *family) text() string {
 	return strings.Join(all, ", ")
 }
 
-// A word that the code has and the closed sets do not would make a series that is not there from the start.
+// A word that the code has and the closed sets do not would make a series that is not there from
+// the start.
 func TestTheClosedSetsAreClosed(t *testing.T) {
 	for _, d := range decisions {
 		if result := d.Row().Acquisition; result != "" && !slices.Contains(acquisitionResults, result) {

@@ -15,8 +15,10 @@ const (
 	otlpGRPC protocol = "grpc"
 )
 
-// wishes are what the standard variables ask for (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). Other
-// variables are read by the SDK itself, after mendVariables: endpoints, headers, certificates, sampling, batches, limits.
+// wishes are what the standard variables ask for
+// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). Other
+// variables are read by the SDK itself, after mendVariables: endpoints, headers, certificates,
+// sampling, batches, limits.
 type wishes struct {
 	off             bool // OTEL_SDK_DISABLED
 	traces, metrics protocol
@@ -25,7 +27,8 @@ type wishes struct {
 	problems        []string // what was asked for and is not available
 }
 
-// wishesOf reads the environment. OTLP is sent only if a variable asks for it: an endpoint, or an exporter by name.
+// wishesOf reads the environment. OTLP is sent only if a variable asks for it: an endpoint, or an
+// exporter by name.
 func wishesOf(env func(string) string) wishes {
 	disabled := strings.ToLower(env("OTEL_SDK_DISABLED"))
 	w := wishes{off: disabled == "true"}
@@ -57,7 +60,8 @@ func (w *wishes) exporter(env func(string) string, signal string, known ...strin
 			case item == "otlp":
 				wanted = true
 			case item != "none" && !slices.Contains(known, item):
-				w.problems = append(w.problems, fmt.Sprintf("%s=%s: choose from none, %s", name, item, strings.Join(known, ", ")))
+				w.problems = append(w.problems,
+					fmt.Sprintf("%s=%s: choose from none, %s", name, item, strings.Join(known, ", ")))
 			}
 		}
 	}
@@ -83,7 +87,8 @@ func (w *wishes) exporter(env func(string) string, signal string, known ...strin
 	return otlpHTTP
 }
 
-// propagator reports whether a sender's traceparent is read. Baggage passes through as any header does.
+// propagator reports whether a sender's traceparent is read. Baggage passes through as any header
+// does.
 func (w *wishes) propagator(list string) (follow bool) {
 	if list == "" {
 		return true

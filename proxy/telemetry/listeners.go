@@ -25,11 +25,13 @@ type listener struct {
 	labels metric.ObserveOption
 }
 
-// WatchListener exports the connections of a listener from now on. name is its setting; most is its limit of connections.
+// WatchListener exports the connections of a listener from now on. name is its setting; most is its
+// limit of connections.
 func (t *Telemetry) WatchListener(name string, most int, counts func() wire.Counts) {
 	t.listeners.mu.Lock()
 	defer t.listeners.mu.Unlock()
-	t.listeners.all = append(t.listeners.all, listener{int64(most), counts, metric.WithAttributes(attribute.String("listener", name))})
+	t.listeners.all = append(t.listeners.all,
+		listener{int64(most), counts, metric.WithAttributes(attribute.String("listener", name))})
 }
 
 // show observes a number of each listener.
@@ -55,16 +57,19 @@ func (t *Telemetry) showConnections() error {
 		metric.WithDescription("Open connections without a request."),
 		metric.WithInt64Callback(l.show(func(l listener) int64 { return int64(l.counts().Idle) })))
 	_, most := meter.Int64ObservableUpDownCounter("hooklock.connections.limit", metric.WithUnit("{connection}"),
-		metric.WithDescription("Connections that a listener takes: limits.max_connections, or fewer if open files do not suffice."),
+		metric.WithDescription("Connections that a listener takes: limits.max_connections, or fewer if open files "+
+			"do not suffice."),
 		metric.WithInt64Callback(l.show(func(l listener) int64 { return l.most })))
 	_, refused := meter.Int64ObservableCounter("hooklock.connections.refused", metric.WithUnit("{connection}"),
-		metric.WithDescription("Connections that got 503 too_many_connections or were closed, because all were in a request."),
+		metric.WithDescription("Connections that got 503 too_many_connections or were closed, because all were in a "+
+			"request."),
 		metric.WithInt64Callback(l.show(func(l listener) int64 { return l.counts().Refused })))
 	_, closed := meter.Int64ObservableCounter("hooklock.connections.closed_idle", metric.WithUnit("{connection}"),
 		metric.WithDescription("Idle connections that were closed for new ones."),
 		metric.WithInt64Callback(l.show(func(l listener) int64 { return l.counts().ClosedIdle })))
 	_, failed := meter.Int64ObservableCounter("hooklock.accept.failures", metric.WithUnit("{accept}"),
-		metric.WithDescription("Connections that the system could not give to a listener, for lack of descriptors or memory."),
+		metric.WithDescription("Connections that the system could not give to a listener, for lack of descriptors "+
+			"or memory."),
 		metric.WithInt64Callback(l.show(func(l listener) int64 { return l.counts().Failed })))
 	if err := errors.Join(open, idle, most, refused, closed, failed); err != nil {
 		return fmt.Errorf("make metrics: %w", err)

@@ -10,8 +10,9 @@ import (
 	"hooklock/proxy"
 )
 
-// SetSampling keeps the lines of one in so many of the deliveries that went well, and of the lock events that belong to them; 0 keeps none.
-// Failures always have a line. All replicas keep the same ones, because the trace ID decides.
+// SetSampling keeps the lines of one in so many of the deliveries that went well, and of the lock
+// events that belong to them; 0 keeps none. Failures always have a line. All replicas keep the same
+// ones, because the trace ID decides.
 func (t *Telemetry) SetSampling(oneIn int) { t.oneIn.Store(int64(oneIn)) }
 
 // kept reports whether the routine lines of a delivery are kept.
@@ -30,12 +31,14 @@ func routine(r *proxy.Report) bool {
 	if decision == idem.DecisionBypassed {
 		decision = r.Would
 	}
-	return decision.Row().Routine && !r.Changed && !r.Redirected() && r.Err == nil && r.Status < 400 && (r.Attempt == 0 || r.Recorded)
+	return decision.Row().Routine && !r.Changed && !r.Redirected() && r.Err == nil && r.Status < 400 &&
+		(r.Attempt == 0 || r.Recorded)
 }
 
 // logDelivery writes the line of a delivery.
 func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
-	level := max(r.Decision.Row().Level, r.Would.Row().Level) // a delivery that was forwarded because etcd is away needs attention, too
+	// a delivery that was forwarded because etcd is away needs attention, too
+	level := max(r.Decision.Row().Level, r.Would.Row().Level)
 	if r.Redirected() {
 		level = max(level, slog.LevelWarn)
 	}
@@ -43,7 +46,8 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 		return
 	}
 	fields := t.fields.Get().(*[]slog.Attr)
-	attrs := append((*fields)[:0], slog.String("decision", string(r.Decision)), slog.String("route", r.Route), slog.Int("status", r.Status))
+	attrs := append((*fields)[:0], slog.String("decision", string(r.Decision)), slog.String("route", r.Route),
+		slog.Int("status", r.Status))
 	attrs = appendText(attrs, "would", string(r.Would))
 	attrs = appendText(attrs, "code", r.Code)
 	attrs = appendText(attrs, "path", r.Path)
@@ -77,8 +81,9 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	t.line(ctx, level, "delivery", fields, attrs)
 }
 
-// line writes a line of attrs, which are in fields, and returns these to the pool. slog's own methods would look for its place in the source,
-// which no line has, and copy attrs, which no handler here keeps. It ignores errors: the writer of the log counts what it loses.
+// line writes a line of attrs, which are in fields, and returns these to the pool. slog's own
+// methods would look for its place in the source, which no line has, and copy attrs, which no
+// handler here keeps. It ignores errors: the writer of the log counts what it loses.
 func (t *Telemetry) line(ctx context.Context, level slog.Level, event string, fields *[]slog.Attr, attrs []slog.Attr) {
 	r := slog.NewRecord(t.o.Now(), level, event, 0)
 	r.AddAttrs(slog.Attr{Value: slog.GroupValue(attrs...)})
@@ -102,7 +107,8 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	case proxy.EventLost, proxy.EventUnknown, proxy.EventCancelled, proxy.EventExhausted:
 		level = slog.LevelWarn
 	}
-	wrong := level > slog.LevelInfo || name == proxy.EventRefused || name == proxy.EventTried && (tryResult(r) != trySuccess || r.Err != nil)
+	wrong := level > slog.LevelInfo || name == proxy.EventRefused ||
+		name == proxy.EventTried && (tryResult(r) != trySuccess || r.Err != nil)
 	if !t.o.Log.Enabled(ctx, level) || !wrong && !t.kept(r) {
 		return
 	}
@@ -122,7 +128,8 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 		attrs = appendText(attrs, "by", r.By)
 	case proxy.EventTried:
 		attrs = appendText(attrs, "stale", r.Stale)
-		attrs = append(attrs, slog.Int("status", r.UpstreamStatus), slog.Float64("upstream_ms", milliseconds(r.Upstream)))
+		attrs = append(attrs, slog.Int("status", r.UpstreamStatus),
+			slog.Float64("upstream_ms", milliseconds(r.Upstream)))
 		attrs = appendText(attrs, "outcome", string(r.Outcome))
 		if r.Err != nil {
 			attrs = append(attrs, slog.String("error", r.Err.Error()))

@@ -18,10 +18,13 @@ import (
 // full is a report in which everything is said.
 func full() *proxy.Report {
 	r := executed()
-	r.Would, r.Code, r.Signature, r.SignaturePart, r.SpanID, r.By, r.Loss = idem.DecisionLocked, "", "mismatch", "header", "b7ad6b7169203331", "ops", proxy.LossSession
-	r.EventID, r.Labels, r.Differs, r.Stale, r.Ordered = "evt_1", idem.Labels{{Name: "order", Value: "1042"}}, []string{"query", "body"}, "37s", naming.OrderedOK
+	r.Would, r.Code, r.Signature, r.SignaturePart, r.SpanID, r.By, r.Loss = idem.DecisionLocked, "", "mismatch",
+		"header", "b7ad6b7169203331", "ops", proxy.LossSession
+	r.EventID, r.Labels, r.Differs, r.Stale, r.Ordered = "evt_1", idem.Labels{{Name: "order", Value: "1042"}},
+		[]string{"query", "body"}, "37s", naming.OrderedOK
 	r.Changed, r.EventIDPart = true, proxy.PartPlaceholder
-	r.Stages.Wait.For, r.Hold, r.Err, r.ClosedUntil = time.Second, time.Minute, os.ErrDeadlineExceeded, began.Add(time.Minute)
+	r.Stages.Wait.For, r.Hold, r.Err, r.ClosedUntil = time.Second, time.Minute, os.ErrDeadlineExceeded,
+		began.Add(time.Minute)
 	return r
 }
 
@@ -55,12 +58,14 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 	redirected.Status, redirected.UpstreamStatus, redirected.Path = 302, 302, "/elsewhere"
 	lines := map[string]func(){"delivery": func() { r.OnDelivered(redirected) }}
 	for _, name := range []proxy.EventName{
-		proxy.EventAcquired, proxy.EventRefused, proxy.EventReleased, proxy.EventHeld, proxy.EventLost, proxy.EventUnknown, proxy.EventCancelled,
+		proxy.EventAcquired, proxy.EventRefused, proxy.EventReleased, proxy.EventHeld, proxy.EventLost,
+		proxy.EventUnknown, proxy.EventCancelled,
 	} {
 		lines[string(name)] = func() { r.Event(name, full()) }
 	}
 	entry := idem.Entry{
-		Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, EventID: "evt_1", Labels: idem.Labels{{Name: "order", Value: "1042"}}, Execution: "exec_1",
+		Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, EventID: "evt_1",
+		Labels: idem.Labels{{Name: "order", Value: "1042"}}, Execution: "exec_1",
 		Attempt: 1, Holder: "h", StartedAt: began,
 	}
 	lines["lock.expired"] = func() { r.OnReaped(&idem.Lock{Entry: entry}) }
@@ -93,7 +98,8 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 func TestAProblemThatNeedsAttentionIsAWarning(t *testing.T) {
 	r := open(t)
 	warned := []idem.Decision{
-		idem.DecisionStoreUnavailable, idem.DecisionLockLost, idem.DecisionUpstreamUnreachable, idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout,
+		idem.DecisionStoreUnavailable, idem.DecisionLockLost, idem.DecisionUpstreamUnreachable,
+		idem.DecisionUpstreamFailed, idem.DecisionUpstreamTimeout,
 	}
 	for _, row := range idem.Decisions() {
 		report := executed()
@@ -160,8 +166,10 @@ func TestSamplingDropsOnlyWhatWentWell(t *testing.T) {
 		report *proxy.Report
 		said   bool
 	}{
-		"executed": {executed(), false}, "replayed": {met(idem.DecisionReplayed, 200), false}, "upstream's error": {failed, true},
-		"not recorded": {unrecorded, true}, "locked": {met(idem.DecisionLocked, 409), true}, "skipped": {met(idem.DecisionSkipped, 200), true},
+		"executed": {executed(), false}, "replayed": {met(idem.DecisionReplayed, 200), false},
+		"upstream's error": {failed, true},
+		"not recorded":     {unrecorded, true}, "locked": {met(idem.DecisionLocked, 409), true},
+		"skipped":  {met(idem.DecisionSkipped, 200), true},
 		"observed": {stopped, true},
 	} {
 		r.log.Reset()
@@ -244,7 +252,8 @@ func TestABadVariableIsSaidAndNoReasonToStop(t *testing.T) {
 	}
 }
 
-// Under strategy latest the process that tells may not be the one that accepted the event, and its clock may be behind.
+// Under strategy latest the process that tells may not be the one that accepted the event, and its
+// clock may be behind.
 func TestTheAgeOfAParkedEventIsNeverNegative(t *testing.T) {
 	r := open(t)
 	l := &idem.Lock{Entry: idem.Entry{Route: "plain"}, Parked: &idem.Parked{Since: time.Now().Add(time.Hour)}}

@@ -14,7 +14,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// losses logs what could not be exported: at once, and then once a minute at most, with all losses since the line before.
+// losses logs what could not be exported: at once, and then once a minute at most, with all losses
+// since the line before.
 type losses struct {
 	log   *slog.Logger
 	now   func() time.Time
@@ -30,7 +31,8 @@ type losses struct {
 // lossesPeriod is how often a line may be written.
 const lossesPeriod = time.Minute
 
-var errQueueFull = errors.New("the queue of spans is full: record fewer deliveries (OTEL_TRACES_SAMPLER), or make it longer (OTEL_BSP_MAX_QUEUE_SIZE)")
+var errQueueFull = errors.New("the queue of spans is full: record fewer deliveries (OTEL_TRACES_SAMPLER), or make " +
+	"it longer (OTEL_BSP_MAX_QUEUE_SIZE)")
 
 // drop counts spans that the queue has no room for.
 func (l *losses) drop(spans int) {
@@ -85,8 +87,8 @@ func (l *losses) sayAfter(earliest time.Time) {
 	l.spans, l.full, l.failed, l.next = 0, false, nil, at.Add(lossesPeriod)
 }
 
-// queue counts the spans that are lost. The SDK's batches drop spans for which their queue has no room without a report, so no more are let in
-// here than it holds.
+// queue counts the spans that are lost. The SDK's batches drop spans for which their queue has no
+// room without a report, so no more are let in here than it holds.
 type queue struct {
 	sdktrace.SpanProcessor // the SDK's batches
 	losses                 *losses
@@ -156,7 +158,8 @@ func (q *queue) endExport(spans, lost int, err error) {
 	}
 }
 
-// countedExporter reports what an export has lost. It returns no error to the batches, which would log the same without its count.
+// countedExporter reports what an export has lost. It returns no error to the batches, which would
+// log the same without its count.
 type countedExporter struct {
 	sdktrace.SpanExporter
 	queue *queue

@@ -63,7 +63,8 @@ func TestEachSpanArrivesOrIsCountedAsLost(t *testing.T) {
 		arrived += len(got)
 	}))
 	t.Cleanup(busy.Close)
-	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", busy.URL, "OTEL_METRICS_EXPORTER", "none", "OTEL_BSP_MAX_QUEUE_SIZE", "32", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
+	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", busy.URL, "OTEL_METRICS_EXPORTER", "none", "OTEL_BSP_MAX_QUEUE_SIZE",
+		"32", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
 	const deliveries = 2000
 	for range deliveries {
 		d := executed()
@@ -92,7 +93,8 @@ func TestWhatIsLeftAtTheEndIsCountedAsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+ln.Addr().String(), "OTEL_METRICS_EXPORTER", "none", "OTEL_BSP_MAX_QUEUE_SIZE", "32", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
+	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+ln.Addr().String(), "OTEL_METRICS_EXPORTER", "none",
+		"OTEL_BSP_MAX_QUEUE_SIZE", "32", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")
 	const deliveries = 100
 	for range deliveries {
 		d := executed()
@@ -252,7 +254,8 @@ func TestWhatIsLostIsSaidOnceAMinuteWithItsCount(t *testing.T) {
 
 func TestADeliveryThatIsNotSampledHasNoSpanToLookFor(t *testing.T) {
 	url, _ := take(t)
-	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none", "OTEL_TRACES_SAMPLER", "traceidratio", "OTEL_TRACES_SAMPLER_ARG", "1e-18")
+	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none", "OTEL_TRACES_SAMPLER",
+		"traceidratio", "OTEL_TRACES_SAMPLER_ARG", "1e-18")
 	if trace := r.Begin(executed(), idem.ParseTrace(sendersTrace), nil); trace != nil {
 		t.Errorf("%s", trace.TraceParent())
 	}

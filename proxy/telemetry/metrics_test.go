@@ -20,14 +20,19 @@ func TestRareSeriesAreShownFromTheStart(t *testing.T) {
 		`hooklock_deliveries_total{decision="bypassed",route="observe",would="unverified"} 0`,
 		`hooklock_deliveries_total{decision="rejected",route="",would=""} 0`,
 		`hooklock_lock_acquisitions_total{result="queue_full",route="plain"} 0`,
-		`hooklock_lock_losses_total{reason="session_lost"} 0`, `hooklock_lock_losses_total{reason="unheard"} 0`, `hooklock_lock_losses_total{reason="released"} 0`,
-		`hooklock_executions_total{outcome="unknown",route="plain"} 0`, `hooklock_executions_total{outcome="buried",route="plain"} 0`,
+		`hooklock_lock_losses_total{reason="session_lost"} 0`, `hooklock_lock_losses_total{reason="unheard"} 0`,
+		`hooklock_lock_losses_total{reason="released"} 0`,
+		`hooklock_executions_total{outcome="unknown",route="plain"} 0`,
+		`hooklock_executions_total{outcome="buried",route="plain"} 0`,
 		`hooklock_idempotency_lookups_total{result="mismatch",route="plain"} 0`,
 		`hooklock_key_extractions_total{part="event_id",result="missing",route="plain"} 0`,
 		`hooklock_config_reloads_total{result="refused"} 0`, `hooklock_answers_unrecorded_total{route="plain"} 0`,
-		`hooklock_executions_total{outcome="buried",route=""} 0`, `hooklock_executions_total{outcome="unknown",route=""} 0`,
-		`hooklock_lock_wait_duration_seconds_count{route="plain"} 0`, `hooklock_lock_wait_duration_seconds_bucket{route="observe",le="+Inf"} 0`,
-		`hooklock_lock_hold_duration_seconds_sum{route="plain"} 0`, `hooklock_delivery_overhead_duration_seconds_bucket{route="plain",le="5e-05"} 0`,
+		`hooklock_executions_total{outcome="buried",route=""} 0`,
+		`hooklock_executions_total{outcome="unknown",route=""} 0`,
+		`hooklock_lock_wait_duration_seconds_count{route="plain"} 0`,
+		`hooklock_lock_wait_duration_seconds_bucket{route="observe",le="+Inf"} 0`,
+		`hooklock_lock_hold_duration_seconds_sum{route="plain"} 0`,
+		`hooklock_delivery_overhead_duration_seconds_bucket{route="plain",le="5e-05"} 0`,
 		`hooklock_idempotency_record_size_bytes_count{route="plain"} 0`,
 	)
 }
@@ -37,8 +42,10 @@ func TestAFirstValueTakesThePlaceOfItsZero(t *testing.T) {
 	r.OnDelivered(executed())
 	page := r.page(t, "")
 	for line, times := range map[string]int{
-		`hooklock_lock_hold_duration_seconds_count{route="plain"} `: 1, `hooklock_lock_hold_duration_seconds_count{route="observe"} 0`: 1,
-		`hooklock_lock_wait_duration_seconds_count{route="plain"} 0`: 1, "# TYPE hooklock_lock_hold_duration_seconds histogram": 1,
+		`hooklock_lock_hold_duration_seconds_count{route="plain"} `:    1,
+		`hooklock_lock_hold_duration_seconds_count{route="observe"} 0`: 1,
+		`hooklock_lock_wait_duration_seconds_count{route="plain"} 0`:   1,
+		"# TYPE hooklock_lock_hold_duration_seconds histogram":         1,
 	} {
 		if n := strings.Count(page, line); n != times {
 			t.Errorf("%s is there %d times", line, n)
@@ -61,11 +68,14 @@ func TestTheEndOfAHoldIsMeasuredAndLogged(t *testing.T) {
 	forced.Route, forced.Outcome = "somebody else's", idem.Unknown
 	r.OnEnded(&forced, true)
 	r.wants(t,
-		`hooklock_executions_total{outcome="executed",route="plain"} 1`, `hooklock_executions_total{outcome="unknown",route=""} 1`,
-		`hooklock_lock_hold_duration_seconds_sum{route="plain"} 60`, `hooklock_idempotency_record_size_bytes_sum{route="plain"} 900`,
+		`hooklock_executions_total{outcome="executed",route="plain"} 1`,
+		`hooklock_executions_total{outcome="unknown",route=""} 1`,
+		`hooklock_lock_hold_duration_seconds_sum{route="plain"} 60`,
+		`hooklock_idempotency_record_size_bytes_sum{route="plain"} 900`,
 	)
 	for _, part := range []string{
-		`"msg":"lock.released","route":"plain","workflow":"acme"`, `"trace_id":"0af7651916cd43dd8448eb211c80319c","held_ms":60000,"recorded":true,"outcome":"executed"`,
+		`"msg":"lock.released","route":"plain","workflow":"acme"`,
+		`"trace_id":"0af7651916cd43dd8448eb211c80319c","held_ms":60000,"recorded":true,"outcome":"executed"`,
 		`"msg":"execution.unknown","route":"somebody else's"`,
 	} {
 		if !strings.Contains(r.log.String(), part) {
@@ -108,11 +118,18 @@ func TestWhatStoodInTheWayIsCounted(t *testing.T) {
 	}{
 		{met(idem.DecisionReplayed, 200), []string{`hooklock_idempotency_lookups_total{result="hit",route="plain"} 1`}},
 		{met(idem.DecisionLocked, 409), []string{
-			`hooklock_lock_acquisitions_total{result="locked",route="plain"} 1`, `hooklock_idempotency_lookups_total{result="miss",route="plain"} 1`,
+			`hooklock_lock_acquisitions_total{result="locked",route="plain"} 1`,
+			`hooklock_idempotency_lookups_total{result="miss",route="plain"} 1`,
 		}},
-		{met(idem.DecisionAttached, 200), []string{`hooklock_idempotency_lookups_total{result="in_flight",route="plain"} 1`}},
-		{met(idem.DecisionStoreUnavailable, 503), []string{`hooklock_lock_acquisitions_total{result="store_unavailable",route="plain"} 1`}},
-		{func() *proxy.Report { r := executed(); r.Attempt = 2; return r }(), []string{`hooklock_idempotency_lookups_total{result="retry",route="plain"} 1`}},
+		{met(idem.DecisionAttached, 200),
+			[]string{`hooklock_idempotency_lookups_total{result="in_flight",route="plain"} 1`}},
+		{met(idem.DecisionStoreUnavailable, 503),
+			[]string{`hooklock_lock_acquisitions_total{result="store_unavailable",route="plain"} 1`}},
+		{func() *proxy.Report {
+			r := executed()
+			r.Attempt = 2
+			return r
+		}(), []string{`hooklock_idempotency_lookups_total{result="retry",route="plain"} 1`}},
 		{func() *proxy.Report {
 			r := met(idem.DecisionWaitTimeout, 409)
 			r.Stages.Wait.For = 5 * time.Second
@@ -127,18 +144,26 @@ func TestWhatStoodInTheWayIsCounted(t *testing.T) {
 			r := executed()
 			r.Loss, r.Outcome, r.Recorded = proxy.LossUnheard, "", false
 			return r
-		}(), []string{`hooklock_lock_losses_total{reason="unheard"} 1`, `hooklock_executions_total{outcome="unknown",route="plain"} 0`}},
+		}(),
+			[]string{`hooklock_lock_losses_total{reason="unheard"} 1`,
+				`hooklock_executions_total{outcome="unknown",route="plain"} 0`}},
 		{func() *proxy.Report { r := executed(); r.Outcome, r.Recorded = "", false; return r }(), []string{
-			`hooklock_answers_unrecorded_total{route="plain"} 1`, `hooklock_executions_total{outcome="executed",route="plain"} 0`,
+			`hooklock_answers_unrecorded_total{route="plain"} 1`,
+			`hooklock_executions_total{outcome="executed",route="plain"} 0`,
 		}},
 		{func() *proxy.Report {
 			r := executed()
 			r.Decision, r.Would, r.Outcome, r.Recorded = idem.DecisionBypassed, idem.DecisionStoreUnavailable, "", false
 			return r
 		}(), []string{`hooklock_answers_unrecorded_total{route="plain"} 0`}},
-		{func() *proxy.Report { r := executed(); r.Outcome = ""; return r }(), []string{`hooklock_executions_total{outcome="not_executed",route="plain"} 1`}},
+		{func() *proxy.Report {
+			r := executed()
+			r.Outcome = ""
+			return r
+		}(), []string{`hooklock_executions_total{outcome="not_executed",route="plain"} 1`}},
 		{func() *proxy.Report { r := executed(); r.Hold, r.Outcome = time.Minute, ""; return r }(), []string{
-			`hooklock_executions_total{outcome="executed",route="plain"} 0`, `hooklock_executions_total{outcome="unknown",route="plain"} 0`,
+			`hooklock_executions_total{outcome="executed",route="plain"} 0`,
+			`hooklock_executions_total{outcome="unknown",route="plain"} 0`,
 		}},
 		{func() *proxy.Report {
 			r := met(idem.DecisionUnverified, 401)
@@ -170,7 +195,8 @@ func TestAPassingRequestIsMeasuredWithoutARoute(t *testing.T) {
 	d := executed()
 	d.Route, d.Decision, d.Method = "", "", "_OTHER"
 	r.OnPassed(d)
-	r.wants(t, `http_server_request_duration_seconds_count{http_request_method="_OTHER",http_response_status_code="200",network_protocol_version="1.1",url_scheme="http"} 1`)
+	r.wants(t,
+		`http_server_request_duration_seconds_count{http_request_method="_OTHER",http_response_status_code="200",network_protocol_version="1.1",url_scheme="http"} 1`)
 	if strings.Contains(r.page(t, ""), `hooklock_deliveries_total{decision="",`) {
 		t.Error("it is counted as a delivery")
 	}
@@ -180,9 +206,13 @@ func TestObservedMetricsAreReadAtEachScrape(t *testing.T) {
 	r := open(t)
 	r.o.Now = func() time.Time { return began.Add(time.Minute) }
 	err := r.Watch(Watched{
-		Active: func() (int, time.Time) { return 3, began }, Waiting: func() (int, time.Time) { return 2, began.Add(time.Second) },
+		Active: func() (int, time.Time) {
+			return 3, began
+		}, Waiting: func() (int, time.Time) { return 2, began.Add(time.Second) },
 		Held: func() (int, time.Time) { return 0, time.Time{} },
-		TTL:  15 * time.Second, Remaining: func() time.Duration { return 11 * time.Second }, Memory: wire.NewBudget(1 << 20),
+		TTL:  15 * time.Second, Remaining: func() time.Duration {
+			return 11 * time.Second
+		}, Memory: wire.NewBudget(1 << 20),
 		Shed: func() int64 { return 5 }, Audits: func() int64 { return 6 },
 	})
 	if err != nil {
@@ -194,15 +224,19 @@ func TestObservedMetricsAreReadAtEachScrape(t *testing.T) {
 	r.OnReaped(&idem.Lock{Entry: idem.Entry{Route: "plain"}})
 	r.OnReaped(&idem.Lock{Entry: idem.Entry{Route: "somebody else's"}})
 	r.wants(t,
-		`hooklock_lock_active 3`, `hooklock_lock_waiting 2`, `hooklock_session_ttl_remaining_seconds 11`, `hooklock_session_ttl_seconds 15`,
-		`hooklock_lock_active_oldest_seconds 60`, `hooklock_lock_waiting_oldest_seconds 59`, `hooklock_lock_held 0`, `hooklock_lock_held_oldest_seconds 0`, `hooklock_arrivals_shed_total 5`, `hooklock_audits_shed_total 6`,
+		`hooklock_lock_active 3`, `hooklock_lock_waiting 2`, `hooklock_session_ttl_remaining_seconds 11`,
+		`hooklock_session_ttl_seconds 15`,
+		`hooklock_lock_active_oldest_seconds 60`, `hooklock_lock_waiting_oldest_seconds 59`, `hooklock_lock_held 0`,
+		`hooklock_lock_held_oldest_seconds 0`, `hooklock_arrivals_shed_total 5`, `hooklock_audits_shed_total 6`,
 		`db_client_operation_duration_seconds_count{db_operation_name="txn",db_system_name="etcd",server_address="etcd-0",server_port="2379"} 1`,
 		`db_client_operation_duration_seconds_count{db_operation_name="txn",db_system_name="etcd",error_type="UNAVAILABLE",server_address="etcd-0",server_port="2379"} 1`,
 		`hooklock_config_reloads_total{result="refused"} 1`, `hooklock_config_reloads_total{result="reloaded"} 0`,
-		`hooklock_executions_total{outcome="buried",route="plain"} 1`, `hooklock_executions_total{outcome="buried",route=""} 1`,
+		`hooklock_executions_total{outcome="buried",route="plain"} 1`,
+		`hooklock_executions_total{outcome="buried",route=""} 1`,
 	)
 	page := r.page(t, "")
-	for _, name := range []string{`hooklock_build_info{go_version="go1`, `target_info{host_name=`, "\ngo_goroutine_count ", "\ngo_memory_used_bytes{"} {
+	for _, name := range []string{`hooklock_build_info{go_version="go1`, `target_info{host_name=`,
+		"\ngo_goroutine_count ", "\ngo_memory_used_bytes{"} {
 		if !strings.Contains(page, name) {
 			t.Errorf("%s is missing", name)
 		}
@@ -214,7 +248,8 @@ func TestAFloodOfNamesMakesNoNewSeries(t *testing.T) {
 	r := open(t)
 	flood := func(i int) {
 		d := executed()
-		d.Workflow, d.Key, d.Execution = fmt.Sprint("w", i), fmt.Sprintf("%016x", i), idem.ExecutionID(fmt.Sprint("exec_", i))
+		d.Workflow, d.Key, d.Execution = fmt.Sprint("w", i), fmt.Sprintf("%016x", i),
+			idem.ExecutionID(fmt.Sprint("exec_", i))
 		d.TraceID = fmt.Sprintf("%032x", i)
 		r.OnDelivered(d)
 		r.Event(proxy.EventAcquired, d)
@@ -235,7 +270,8 @@ func TestAReloadAddsRoutesAndKeepsCounts(t *testing.T) {
 	r := open(t)
 	r.OnDelivered(executed())
 	r.SetRoutes([]*proxy.Route{route(t, "plain"), route(t, "new")})
-	r.wants(t, `hooklock_deliveries_total{decision="executed",route="plain",would=""} 1`, `hooklock_deliveries_total{decision="executed",route="new",would=""} 0`)
+	r.wants(t, `hooklock_deliveries_total{decision="executed",route="plain",would=""} 1`,
+		`hooklock_deliveries_total{decision="executed",route="new",would=""} 0`)
 }
 
 func TestADisabledSDKMeasuresNothing(t *testing.T) {
@@ -254,7 +290,8 @@ func TestTheSeriesOfAFullEtcdIsShownFromTheFirstRequest(t *testing.T) {
 	}
 	r.Operation("range", "etcd-0", "2379", time.Millisecond, "")
 	r.Operation("range", "", "", time.Millisecond, "")
-	r.wants(t, series+"0", `db_client_operation_duration_seconds_count{db_operation_name="put",db_system_name="etcd",error_type="RESOURCE_EXHAUSTED"} 0`)
+	r.wants(t, series+"0",
+		`db_client_operation_duration_seconds_count{db_operation_name="put",db_system_name="etcd",error_type="RESOURCE_EXHAUSTED"} 0`)
 	r.Operation("txn", "etcd-0", "2379", time.Millisecond, "RESOURCE_EXHAUSTED")
 	r.wants(t, series+"1")
 	if n := strings.Count(r.page(t, ""), series); n != 1 {
@@ -285,8 +322,10 @@ func TestARouteWithoutLocksAcquiresNone(t *testing.T) {
 		d.Route, d.Locks = "unlocked", false
 		r.OnDelivered(d)
 	}
-	r.wants(t, `hooklock_executions_total{outcome="executed",route="unlocked"} 1`, `hooklock_lock_acquisitions_total{result="store_unavailable",route="unlocked"} 1`)
-	if page := r.page(t, ""); strings.Contains(page, `hooklock_lock_acquisitions_total{result="acquired",route="unlocked"}`) {
+	r.wants(t, `hooklock_executions_total{outcome="executed",route="unlocked"} 1`,
+		`hooklock_lock_acquisitions_total{result="store_unavailable",route="unlocked"} 1`)
+	if page := r.page(t, ""); strings.Contains(page,
+		`hooklock_lock_acquisitions_total{result="acquired",route="unlocked"}`) {
 		t.Error(page)
 	}
 }
@@ -296,7 +335,8 @@ func TestTheProcessIsMeasured(t *testing.T) {
 		t.Skip("what is known of a process differs from system to system")
 	}
 	page := open(t).page(t, "")
-	for _, name := range []string{"process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "process_max_fds", "process_start_time_seconds"} {
+	for _, name := range []string{"process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds",
+		"process_max_fds", "process_start_time_seconds"} {
 		if !strings.Contains(page, "\n"+name+" ") {
 			t.Errorf("no %s", name)
 		}

@@ -53,24 +53,27 @@ func (t *Telemetry) countNames(r *proxy.Report) {
 	}
 }
 
-// countGate counts the decision of the gate. A delivery that a newer one has replaced while it waited had no lock.
+// countGate counts the decision of the gate. A delivery that a newer one has replaced while it
+// waited had no lock.
 func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	if r.Gate == "" {
 		return
 	}
-	if result := r.Gate.Row().Acquisition; result != "" && (r.Gate != idem.DecisionSuperseded || r.Stale != "") && (r.Locks || result == string(idem.DecisionStoreUnavailable)) {
+	if result := r.Gate.Row().Acquisition; result != "" && (r.Gate != idem.DecisionSuperseded || r.Stale != "") &&
+		(r.Locks || result == string(idem.DecisionStoreUnavailable)) {
 		t.is.acquisitions.add(resultKey{r.Route, result})
 	}
 	if r.Keyed {
 		t.is.lookups.add(resultKey{r.Route, lookupOf(r.Gate, r.Attempt)})
 	}
-	if waited := r.Stages.Wait.For; waited > 0 && r.Gate != idem.DecisionQueueFull { // which only looked whether it may wait
+	// which only looked whether it may wait
+	if waited := r.Stages.Wait.For; waited > 0 && r.Gate != idem.DecisionQueueFull {
 		t.is.wait.measure(ctx, r.Route, waited.Seconds())
 	}
 }
 
-// countRun counts the end of a delivery that ran. An end that is not recorded yet, and one that another process wrote down, is counted by
-// Ended; a hold goes on without this process.
+// countRun counts the end of a delivery that ran. An end that is not recorded yet, and one that
+// another process wrote down, is counted by Ended; a hold goes on without this process.
 func (t *Telemetry) countRun(ctx context.Context, r *proxy.Report) {
 	if r.Loss != "" {
 		t.is.losses.add(string(r.Loss))
@@ -120,7 +123,8 @@ func (t *Telemetry) countHTTP(ctx context.Context, r *proxy.Report) {
 	t.is.client.Inst().Record(ctx, r.Upstream.Seconds(), t.client.of(call)...)
 }
 
-// statusLabel returns a status of an answer as a label: 0 for one of no class of HTTP, of which an upstream can make 400.
+// statusLabel returns a status of an answer as a label: 0 for one of no class of HTTP, of which an
+// upstream can make 400.
 func statusLabel(status int) int {
 	if status > 599 {
 		return 0
@@ -151,7 +155,8 @@ func (t *Telemetry) serverLabels(k serverKey) []attribute.KeyValue {
 }
 
 func (t *Telemetry) clientLabels(k clientKey) []attribute.KeyValue {
-	labels := append([]attribute.KeyValue{methodOf(k.method), semconv.NetworkProtocolVersion("1.1")}, addressOf(t.o.UpstreamHost, t.o.UpstreamPort)...)
+	labels := append([]attribute.KeyValue{methodOf(k.method), semconv.NetworkProtocolVersion("1.1")},
+		addressOf(t.o.UpstreamHost, t.o.UpstreamPort)...)
 	switch {
 	case k.status == 0:
 		labels = append(labels, semconv.ErrorTypeKey.String(k.failed))

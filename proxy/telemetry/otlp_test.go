@@ -36,7 +36,8 @@ type metricsCollector struct {
 	got chan *collector.ExportMetricsServiceRequest
 }
 
-func (c *metricsCollector) Export(_ context.Context, r *collector.ExportMetricsServiceRequest) (*collector.ExportMetricsServiceResponse, error) {
+func (c *metricsCollector) Export(_ context.Context,
+	r *collector.ExportMetricsServiceRequest) (*collector.ExportMetricsServiceResponse, error) {
 	c.got <- r
 	return &collector.ExportMetricsServiceResponse{}, nil
 }
@@ -61,8 +62,10 @@ func TestMetricsTravelOverHTTPAndGRPCWithTheirOwnNames(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- overGRPC.Serve(ln) }()
 	t.Cleanup(func() { overGRPC.Stop(); <-served })
-	for protocol, url := range map[string]string{"http/protobuf": overHTTP.URL, "grpc": "http://" + ln.Addr().String()} {
-		r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_EXPORTER_OTLP_PROTOCOL", protocol, "OTEL_TRACES_EXPORTER", "none",
+	for protocol, url := range map[string]string{"http/protobuf": overHTTP.URL,
+		"grpc": "http://" + ln.Addr().String()} {
+		r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_EXPORTER_OTLP_PROTOCOL", protocol,
+			"OTEL_TRACES_EXPORTER", "none",
 			"OTEL_SERVICE_NAME", "our-hooks", "OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=prod")
 		r.OnDelivered(executed())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -71,12 +74,14 @@ func TestMetricsTravelOverHTTPAndGRPCWithTheirOwnNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		names, who := metricsIn(<-got)
-		for _, name := range []string{"hooklock.deliveries", "hooklock.delivery.overhead.duration", "http.server.request.duration", "go.goroutine.count"} {
+		for _, name := range []string{"hooklock.deliveries", "hooklock.delivery.overhead.duration",
+			"http.server.request.duration", "go.goroutine.count"} {
 			if !slices.Contains(names, name) {
 				t.Errorf("%s: no %s in %v", protocol, name, names)
 			}
 		}
-		if who["service.name"] != "our-hooks" || who["deployment.environment.name"] != "prod" || who["service.version"] != "1.2.3" {
+		if who["service.name"] != "our-hooks" || who["deployment.environment.name"] != "prod" ||
+			who["service.version"] != "1.2.3" {
 			t.Errorf("%s: %v", protocol, who)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 
 // OnPause logs a pause that this process has learned of, or its end.
 func (t *Telemetry) OnPause(p idem.Pause, over bool) {
-	attrs := []slog.Attr{slog.String("scope", p.Scope.String()), slog.String("by", p.By), slog.String("reason", p.Reason), slog.Time("since", p.Since.UTC())}
+	attrs := []slog.Attr{slog.String("scope", p.Scope.String()), slog.String("by", p.By),
+		slog.String("reason", p.Reason), slog.Time("since", p.Since.UTC())}
 	if until := p.Until(); !until.IsZero() {
 		attrs = append(attrs, slog.Time("until", until.UTC()))
 	}
@@ -24,7 +25,8 @@ func (t *Telemetry) OnPause(p idem.Pause, over bool) {
 	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "pause.began", attrs...)
 }
 
-// watchPaused exports what is paused. Its label is the scope, so there are as many series as pauses.
+// watchPaused exports what is paused. Its label is the scope, so there are as many series as
+// pauses.
 func (t *Telemetry) watchPaused(paused func() []idem.PauseState) error {
 	if paused == nil {
 		return nil

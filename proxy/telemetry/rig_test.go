@@ -86,11 +86,13 @@ func route(tb testing.TB, name string) *proxy.Route {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	keys, err := naming.NewKeys(naming.KeySpec{Route: name, Workflow: "{path.account}", EventID: "{header.Idempotency-Key}"})
+	keys, err := naming.NewKeys(naming.KeySpec{Route: name, Workflow: "{path.account}",
+		EventID: "{header.Idempotency-Key}"})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &proxy.Route{Name: name, Pattern: pattern, Keys: keys, Observe: name == "observe", Policy: idem.Policy{Route: name, Idempotency: true, Park: &idem.ParkPolicy{}}}
+	return &proxy.Route{Name: name, Pattern: pattern, Keys: keys, Observe: name == "observe",
+		Policy: idem.Policy{Route: name, Idempotency: true, Park: &idem.ParkPolicy{}}}
 }
 
 // page is the metrics as Prometheus reads them.
@@ -119,14 +121,18 @@ var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // executed is a delivery that ran.
 func executed() *proxy.Report {
 	return &proxy.Report{
-		Route: "plain", Decision: idem.DecisionExecuted, Gate: idem.DecisionExecuted, Status: 200, Method: "POST", Keyed: true, Locks: true,
-		WorkflowPart: proxy.PartOK, EventIDPart: proxy.PartOK, Workflow: "acme", Key: "0123456789abcdef", Execution: "exec_1", Attempt: 1,
+		Route: "plain", Decision: idem.DecisionExecuted, Gate: idem.DecisionExecuted, Status: 200, Method: "POST",
+		Keyed: true, Locks: true,
+		WorkflowPart: proxy.PartOK, EventIDPart: proxy.PartOK, Workflow: "acme", Key: "0123456789abcdef",
+		Execution: "exec_1", Attempt: 1,
 		Outcome: idem.Executed, Recorded: true, RecordSize: 700, TraceID: "0af7651916cd43dd8448eb211c80319c",
-		Started: began, Total: 12 * time.Millisecond, UpstreamFrom: began.Add(time.Millisecond), Upstream: 10 * time.Millisecond, UpstreamStatus: 200,
+		Started: began, Total: 12 * time.Millisecond, UpstreamFrom: began.Add(time.Millisecond),
+		Upstream: 10 * time.Millisecond, UpstreamStatus: 200,
 		Held: 11 * time.Millisecond,
 		Stages: proxy.Stages{
-			Key:   proxy.Stretch{From: began, For: 5 * time.Microsecond},
-			Claim: proxy.Stretch{From: began.Add(100 * time.Microsecond), For: 900 * time.Microsecond}, Settle: proxy.Stretch{From: began.Add(11 * time.Millisecond), For: time.Millisecond},
+			Key:    proxy.Stretch{From: began, For: 5 * time.Microsecond},
+			Claim:  proxy.Stretch{From: began.Add(100 * time.Microsecond), For: 900 * time.Microsecond},
+			Settle: proxy.Stretch{From: began.Add(11 * time.Millisecond), For: time.Millisecond},
 		},
 	}
 }
@@ -134,7 +140,8 @@ func executed() *proxy.Report {
 // met is a delivery that did not run because of the execution of executed.
 func met(decision idem.Decision, status int) *proxy.Report {
 	r := executed()
-	r.Decision, r.Gate, r.Status, r.Attempt, r.Outcome, r.Recorded, r.RecordSize, r.Held = decision, decision, status, 0, "", false, 0, 0
+	r.Decision, r.Gate, r.Status, r.Attempt, r.Outcome, r.Recorded, r.RecordSize, r.Held = decision, decision, status,
+		0, "", false, 0, 0
 	r.UpstreamFrom, r.Upstream, r.UpstreamStatus, r.Stages.Settle = time.Time{}, 0, 0, proxy.Stretch{}
 	return r
 }

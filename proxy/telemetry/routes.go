@@ -16,7 +16,8 @@ type RouteHealth struct {
 	Limits []SenderLimit
 }
 
-// SenderLimit is how near a sender is to switching the endpoint off: 0 for not at all, 1 if it has reached the limit.
+// SenderLimit is how near a sender is to switching the endpoint off: 0 for not at all, 1 if it has
+// reached the limit.
 type SenderLimit struct {
 	Limit string // from a closed set
 	Near  float64
@@ -30,30 +31,36 @@ func (t *Telemetry) watchRoutes(routes func() []RouteHealth) error {
 		return nil
 	}
 	_, last := t.sdk.meter.Float64ObservableGauge("hooklock.route.last_delivery.timestamp", metric.WithUnit("s"),
-		metric.WithDescription("Unix time at which the newest verified delivery ended; without verify, any but an unsigned handshake. Take the maximum over replicas."),
+		metric.WithDescription("Unix time at which the newest verified delivery ended; without verify, any but an "+
+			"unsigned handshake. Take the maximum over replicas."),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			for _, r := range routes() {
 				if !r.Last.IsZero() {
-					o.Observe(float64(r.Last.UnixMilli())/1000, metric.WithAttributes(attribute.String("route", r.Route)))
+					o.Observe(float64(r.Last.UnixMilli())/1000,
+						metric.WithAttributes(attribute.String("route", r.Route)))
 				}
 			}
 			return nil
 		}))
 	return errors.Join(last,
-		t.watchLimits(routes, "hooklock.sender.limit", "How near the sender is to disabling its endpoint, 0 to 1, by verified deliveries to this process. Only of presets with a known limit.",
+		t.watchLimits(routes, "hooklock.sender.limit", "How near the sender is to disabling its endpoint, 0 to 1, "+
+			"by verified deliveries to this process. Only of presets with a known limit.",
 			func(l *SenderLimit) float64 { return l.Near }),
-		t.watchLimits(routes, "hooklock.sender.limit.unverified", "hooklock.sender.limit, counting unverified deliveries too: the sender's if a secret changed on one side, else a stranger's.",
+		t.watchLimits(routes, "hooklock.sender.limit.unverified", "hooklock.sender.limit, counting unverified "+
+			"deliveries too: the sender's if a secret changed on one side, else a stranger's.",
 			func(l *SenderLimit) float64 { return l.Unverified }))
 }
 
 // watchLimits exports a ratio of each limit of each route's sender.
-func (t *Telemetry) watchLimits(routes func() []RouteHealth, name, description string, ratio func(*SenderLimit) float64) error {
+func (t *Telemetry) watchLimits(routes func() []RouteHealth, name, description string,
+	ratio func(*SenderLimit) float64) error {
 	_, err := t.sdk.meter.Float64ObservableGauge(name, metric.WithUnit("1"), metric.WithDescription(description),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			for _, r := range routes() {
 				for i := range r.Limits {
 					l := &r.Limits[i]
-					o.Observe(ratio(l), metric.WithAttributes(attribute.String("route", r.Route), attribute.String("limit", l.Limit)))
+					o.Observe(ratio(l), metric.WithAttributes(attribute.String("route", r.Route),
+						attribute.String("limit", l.Limit)))
 				}
 			}
 			return nil

@@ -7,16 +7,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// sampling is what is known of a delivery before anything is made for it: that the SDK's sampler, which reads the same variables, will not
-// record it. Most deliveries of a busy route are not recorded, and need not cost what a span costs.
+// sampling is what is known of a delivery before anything is made for it: that the SDK's sampler,
+// which reads the same variables, will not record it. Most deliveries of a busy route are not
+// recorded, and need not cost what a span costs.
 type sampling struct {
 	children bool // of a sender that does not record: never
 	roots    bool // of a sender without a context: never
 	all      bool // never
 }
 
-// samplingOf reads OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG. It returns the zero value, which excludes nothing, for everything that it
-// does not know.
+// samplingOf reads OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG. It returns the zero value,
+// which excludes nothing, for everything that it does not know.
 func samplingOf(name, arg string) sampling {
 	name = strings.ToLower(strings.TrimSpace(name))
 	ratio, err := strconv.ParseFloat(strings.TrimSpace(arg), 64)
@@ -36,7 +37,8 @@ func samplingOf(name, arg string) sampling {
 	return sampling{}
 }
 
-// never reports whether a delivery with this parent, which is not valid if there is none, is certainly not recorded.
+// never reports whether a delivery with this parent, which is not valid if there is none, is
+// certainly not recorded.
 func (s sampling) never(parent trace.SpanContext) bool {
 	switch {
 	case s.all:

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// scrubber removes from an error of OpenTelemetry what may be a secret: the headers that are sent with OTLP, and of URLs all but their host.
-// The zero value knows no headers.
+// scrubber removes from an error of OpenTelemetry what may be a secret: the headers that are sent
+// with OTLP, and of URLs all but their host. The zero value knows no headers.
 type scrubber struct{ secrets *strings.Replacer }
 
 func newScrubber(env func(string) string) scrubber {
@@ -58,8 +58,9 @@ func (e scrubbed) Error() string { return e.text }
 // Unwrap returns the error with its whole text.
 func (e scrubbed) Unwrap() error { return e.err }
 
-// sdkLog is the log of OpenTelemetry's own library. Its lines come with values of variables, with errors that quote them, and at level debug
-// with whole batches: only constant messages and numbers are kept.
+// sdkLog is the log of OpenTelemetry's own library. Its lines come with values of variables, with
+// errors that quote them, and at level debug with whole batches: only constant messages and numbers
+// are kept.
 type sdkLog struct{ log *slog.Logger }
 
 func (h sdkLog) Enabled(ctx context.Context, level slog.Level) bool { return h.log.Enabled(ctx, level) }

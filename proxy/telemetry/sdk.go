@@ -48,7 +48,8 @@ func newSDK(ctx context.Context, o Options, w wishes, clean scrubber) (*sdk, err
 	registry := prometheus.NewRegistry()
 	l := &losses{log: o.Log, now: o.Now, clean: clean}
 	takeOverErrors(o.Log, l)
-	s := &sdk{losses: l, stopLosses: func() {}, zeros: new(zeros), page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})}
+	s := &sdk{losses: l, stopLosses: func() {}, zeros: new(zeros),
+		page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})}
 	if w.off {
 		s.meter = metricnoop.Meter{}
 		return s, nil
@@ -67,30 +68,34 @@ func newSDK(ctx context.Context, o Options, w wishes, clean scrubber) (*sdk, err
 	return s, nil
 }
 
-// resourceOf returns the names of the process. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have precedence. Its error is about these, and
-// the resource is usable all the same.
+// resourceOf returns the names of the process. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have
+// precedence. Its error is about these, and the resource is usable all the same.
 func resourceOf(ctx context.Context, o Options) (*resource.Resource, error) {
 	r, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(), resource.WithAttributes(
-		semconv.ServiceName("hooklock"), semconv.ServiceVersion(o.Version), semconv.ServiceInstanceID(o.Instance)), resource.WithFromEnv())
+		semconv.ServiceName("hooklock"), semconv.ServiceVersion(o.Version), semconv.ServiceInstanceID(o.Instance)),
+		resource.WithFromEnv())
 	if err != nil {
 		err = fmt.Errorf("read OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	return r, err
 }
 
-func (s *sdk) openMetrics(ctx context.Context, w wishes, registry *prometheus.Registry, whoami *resource.Resource) error {
+func (s *sdk) openMetrics(ctx context.Context, w wishes, registry *prometheus.Registry,
+	whoami *resource.Resource) error {
 	// CPU, memory, open files and the start, under the names that common rules and dashboards use.
 	if err := registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})); err != nil {
 		return fmt.Errorf("measure the process: %w", err)
 	}
 	// Without WithoutScopeInfo every series carries three labels about the library that made it.
-	page, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo(), otelprometheus.WithProducer(s.zeros))
+	page, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo(),
+		otelprometheus.WithProducer(s.zeros))
 	if err != nil {
 		return fmt.Errorf("make metrics page: %w", err)
 	}
 	options := []sdkmetric.Option{
 		sdkmetric.WithReader(page), sdkmetric.WithResource(whoami),
-		sdkmetric.WithCardinalityLimit(0), // our labels are closed sets times the routes; a limit would cut off the last routes
+		// our labels are closed sets times the routes; a limit would cut off the last routes
+		sdkmetric.WithCardinalityLimit(0),
 	}
 	if w.metrics != "" {
 		exporter, err := newMetricExporter(ctx, w.metrics)
@@ -123,7 +128,8 @@ func (s *sdk) openTraces(ctx context.Context, w wishes, whoami *resource.Resourc
 	if err != nil {
 		return fmt.Errorf("export traces: %w", err)
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(newQueue(exporter, room, s.losses)), sdktrace.WithResource(whoami))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(newQueue(exporter, room, s.losses)),
+		sdktrace.WithResource(whoami))
 	s.shutdown = append(s.shutdown, provider.Shutdown)
 	s.tracer = provider.Tracer(scope)
 	return nil
@@ -133,7 +139,8 @@ func newSpanExporter(ctx context.Context, p protocol) (sdktrace.SpanExporter, er
 	if p == otlpGRPC {
 		return otlptracegrpc.New(ctx)
 	}
-	return otlptracehttp.New(ctx, otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf)) // whatever PROTOCOL asks for
+	// whatever PROTOCOL asks for
+	return otlptracehttp.New(ctx, otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf))
 }
 
 // watchLosses starts logging losses, also those after which no other loss comes.
@@ -161,7 +168,8 @@ func (s *sdk) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// takeOverErrors redirects OpenTelemetry's errors, which have one handler for the process, into our log.
+// takeOverErrors redirects OpenTelemetry's errors, which have one handler for the process, into our
+// log.
 func takeOverErrors(log *slog.Logger, l *losses) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { l.fail(err, 0) }))
 	otel.SetLogger(logr.FromSlogHandler(sdkLog{log}))

@@ -10,7 +10,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// once keeps values by keys from closed sets, because making a value costs more than using it. Nothing is ever dropped.
+// once keeps values by keys from closed sets, because making a value costs more than using it.
+// Nothing is ever dropped.
 type once[K comparable, V any] struct {
 	new   func(K) V
 	known atomic.Pointer[map[K]V]
@@ -55,8 +56,9 @@ func newHistograms[K comparable](labels func(K) []attribute.KeyValue) *histogram
 	})}
 }
 
-// counter is a counter of many series, each of which is a number in memory that is only read on collection. A counter of the SDK costs ten
-// times as much with each count, because it looks at every label anew. The price is exemplars; the histograms have them.
+// counter is a counter of many series, each of which is a number in memory that is only read on
+// collection. A counter of the SDK costs ten times as much with each count, because it looks at
+// every label anew. The price is exemplars; the histograms have them.
 type counter[K comparable] struct{ *once[K, *count] }
 
 type count struct {
@@ -64,9 +66,13 @@ type count struct {
 	labels metric.ObserveOption
 }
 
-func newCounter[K comparable](m *maker, name, unit, description string, labels func(K) []attribute.KeyValue) *counter[K] {
-	c := &counter[K]{newOnce(func(k K) *count { return &count{labels: metric.WithAttributeSet(attribute.NewSet(labels(k)...))} })}
-	_, err := m.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description), metric.WithInt64Callback(c.show))
+func newCounter[K comparable](m *maker, name, unit, description string,
+	labels func(K) []attribute.KeyValue) *counter[K] {
+	c := &counter[K]{newOnce(func(k K) *count {
+		return &count{labels: metric.WithAttributeSet(attribute.NewSet(labels(k)...))}
+	})}
+	_, err := m.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description),
+		metric.WithInt64Callback(c.show))
 	m.errs = append(m.errs, err)
 	return c
 }

@@ -23,13 +23,15 @@ import (
 // Options are what a Telemetry works with.
 type Options struct {
 	Log *slog.Logger
-	// Env reads the standard OTEL_* variables. The SDK reads some of them by itself, from the process; Setenv hides from it, there, the values
-	// that it could not use. nil means an environment without variables.
+	// Env reads the standard OTEL_* variables. The SDK reads some of them by itself, from the
+	// process; Setenv hides from it, there, the values that it could not use. nil means an
+	// environment without variables.
 	Env    func(string) string
 	Setenv func(name, value string) error
 	// Version of this program, and an Instance that is unique to this process.
 	Version, Instance string
-	// UpstreamHost and UpstreamPort are the address of the upstream, as configured. Of one on a unix socket the host is its path.
+	// UpstreamHost and UpstreamPort are the address of the upstream, as configured. Of one on a
+	// unix socket the host is its path.
 	UpstreamHost, UpstreamPort string
 	Now                        func() time.Time // nil means time.Now
 }
@@ -66,7 +68,8 @@ var (
 	_ proxy.Tracer   = (*Telemetry)(nil)
 )
 
-// Open starts what the environment asks for. Its errors are those of malformed variables; an endpoint that does not answer is none.
+// Open starts what the environment asks for. Its errors are those of malformed variables; an
+// endpoint that does not answer is none.
 func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
@@ -96,8 +99,10 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	if t.is, err = newInstruments(s.meter); err != nil {
 		return nil, err
 	}
-	t.server, t.client, t.operations = newHistograms(t.serverLabels), newHistograms(t.clientLabels), newHistograms(t.operationLabels)
-	s.zeros.of = []zeroed{t.is.overhead.zeros(), t.is.wait.zeros(), t.is.hold.zeros(), t.is.recordSize.zeros(), t.refusals()}
+	t.server, t.client, t.operations = newHistograms(t.serverLabels), newHistograms(t.clientLabels),
+		newHistograms(t.operationLabels)
+	s.zeros.of = []zeroed{t.is.overhead.zeros(), t.is.wait.zeros(), t.is.hold.zeros(), t.is.recordSize.zeros(),
+		t.refusals()}
 	t.routes.Store(&[]metric.ObserveOption{})
 	if err := errors.Join(t.countBuild(), t.showConfig(), t.showConnections()); err != nil {
 		return nil, err
@@ -109,7 +114,8 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	for _, outcome := range outcomes { // of routes that only other processes have, and of locks of the lock API
 		t.is.executions.know(resultKey{"", outcome})
 	}
-	t.is.deliveries.know(deliveryKey{decision: string(idem.DecisionRejected)}, deliveryKey{decision: string(idem.DecisionInternalError)})
+	t.is.deliveries.know(deliveryKey{decision: string(idem.DecisionRejected)},
+		deliveryKey{decision: string(idem.DecisionInternalError)})
 	return t, nil
 }
 
@@ -127,7 +133,8 @@ func (t *Telemetry) Tracer() proxy.Tracer {
 // Close sends what is left, until ctx ends. Its error says what was lost.
 func (t *Telemetry) Close(ctx context.Context) error { return t.clean.error(t.sdk.close(ctx)) }
 
-// SetRoutes makes the series of these routes, with 0 if nothing has happened yet. Series of removed routes stay until the process ends.
+// SetRoutes makes the series of these routes, with 0 if nothing has happened yet. Series of removed
+// routes stay until the process ends.
 func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	patterns := maps.Clone(*t.patterns.Load())
 	var infos []metric.ObserveOption
@@ -139,7 +146,8 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	for _, r := range routes {
 		patterns[r.Name] = r.Pattern.String()
 		names = append(names, r.Name)
-		infos = append(infos, metric.WithAttributes(attribute.String("route", r.Name), attribute.String("mode", r.Mode())))
+		infos = append(infos, metric.WithAttributes(attribute.String("route", r.Name),
+			attribute.String("mode", r.Mode())))
 		deliveries = append(deliveries, deliveryKeys(r)...)
 		acquisitions = append(acquisitions, resultKeys(r, true, acquisitionsOf(r))...)
 		executions = append(executions, resultKeys(r, true, outcomes)...)
@@ -194,8 +202,8 @@ func resultKeys[T ~string](r *proxy.Route, may bool, results []T) (keys []result
 	return keys
 }
 
-// acquisitionsOf returns the results that a delivery of r can get when it asks for a lock. Without locks and limits the store can still be
-// unavailable.
+// acquisitionsOf returns the results that a delivery of r can get when it asks for a lock. Without
+// locks and limits the store can still be unavailable.
 func acquisitionsOf(r *proxy.Route) []string {
 	if r.Policy.Strategy == idem.NoLock && !r.Keys.Limited() {
 		return []string{string(idem.DecisionStoreUnavailable)}
@@ -210,11 +218,15 @@ func deliveryKeys(r *proxy.Route) []deliveryKey {
 		woulds = append(woulds, idem.DecisionExecuted) // a handshake
 	}
 	if r.Observe {
-		woulds = slices.DeleteFunc(slices.Clone(decisions), func(d idem.Decision) bool { return d == idem.DecisionBypassed })
+		woulds = slices.DeleteFunc(slices.Clone(decisions), func(d idem.Decision) bool {
+			return d == idem.DecisionBypassed
+		})
 	}
 	var keys []deliveryKey
 	for _, d := range decisions {
-		if d != idem.DecisionBypassed && (r.Policy.Order != nil || d != idem.DecisionSuperseded && d != idem.DecisionStale || r.Policy.Strategy == idem.Latest && d == idem.DecisionSuperseded) {
+		if d != idem.DecisionBypassed && (r.Policy.Order != nil ||
+			d != idem.DecisionSuperseded && d != idem.DecisionStale ||
+			r.Policy.Strategy == idem.Latest && d == idem.DecisionSuperseded) {
 			keys = append(keys, deliveryKey{r.Name, string(d), ""})
 		}
 	}

@@ -42,8 +42,8 @@ func (t *Telemetry) Begin(r *proxy.Report, sender idem.TraceContext, tracestate 
 	return &delivery{t: t, ctx: ctx, span: span}
 }
 
-// delivery is the trace of one delivery: its own span, and that of the call of the upstream while it runs. The other stages get their spans at
-// the end, from the times in the report.
+// delivery is the trace of one delivery: its own span, and that of the call of the upstream while
+// it runs. The other stages get their spans at the end, from the times in the report.
 type delivery struct {
 	t    *Telemetry
 	ctx  context.Context
@@ -83,7 +83,8 @@ func (d *delivery) End(r *proxy.Report) {
 		d.span.SetAttributes(labelsOn(r.Labels)...)
 	}
 	if link := spanContextOf(idem.ParseTrace(r.Met)); link.IsSampled() {
-		d.span.AddLink(trace.Link{SpanContext: link, Attributes: []attribute.KeyValue{attribute.String("hooklock.execution.id", string(r.Execution))}})
+		d.span.AddLink(trace.Link{SpanContext: link,
+			Attributes: []attribute.KeyValue{attribute.String("hooklock.execution.id", string(r.Execution))}})
 	}
 	if r.Status >= 500 || r.Loss != "" {
 		d.span.SetStatus(codes.Error, string(r.Decision))
@@ -126,18 +127,22 @@ func (d *delivery) endCall(r *proxy.Report) {
 	d.call.End(trace.WithTimestamp(r.UpstreamFrom.Add(r.Upstream)))
 }
 
-// attributesOf returns what a span may have and a metric may not: the names of one delivery, and its times.
+// attributesOf returns what a span may have and a metric may not: the names of one delivery, and
+// its times.
 func attributesOf(r *proxy.Report, pattern string) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{
-		methodOf(r.Method), schemeOf(r.TLS), versionOf(r.HTTP10), semconv.HTTPRoute(pattern), semconv.HTTPResponseStatusCode(r.Status),
+		methodOf(r.Method), schemeOf(r.TLS), versionOf(r.HTTP10), semconv.HTTPRoute(pattern),
+		semconv.HTTPResponseStatusCode(r.Status),
 		attribute.String("hooklock.route", r.Route), attribute.String("hooklock.decision", string(r.Decision)),
 	}
 	if r.Status >= 500 {
 		attrs = append(attrs, errorType(r.Status))
 	}
 	for _, a := range []struct{ name, value string }{
-		{"hooklock.would", string(r.Would)}, {"hooklock.code", r.Code}, {"hooklock.workflow", r.Workflow}, {"hooklock.key", r.Key},
-		{"hooklock.execution.id", string(r.Execution)}, {"hooklock.outcome", string(r.Outcome)}, {"hooklock.stale", r.Stale}, {"hooklock.lock.loss", string(r.Loss)},
+		{"hooklock.would", string(r.Would)}, {"hooklock.code", r.Code}, {"hooklock.workflow", r.Workflow},
+		{"hooklock.key", r.Key},
+		{"hooklock.execution.id", string(r.Execution)}, {"hooklock.outcome", string(r.Outcome)},
+		{"hooklock.stale", r.Stale}, {"hooklock.lock.loss", string(r.Loss)},
 	} {
 		if a.value != "" {
 			attrs = append(attrs, attribute.String(a.name, a.value))
@@ -150,7 +155,8 @@ func attributesOf(r *proxy.Report, pattern string) []attribute.KeyValue {
 		name string
 		took time.Duration
 	}{
-		{"key", r.Stages.Key.For}, {"claim", r.Stages.Claim.For}, {"wait", r.Stages.Wait.For}, {"upstream", r.Upstream}, {"settle", r.Stages.Settle.For},
+		{"key", r.Stages.Key.For}, {"claim", r.Stages.Claim.For}, {"wait", r.Stages.Wait.For}, {"upstream", r.Upstream},
+		{"settle", r.Stages.Settle.For},
 	} {
 		attrs = append(attrs, attribute.Float64("hooklock.time."+stage.name, stage.took.Seconds()))
 	}

@@ -83,7 +83,8 @@ func TestADeliveryIsOneTraceWithASpanForEachStage(t *testing.T) {
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
 	d := executed()
 	trace := r.Begin(d, idem.ParseTrace(sendersTrace), []byte("vendor=1"))
-	if parent := trace.TraceParent().String(); !strings.HasPrefix(parent, sendersTrace[:36]) || parent[36:52] == sendersTrace[36:52] || !strings.HasSuffix(parent, "-01") {
+	if parent := trace.TraceParent().String(); !strings.HasPrefix(parent, sendersTrace[:36]) ||
+		parent[36:52] == sendersTrace[36:52] || !strings.HasSuffix(parent, "-01") {
 		t.Errorf("own span %s", parent)
 	}
 	call := trace.Call()
@@ -93,31 +94,36 @@ func TestADeliveryIsOneTraceWithASpanForEachStage(t *testing.T) {
 	if server == nil || len(all) != 4 {
 		t.Fatalf("%v", all)
 	}
-	if hex.EncodeToString(server.GetTraceId()) != sendersTrace[3:35] || hex.EncodeToString(server.GetParentSpanId()) != sendersTrace[36:52] ||
+	if hex.EncodeToString(server.GetTraceId()) != sendersTrace[3:35] ||
+		hex.EncodeToString(server.GetParentSpanId()) != sendersTrace[36:52] ||
 		server.GetKind() != spans.Span_SPAN_KIND_SERVER || server.GetTraceState() != "vendor=1" {
 		t.Errorf("%v", server)
 	}
 	attributes := attributesIn(server)
 	for name, want := range map[string]string{
-		"http.route": "/plain/{account}", "http.request.method": "POST", "hooklock.decision": "executed", "hooklock.workflow": "acme",
+		"http.route": "/plain/{account}", "http.request.method": "POST", "hooklock.decision": "executed",
+		"hooklock.workflow":     "acme",
 		"hooklock.execution.id": "exec_1", "hooklock.outcome": "executed",
 	} {
 		if attributes[name].GetStringValue() != want {
 			t.Errorf("%s = %v", name, attributes[name])
 		}
 	}
-	for name, want := range map[string]float64{"key": 5e-6, "claim": 900e-6, "wait": 0, "upstream": 10e-3, "settle": 1e-3} {
+	for name, want := range map[string]float64{"key": 5e-6, "claim": 900e-6, "wait": 0, "upstream": 10e-3,
+		"settle": 1e-3} {
 		if v := attributes["hooklock.time."+name]; v == nil || v.GetDoubleValue() != want {
 			t.Errorf("time in %s: %v", name, v)
 		}
 	}
 	client := all["POST"]
 	if client.GetKind() != spans.Span_SPAN_KIND_CLIENT || hex.EncodeToString(client.GetSpanId()) != call[36:52] ||
-		string(client.GetParentSpanId()) != string(server.GetSpanId()) || attributesIn(client)["server.port"].GetIntValue() != 8081 {
+		string(client.GetParentSpanId()) != string(server.GetSpanId()) ||
+		attributesIn(client)["server.port"].GetIntValue() != 8081 {
 		t.Errorf("%v", client)
 	}
 	claim := all["claim"]
-	if time.Duration(claim.GetEndTimeUnixNano()-claim.GetStartTimeUnixNano()) != 900*time.Microsecond || all["settle"] == nil {
+	if time.Duration(claim.GetEndTimeUnixNano()-claim.GetStartTimeUnixNano()) != 900*time.Microsecond ||
+		all["settle"] == nil {
 		t.Errorf("%v", claim)
 	}
 }
@@ -129,7 +135,8 @@ func TestTheFlagOfARandomTraceIDIsKept(t *testing.T) {
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
 	for sent, want := range map[string]string{"01": "-01", "03": "-03", "ff": "-03"} {
 		trace := r.Begin(executed(), idem.ParseTrace(sendersTrace[:53]+sent), nil)
-		if parent, call := trace.TraceParent().String(), trace.Call(); !strings.HasSuffix(parent, want) || !strings.HasSuffix(call, want) {
+		if parent, call := trace.TraceParent().String(), trace.Call(); !strings.HasSuffix(parent, want) ||
+			!strings.HasSuffix(call, want) {
 			t.Errorf("flags %s: %s, and to the service %s", sent, parent, call)
 		}
 		trace.End(executed())
@@ -147,7 +154,8 @@ func TestASpanHasTheLabelsOfItsEventWhereLinesHaveThem(t *testing.T) {
 		want := map[bool]string{true: "1042"}[shown]
 		all := flush(t, r, got)
 		for _, name := range []string{"POST /plain/{account}", "try /plain/{account}"} {
-			if label := attributesIn(all[name])["hooklock.label.order"].GetStringValue(); all[name] == nil || label != want {
+			if label := attributesIn(all[name])["hooklock.label.order"].GetStringValue(); all[name] == nil ||
+				label != want {
 				t.Errorf("log.event_id %v: %s has %q, want %q", shown, name, label, want)
 			}
 		}
@@ -171,7 +179,8 @@ func TestADeliveryThatDidNotRunLinksToTheExecutionItMet(t *testing.T) {
 		if s.GetName() == "claim" {
 			continue
 		}
-		if links := s.GetLinks(); len(links) != 1 || hex.EncodeToString(links[0].GetTraceId()) != firstTrace[3:35] || hex.EncodeToString(links[0].GetSpanId()) != firstTrace[36:52] {
+		if links := s.GetLinks(); len(links) != 1 || hex.EncodeToString(links[0].GetTraceId()) != firstTrace[3:35] ||
+			hex.EncodeToString(links[0].GetSpanId()) != firstTrace[36:52] {
 			t.Errorf("%v", s)
 		}
 		linked++
@@ -183,7 +192,8 @@ func TestADeliveryThatDidNotRunLinksToTheExecutionItMet(t *testing.T) {
 
 func TestADeliveryThatIsNotSampledLeavesTheSendersContextAlone(t *testing.T) {
 	url, got := take(t)
-	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none", "OTEL_TRACES_SAMPLER", "always_off")
+	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none", "OTEL_TRACES_SAMPLER",
+		"always_off")
 	d := executed()
 	if trace := r.Begin(d, idem.ParseTrace(sendersTrace), nil); trace != nil {
 		t.Error("a span is made")
@@ -194,9 +204,11 @@ func TestADeliveryThatIsNotSampledLeavesTheSendersContextAlone(t *testing.T) {
 }
 
 func TestTheSamplersOfTheVariablesAreHonoured(t *testing.T) {
-	for sampler, recorded := range map[string]bool{"always_on": true, "parentbased_always_off": true, "parentbased_traceidratio": true, "traceidratio": false} {
+	for sampler, recorded := range map[string]bool{"always_on": true, "parentbased_always_off": true,
+		"parentbased_traceidratio": true, "traceidratio": false} {
 		url, _ := take(t)
-		r := open(t, "OTEL_TRACES_EXPORTER", "otlp", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", url, "OTEL_TRACES_SAMPLER", sampler, "OTEL_TRACES_SAMPLER_ARG", "0")
+		r := open(t, "OTEL_TRACES_EXPORTER", "otlp", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", url, "OTEL_TRACES_SAMPLER",
+			sampler, "OTEL_TRACES_SAMPLER_ARG", "0")
 		trace := r.Begin(executed(), idem.ParseTrace(sendersTrace), nil)
 		if call := trace != nil && trace.Call() != ""; call != recorded {
 			t.Errorf("%s: %v", sampler, call)
@@ -220,7 +232,8 @@ func TestAnErrorIsAnErrorOnTheSpan(t *testing.T) {
 	}
 }
 
-// TestACallThatGoesOnBehindItsSendersBackHasNotFailed: the delivery is over when it is parked, whatever its call is doing then.
+// TestACallThatGoesOnBehindItsSendersBackHasNotFailed: the delivery is over when it is parked,
+// whatever its call is doing then.
 func TestACallThatGoesOnBehindItsSendersBackHasNotFailed(t *testing.T) {
 	url, got := take(t)
 	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", url, "OTEL_METRICS_EXPORTER", "none")
@@ -236,7 +249,8 @@ func TestACallThatGoesOnBehindItsSendersBackHasNotFailed(t *testing.T) {
 		t.Errorf("the upstream was told of the trace %s, in %s", call, early.TraceParent())
 	}
 	client := flush(t, r, got)["POST"]
-	if client == nil || client.GetStatus().GetCode() != spans.Status_STATUS_CODE_UNSET || attributesIn(client)["error.type"] != nil ||
+	if client == nil || client.GetStatus().GetCode() != spans.Status_STATUS_CODE_UNSET ||
+		attributesIn(client)["error.type"] != nil ||
 		client.GetEndTimeUnixNano() != uint64(d.Started.Add(d.Total).UnixNano()) {
 		t.Errorf("%v", client)
 	}
@@ -253,7 +267,8 @@ func TestSpansTravelOverGRPC(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
 	t.Cleanup(func() { s.Stop(); <-served })
-	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+ln.Addr().String(), "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "OTEL_METRICS_EXPORTER", "none")
+	r := open(t, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+ln.Addr().String(), "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc",
+		"OTEL_METRICS_EXPORTER", "none")
 	d := executed()
 	r.Begin(d, idem.TraceContext{}, nil).End(d)
 	if all := flush(t, r, got); all["POST /plain/{account}"] == nil {
@@ -266,7 +281,8 @@ type grpcCollector struct {
 	got chan *spans.Span
 }
 
-func (c *grpcCollector) Export(_ context.Context, r *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+func (c *grpcCollector) Export(_ context.Context,
+	r *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
 	unpack(r, c.got)
 	return &collector.ExportTraceServiceResponse{}, nil
 }
@@ -280,7 +296,8 @@ func TestOpenMetricsHasTheTraceAsAnExemplar(t *testing.T) {
 	d.Trace.End(d)
 	page := r.page(t, "application/openmetrics-text; version=1.0.0")
 	for line := range strings.Lines(page) {
-		if strings.HasPrefix(line, "hooklock_delivery_overhead_duration_seconds_bucket") && strings.Contains(line, `trace_id="`+sendersTrace[3:35]) {
+		if strings.HasPrefix(line, "hooklock_delivery_overhead_duration_seconds_bucket") &&
+			strings.Contains(line, `trace_id="`+sendersTrace[3:35]) {
 			return
 		}
 	}

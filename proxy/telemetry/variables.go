@@ -13,11 +13,13 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// variable is one that the SDK reads by itself. It would log values that it cannot use, secrets included, and some values end the process; so
-// each is checked first, and the SDK gets only what it can use.
+// variable is one that the SDK reads by itself. It would log values that it cannot use, secrets
+// included, and some values end the process; so each is checked first, and the SDK gets only what
+// it can use.
 type variable struct {
 	name string
-	// mend returns the usable part of a value, "" for the default, and the problem, without quoting the value.
+	// mend returns the usable part of a value, "" for the default, and the problem, without quoting
+	// the value.
 	mend func(value string) (usable, problem string)
 }
 
@@ -30,20 +32,27 @@ func variablesOf(w *wishes, env func(string) string) []variable {
 	}
 	if w.traces != otlpNone {
 		all = append(all,
-			number("OTEL_BSP_MAX_QUEUE_SIZE", 1, mostSpans, "2048"), number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1, mostSpans, "512"),
-			number("OTEL_BSP_SCHEDULE_DELAY", 1, mostMillis, "5000"), number("OTEL_BSP_EXPORT_TIMEOUT", 0, mostMillis, "30000"),
-			number("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", -1, math.MaxInt32, "no limit"), number("OTEL_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			number("OTEL_BSP_MAX_QUEUE_SIZE", 1, mostSpans, "2048"),
+			number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1, mostSpans, "512"),
+			number("OTEL_BSP_SCHEDULE_DELAY", 1, mostMillis, "5000"),
+			number("OTEL_BSP_EXPORT_TIMEOUT", 0, mostMillis, "30000"),
+			number("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", -1, math.MaxInt32, "no limit"),
+			number("OTEL_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
 			number("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", -1, math.MaxInt32, "no limit"),
-			number("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"), number("OTEL_SPAN_EVENT_COUNT_LIMIT", -1, math.MaxInt32, "128"),
-			number("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"), number("OTEL_SPAN_LINK_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			number("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			number("OTEL_SPAN_EVENT_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			number("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			number("OTEL_SPAN_LINK_COUNT_LIMIT", -1, math.MaxInt32, "128"),
 			number("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
 			variable{"OTEL_TRACES_SAMPLER", mendSampler}, variable{"OTEL_TRACES_SAMPLER_ARG", mendRatio},
 		)
 		all = append(all, exporterVariables("TRACES_", env, "TRACES_")...)
 	}
 	if w.metrics != otlpNone {
-		all = append(all, number("OTEL_METRIC_EXPORT_INTERVAL", 1, mostMillis, "60000"), number("OTEL_METRIC_EXPORT_TIMEOUT", 1, mostMillis, "30000"),
-			choice("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "cumulative", "cumulative", "delta", "lowmemory"),
+		all = append(all, number("OTEL_METRIC_EXPORT_INTERVAL", 1, mostMillis, "60000"),
+			number("OTEL_METRIC_EXPORT_TIMEOUT", 1, mostMillis, "30000"),
+			choice("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "cumulative", "cumulative", "delta",
+				"lowmemory"),
 			choice("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "explicit_bucket_histogram",
 				"explicit_bucket_histogram", "base2_exponential_bucket_histogram"))
 		all = append(all, exporterVariables("METRICS_", env, "METRICS_")...)
@@ -78,12 +87,15 @@ func exporterVariables(signal string, env func(string) string, signals ...string
 			return value, ""
 		}},
 		{prefix + "INSECURE", func(value string) (string, string) { return mendInsecure(value, env, signals) }},
-		{prefix + "ENDPOINT", mendEndpoint}, {prefix + "HEADERS", mendHeaders}, number(prefix+"TIMEOUT", 0, mostMillis, "10000"),
-		{prefix + "CERTIFICATE", mendFile}, {prefix + "CLIENT_CERTIFICATE", mendFile}, {prefix + "CLIENT_KEY", mendFile},
+		{prefix + "ENDPOINT", mendEndpoint}, {prefix + "HEADERS", mendHeaders},
+		number(prefix+"TIMEOUT", 0, mostMillis, "10000"),
+		{prefix + "CERTIFICATE", mendFile}, {prefix + "CLIENT_CERTIFICATE", mendFile},
+		{prefix + "CLIENT_KEY", mendFile},
 	}
 }
 
-// mendVariables checks the variables, replaces values that the SDK could not use by what is left of them, and returns the problems.
+// mendVariables checks the variables, replaces values that the SDK could not use by what is left of
+// them, and returns the problems.
 func mendVariables(w *wishes, env func(string) string, set func(name, value string) error) (problems []string) {
 	for _, v := range variablesOf(w, env) {
 		value := env(v.name)
@@ -144,7 +156,8 @@ func mendInsecure(value string, env func(string) string, signals []string) (usab
 }
 
 // samplers are those that the SDK knows.
-var samplers = []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
+var samplers = []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off",
+	"parentbased_traceidratio"}
 
 func mendSampler(value string) (string, string) {
 	if !slices.Contains(samplers, strings.ToLower(strings.TrimSpace(value))) {
@@ -169,12 +182,14 @@ func mendEndpoint(value string) (string, string) {
 		return "", "not a URL; write e.g. http://collector:4318; taken for the default, on localhost"
 	case u.User != nil:
 		u.User = nil
-		return u.String(), "a user name or password in it is not sent; use OTEL_EXPORTER_OTLP_HEADERS=Authorization=Basic%20…"
+		return u.String(), "a user name or password in it is not sent; use " +
+			"OTEL_EXPORTER_OTLP_HEADERS=Authorization=Basic%20…"
 	}
 	return value, ""
 }
 
-// mendFile checks the name of a file, which the SDK reads. A key itself in place of its path would be in the error.
+// mendFile checks the name of a file, which the SDK reads. A key itself in place of its path would
+// be in the error.
 func mendFile(value string) (string, string) {
 	f, err := os.Open(strings.TrimSpace(value))
 	if err != nil {
@@ -189,7 +204,8 @@ func mendHeaders(value string) (string, string) {
 		return httpguts.ValidHeaderFieldName(name) && httpguts.ValidHeaderFieldValue(value)
 	})
 	if bad > 0 {
-		return usable, fmt.Sprintf("%d of its headers cannot be sent, and are left out; write name=value,name=value with percent-encoded values", bad)
+		return usable, fmt.Sprintf("%d of its headers cannot be sent, and are left out; write name=value,name=value "+
+			"with percent-encoded values", bad)
 	}
 	return value, ""
 }
@@ -197,12 +213,14 @@ func mendHeaders(value string) (string, string) {
 func mendAttributes(value string) (string, string) {
 	usable, bad := goodPairs(value, func(name, _ string) bool { return name != "" })
 	if bad > 0 {
-		return usable, fmt.Sprintf("%d of its attributes cannot be read, and are left out; write name=value,name=value with percent-encoded values", bad)
+		return usable, fmt.Sprintf("%d of its attributes cannot be read, and are left out; write "+
+			"name=value,name=value with percent-encoded values", bad)
 	}
 	return value, ""
 }
 
-// goodPairs returns the valid pairs of a list of name=value with percent-encoded values, as they were written, and how many are not.
+// goodPairs returns the valid pairs of a list of name=value with percent-encoded values, as they
+// were written, and how many are not.
 func goodPairs(list string, good func(name, value string) bool) (usable string, bad int) {
 	var kept []string
 	for pair := range strings.SplitSeq(list, ",") {
@@ -217,7 +235,8 @@ func goodPairs(list string, good func(name, value string) bool) (usable string, 
 	return strings.Join(kept, ","), bad
 }
 
-// secretsOf returns the values of headers that are sent with OTLP, as they might appear in an error: whole, and without a word such as Basic.
+// secretsOf returns the values of headers that are sent with OTLP, as they might appear in an
+// error: whole, and without a word such as Basic.
 func secretsOf(env func(string) string) (secrets []string) {
 	for _, signal := range []string{"", "TRACES_", "METRICS_"} {
 		for pair := range strings.SplitSeq(env("OTEL_EXPORTER_OTLP_"+signal+"HEADERS"), ",") {

@@ -19,16 +19,19 @@ var (
 		}
 		return []string{r.Lookup}
 	})
-	outcomes         = []string{string(idem.Executed), string(idem.NotExecuted), string(idem.Unknown), buried}
-	partResults      = []proxy.PartResult{proxy.PartOK, proxy.PartMissing, proxy.PartAmbiguous, proxy.PartTooLong, proxy.PartPlaceholder}
+	outcomes    = []string{string(idem.Executed), string(idem.NotExecuted), string(idem.Unknown), buried}
+	partResults = []proxy.PartResult{proxy.PartOK, proxy.PartMissing, proxy.PartAmbiguous, proxy.PartTooLong,
+		proxy.PartPlaceholder}
 	signatureResults = []string{
-		"valid", string(sender.Missing), string(sender.Malformed), string(sender.Mismatch), string(sender.TooOld), string(sender.TooNew),
+		"valid", string(sender.Missing), string(sender.Malformed), string(sender.Mismatch), string(sender.TooOld),
+		string(sender.TooNew),
 	}
 )
 
 // orderResults are the results of checking the order of an event.
 var orderResults = []string{
-	orderCurrent, orderStale, string(naming.OrderedMissing), string(naming.OrderedAmbiguous), string(naming.OrderedTooLong), string(naming.OrderedUnreadable),
+	orderCurrent, orderStale, string(naming.OrderedMissing), string(naming.OrderedAmbiguous),
+	string(naming.OrderedTooLong), string(naming.OrderedUnreadable),
 }
 
 const (

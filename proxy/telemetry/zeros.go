@@ -20,9 +20,11 @@ type routeHistogram struct {
 }
 
 func newRouteHistogram(m *maker, name, unit, description string, bounds []float64) *routeHistogram {
-	h, err := m.meter.Float64Histogram(name, metric.WithUnit(unit), metric.WithDescription(description), metric.WithExplicitBucketBoundaries(bounds...))
+	h, err := m.meter.Float64Histogram(name, metric.WithUnit(unit), metric.WithDescription(description),
+		metric.WithExplicitBucketBoundaries(bounds...))
 	m.errs = append(m.errs, err)
-	return &routeHistogram{h, newHistograms(labelsOf("route")), metricdata.Metrics{Name: name, Description: description, Unit: unit}, bounds}
+	return &routeHistogram{h, newHistograms(labelsOf("route")),
+		metricdata.Metrics{Name: name, Description: description, Unit: unit}, bounds}
 }
 
 func (h *routeHistogram) measure(ctx context.Context, route string, value float64) {
@@ -43,7 +45,8 @@ func (h *routeHistogram) zeros() zeroed {
 	}}
 }
 
-// refusals returns the zeros of etcd's answer that it is full, at each member that was called. An alert waits for the first one.
+// refusals returns the zeros of etcd's answer that it is full, at each member that was called. An
+// alert waits for the first one.
 func (t *Telemetry) refusals() zeroed {
 	i := t.is.operations
 	shape := metricdata.Metrics{Name: i.Name(), Description: i.Description(), Unit: i.Unit()}
@@ -64,15 +67,16 @@ func (t *Telemetry) refusals() zeroed {
 	}}
 }
 
-// zeroed is a histogram with series that show no measurement yet: those with the labels that missing returns.
+// zeroed is a histogram with series that show no measurement yet: those with the labels that
+// missing returns.
 type zeroed struct {
 	shape   metricdata.Metrics // without data
 	bounds  []float64
 	missing func(routes []string) [][]attribute.KeyValue
 }
 
-// zeros are the series of histograms without measurements. The SDK cannot make one without a value, and without them the first wait of a route
-// is no increase.
+// zeros are the series of histograms without measurements. The SDK cannot make one without a value,
+// and without them the first wait of a route is no increase.
 type zeros struct {
 	of     []zeroed
 	routes atomic.Pointer[[]string]
@@ -83,8 +87,8 @@ var _ sdkmetric.Producer = (*zeros)(nil)
 // know sets the routes that have series.
 func (z *zeros) know(routes []string) { z.routes.Store(&routes) }
 
-// Produce implements sdkmetric.Producer. The SDK calls it after its own series, and a series is known as measured before its first value is
-// recorded: no series is exported twice.
+// Produce implements sdkmetric.Producer. The SDK calls it after its own series, and a series is
+// known as measured before its first value is recorded: no series is exported twice.
 func (z *zeros) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	routes := z.routes.Load()
 	if routes == nil {
@@ -95,7 +99,8 @@ func (z *zeros) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 		data := metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality}
 		for _, labels := range h.missing(*routes) {
 			data.DataPoints = append(data.DataPoints, metricdata.HistogramDataPoint[float64]{
-				Attributes: attribute.NewSet(labels...), Bounds: h.bounds, BucketCounts: make([]uint64, len(h.bounds)+1),
+				Attributes: attribute.NewSet(labels...), Bounds: h.bounds,
+				BucketCounts: make([]uint64, len(h.bounds)+1),
 			})
 		}
 		if len(data.DataPoints) > 0 {

@@ -42,7 +42,8 @@ func decode(r io.Reader) ([]Package, error) {
 	}
 }
 
-// covers tells whether a pattern means path: the path itself, or with "/..." at its end also everything below.
+// covers tells whether a pattern means path: the path itself, or with "/..." at its end also
+// everything below.
 func covers(pattern, path string) bool {
 	root, tree := strings.CutSuffix(pattern, "/...")
 	return path == root || tree && strings.HasPrefix(path, root+"/")
@@ -57,7 +58,8 @@ func coversAny(patterns []string, path string) bool {
 	return false
 }
 
-// standard tells whether path is in the standard library: no other first element of an import path goes without a dot, but our own.
+// standard tells whether path is in the standard library: no other first element of an import path
+// goes without a dot, but our own.
 func standard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".") && first != module

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Strays returns a sentence for each sender that is named, in what is shipped, outside of its own file: everything about a sender is one
-// file of proxy/sender, so that adding one is adding a file.
+// Strays returns a sentence for each sender that is named, in what is shipped, outside of its own
+// file: everything about a sender is one file of proxy/sender, so that adding one is adding a file.
 func Strays(sources []*Source) []string {
 	var problems []string
 	home := map[string]string{} // a sender's name, and where it lives
@@ -23,7 +23,8 @@ func Strays(sources []*Source) []string {
 		}
 		names := s.senders()
 		if len(names) > 1 {
-			problems = append(problems, fmt.Sprintf("%s: has %d senders; give each a file of its own", s.Path, len(names)))
+			problems = append(problems, fmt.Sprintf("%s: has %d senders; give each a file of its own", s.Path,
+				len(names)))
 		}
 		for _, name := range names {
 			home[name] = s.Path
@@ -32,8 +33,9 @@ func Strays(sources []*Source) []string {
 	return append(problems, strays(sources, home, nil)...)
 }
 
-// Decided returns a sentence for each decision, and each code of an answer to a sender, that is spelled in what is shipped outside of its
-// own file: a decision is a row of idem/decisions.go, a code of a rejection one of proxy/rejection.go, and everybody else reads the row.
+// Decided returns a sentence for each decision, and each code of an answer to a sender, that is
+// spelled in what is shipped outside of its own file: a decision is a row of idem/decisions.go, a
+// code of a rejection one of proxy/rejection.go, and everybody else reads the row.
 func Decided(sources []*Source) []string {
 	home := map[string]string{}
 	var shipped []*Source
@@ -53,11 +55,13 @@ func Decided(sources []*Source) []string {
 // decisionHomes are where decisions and codes of answers live.
 var decisionHomes = []string{"idem/decisions.go", "proxy/rejection.go", "idem/naming/name_error.go"}
 
-// otherWords are the folders that speak otherwise: the API has a table of its own codes, some of which are called the same and have other
-// statuses, and what is not shipped may spell what it expects.
+// otherWords are the folders that speak otherwise: the API has a table of its own codes, some of
+// which are called the same and have other statuses, and what is not shipped may spell what it
+// expects.
 var otherWords = []string{"admin", "test", "deploy", "docs"}
 
-// otherMeanings are the words that mean something else elsewhere, with the files or folders where they do.
+// otherMeanings are the words that mean something else elsewhere, with the files or folders where
+// they do.
 var otherMeanings = map[string][]string{
 	"executed": {"idem"},                                    // an outcome of an execution
 	"unknown":  {"idem", "cmd", "proxy/telemetry/watch.go"}, // another one; and what nobody knows
@@ -67,8 +71,8 @@ var otherMeanings = map[string][]string{
 	"parked":   {"etcdlock/protocol/spell.go"},              // a field of a lock
 }
 
-// codes are the names of decisions and the codes of answers in s: constants of the type Decision, those whose name begins with code, and
-// the field Code of a row.
+// codes are the names of decisions and the codes of answers in s: constants of the type Decision,
+// those whose name begins with code, and the field Code of a row.
 func (s *Source) codes() []string {
 	var found []string
 	add := func(e ast.Expr) {
@@ -82,7 +86,8 @@ func (s *Source) codes() []string {
 		switch n := n.(type) {
 		case *ast.ValueSpec:
 			of, typed := n.Type.(*ast.Ident)
-			if len(n.Values) == 1 && (typed && of.Name == "Decision" || strings.HasPrefix(strings.ToLower(n.Names[0].Name), "code")) {
+			if len(n.Values) == 1 && (typed && of.Name == "Decision" ||
+				strings.HasPrefix(strings.ToLower(n.Names[0].Name), "code")) {
 				add(n.Values[0])
 			}
 		case *ast.KeyValueExpr:
@@ -95,7 +100,8 @@ func (s *Source) codes() []string {
 	return found
 }
 
-// strays returns a sentence for each word that has a home and is spelled in another file that is shipped, but where it means something else.
+// strays returns a sentence for each word that has a home and is spelled in another file that is
+// shipped, but where it means something else.
 func strays(sources []*Source, home map[string]string, but map[string][]string) []string {
 	var problems []string
 	for _, s := range sources {
@@ -105,14 +111,16 @@ func strays(sources []*Source, home map[string]string, but map[string][]string) 
 		for text, line := range s.literals() {
 			means := func(place string) bool { return s.Path == place || strings.HasPrefix(s.Path, place+"/") }
 			if at, ok := home[text]; ok && at != s.Path && !slices.ContainsFunc(but[text], means) {
-				problems = append(problems, fmt.Sprintf("%s:%d: names %s, which lives in %s: say it there, and ask for it here", s.Path, line, text, at))
+				problems = append(problems, fmt.Sprintf("%s:%d: names %s, which lives in %s: say it there, and ask "+
+					"for it here", s.Path, line, text, at))
 			}
 		}
 	}
 	return problems
 }
 
-// senders are the names of the senders that s describes: the Name of what the methods of known return.
+// senders are the names of the senders that s describes: the Name of what the methods of known
+// return.
 func (s *Source) senders() []string {
 	var names []string
 	for _, d := range s.file.Decls {
@@ -155,27 +163,32 @@ func (s *Source) literals() map[string]int {
 	return found
 }
 
-// layout is a way in which JSON spells an execution or a lock: the types that have its names, and the folder that they are in.
+// layout is a way in which JSON spells an execution or a lock: the types that have its names, and
+// the folder that they are in.
 type layout struct {
 	folder string
 	types  []string
 }
 
-// layouts are what the API shows, whose server and client share their types, and what the ledger stores.
+// layouts are what the API shows, whose server and client share their types, and what the ledger
+// stores.
 var layouts = []layout{
 	{"admin/client", []string{"Execution"}},
 	{"admin/client", []string{"Lock"}},
 	{"idem", []string{"Entry", "Scope", "Lock", "End", "Record"}},
 }
 
-// references are those names of an execution's fields by which others say which one they mean, or what is also true of other things: answers
-// that refuse, reports, and what is stored beside an execution.
+// references are those names of an execution's fields by which others say which one they mean, or
+// what is also true of other things: answers that refuse, reports, and what is stored beside an
+// execution.
 var references = []string{
-	"executionId", "workflow", "key", "route", "holder", "token", "status", "error", "startedAt", "expiresAt", "expiresIn", "duplicates", "traceId", "supersededBy",
+	"executionId", "workflow", "key", "route", "holder", "token", "status", "error", "startedAt", "expiresAt",
+	"expiresIn", "duplicates", "traceId", "supersededBy",
 }
 
-// Copies returns a sentence for each field of an execution that is named, in what is shipped, outside of the types that have it: a field that
-// is new stands in one struct, and is stored and shown from there.
+// Copies returns a sentence for each field of an execution that is named, in what is shipped,
+// outside of the types that have it: a field that is new stands in one struct, and is stored and
+// shown from there.
 func Copies(sources []*Source) []string {
 	var problems []string
 	home := map[string]string{} // a field's name in JSON, and the type that has it
@@ -184,7 +197,8 @@ func Copies(sources []*Source) []string {
 		for _, s := range sources {
 			for _, f := range l.fields(s) {
 				if at, ok := own[f.name]; ok {
-					problems = append(problems, fmt.Sprintf("%s:%d: names %s, which %s has: embed that, or give it another name", s.Path, f.line, f.name, at))
+					problems = append(problems, fmt.Sprintf("%s:%d: names %s, which %s has: embed that, or give it "+
+						"another name", s.Path, f.line, f.name, at))
 				}
 				own[f.name] = l.folder + "." + f.owner
 			}
@@ -200,7 +214,8 @@ func Copies(sources []*Source) []string {
 		}
 		for _, f := range s.fields() {
 			if at, ok := home[f.name]; ok {
-				problems = append(problems, fmt.Sprintf("%s:%d: names %s, a field of an execution that %s has: use that type", s.Path, f.line, f.name, at))
+				problems = append(problems, fmt.Sprintf("%s:%d: names %s, a field of an execution that %s has: use "+
+					"that type", s.Path, f.line, f.name, at))
 			}
 		}
 	}

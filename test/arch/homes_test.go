@@ -30,11 +30,13 @@ func TestASenderThatIsNamedInASecondPlaceIsFound(t *testing.T) {
 	}
 	home := parse("proxy/sender/acme.go", `package sender
 func (known) Acme() Preset { return Preset{Name: "acme", Page: Page{Title: "Acme"}} }`)
-	got := strings.Join(Strays([]*Source{home, parse("config/senders.go", "package config\nvar x = []string{\"acme\"}")}), "\n")
+	got := strings.Join(Strays([]*Source{home,
+		parse("config/senders.go", "package config\nvar x = []string{\"acme\"}")}), "\n")
 	if !strings.Contains(got, "config/senders.go:2: names acme, which lives in proxy/sender/acme.go") {
 		t.Errorf("got %q", got)
 	}
-	if got := Strays([]*Source{home, parse("config/senders_test.go", "package config\nvar x = \"acme\"")}); len(got) > 0 {
+	if got := Strays([]*Source{home, parse("config/senders_test.go", "package config\nvar x = \"acme\"")}); len(
+		got) > 0 {
 		t.Errorf("a test may name a sender: %q", got)
 	}
 }
@@ -115,13 +117,18 @@ type Entry struct { Execution string `+"`json:\"executionId\"`"+`; Attempt int `
 type Attempt struct { Execution string `+"`json:\"executionId\"`"+` }`)
 	for name, c := range map[string]struct{ path, text, want string }{
 		"a struct that is encoded instead": {
-			"etcdlock/protocol/value.go", "type lockValue struct {\n\tTries int `json:\"attempt,omitempty\"`\n}", "etcdlock/protocol/value.go:3: names attempt, a field of an execution that idem.Entry has",
+			"etcdlock/protocol/value.go", "type lockValue struct {\n\tTries int `json:\"attempt,omitempty\"`\n}",
+			"etcdlock/protocol/value.go:3: names attempt, a field of an execution that idem.Entry has",
 		},
-		"a struct without a name": {"admin/views.go", "var v struct { Attempt int `json:\"attempt\"` }", "admin/views.go:2: names attempt"},
-		"the record again":        {"idem/other.go", "type Record struct { Attempt int `json:\"attempt\"` }", "idem/other.go:2: names attempt, which idem.Entry has"},
-		"a reference":             {"proxy/respond.go", "type answer struct { Execution string `json:\"executionId\"` }", ""},
-		"the API's own":           {"admin/client/execution.go", "type Execution struct { Attempt int `json:\"attempt\"` }", ""},
-		"a test":                  {"admin/views_test.go", "var v struct { Attempt int `json:\"attempt\"` }", ""},
+		"a struct without a name": {"admin/views.go", "var v struct { Attempt int `json:\"attempt\"` }",
+			"admin/views.go:2: names attempt"},
+		"the record again": {"idem/other.go", "type Record struct { Attempt int `json:\"attempt\"` }",
+			"idem/other.go:2: names attempt, which idem.Entry has"},
+		"a reference": {"proxy/respond.go",
+			"type answer struct { Execution string `json:\"executionId\"` }", ""},
+		"the API's own": {"admin/client/execution.go",
+			"type Execution struct { Attempt int `json:\"attempt\"` }", ""},
+		"a test": {"admin/views_test.go", "var v struct { Attempt int `json:\"attempt\"` }", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := strings.Join(Copies([]*Source{home, parsed(t, c.path, "package p\n"+c.text)}), "\n")

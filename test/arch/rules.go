@@ -8,7 +8,8 @@ import (
 // module is our own name, and the first element of the path of each of our packages.
 const module = "hooklock"
 
-// Rule says what some packages may not know. Patterns are import paths; "/..." at the end means everything below, too.
+// Rule says what some packages may not know. Patterns are import paths; "/..." at the end means
+// everything below, too.
 type Rule struct {
 	Packages []string // whom the rule binds
 	But      []string // and whom of them it does not
@@ -25,20 +26,25 @@ var around = []string{"hooklock/test/...", "hooklock/deploy/...", "hooklock/docs
 var Rules = []Rule{
 	{
 		Packages: []string{"hooklock/idem"},
-		Never:    []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/..."},
-		Only:     []string{"github.com/cespare/xxhash/v2"},
-		Why:      "decisions are pure: they see no server, no store and no other package, so that they can be tested as tables",
+		Never: []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...",
+			"google.golang.org/grpc/..."},
+		Only: []string{"github.com/cespare/xxhash/v2"},
+		Why: "decisions are pure: they see no server, no store and no other package, so that they can be " +
+			"tested as tables",
 	},
 	{
 		Packages: []string{"hooklock/idem/naming"},
-		Never:    []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/..."},
-		Only:     []string{"github.com/cespare/xxhash/v2", "github.com/valyala/fastjson", "golang.org/x/net/html/charset", "golang.org/x/text/...", "hooklock/idem", "hooklock/idem/naming/xmlscan"},
-		Why:      "a name is a pure function of a delivery, and deciding does not know how it was made",
+		Never: []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...",
+			"google.golang.org/grpc/..."},
+		Only: []string{"github.com/cespare/xxhash/v2", "github.com/valyala/fastjson",
+			"golang.org/x/net/html/charset", "golang.org/x/text/...", "hooklock/idem", "hooklock/idem/naming/xmlscan"},
+		Why: "a name is a pure function of a delivery, and deciding does not know how it was made",
 	},
 	{
 		Packages: []string{"hooklock/idem/guard", "hooklock/idem/worker"},
-		Never:    []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/..."},
-		Why:      "they reach the store and the upstream through interfaces, so that a test can order every event",
+		Never: []string{"net", "net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...",
+			"google.golang.org/grpc/..."},
+		Why: "they reach the store and the upstream through interfaces, so that a test can order every event",
 	},
 	{
 		Packages: []string{"hooklock/idem/guard"},
@@ -59,8 +65,10 @@ var Rules = []Rule{
 		Packages: []string{"hooklock/etcdlock/protocol"},
 		Own:      []string{"net/http"}, // etcd's client, whose operations a transaction is made of, brings it along
 		Never:    []string{"hooklock/etcdlock", "hooklock/etcdlock/link"},
-		Only:     []string{"go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/api/v3/...", "github.com/cespare/xxhash/v2", "hooklock/idem"},
-		Why:      "the protocol is values and transactions: it sends nothing, so that a model can hold it against every order of events",
+		Only: []string{"go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/api/v3/...", "github.com/cespare/xxhash/v2",
+			"hooklock/idem"},
+		Why: "the protocol is values and transactions: it sends nothing, so that a model can hold it against " +
+			"every order of events",
 	},
 	{
 		Packages: []string{"hooklock/etcdlock/link"},
@@ -69,17 +77,22 @@ var Rules = []Rule{
 	},
 	{
 		Packages: []string{
-			"hooklock/etcdlock/callback", "hooklock/etcdlock/carry", "hooklock/etcdlock/claim", "hooklock/etcdlock/commit", "hooklock/etcdlock/finish",
-			"hooklock/etcdlock/history", "hooklock/etcdlock/locker", "hooklock/etcdlock/operate", "hooklock/etcdlock/owned", "hooklock/etcdlock/park", "hooklock/etcdlock/predecessor",
-			"hooklock/etcdlock/queue", "hooklock/etcdlock/reap", "hooklock/etcdlock/session", "hooklock/etcdlock/slots", "hooklock/etcdlock/view",
+			"hooklock/etcdlock/callback", "hooklock/etcdlock/carry", "hooklock/etcdlock/claim",
+			"hooklock/etcdlock/commit", "hooklock/etcdlock/finish",
+			"hooklock/etcdlock/history", "hooklock/etcdlock/locker", "hooklock/etcdlock/operate",
+			"hooklock/etcdlock/owned", "hooklock/etcdlock/park", "hooklock/etcdlock/predecessor",
+			"hooklock/etcdlock/queue", "hooklock/etcdlock/reap", "hooklock/etcdlock/session", "hooklock/etcdlock/slots",
+			"hooklock/etcdlock/view",
 		},
 		Never: []string{"hooklock/etcdlock"},
-		Why:   "the parts of the ledger get what they use through constructors: none knows the Store that is made of them",
+		Why: "the parts of the ledger get what they use through constructors: none knows the Store that is made " +
+			"of them",
 	},
 	{
 		Packages: []string{"hooklock/etcdlock/claim"},
-		Never:    []string{"hooklock/etcdlock/queue", "hooklock/etcdlock/carry", "hooklock/etcdlock/locker", "hooklock/etcdlock/callback"},
-		Why:      "a claim is one transaction and its answers: waiting, carrying and the lock API are built on it",
+		Never: []string{"hooklock/etcdlock/queue", "hooklock/etcdlock/carry", "hooklock/etcdlock/locker",
+			"hooklock/etcdlock/callback"},
+		Why: "a claim is one transaction and its answers: waiting, carrying and the lock API are built on it",
 	},
 	{
 		Packages: []string{"hooklock/etcdlock/queue", "hooklock/etcdlock/carry", "hooklock/etcdlock/operate"},
@@ -88,52 +101,67 @@ var Rules = []Rule{
 	},
 	{
 		Packages: []string{"hooklock/..."},
-		But:      append([]string{"hooklock/cmd/...", "hooklock/etcdlock/diagnose", "hooklock/etcdlock/tend"}, around...),
-		Never:    []string{"hooklock/etcdlock/diagnose", "hooklock/etcdlock/tend"},
-		Why:      "a diagnosis, and work on etcd's members, are for a person who asks: what runs does not depend on them",
+		But: append([]string{"hooklock/cmd/...", "hooklock/etcdlock/diagnose", "hooklock/etcdlock/tend"},
+			around...),
+		Never: []string{"hooklock/etcdlock/diagnose", "hooklock/etcdlock/tend"},
+		Why: "a diagnosis, and work on etcd's members, are for a person who asks: what runs does not depend on " +
+			"them",
 	},
 	{
-		Packages: []string{"hooklock/etcdlock", "hooklock/etcdlock/link", "hooklock/etcdlock/diagnose", "hooklock/etcdlock/tend"},
-		Never:    []string{"github.com/valyala/fasthttp/...", "hooklock/proxy/...", "hooklock/config/...", "hooklock/admin/...", "go.etcd.io/etcd/server/..."},
-		Why:      "the ledger can be imported by any Go service, without a proxy and without a whole etcd server coming along",
+		Packages: []string{"hooklock/etcdlock", "hooklock/etcdlock/link", "hooklock/etcdlock/diagnose",
+			"hooklock/etcdlock/tend"},
+		Never: []string{"github.com/valyala/fasthttp/...", "hooklock/proxy/...", "hooklock/config/...",
+			"hooklock/admin/...", "go.etcd.io/etcd/server/..."},
+		Why: "the ledger can be imported by any Go service, without a proxy and without a whole etcd server " +
+			"coming along",
 	},
 	{
 		Packages: []string{"hooklock/..."},
-		But:      append([]string{"hooklock/cmd/...", "hooklock/etcdlock/embedded", "hooklock/etcdlock/etcdtest", "hooklock/etcdlock/ledgertest"}, around...),
-		Never:    []string{"go.etcd.io/etcd/server/..."},
-		Why:      "the etcd server is large, and is one package's affair: etcdlock/embedded starts it, etcdtest does so for tests",
+		But: append([]string{"hooklock/cmd/...", "hooklock/etcdlock/embedded", "hooklock/etcdlock/etcdtest",
+			"hooklock/etcdlock/ledgertest"}, around...),
+		Never: []string{"go.etcd.io/etcd/server/..."},
+		Why: "the etcd server is large, and is one package's affair: etcdlock/embedded starts it, etcdtest " +
+			"does so for tests",
 	},
 	{
 		Packages: []string{"hooklock/proxy/..."},
 		Never:    []string{"go.etcd.io/...", "hooklock/etcdlock/...", "hooklock/config/...", "hooklock/admin/..."},
-		Why:      "what may run is decided behind a small interface; the proxy carries deliveries and knows no store, no file and no API",
+		Why: "what may run is decided behind a small interface; the proxy carries deliveries and knows no " +
+			"store, no file and no API",
 	},
 	{
 		Packages: []string{"hooklock/proxy", "hooklock/idem/...", "hooklock/etcdlock"},
-		Never:    []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/...", "hooklock/proxy/telemetry", "hooklock/admin/report"},
-		Why:      "the code that does the work reports its outcome in its own words; counting, tracing and reporting are behind a small interface",
+		Never: []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/...",
+			"hooklock/proxy/telemetry", "hooklock/admin/report"},
+		Why: "the code that does the work reports its outcome in its own words; counting, tracing and " +
+			"reporting are behind a small interface",
 	},
 	{
 		Packages: []string{"hooklock/admin/report"},
 		Only:     []string{"hooklock/idem", "hooklock/admin/client"},
-		Why:      "the report counts what it is told, in the types of the API's answers, and knows neither the proxy that tells it nor the API that shows it",
+		Why: "the report counts what it is told, in the types of the API's answers, and knows neither the " +
+			"proxy that tells it nor the API that shows it",
 	},
 	{
 		Packages: []string{"hooklock/proxy/wire"},
-		Only:     []string{"golang.org/x/sys/...", "github.com/valyala/fasthttp", "hooklock/idem", "hooklock/proxy/connect"},
-		Why:      "exact bytes need no help; each library here would run on every request",
+		Only: []string{"golang.org/x/sys/...", "github.com/valyala/fasthttp", "hooklock/idem",
+			"hooklock/proxy/connect"},
+		Why: "exact bytes need no help; each library here would run on every request",
 	},
 	{
 		Packages: []string{"hooklock/proxy/parked"},
 		Never:    []string{"github.com/valyala/fasthttp/...", "hooklock/proxy", "hooklock/proxy/wire"},
-		Only:     []string{"github.com/minio/minio-go/v7/...", "hooklock/idem", "hooklock/proxy/connect", "hooklock/proxy/kept"},
-		Why:      "it keeps bytes: it knows no route, no order and no ledger, so that parking and the park worker can share it; the proxy knows what is kept (proxy/kept), and not where",
+		Only: []string{"github.com/minio/minio-go/v7/...", "hooklock/idem", "hooklock/proxy/connect",
+			"hooklock/proxy/kept"},
+		Why: "it keeps bytes: it knows no route, no order and no ledger, so that parking and the park worker " +
+			"can share it; the proxy knows what is kept (proxy/kept), and not where",
 	},
 	{
 		Packages: []string{"hooklock/..."},
 		But:      append([]string{"hooklock/cmd/...", "hooklock/proxy/parked"}, around...),
 		Never:    []string{"github.com/minio/minio-go/v7/..."},
-		Why:      "the S3 client belongs to proxy/parked, and comes with parking: deciding, the ledger and the API do not",
+		Why: "the S3 client belongs to proxy/parked, and comes with parking: deciding, the ledger and the API " +
+			"do not",
 	},
 	{
 		Packages: []string{"hooklock/proxy/sender"},
@@ -164,13 +192,15 @@ var Rules = []Rule{
 			"hooklock/proxy/...", "hooklock/etcdlock/...", "hooklock/admin/...",
 			"net/http/...", "github.com/valyala/fasthttp/...", "go.etcd.io/...", "google.golang.org/grpc/...",
 		},
-		Why: "configuration is values with units and defaults, in the words of idem and naming, which are pure; cmd/hooklock makes live objects of them",
+		Why: "configuration is values with units and defaults, in the words of idem and naming, which are pure; " +
+			"cmd/hooklock makes live objects of them",
 	},
 	{
 		Packages: []string{"hooklock/..."},
 		But:      append([]string{"hooklock/cmd/...", "hooklock/config/..."}, around...),
 		Never:    []string{"hooklock/config/..."},
-		Why:      "packages take what they need through their constructors, so that each can be used and tested without a file",
+		Why: "packages take what they need through their constructors, so that each can be used and tested " +
+			"without a file",
 	},
 	{
 		Packages: []string{"hooklock/..."},
@@ -180,10 +210,12 @@ var Rules = []Rule{
 	},
 	{
 		Packages: []string{"hooklock/..."},
-		But:      append([]string{"hooklock/proxy/wiretest", "hooklock/etcdlock/etcdtest", "hooklock/etcdlock/ledgertest"}, around...),
+		But: append([]string{"hooklock/proxy/wiretest", "hooklock/etcdlock/etcdtest",
+			"hooklock/etcdlock/ledgertest"}, around...),
 		Never: []string{
 			"hooklock/proxy/wiretest", "hooklock/etcdlock/etcdtest", "hooklock/etcdlock/ledgertest", "testing",
-			"go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine", "github.com/rogpeppe/go-internal/...",
+			"go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine",
+			"github.com/rogpeppe/go-internal/...",
 		},
 		Why: "what helps tests is not shipped",
 	},
@@ -219,7 +251,8 @@ func (r *Rule) brokenBy(p Package) []string {
 			broken = append(broken, fmt.Sprintf("%s imports %s: %s", p.ImportPath, path, r.Why))
 		}
 		if r.Only != nil && !standard(path) && !coversAny(r.Only, path) {
-			broken = append(broken, fmt.Sprintf("%s imports %s, which is not one of %v: %s", p.ImportPath, path, r.Only, r.Why))
+			broken = append(broken, fmt.Sprintf("%s imports %s, which is not one of %v: %s", p.ImportPath, path, r.Only,
+				r.Why))
 		}
 	}
 	return broken

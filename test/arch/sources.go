@@ -20,10 +20,12 @@ const (
 	maxSpine    = 60 // serve in proxy/handler.go is read aloud
 )
 
-// topLevel is everything that may lie at the root, besides files that begin with a dot. Each entry is a package or is what people look for.
+// topLevel is everything that may lie at the root, besides files that begin with a dot. Each entry
+// is a package or is what people look for.
 var topLevel = []string{
 	"cmd", "proxy", "etcdlock", "idem", "config", "deploy", "admin", "docs", "test",
-	"sidecar.yaml", "go.mod", "go.sum", "Makefile", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE",
+	"sidecar.yaml", "go.mod", "go.sum", "Makefile", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
+	"LICENSE",
 	"findings",             // scripts on other software, outside go.mod and CI: neither a package nor a document
 	"bin", "hooklock-data", // ignored by git: what make builds, and what a first run keeps
 }
@@ -54,14 +56,16 @@ func (s *Source) Problems() []string {
 	}
 	var problems []string
 	if n := lines(s.Text); n > maxFile {
-		problems = append(problems, fmt.Sprintf("%s: %d lines, at most %d: a file is read in one sitting; give the second thought in it a file of its own", s.Path, n, maxFile))
+		problems = append(problems, fmt.Sprintf("%s: %d lines, at most %d: a file is read in one sitting; give the "+
+			"second thought in it a file of its own", s.Path, n, maxFile))
 	}
 	for _, d := range s.file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok {
 			problems = append(problems, s.functionProblems(f)...)
 		}
 	}
-	if strings.HasSuffix(s.Path, "_test.go") && !strings.HasPrefix(s.Path, "test/virtual/") { // all of which runs in virtual time
+	// all of which runs in virtual time
+	if strings.HasSuffix(s.Path, "_test.go") && !strings.HasPrefix(s.Path, "test/virtual/") {
 		problems = append(problems, s.sleeps()...)
 	}
 	return problems
@@ -75,10 +79,12 @@ func (s *Source) functionProblems(f *ast.FuncDecl) []string {
 		limit = maxSpine
 	}
 	if n := last - first + 1 - s.tableLines(f); n > limit {
-		problems = append(problems, fmt.Sprintf("%s:%d: %s has %d lines, at most %d: name the steps", s.Path, first, f.Name.Name, n, limit))
+		problems = append(problems, fmt.Sprintf("%s:%d: %s has %d lines, at most %d: name the steps", s.Path, first,
+			f.Name.Name, n, limit))
 	}
 	if f.Recv == nil && f.Name.Name == "init" {
-		problems = append(problems, fmt.Sprintf("%s:%d: func init() runs before anybody asked, in an order that nobody sees; call it from where it is needed", s.Path, first))
+		problems = append(problems, fmt.Sprintf("%s:%d: func init() runs before anybody asked, in an order that "+
+			"nobody sees; call it from where it is needed", s.Path, first))
 	}
 	return problems
 }
@@ -99,7 +105,8 @@ func (s *Source) tableLines(f *ast.FuncDecl) int {
 	return n
 }
 
-// sleeps finds time.Sleep, but not under synctest.Test, where time is a fake that costs nothing and cannot be late.
+// sleeps finds time.Sleep, but not under synctest.Test, where time is a fake that costs nothing and
+// cannot be late.
 func (s *Source) sleeps() []string {
 	var found []string
 	ast.Inspect(s.file, func(n ast.Node) bool {
@@ -111,7 +118,8 @@ func (s *Source) sleeps() []string {
 		case "synctest.Test":
 			return false
 		case "time.Sleep":
-			found = append(found, fmt.Sprintf("%s:%d: time.Sleep in a test is too short on a busy machine and too long on every other; wait for the event", s.Path, s.fset.Position(call.Pos()).Line))
+			found = append(found, fmt.Sprintf("%s:%d: time.Sleep in a test is too short on a busy machine and too "+
+				"long on every other; wait for the event", s.Path, s.fset.Position(call.Pos()).Line))
 		}
 		return true
 	})
@@ -131,7 +139,8 @@ func selected(e ast.Expr) string {
 	return x.Name + "." + sel.Sel.Name
 }
 
-// Docs returns a sentence for each folder of sources in which not exactly one file says what the package is for.
+// Docs returns a sentence for each folder of sources in which not exactly one file says what the
+// package is for.
 func Docs(sources []*Source) []string {
 	type doc struct {
 		name  string
@@ -158,7 +167,8 @@ func Docs(sources []*Source) []string {
 	var problems []string
 	for folder, d := range folders {
 		if len(d.files) != 1 {
-			problems = append(problems, fmt.Sprintf("%s: package %s is to have one package doc, in one file; found %q", folder, d.name, d.files))
+			problems = append(problems, fmt.Sprintf("%s: package %s is to have one package doc, in one file; found %q",
+				folder, d.name, d.files))
 		}
 	}
 	slices.Sort(problems)
@@ -194,7 +204,9 @@ func Places(path string, text []byte) []string {
 	for line := range strings.Lines(string(text)) {
 		n++
 		if found := aPlace.FindString(line); found != "" {
-			problems = append(problems, fmt.Sprintf("%s:%d: %q is a place of somebody's own; the project works anywhere", path, n, strings.TrimSpace(found)))
+			problems = append(problems,
+				fmt.Sprintf("%s:%d: %q is a place of somebody's own; the project works anywhere", path, n,
+					strings.TrimSpace(found)))
 		}
 	}
 	return problems

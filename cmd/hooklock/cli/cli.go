@@ -21,8 +21,9 @@ const (
 	ExitNotFound = 3
 	ExitRefused  = 4 // another execution holds the lock, or it has ended
 
-	// ExitServe replaces ExitUsage for serve: EX_CONFIG of sysexits.h. Go ends a process that panics or gets SIGABRT with 2, and a supervisor
-	// restarts a crash, but not a bad configuration.
+	// ExitServe replaces ExitUsage for serve: EX_CONFIG of sysexits.h. Go ends a process that
+	// panics or gets SIGABRT with 2, and a supervisor restarts a crash, but not a bad
+	// configuration.
 	ExitServe = 78
 )
 
@@ -35,7 +36,8 @@ type Environment struct {
 	AtEnd  func()    // called when the command has ended; may be nil
 }
 
-// Output is a writer that remembers the last error, so that code that prints need not check each write. It is safe for concurrent use.
+// Output is a writer that remembers the last error, so that code that prints need not check each
+// write. It is safe for concurrent use.
 type Output struct {
 	To  io.Writer
 	mu  sync.Mutex
@@ -93,7 +95,8 @@ func Misuse(err error) error { return WithCode(err, ExitUsage) }
 // Unwrap returns the wrapped error.
 func (e CodedError) Unwrap() error { return e.error }
 
-// Suggestion returns the end of an error about an unknown command: the command that was probably meant, or "".
+// Suggestion returns the end of an error about an unknown command: the command that was probably
+// meant, or "".
 func Suggestion(cmd *cobra.Command, word string) string {
 	cmd.SuggestionsMinimumDistance = 2 // letters that may differ
 	if near := cmd.SuggestionsFor(word); len(near) > 0 {

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// WrapHelp wraps the help of a command and its subcommands at the width of a terminal. Other output is not changed.
+// WrapHelp wraps the help of a command and its subcommands at the width of a terminal. Other output
+// is not changed.
 func WrapHelp(root *cobra.Command, e *Environment) {
 	plain := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -28,8 +29,8 @@ func WrapHelp(root *cobra.Command, e *Environment) {
 // fullLine is the least length of a line that was wrapped by its author.
 const fullLine = 80
 
-// Wrap breaks the lines of a text between words, so that none is wider than width. Each continues below its last column. Lines of a paragraph that
-// was wrapped at another width are joined first.
+// Wrap breaks the lines of a text between words, so that none is wider than width. Each continues
+// below its last column. Lines of a paragraph that was wrapped at another width are joined first.
 func Wrap(text string, width int) string {
 	var out strings.Builder
 	var lines []string

@@ -28,7 +28,8 @@ func TestAWordThatFitsIntoALineIsNotBroken(t *testing.T) {
 }
 
 func TestEachNameInFrontOfAWrappedValueHasItsColumn(t *testing.T) {
-	got := printed(t, Table{}, 36, []string{"failed", "upstream", "connection refused; start it"}, []string{"ok", "etcd", "3.6"})
+	got := printed(t, Table{}, 36, []string{"failed", "upstream", "connection refused; start it"},
+		[]string{"ok", "etcd", "3.6"})
 	if want := "failed  upstream  connection\n                  refused; start it\nok      etcd      3.6\n"; got != want {
 		t.Errorf("%s", got)
 	}

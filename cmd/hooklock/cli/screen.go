@@ -10,13 +10,15 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen describes the terminal behind an output. The zero value is a file or a pipe, to which text is written unchanged.
+// Screen describes the terminal behind an output. The zero value is a file or a pipe, to which text
+// is written unchanged.
 type Screen struct {
 	Width, Height int  // in columns and lines; 0 = no bound
 	Color         bool // it shows colours, and NO_COLOR is not set
 }
 
-// ScreenOf returns the screen behind out. Colours are off if NO_COLOR has any value (https://no-color.org) or TERM is dumb.
+// ScreenOf returns the screen behind out. Colours are off if NO_COLOR has any value
+// (https://no-color.org) or TERM is dumb.
 func (e *Environment) ScreenOf(out io.Writer) Screen {
 	if o, ok := out.(*Output); ok {
 		out = o.To

@@ -15,14 +15,16 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// widest is the width to which a column is padded: a longer cell shifts only its own line. narrowest is the least width at which a value is wrapped.
+// widest is the width to which a column is padded: a longer cell shifts only its own line.
+// narrowest is the least width at which a value is wrapped.
 const (
 	widest    = 48
 	narrowest = 8
 )
 
-// Table prints rows in columns. Flush prints the rows since the last one, so that a long list is not held in memory. Every cell is made plain.
-// On a terminal no line is longer than the terminal is wide: columns are left out and cells are cut. Without a head, the last cell is wrapped.
+// Table prints rows in columns. Flush prints the rows since the last one, so that a long list is
+// not held in memory. Every cell is made plain. On a terminal no line is longer than the terminal
+// is wide: columns are left out and cells are cut. Without a head, the last cell is wrapped.
 type Table struct {
 	Out    io.Writer
 	Screen Screen
@@ -31,9 +33,11 @@ type Table struct {
 	Drop []string
 	// Cut maps the heads of the columns that may be cut to the width that each keeps at least.
 	Cut map[string]int
-	// Middle lists the heads of the columns that are cut in the middle: of IDs, which differ at their ends.
+	// Middle lists the heads of the columns that are cut in the middle: of IDs, which differ at
+	// their ends.
 	Middle []string
-	// Empty is a cell without information: a terminal is not shown a column in which all of the first rows have it, unless the column is in Cut.
+	// Empty is a cell without information: a terminal is not shown a column in which all of the
+	// first rows have it, unless the column is in Cut.
 	Empty string
 	// Hue returns the hue of a cell; nil: all are plain.
 	Hue func(head, cell string) Hue
@@ -45,7 +49,8 @@ type Table struct {
 	Begun  bool
 }
 
-// Add keeps a row until Flush. An empty cell is shown as "-", except for the name in a table without a head.
+// Add keeps a row until Flush. An empty cell is shown as "-", except for the name in a table
+// without a head.
 func (t *Table) Add(cells ...string) {
 	for i, cell := range cells {
 		if cells[i] = Plain(cell); cells[i] == "" && (i > 0 || t.Head != nil) {
@@ -226,7 +231,8 @@ func (t *Table) pair(text *strings.Builder, cells []string, last Hue) {
 	text.WriteByte('\n')
 }
 
-// fold breaks text into pieces of at most n columns, between words if possible. If n is below narrowest, it returns text in one piece.
+// fold breaks text into pieces of at most n columns, between words if possible. If n is below
+// narrowest, it returns text in one piece.
 func fold(text string, n int) (pieces []string) {
 	for n >= narrowest && Width(text) > n {
 		piece := columns().Truncate(text, n, "")
@@ -241,8 +247,9 @@ func fold(text string, n int) (pieces []string) {
 	return append(pieces, text)
 }
 
-// Plain makes text safe for a terminal: it spells characters that are not printable (controls, escapes, marks that change the direction of writing)
-// by their numbers, so that a workflow's name can neither move the cursor nor look like another.
+// Plain makes text safe for a terminal: it spells characters that are not printable (controls,
+// escapes, marks that change the direction of writing) by their numbers, so that a workflow's name
+// can neither move the cursor nor look like another.
 func Plain(text string) string {
 	if !strings.ContainsFunc(text, Odd) && utf8.ValidString(text) {
 		return text
@@ -274,7 +281,8 @@ func Clip(text string, n int) string { return columns().Truncate(Plain(text), n,
 // Width returns how many columns of a terminal text takes.
 func Width(text string) int { return columns().StringWidth(text) }
 
-// columns does not depend on LANG: go-runewidth's default makes letters of ambiguous width wide under an East Asian LANG, unlike most terminals.
+// columns does not depend on LANG: go-runewidth's default makes letters of ambiguous width wide
+// under an East Asian LANG, unlike most terminals.
 func columns() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
 // Span returns a time span in at most two units.
@@ -310,7 +318,8 @@ func SpanSeconds(seconds float64) string {
 	return Span(time.Duration(max(0, min(seconds, 1e9)) * float64(time.Second)))
 }
 
-// JSONLine returns a JSON text of the server in one line. Characters that are not printable become JSON escapes, which mean the same to a program.
+// JSONLine returns a JSON text of the server in one line. Characters that are not printable become
+// JSON escapes, which mean the same to a program.
 func JSONLine(raw []byte) ([]byte, error) {
 	var line bytes.Buffer
 	if err := json.Compact(&line, raw); err != nil {

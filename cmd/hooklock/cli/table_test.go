@@ -43,7 +43,8 @@ func TestANarrowTerminalDoesWithoutColumnsAndCutsOthers(t *testing.T) {
 func TestTheLastCellIsCutOnlyWhereThereIsNoRoomForIt(t *testing.T) {
 	table := Table{Head: []string{"NAME", "OF"}, Cut: map[string]int{"OF": 16}}
 	const long = "all replicas, 104857600 bytes, 12 blocked, 34 dead letters"
-	for width, want := range map[int]string{80: "parked  " + long + "\n", 40: "parked  all replicas, 104857600 bytes, …\n"} {
+	for width, want := range map[int]string{80: "parked  " + long + "\n",
+		40: "parked  all replicas, 104857600 bytes, …\n"} {
 		if got := printed(t, table, width, []string{"parked", long}); !strings.HasSuffix(got, want) {
 			t.Errorf("%d columns:\n%s", width, got)
 		}
@@ -76,7 +77,8 @@ func TestNoLineIsLongerThanTheTerminalIsWide(t *testing.T) {
 }
 
 func TestAValueGoesOnBelowItself(t *testing.T) {
-	got := printed(t, Table{}, 30, []string{"error", "the upstream took the request and its answer broke off"}, []string{"", "more"})
+	got := printed(t, Table{}, 30, []string{"error", "the upstream took the request and its answer broke off"},
+		[]string{"", "more"})
 	if want := "error  the upstream took the\n       request and its answer\n       broke off\n       more\n"; got != want {
 		t.Errorf("%s", got)
 	}
@@ -100,7 +102,9 @@ func TestColoursAreBesideTheTextAndNotInItsWidth(t *testing.T) {
 }
 
 func TestYAMLIsTheSameAsTheJSON(t *testing.T) {
-	text, err := YAML([]byte(`{"b":"true","a":[{"x":1,"y":null},2.5],"esc":"\u001b[2J\u202e","empty":[],"t":"2026-11-22T08:22:46.321Z"}`))
+	text, err := YAML(
+		[]byte(
+			`{"b":"true","a":[{"x":1,"y":null},2.5],"esc":"\u001b[2J\u202e","empty":[],"t":"2026-11-22T08:22:46.321Z"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

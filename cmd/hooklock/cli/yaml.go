@@ -9,7 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YAML converts a JSON text of the server to YAML, in the same order. Characters that are not printable become YAML escapes.
+// YAML converts a JSON text of the server to YAML, in the same order. Characters that are not
+// printable become YAML escapes.
 func YAML(raw []byte) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(raw, &doc); err != nil { // JSON is YAML

@@ -13,7 +13,8 @@ type Zone struct{ place *time.Location }
 func ZoneNamed(name string) (Zone, error) {
 	place, err := time.LoadLocation(name)
 	if err != nil {
-		return Zone{}, Misuse(fmt.Errorf("--tz %s: give the name of a time zone, such as Europe/Berlin, UTC or Local: %w", Plain(name), err))
+		return Zone{}, Misuse(fmt.Errorf("--tz %s: give the name of a time zone, such as Europe/Berlin, UTC or "+
+			"Local: %w", Plain(name), err))
 	}
 	return Zone{place}, nil
 }
@@ -26,7 +27,8 @@ func (z Zone) Stamp(at time.Time) string {
 	return at.In(z.place).Format("2006-01-02 15:04:05.000 MST")
 }
 
-// Clock returns what a list shows of a time: its clock, and its date if that is not today's. Head names the zone.
+// Clock returns what a list shows of a time: its clock, and its date if that is not today's. Head
+// names the zone.
 func (z Zone) Clock(at, now time.Time) string {
 	if z.place == nil {
 		return z.Stamp(at)
@@ -49,8 +51,9 @@ func (z Zone) Head(now time.Time) string {
 	return "TIME " + now.In(z.place).Format("MST")
 }
 
-// Moment returns a time that a user wrote ("02:13", "yesterday 22:00", "2026-11-26 02:13") as the API takes it. A clock without a date is the
-// latest one before now. Any other text is returned as it is.
+// Moment returns a time that a user wrote ("02:13", "yesterday 22:00", "2026-11-26 02:13") as the
+// API takes it. A clock without a date is the latest one before now. Any other text is returned as
+// it is.
 func (z Zone) Moment(text string, now time.Time) string {
 	now = now.In(z.place)
 	day, clock, both := strings.Cut(strings.Replace(text, "T", " ", 1), " ")

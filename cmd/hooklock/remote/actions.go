@@ -15,7 +15,8 @@ func NewActions(e *cli.Environment) []*cobra.Command {
 		name string
 		make func(*cli.Environment, *Remote) *cobra.Command
 	}{
-		{"cancel", newExecutionsCancel}, {"retry", newExecutionsRerun}, {"allow", newExecutionsForget}, {"try", newExecutionsRun}, {"skip", newExecutionsSkip},
+		{"cancel", newExecutionsCancel}, {"retry", newExecutionsRerun}, {"allow", newExecutionsForget},
+		{"try", newExecutionsRun}, {"skip", newExecutionsSkip},
 	} {
 		var r Remote
 		cmd := action.make(e, &r)

@@ -62,11 +62,14 @@ func audits(ctx context.Context, d *Desk, q client.AuditQuery, limit int, cursor
 	now := time.Now()
 	return &listing[client.Audit]{
 		name: "audits", none: "no matching changes", limit: limit, cursor: cursor,
-		head: []string{"AGE", "WHO", "WHAT", "RESULT", "WORKFLOW", "EXECUTION", "BEFORE", "AFTER", "FROM", "WHY"},
-		drop: []string{"FROM", "BEFORE", "AFTER", "WORKFLOW"}, cut: map[string]int{"WORKFLOW": 8, "EXECUTION": 14, "WHY": 16},
+		head:    []string{"AGE", "WHO", "WHAT", "RESULT", "WORKFLOW", "EXECUTION", "BEFORE", "AFTER", "FROM", "WHY"},
+		drop:    []string{"FROM", "BEFORE", "AFTER", "WORKFLOW"},
+		cut:     map[string]int{"WORKFLOW": 8, "EXECUTION": 14, "WHY": 16},
 		csvHead: []string{"time", "who", "what", "result", "workflow", "execution", "before", "after", "from", "why"},
-		csvRow:  func(a *client.Audit) []string { return append([]string{story.CSVTime(a.At)}, auditRow(a, now)[1:]...) },
-		row:     func(a *client.Audit) []string { return auditRow(a, now) }, raw: (*client.Audit).RawJSON,
+		csvRow: func(a *client.Audit) []string {
+			return append([]string{story.CSVTime(a.At)}, auditRow(a, now)[1:]...)
+		},
+		row: func(a *client.Audit) []string { return auditRow(a, now) }, raw: (*client.Audit).RawJSON,
 		page: func(limit int, cursor string) ([]client.Audit, string, error) {
 			q.Limit, q.Cursor = limit, cursor
 			page, err := d.AuditPage(ctx, q)
@@ -83,5 +86,6 @@ func auditRow(a *client.Audit, now time.Time) []string {
 	if a.Code != "" {
 		result += ": " + a.Code
 	}
-	return []string{cli.Span(now.Sub(a.At.Time)), a.Who, a.What, result, a.Workflow, a.ExecutionID, a.Before, a.After, a.Remote, a.Why}
+	return []string{cli.Span(now.Sub(a.At.Time)), a.Who, a.What, result, a.Workflow, a.ExecutionID, a.Before, a.After,
+		a.Remote, a.Why}
 }

@@ -17,8 +17,9 @@ const (
 	leastOfID = len(idPrefix) + 4
 )
 
-// whole returns the ID of the one execution whose ID begins with text, or whose event has this ID. It returns a complete ID unchanged, and a beginning
-// that is too short, too: the server says what is wrong with it.
+// whole returns the ID of the one execution whose ID begins with text, or whose event has this ID.
+// It returns a complete ID unchanged, and a beginning that is too short, too: the server says what
+// is wrong with it.
 func (d *Desk) whole(ctx context.Context, text string) (string, error) {
 	if !strings.HasPrefix(text, idPrefix) {
 		return d.runOf(ctx, text)
@@ -42,25 +43,29 @@ func (d *Desk) whole(ctx context.Context, text string) (string, error) {
 	case len(found) == 0, len(found) == 1 && before:
 		return d.earlier(ctx, text)
 	case len(found) > 1:
-		return "", cli.Misuse(errors.New(cli.Plain(text) + " begins more than one ID; give more of it: " + cli.Plain(strings.Join(found, ", "))))
+		return "", cli.Misuse(errors.New(cli.Plain(text) + " begins more than one ID; give more of it: " +
+			cli.Plain(strings.Join(found, ", "))))
 	}
 	return found[0], nil
 }
 
-// earlier returns the ID of the one attempt that begins with text: a list has the last attempt of each event alone.
+// earlier returns the ID of the one attempt that begins with text: a list has the last attempt of
+// each event alone.
 func (d *Desk) earlier(ctx context.Context, text string) (string, error) {
 	x, err := d.Execution(ctx, text)
 	var p *client.Problem
 	switch {
 	case errors.As(err, &p) && p.Code == client.CodeExecutionNotFound:
-		return "", cli.WithCode(fmt.Errorf("no execution is known whose ID begins with %s", cli.Plain(text)), cli.ExitNotFound)
+		return "", cli.WithCode(fmt.Errorf("no execution is known whose ID begins with %s", cli.Plain(text)),
+			cli.ExitNotFound)
 	case err != nil:
 		return "", err
 	}
 	return x.ExecutionID, nil
 }
 
-// beginning calls tell for each execution whose ID, or that of an earlier attempt, begins with text, until tell returns false.
+// beginning calls tell for each execution whose ID, or that of an earlier attempt, begins with
+// text, until tell returns false.
 func (d *Desk) beginning(ctx context.Context, text string, tell func(*client.Execution) (more bool)) error {
 	read := 0
 	for x, err := range d.Executions(ctx, client.ExecutionQuery{ID: text, Limit: mostOnAPage}) {

@@ -23,7 +23,8 @@ type completer = func(cmd *cobra.Command, args []string, begun string) ([]cobra.
 
 // complete registers the words of a flag; without any, it takes no files.
 func complete(cmd *cobra.Command, flag string, words ...string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	// the flag is there
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // NoFiles registers flags whose values are not files.
@@ -40,7 +41,8 @@ func textFlag(cmd *cobra.Command, into *string, name, usage string, words ...str
 }
 
 // ask returns a completer that asks the server. It offers nothing if the server does not answer.
-func (r *Remote) ask(e *cli.Environment, words func(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion) completer {
+func (r *Remote) ask(e *cli.Environment,
+	words func(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion) completer {
 	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		d, err := r.open(e)
 		if err != nil {
@@ -49,7 +51,9 @@ func (r *Remote) ask(e *cli.Environment, words func(ctx context.Context, d *Desk
 		defer d.Close()
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 		defer cancel()
-		offered := slices.DeleteFunc(words(ctx, d, args, begun), func(w cobra.Completion) bool { return strings.ContainsFunc(strings.ReplaceAll(w, "\t", ""), cli.Odd) })
+		offered := slices.DeleteFunc(words(ctx, d, args, begun), func(w cobra.Completion) bool {
+			return strings.ContainsFunc(strings.ReplaceAll(w, "\t", ""), cli.Odd)
+		})
 		return offered, cobra.ShellCompDirectiveNoFileComp
 	}
 }
@@ -100,7 +104,8 @@ func knownExecutions(ctx context.Context, d *Desk, args []string, begun string) 
 	return words
 }
 
-// knownEvents completes the first argument with event IDs, or with execution IDs if it begins like one.
+// knownEvents completes the first argument with event IDs, or with execution IDs if it begins like
+// one.
 func knownEvents(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion {
 	if len(args) > 0 || strings.HasPrefix(begun, strings.TrimSuffix(idPrefix, "_")) {
 		return knownExecutions(ctx, d, args, begun)

@@ -11,7 +11,8 @@ import (
 // headHappened is the head of a column.
 const headHappened = "WHAT HAPPENED"
 
-// asEvents sets the columns of l for readers: the event first, and those last that a narrow terminal leaves out.
+// asEvents sets the columns of l for readers: the event first, and those last that a narrow
+// terminal leaves out.
 func (d *Desk) asEvents(l *listing[client.Execution]) {
 	now := time.Now()
 	l.head = []string{d.shown.Head(now), "EVENT", "STATUS", headHappened, "WORKFLOW", "DURATION", "RUN"}
@@ -22,11 +23,13 @@ func (d *Desk) asEvents(l *listing[client.Execution]) {
 		if t := cameAt(x); !t.IsZero() {
 			at = d.shown.Clock(t, now)
 		}
-		return []string{at, story.Name(x), shownStatus(x), story.Short(x, now), x.Workflow, duration(x, now), x.ExecutionID}
+		return []string{at, story.Name(x), shownStatus(x), story.Short(x, now), x.Workflow, duration(x, now),
+			x.ExecutionID}
 	}
 }
 
-// shortRun is the least width of an execution's ID: its workflow's part, and enough of its event's part to find it.
+// shortRun is the least width of an execution's ID: its workflow's part, and enough of its event's
+// part to find it.
 const shortRun = len(idPrefix) + 20 + len("…")
 
 // cameAt returns when an event arrived, or when its newest delivery was refused.
@@ -47,7 +50,8 @@ func cameAt(x *client.Execution) time.Time {
 // statusBlocked is shown for a parked event that waits for a decision.
 const statusBlocked = "BLOCKED"
 
-// shownStatus returns the status of an execution for people: a parked one that waits for a decision is not called RUNNING.
+// shownStatus returns the status of an execution for people: a parked one that waits for a decision
+// is not called RUNNING.
 func shownStatus(x *client.Execution) string {
 	if x.Parked != nil && x.Parked.Blocked != "" {
 		return statusBlocked

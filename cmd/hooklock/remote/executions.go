@@ -32,7 +32,8 @@ asked for, that of the event will do.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	r.Flags(cmd)
-	cmd.AddCommand(newExecutionsList(e, &r), newExecutionsFind(e, &r), newExecutionsGet(e, &r), newExecutionsAnswer(e, &r), newExecutionsCancel(e, &r), newExecutionsForget(e, &r),
+	cmd.AddCommand(newExecutionsList(e, &r), newExecutionsFind(e, &r), newExecutionsGet(e, &r),
+		newExecutionsAnswer(e, &r), newExecutionsCancel(e, &r), newExecutionsForget(e, &r),
 		newExecutionsRun(e, &r), newExecutionsSkip(e, &r), newExecutionsRerun(e, &r), newExecutionsRequest(e, &r))
 	return cmd
 }
@@ -43,7 +44,8 @@ func (d *Desk) executionRow(x *client.Execution, now time.Time) []string {
 		age = cli.Span(now.Sub(x.StartedAt.Time))
 	}
 	return []string{
-		x.ExecutionID, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time), strconv.Itoa(x.Attempt),
+		x.ExecutionID, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time),
+		strconv.Itoa(x.Attempt),
 		strconv.FormatInt(x.Duplicates, 10), x.Workflow, eventOf(x), d.why(x),
 	}
 }
@@ -61,7 +63,8 @@ func (d *Desk) why(x *client.Execution) string {
 	switch {
 	case !x.LostAt.IsZero() && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
-		return fmt.Sprintf("%s: %d at %s; it did not come again: %s", decided(last), last.Status, d.shown.Stamp(last.At.Time), story.SetForLost(idem.Decision(last.Decision)))
+		return fmt.Sprintf("%s: %d at %s; it did not come again: %s", decided(last), last.Status,
+			d.shown.Stamp(last.At.Time), story.SetForLost(idem.Decision(last.Decision)))
 	case x.Error != nil && x.Error.Detail != "":
 		return x.Error.Code + ": " + x.Error.Detail + x.LastFailed()
 	case x.Error != nil:
@@ -74,7 +77,8 @@ func (d *Desk) why(x *client.Execution) string {
 		return x.Released.Text()
 	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
-		return strings.TrimSuffix(fmt.Sprintf("%s: %d at %s; %s", decided(last), last.Status, d.shown.Stamp(last.At.Time), last.Behind.Text(d.shown.Stamp)), "; ")
+		return strings.TrimSuffix(fmt.Sprintf("%s: %d at %s; %s", decided(last), last.Status,
+			d.shown.Stamp(last.At.Time), last.Behind.Text(d.shown.Stamp)), "; ")
 	}
 	return x.AbortedBy
 }
@@ -133,8 +137,8 @@ func (d *Desk) lockOf(ctx context.Context, x *client.Execution) *client.Lock {
 	return l
 }
 
-// lockText says that the execution has the lock of its workflow, and until when, or which execution has the lock that it waits for. It returns "" if
-// neither is known.
+// lockText says that the execution has the lock of its workflow, and until when, or which execution
+// has the lock that it waits for. It returns "" if neither is known.
 func (d *Desk) lockText(x *client.Execution, l *client.Lock) string {
 	switch {
 	case l == nil:
@@ -283,7 +287,8 @@ you looked: what waited may be at the upstream by now. The exit code is 4 when t
 			}
 			status := client.Status(strings.ReplaceAll(strings.ToUpper(only), "-", "_"))
 			if only != "" && !slices.Contains(activeStatuses, string(status)) {
-				return cli.Misuse(fmt.Errorf("--if-status %s: use %s", cli.Plain(only), strings.Join(activeStatuses, ", ")))
+				return cli.Misuse(fmt.Errorf("--if-status %s: use %s", cli.Plain(only),
+					strings.Join(activeStatuses, ", ")))
 			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				id, err := d.whole(ctx, args[0])
@@ -299,7 +304,8 @@ you looked: what waited may be at the upstream by now. The exit code is 4 when t
 		},
 	}
 	cmd.Flags().BoolVar(&final, "final", false, "the event never runs again: its duplicates get 503 execution_aborted")
-	textFlag(cmd, &only, "if-status", "only where it still has this status: "+strings.Join(activeStatuses, ", "), activeStatuses...)
+	textFlag(cmd, &only, "if-status", "only where it still has this status: "+strings.Join(activeStatuses, ", "),
+		activeStatuses...)
 	reasonFlag(cmd, &reason)
 	return cmd
 }

@@ -23,7 +23,8 @@ const shownEvents = 50
 func NewEvents(e *cli.Environment) *cobra.Command {
 	r := Remote{more: []string{outputCSV}}
 	cmd := newList(e, &r, true)
-	cmd.Use, cmd.Aliases, cmd.Short = "events", []string{"ls"}, "list events, the newest first, with what happened to each"
+	cmd.Use, cmd.Aliases, cmd.Short = "events", []string{"ls"},
+		"list events, the newest first, with what happened to each"
 	cmd.Long = `List events, the newest first: those that wait, those that run, those that have ended. All filters that are given have to hold. It is "executions list"
 with the event first, and in a few words what happened to it; the newest ` + strconv.Itoa(shownEvents) + ` of them, unless --limit says otherwise.
 With any filter but --outcome, such as --route or --since, events that were refused each time are among them.`
@@ -41,7 +42,8 @@ With any filter but --outcome, such as --route or --since, events that were refu
 
 func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command { return newList(e, r, false) }
 
-// newList returns a command that lists executions. people selects the columns of events for all outputs, instead of for terminals alone.
+// newList returns a command that lists executions. people selects the columns of events for all
+// outputs, instead of for terminals alone.
 func newList(e *cli.Environment, r *Remote, people bool) *cobra.Command {
 	var f filter
 	var cursor string
@@ -97,12 +99,15 @@ hold there, too.`,
 }
 
 // executions returns the list of those that q selects.
-func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int, cursor string) *listing[client.Execution] {
+func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int,
+	cursor string) *listing[client.Execution] {
 	now := time.Now()
 	l := &listing[client.Execution]{
 		name: "executions", none: "no matching events", limit: limit, cursor: cursor,
-		head: []string{"EXECUTION", "STATUS", "OUTCOME", "AGE", "TOOK", "ATTEMPT", "DUPLICATES", "WORKFLOW", "EVENT", "WHY"},
-		drop: []string{"TOOK", "ATTEMPT", "DUPLICATES", "WHY", "OUTCOME", "WORKFLOW"}, cut: map[string]int{"WORKFLOW": 8, "EVENT": 8, "WHY": 16},
+		head: []string{"EXECUTION", "STATUS", "OUTCOME", "AGE", "TOOK", "ATTEMPT", "DUPLICATES", "WORKFLOW", "EVENT",
+			"WHY"},
+		drop:    []string{"TOOK", "ATTEMPT", "DUPLICATES", "WHY", "OUTCOME", "WORKFLOW"},
+		cut:     map[string]int{"WORKFLOW": 8, "EVENT": 8, "WHY": 16},
 		csvHead: story.CSVHead(), csvRow: func(x *client.Execution) []string { return story.CSVRow(x, now) },
 		row: func(x *client.Execution) []string { return d.executionRow(x, now) }, raw: (*client.Execution).RawJSON,
 		page: func(limit int, cursor string) ([]client.Execution, string, error) {
@@ -140,8 +145,10 @@ func (f *filter) flags(cmd *cobra.Command) {
 	textFlag(cmd, &f.q.Workflow, "workflow", "only this workflow, or those that match a pattern: stripe/*")
 	textFlag(cmd, &f.q.Route, "route", "only of this route")
 	textFlag(cmd, &f.status, "status", "only with this status: "+strings.Join(statusNames(), ", "), statusNames()...)
-	textFlag(cmd, &f.outcome, "outcome", "only with this outcome: "+strings.Join(outcomeNames(), ", "), outcomeNames()...)
-	textFlag(cmd, &f.q.Decision, "decision", "only events with a delivery that got this decision, e.g. locked; answers.md lists them", decisionNames()...)
+	textFlag(cmd, &f.outcome, "outcome", "only with this outcome: "+strings.Join(outcomeNames(), ", "),
+		outcomeNames()...)
+	textFlag(cmd, &f.q.Decision, "decision",
+		"only events with a delivery that got this decision, e.g. locked; answers.md lists them", decisionNames()...)
 	textFlag(cmd, &f.q.Since, "since", "only what ended (or began, where it has not ended) since "+momentsHelp)
 	textFlag(cmd, &f.q.Until, "until", "only what ended (or began) until then")
 	textFlag(cmd, &f.q.EventID, "event", "only the event that its sender gave this ID")
@@ -158,7 +165,8 @@ func (f *filter) query() (client.ExecutionQuery, error) {
 		value       string
 		words       []string
 	}{
-		{"status", f.status, string(q.Status), statusNames()}, {"outcome", f.outcome, string(q.Outcome), outcomeNames()},
+		{"status", f.status, string(q.Status), statusNames()},
+		{"outcome", f.outcome, string(q.Outcome), outcomeNames()},
 		{"decision", q.Decision, q.Decision, decisionNames()},
 	} {
 		if flag.given != "" && !slices.Contains(flag.words, flag.value) {
@@ -263,8 +271,10 @@ func (d *Desk) history(x *client.Execution) error {
 		t.Drop, t.Cut = []string{"TRACE", "TOOK", "ANSWER", "DIFFERS", "OUTCOME"}, map[string]int{"WHY": 16}
 		for i := range x.Attempts {
 			a := &x.Attempts[i]
-			t.Add(a.ExecutionID, string(a.Status), string(a.Outcome), d.shown.Stamp(a.StartedAt.Time), took(a.StartedAt.Time, a.FinishedAt.Time), number(a.Answer),
-				strings.Join(a.Differs, ", "), a.TraceID, d.why(&client.Execution{Error: a.Error, AbortedBy: a.AbortedBy, AbortReason: a.AbortReason}))
+			t.Add(a.ExecutionID, string(a.Status), string(a.Outcome), d.shown.Stamp(a.StartedAt.Time),
+				took(a.StartedAt.Time, a.FinishedAt.Time), number(a.Answer),
+				strings.Join(a.Differs, ", "), a.TraceID,
+				d.why(&client.Execution{Error: a.Error, AbortedBy: a.AbortedBy, AbortReason: a.AbortReason}))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -285,7 +295,8 @@ func (d *Desk) history(x *client.Execution) error {
 	}
 	for i := range arrivals {
 		a := &arrivals[i]
-		t.Add(d.shown.Stamp(a.At.Time), decided(a), number(a.Status), a.From, a.ExecutionID, strings.Join(a.Differs, ", "), a.TraceID, a.Behind.Text(d.shown.Stamp))
+		t.Add(d.shown.Stamp(a.At.Time), decided(a), number(a.Status), a.From, a.ExecutionID,
+			strings.Join(a.Differs, ", "), a.TraceID, a.Behind.Text(d.shown.Stamp))
 	}
 	if err := t.Flush(); err != nil {
 		return err

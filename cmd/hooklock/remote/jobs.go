@@ -22,7 +22,8 @@ import (
 const (
 	// jobLook is the interval in which a watched job is asked for.
 	jobLook = 500 * time.Millisecond
-	// jobPatience is how long a watch goes on while nothing answers: another replica may take the address over.
+	// jobPatience is how long a watch goes on while nothing answers: another replica may take the
+	// address over.
 	jobPatience = 30 * time.Second
 )
 
@@ -62,7 +63,8 @@ func (d *Desk) printJobs(l *client.JobList) error {
 	t.Drop, t.Cut = []string{"LEFT ALONE", "BY"}, map[string]int{"REASON": 12}
 	for i := range l.Jobs {
 		j := &l.Jobs[i]
-		t.Add(j.JobID, string(j.State), string(j.Kind), cli.Span(time.Since(j.StartedAt.Time)), strconv.Itoa(max(j.Matched, 0)), strconv.Itoa(j.Ended()),
+		t.Add(j.JobID, string(j.State), string(j.Kind), cli.Span(time.Since(j.StartedAt.Time)),
+			strconv.Itoa(max(j.Matched, 0)), strconv.Itoa(j.Ended()),
 			strconv.Itoa(j.Failed), strconv.Itoa(j.Refused), j.Who, j.Reason)
 	}
 	return t.Flush()
@@ -94,7 +96,8 @@ func (d *Desk) wholeJob(ctx context.Context, text string) (string, error) {
 }
 
 // onJob returns the RunE of a command about one job.
-func (r *Remote) onJob(e *cli.Environment, work func(ctx context.Context, d *Desk, id string) error) func(*cobra.Command, []string) error {
+func (r *Remote) onJob(e *cli.Environment,
+	work func(ctx context.Context, d *Desk, id string) error) func(*cobra.Command, []string) error {
 	return r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
 		id, err := d.wholeJob(ctx, args[0])
 		if err != nil {
@@ -106,7 +109,8 @@ func (r *Remote) onJob(e *cli.Environment, work func(ctx context.Context, d *Des
 
 func newJobsGet(e *cli.Environment, r *Remote) *cobra.Command {
 	return &cobra.Command{
-		Use: "get ID", Short: "look at a job", Long: "Look at a job: what it is about, how far it is, and the first ten that failed or were left alone.",
+		Use: "get ID", Short: "look at a job",
+		Long:    "Look at a job: what it is about, how far it is, and the first ten that failed or were left alone.",
 		Example: "  hooklock jobs get job_k2v7qf4m3zt5w6ya", Args: OneArg("ID"), ValidArgsFunction: r.ask(e, someJobs),
 		RunE: r.onJob(e, func(ctx context.Context, d *Desk, id string) error {
 			j, err := d.Job(ctx, id)
@@ -123,7 +127,8 @@ func newJobsWatch(e *cli.Environment, r *Remote) *cobra.Command {
 		Use: "watch ID", Short: "watch a job until it ends",
 		Long: `Watch a job until it ends: a bar on a terminal, and with -o json the job in a line each time it has changed. Ctrl-C asks whether to stop the job or only
 watching; without a terminal it ends watching. The exit code is 4 where something was left alone, and 1 where the job was stopped.`,
-		Example: "  hooklock jobs watch job_k2v7qf4m3zt5w6ya", Args: OneArg("ID"), ValidArgsFunction: r.ask(e, someJobs),
+		Example: "  hooklock jobs watch job_k2v7qf4m3zt5w6ya", Args: OneArg("ID"),
+		ValidArgsFunction: r.ask(e, someJobs),
 		RunE: r.onJob(e, func(ctx context.Context, d *Desk, id string) error {
 			j, err := d.Job(ctx, id)
 			if err != nil {
@@ -136,14 +141,18 @@ watching; without a terminal it ends watching. The exit code is 4 where somethin
 
 func newJobsChange(e *cli.Environment, r *Remote, what string) *cobra.Command {
 	var reason string
-	short, long, example := "stop a job", "Stop a job. What it has let run goes on; \"hooklock jobs resume\" lets the job go on.", `"the service fails again"`
+	short, long, example := "stop a job", "Stop a job. What it has let run goes on; \"hooklock jobs resume\" lets "+
+		"the job go on.", `"the service fails again"`
 	if what == "resume" {
-		short, long, example = "let a stopped job go on", "Let a stopped job go on where it was, and watch it; see \"hooklock jobs watch\".", `"repaired"`
+		short, long, example = "let a stopped job go on",
+			"Let a stopped job go on where it was, and watch it; see \"hooklock jobs watch\".", `"repaired"`
 	}
 	cmd := &cobra.Command{
-		Use: what + " ID --reason TEXT", Short: short, Long: long + " The exit code is 4 where the job is in another state.",
-		Example: "  hooklock jobs " + what + " job_k2v7qf4m3zt5w6ya --reason " + example, ValidArgsFunction: r.ask(e, someJobs),
-		Args: OneArg("ID"),
+		Use: what + " ID --reason TEXT", Short: short,
+		Long:              long + " The exit code is 4 where the job is in another state.",
+		Example:           "  hooklock jobs " + what + " job_k2v7qf4m3zt5w6ya --reason " + example,
+		ValidArgsFunction: r.ask(e, someJobs),
+		Args:              OneArg("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := needed(cmd, "reason", reason, example); err != nil {
 				return err
@@ -173,7 +182,8 @@ func someJobs(ctx context.Context, d *Desk, args []string, begun string) (words 
 	if l, err := d.Jobs(ctx); err == nil && len(args) == 0 {
 		for i := range l.Jobs {
 			if j := &l.Jobs[i]; strings.HasPrefix(j.JobID, begun) {
-				words = append(words, cobra.CompletionWithDesc(j.JobID, string(j.State)+" "+string(j.Kind)+": "+j.Reason))
+				words = append(words, cobra.CompletionWithDesc(j.JobID, string(j.State)+" "+string(j.Kind)+": "+
+					j.Reason))
 			}
 		}
 	}
@@ -211,7 +221,8 @@ func aboutJob(j *client.Job) string {
 		return story.Count(n, "execution", "executions")
 	}
 	f, said := &j.Filter, []string{}
-	for _, one := range [][2]string{{"route", f.Route}, {"workflow", f.Workflow}, {"state", string(f.State)}, {"label", f.Label}, {"since", f.Since}, {"until", f.Until}} {
+	for _, one := range [][2]string{{"route", f.Route}, {"workflow", f.Workflow}, {"state", string(f.State)},
+		{"label", f.Label}, {"since", f.Since}, {"until", f.Until}} {
 		if one[1] != "" {
 			said = append(said, one[0]+" "+one[1])
 		}
@@ -372,5 +383,6 @@ func (d *Desk) interrupted(j *client.Job) error {
 			return d.endOfJob(stopped)
 		}
 	}
-	return cli.WithCode(fmt.Errorf("%s goes on (%s); hooklock jobs watch %s shows it, hooklock jobs stop %s ends it", j.JobID, progressOf(j), j.JobID, j.JobID), cli.ExitFailed)
+	return cli.WithCode(fmt.Errorf("%s goes on (%s); hooklock jobs watch %s shows it, hooklock jobs stop %s ends it",
+		j.JobID, progressOf(j), j.JobID, j.JobID), cli.ExitFailed)
 }

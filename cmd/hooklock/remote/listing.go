@@ -81,7 +81,8 @@ func (l *listing[T]) sayMore(d *Desk, next string) {
 	fmt.Fprintf(d.e.Stderr, "%d shown; all: --limit 0; next: --cursor %s\n", l.read, cli.Plain(next))
 }
 
-// each calls item for each item and end after each page. It returns the cursor of the rest, or "" if there is none.
+// each calls item for each item and end after each page. It returns the cursor of the rest, or ""
+// if there is none.
 func (l *listing[T]) each(item func(*T) error, end func() error) (string, error) {
 	cursor := l.cursor
 	for {
@@ -112,8 +113,8 @@ func (l *listing[T]) each(item func(*T) error, end func() error) (string, error)
 	}
 }
 
-// printJSON prints one document in the API's shape, an item a line. After an error the document is not closed, so that no reader takes a part for the
-// whole.
+// printJSON prints one document in the API's shape, an item a line. After an error the document is
+// not closed, so that no reader takes a part for the whole.
 func (l *listing[T]) printJSON(out io.Writer) error {
 	between := fmt.Sprintf("{%q:[\n", l.name)
 	next, err := l.each(func(item *T) error {
@@ -139,7 +140,8 @@ func (l *listing[T]) printJSON(out io.Writer) error {
 	return err
 }
 
-// printCSV prints a line for each item, below one with the names of the columns. It returns the cursor of the rest.
+// printCSV prints a line for each item, below one with the names of the columns. It returns the
+// cursor of the rest.
 func (l *listing[T]) printCSV(out io.Writer) (string, error) {
 	head, row := l.csvHead, l.csvRow
 	if head == nil {
@@ -194,5 +196,6 @@ var hues = map[string]cli.Hue{
 	string(client.Running): cli.Busy, string(client.Pending): cli.Busy, string(client.CancelRequested): cli.Warning,
 	string(client.Unknown): cli.Bad,
 	stateBlocked:           cli.Bad, statusBlocked: cli.Bad,
-	stateRunning: cli.Busy, stateCooling: cli.Warning, stateRunning + stateStale: cli.Bad, stateHeld + stateStale: cli.Bad, stateCooling + stateStale: cli.Bad,
+	stateRunning: cli.Busy, stateCooling: cli.Warning, stateRunning + stateStale: cli.Bad,
+	stateHeld + stateStale: cli.Bad, stateCooling + stateStale: cli.Bad,
 }

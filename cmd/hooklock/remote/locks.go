@@ -41,7 +41,8 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list the locks that are taken",
-		Long:  "List the locks that are taken: state, age, time left, how many wait, and which event and execution hold them.",
+		Long: "List the locks that are taken: state, age, time left, how many wait, and which event and execution " +
+			"hold them.",
 		Example: `  hooklock locks list
   hooklock locks list --prefix stripe/
   hooklock locks list -o json | jq -r '.locks[] | select(.isStale) | .workflow'`,
@@ -49,9 +50,12 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
 			l := &listing[client.Lock]{
 				name: "locks", none: "no locks", limit: limit, cursor: cursor,
-				head: []string{"WORKFLOW", "STATE", "AGE", "LEFT", "WAITING", "EVENT", "EXECUTION", "HOLDER"}, row: lockRow,
-				drop: []string{"HOLDER", "AGE"}, cut: map[string]int{"WORKFLOW": 20, "EVENT": 12, "EXECUTION": 20}, raw: (*client.Lock).RawJSON,
-				csvHead: []string{"workflow", "state", "locked_at", "expires_at", "waiting", "event", "execution", "holder"}, csvRow: lockCSV,
+				head: []string{"WORKFLOW", "STATE", "AGE", "LEFT", "WAITING", "EVENT", "EXECUTION", "HOLDER"},
+				row:  lockRow,
+				drop: []string{"HOLDER", "AGE"}, cut: map[string]int{"WORKFLOW": 20, "EVENT": 12, "EXECUTION": 20},
+				raw: (*client.Lock).RawJSON,
+				csvHead: []string{"workflow", "state", "locked_at", "expires_at", "waiting", "event", "execution",
+					"holder"}, csvRow: lockCSV,
 				page: func(limit int, cursor string) ([]client.Lock, string, error) {
 					page, err := d.LockPage(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
 					if err != nil {
@@ -107,13 +111,15 @@ func timeLeft(l *client.Lock) string {
 }
 
 func lockRow(l *client.Lock) []string {
-	return []string{l.Workflow, lockState(l), cli.SpanSeconds(l.HeldFor), timeLeft(l), strconv.Itoa(l.Waiting), l.EventID, l.ExecutionID, l.Holder}
+	return []string{l.Workflow, lockState(l), cli.SpanSeconds(l.HeldFor), timeLeft(l), strconv.Itoa(l.Waiting),
+		l.EventID, l.ExecutionID, l.Holder}
 }
 
 // lockCSV returns the columns of a lock for a spreadsheet.
 func lockCSV(l *client.Lock) []string {
 	return []string{
-		l.Workflow, lockState(l), story.CSVTime(l.LockedAt), story.CSVTime(l.ExpiresAt), strconv.Itoa(l.Waiting), l.EventID, l.ExecutionID, l.Holder,
+		l.Workflow, lockState(l), story.CSVTime(l.LockedAt), story.CSVTime(l.ExpiresAt), strconv.Itoa(l.Waiting),
+		l.EventID, l.ExecutionID, l.Holder,
 	}
 }
 
@@ -135,7 +141,8 @@ With --waiting those at the head of their queue that wait for a slot.`,
 			l := &listing[client.Slot]{
 				name: "slots", none: "no slots are taken", limit: limit, cursor: cursor,
 				head: []string{"LIMIT", "SLOT", "OF", "WORKFLOW", "EXECUTION", "ROUTE"}, row: slotRow,
-				drop: []string{"ROUTE"}, cut: map[string]int{"WORKFLOW": 20, "EXECUTION": 20}, raw: (*client.Slot).RawJSON,
+				drop: []string{"ROUTE"}, cut: map[string]int{"WORKFLOW": 20, "EXECUTION": 20},
+				raw: (*client.Slot).RawJSON,
 				page: func(limit int, cursor string) ([]client.Slot, string, error) {
 					ask := d.SlotPage
 					if waiting {
@@ -235,7 +242,8 @@ out. If another has the lock by now, nothing happens and the exit code is 4.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := !yes && e.Asks()
 			if !ask {
-				if err := needed(cmd, "execution", execution, "exec_…: the holder, as hooklock locks get shows it"); err != nil {
+				if err := needed(cmd, "execution", execution,
+					"exec_…: the holder, as hooklock locks get shows it"); err != nil {
 					return err
 				}
 			}
@@ -257,7 +265,8 @@ out. If another has the lock by now, nothing happens and the exit code is 4.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&execution, "execution", "", "ID of the execution that holds the lock (required, but on a terminal)")
+	cmd.Flags().StringVar(&execution, "execution", "",
+		"ID of the execution that holds the lock (required, but on a terminal)")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	_ = cmd.RegisterFlagCompletionFunc("execution", r.ask(e, lockHolder)) // the flag is there
 	reasonFlag(cmd, &reason)
@@ -267,8 +276,10 @@ out. If another has the lock by now, nothing happens and the exit code is 4.`,
 // errNotReleased is returned if the user has answered no.
 var errNotReleased = errors.New("nothing was released")
 
-// confirmRelease shows the lock of a workflow, or of one of its executions, asks, and returns the execution that holds it.
-func (r *Remote) confirmRelease(ctx context.Context, e *cli.Environment, workflow, execution string) (holder string, err error) {
+// confirmRelease shows the lock of a workflow, or of one of its executions, asks, and returns the
+// execution that holds it.
+func (r *Remote) confirmRelease(ctx context.Context, e *cli.Environment, workflow, execution string) (holder string,
+	err error) {
 	err = r.run(ctx, e, func(ctx context.Context, d *Desk) error {
 		l, err := d.lock(ctx, workflow, execution)
 		if err != nil {
@@ -277,7 +288,8 @@ func (r *Remote) confirmRelease(ctx context.Context, e *cli.Environment, workflo
 		holder = l.ExecutionID
 		return printLock(d, l)
 	})
-	if err == nil && !e.Confirm("Another event of "+cli.Plain(workflow)+" can then run at the same time. Release the lock?") {
+	if err == nil && !e.Confirm("Another event of "+cli.Plain(workflow)+
+		" can then run at the same time. Release the lock?") {
 		err = errNotReleased
 	}
 	return holder, err

@@ -53,9 +53,12 @@ A route that the replica does not have is refused, and so is a pattern that no k
 				return err
 			}
 			if cmd.Flags().Changed("until") && f.until <= 0 {
-				return cli.Misuse(fmt.Errorf("--until %s: give how long the pause lasts, such as 15m, or leave it out", f.until))
+				return cli.Misuse(fmt.Errorf("--until %s: give how long the pause lasts, such as 15m, or leave it out",
+					f.until))
 			}
-			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error { return d.beginPause(ctx, args[0], &f) })
+			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				return d.beginPause(ctx, args[0], &f)
+			})
 		},
 	}
 	r.Flags(cmd)
@@ -103,7 +106,8 @@ func ofUntil(err error) error {
 	return err
 }
 
-// scope returns the scope that text means: a route of that name, or, where it could not be a route's, the workflows of that name or pattern.
+// scope returns the scope that text means: a route of that name, or, where it could not be a
+// route's, the workflows of that name or pattern.
 func (d *Desk) scope(ctx context.Context, text string) (string, error) {
 	if strings.HasPrefix(text, "route:") || strings.HasPrefix(text, "workflow:") {
 		return text, nil
@@ -117,7 +121,8 @@ func (d *Desk) scope(ctx context.Context, text string) (string, error) {
 	case strings.ContainsAny(text, "/*"):
 		return "workflow:" + text, nil
 	case near != "":
-		return "", cli.Misuse(fmt.Errorf("unknown scope %q: give route:NAME, or workflow:PATTERN; did you mean route:%s?", text, near))
+		return "", cli.Misuse(fmt.Errorf("unknown scope %q: give route:NAME, or workflow:PATTERN; did you mean "+
+			"route:%s?", text, near))
 	}
 	return "", cli.Misuse(fmt.Errorf("unknown scope %q: give route:NAME, or workflow:PATTERN", text))
 }
@@ -134,8 +139,9 @@ func (d *Desk) routeNames(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// fits returns a text with the known workflows that a scope covers. It returns an error if there is none, or no such route: the scope is probably
-// mistyped. If the API does not say, it returns "", and the pause goes ahead.
+// fits returns a text with the known workflows that a scope covers. It returns an error if there is
+// none, or no such route: the scope is probably mistyped. If the API does not say, it returns "",
+// and the pause goes ahead.
 func (d *Desk) fits(ctx context.Context, text string) (string, error) {
 	const forced = "; nothing was paused; --force pauses it all the same"
 	scope, err := idem.ParsePauseScope(text)
@@ -153,7 +159,8 @@ func (d *Desk) fits(ctx context.Context, text string) (string, error) {
 		case near != "":
 			return "", cli.Misuse(fmt.Errorf("no route is called %q, did you mean %q?%s", scope.Route, near, forced))
 		}
-		return "", cli.Misuse(fmt.Errorf("no route is called %q: there are %s%s", scope.Route, strings.Join(names, ", "), forced))
+		return "", cli.Misuse(fmt.Errorf("no route is called %q: there are %s%s", scope.Route,
+			strings.Join(names, ", "), forced))
 	}
 	page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Workflow: scope.Workflow, Limit: mostOnAPage})
 	if err != nil {
@@ -177,7 +184,8 @@ func (d *Desk) fits(ctx context.Context, text string) (string, error) {
 	case n == 1:
 		return "; " + least + "1 known workflow matches: " + names[0], nil
 	default:
-		return fmt.Sprintf("; %s%d known workflows match, such as %s", least, n, strings.Join(names[:min(n, 3)], ", ")), nil
+		return fmt.Sprintf("; %s%d known workflows match, such as %s", least, n, strings.Join(names[:min(n, 3)], ", ")),
+			nil
 	}
 }
 
@@ -224,7 +232,8 @@ func (d *Desk) pauseText(p *client.Pause) string {
 		for _, name := range p.Unheard {
 			names = append(names, replicaOf(name))
 		}
-		return text + fmt.Sprintf("; %d running; %d %s not yet confirmed (%s)", p.Running, len(names), replicas, strings.Join(names, ", "))
+		return text + fmt.Sprintf("; %d running; %d %s not yet confirmed (%s)", p.Running, len(names), replicas,
+			strings.Join(names, ", "))
 	case p.Incomplete:
 		return text + "; too much runs to be counted"
 	}
@@ -309,7 +318,8 @@ func (d *Desk) printPauses(l *client.PauseList, now time.Time) error {
 	t.Drop, t.Cut = []string{"PARKED", "BY"}, map[string]int{"SCOPE": 12, "REASON": 12}
 	for i := range l.Pauses {
 		p := &l.Pauses[i]
-		t.Add(p.Scope, pauseState(p), cli.Span(now.Sub(p.Since.Time)), pauseLeft(p.Until, now), strconv.Itoa(p.Waiting), strconv.Itoa(p.Parked), strconv.Itoa(p.Running), p.By, p.Reason)
+		t.Add(p.Scope, pauseState(p), cli.Span(now.Sub(p.Since.Time)), pauseLeft(p.Until, now), strconv.Itoa(p.Waiting),
+			strconv.Itoa(p.Parked), strconv.Itoa(p.Running), p.By, p.Reason)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -13,7 +13,8 @@ import (
 // progressAfter is the time before the first line, and between lines.
 const progressAfter = time.Second
 
-// progress shows on a terminal what takes long, in a line that is removed at the end. It shows nothing if standard error is no terminal.
+// progress shows on a terminal what takes long, in a line that is removed at the end. It shows
+// nothing if standard error is no terminal.
 type progress struct {
 	to     io.Writer
 	screen cli.Screen

@@ -71,7 +71,8 @@ type queue struct {
 	waiting  []*client.Execution
 }
 
-// queues returns the queues of a workflow, or of those that a pattern matches ("" = all), the longest first.
+// queues returns the queues of a workflow, or of those that a pattern matches ("" = all), the
+// longest first.
 func (d *Desk) queues(ctx context.Context, workflow string) ([]*queue, error) {
 	of := map[string]*queue{}
 	at := func(name string) *queue {
@@ -119,25 +120,30 @@ func (d *Desk) printQueues(queues []*queue, now time.Time) error {
 	t.Cut = map[string]int{"WORKFLOW": 12, "EVENT": 17, headHappened: 20, "RUN": shortRun}
 	for _, q := range queues {
 		for _, l := range q.locks {
-			t.Add(q.Workflow, "", l.EventID, lockState(l), cli.SpanSeconds(l.HeldFor), replicaOf(l.Holder), heldText(l, now), l.ExecutionID)
+			t.Add(q.Workflow, "", l.EventID, lockState(l), cli.SpanSeconds(l.HeldFor), replicaOf(l.Holder),
+				heldText(l, now), l.ExecutionID)
 		}
 		for i, x := range q.waiting {
-			t.Add(q.Workflow, strconv.Itoa(i+1), story.Name(x), "waits", cli.Span(now.Sub(cameAt(x))), replicaOf(x.Holder), story.Short(x, now), x.ExecutionID)
+			t.Add(q.Workflow, strconv.Itoa(i+1), story.Name(x), "waits", cli.Span(now.Sub(cameAt(x))),
+				replicaOf(x.Holder), story.Short(x, now), x.ExecutionID)
 		}
 	}
 	return t.Flush()
 }
 
-// csvQueues prints a line for each event that runs or waits: as a list of events has it, with its place in its queue before it.
+// csvQueues prints a line for each event that runs or waits: as a list of events has it, with its
+// place in its queue before it.
 func (d *Desk) csvQueues(queues []*queue, now time.Time) error {
 	err := story.WriteCSV(d.e.Stdout, append([]string{"position", "holder"}, story.CSVHead()...))
 	for _, q := range queues {
 		for _, l := range q.locks {
-			x := client.Execution{ExecutionID: l.ExecutionID, Workflow: l.Workflow, EventID: l.EventID, Status: client.Running, StartedAt: l.LockedAt, Parked: l.Parked}
+			x := client.Execution{ExecutionID: l.ExecutionID, Workflow: l.Workflow, EventID: l.EventID,
+				Status: client.Running, StartedAt: l.LockedAt, Parked: l.Parked}
 			err = cmp.Or(err, story.WriteCSV(d.e.Stdout, append([]string{"0", l.Holder}, story.CSVRow(&x, now)...)))
 		}
 		for i, x := range q.waiting {
-			err = cmp.Or(err, story.WriteCSV(d.e.Stdout, append([]string{strconv.Itoa(i + 1), x.Holder}, story.CSVRow(x, now)...)))
+			err = cmp.Or(err, story.WriteCSV(d.e.Stdout,
+				append([]string{strconv.Itoa(i + 1), x.Holder}, story.CSVRow(x, now)...)))
 		}
 	}
 	return err

@@ -16,7 +16,8 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// explain converts an error of a call to a message that says what to do, with an exit code. Text of the server is made plain.
+// explain converts an error of a call to a message that says what to do, with an exit code. Text of
+// the server is made plain.
 func (d *Desk) explain(ctx context.Context, err error) error {
 	var p *client.Problem
 	var coded cli.CodedError
@@ -55,7 +56,8 @@ func (e doubt) advice() string {
 	return "; it may have been done all the same: " + cli.Plain(e.look) + " tells"
 }
 
-// doubtful wraps the error of a change. There is no doubt if the server answered for etcd, too, or was not reached.
+// doubtful wraps the error of a change. There is no doubt if the server answered for etcd, too, or
+// was not reached.
 func doubtful(err error, look string) error {
 	var p *client.Problem
 	var dial *net.OpError
@@ -73,7 +75,8 @@ func (d *Desk) Done(answer []byte, text string) error {
 	})
 }
 
-// refused converts a problem to an error with an exit code and an advice. look says where to look after a change.
+// refused converts a problem to an error with an exit code and an advice. look says where to look
+// after a change.
 func (d *Desk) refused(p *client.Problem, look string) error {
 	text := cli.Plain(p.Error())
 	code := cli.ExitFailed
@@ -89,12 +92,15 @@ func (d *Desk) refused(p *client.Problem, look string) error {
 		text += "; " + d.token + "; its scopes are in admin.tokens of the server"
 	case p.Status == http.StatusMisdirectedRequest:
 		text += "; ask by its IP address with --admin, or add the name to admin.hosts of the server"
-	case p.Code == client.CodeLockNotFound, p.Code == client.CodeExecutionNotFound, p.Code == client.CodeNoEmbeddedEtcd, p.Code == client.CodeRequestNotKept,
-		p.Code == client.CodeAnswerNotKept, p.Code == client.CodePauseNotFound, p.Code == client.CodeMarkNotFound, p.Code == client.CodeJobNotFound:
+	case p.Code == client.CodeLockNotFound, p.Code == client.CodeExecutionNotFound, p.Code == client.CodeNoEmbeddedEtcd,
+		p.Code == client.CodeRequestNotKept,
+		p.Code == client.CodeAnswerNotKept, p.Code == client.CodePauseNotFound, p.Code == client.CodeMarkNotFound,
+		p.Code == client.CodeJobNotFound:
 		code = cli.ExitNotFound
 	case p.Status == http.StatusNotFound, p.Status == http.StatusMethodNotAllowed, p.Status == http.StatusBadGateway:
 		text = cli.Plain(d.url) + ": " + text + "; this is no admin listener (admin.listen), or one of another release"
-	case p.Code == client.CodeAlreadyFinished, p.Status == http.StatusConflict, p.Status == http.StatusPreconditionFailed:
+	case p.Code == client.CodeAlreadyFinished, p.Status == http.StatusConflict,
+		p.Status == http.StatusPreconditionFailed:
 		code = cli.ExitRefused
 		if p.Code == client.CodeLockLost && p.ExecutionID != "" {
 			text += "; the holder is " + cli.Plain(p.ExecutionID)
@@ -122,7 +128,8 @@ func (d *Desk) advice(err error) string {
 	var record tls.RecordHeaderError
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
-		return "no hooklock listens there: start it (hooklock serve), or name its admin listener with --admin or " + envAdmin
+		return "no hooklock listens there: start it (hooklock serve), or name its admin listener with --admin or " +
+			envAdmin
 	case errors.As(err, &dns):
 		return "correct --admin or " + envAdmin
 	case errors.Is(err, context.DeadlineExceeded):

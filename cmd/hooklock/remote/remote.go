@@ -57,13 +57,15 @@ var errNoList = cli.Misuse(errors.New("-o csv: this is no list; use table, wide,
 func (r *Remote) Flags(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
 	r.AddressFlags(cmd)
-	f.StringVar(&r.config, "config", "", "configuration of the hooklock that is asked: its admin.listen and data_dir are the defaults (default "+wiring.DefaultConfig+", where it is there)")
+	f.StringVar(&r.config, "config", "", "configuration of the hooklock that is asked: its admin.listen and "+
+		"data_dir are the defaults (default "+wiring.DefaultConfig+", where it is there)")
 	usage := "table, wide (all columns), or json or yaml as the API has it"
 	if slices.Contains(r.more, outputCSV) {
 		usage += "; csv for a list, with labels, what the sender got, and trace"
 	}
 	f.StringVarP(&r.output, "output", "o", outputTable, usage)
-	f.StringVar(&r.zone, "tz", "", "time zone of the times that are shown and given, such as Europe/Berlin (default: Local; UTC in what goes to no terminal)")
+	f.StringVar(&r.zone, "tz", "", "time zone of the times that are shown and given, such as Europe/Berlin "+
+		"(default: Local; UTC in what goes to no terminal)")
 	f.BoolVar(&r.utc, "utc", false, "the same as --tz UTC")
 	complete(cmd, "output", slices.Concat(outputs, r.more)...)
 	NoFiles(cmd, "tz")
@@ -72,9 +74,12 @@ func (r *Remote) Flags(cmd *cobra.Command) {
 // AddressFlags adds the flags for the address of the API and for the token.
 func (r *Remote) AddressFlags(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
-	f.StringVar(&r.url, "admin", "", "URL of the admin listener, or its HOST:PORT, or unix:///PATH (default $"+envAdmin+", else "+client.DefaultURL+")")
-	f.StringVar(&r.tokenFile, "token-file", "", "file with the token (default $"+envTokenFile+", else the token that a hooklock on this machine generated)")
-	f.StringVar(&r.tls.CAFile, "ca-file", "", "authority that signed the admin listener's certificate (default: the system's)")
+	f.StringVar(&r.url, "admin", "", "URL of the admin listener, or its HOST:PORT, or unix:///PATH (default $"+envAdmin+
+		", else "+client.DefaultURL+")")
+	f.StringVar(&r.tokenFile, "token-file", "", "file with the token (default $"+envTokenFile+
+		", else the token that a hooklock on this machine generated)")
+	f.StringVar(&r.tls.CAFile, "ca-file", "",
+		"authority that signed the admin listener's certificate (default: the system's)")
 	f.StringVar(&r.tls.CertFile, "cert-file", "", "client certificate, where admin.tls asks for one")
 	f.StringVar(&r.tls.KeyFile, "key-file", "", "key of the client certificate")
 	NoFiles(cmd, "admin")
@@ -82,7 +87,8 @@ func (r *Remote) AddressFlags(cmd *cobra.Command) {
 
 // watchFlag adds --watch to a command that reads.
 func (r *Remote) watchFlag(cmd *cobra.Command) {
-	cmd.Flags().DurationVarP(&r.watch, "watch", "w", 0, "look again and again, every 2s or as often as --watch=5s says, until Ctrl-C")
+	cmd.Flags().DurationVarP(&r.watch, "watch", "w", 0,
+		"look again and again, every 2s or as often as --watch=5s says, until Ctrl-C")
 	cmd.Flags().Lookup("watch").NoOptDefVal = "2s"
 	NoFiles(cmd, "watch")
 }
@@ -154,7 +160,8 @@ func (r *Remote) run(ctx context.Context, e *cli.Environment, work func(context.
 }
 
 // Action returns the RunE of a command that calls work as run does.
-func (r *Remote) Action(e *cli.Environment, work func(ctx context.Context, d *Desk, args []string) error) func(*cobra.Command, []string) error {
+func (r *Remote) Action(e *cli.Environment,
+	work func(ctx context.Context, d *Desk, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error { return work(ctx, d, args) })
 	}
@@ -162,7 +169,8 @@ func (r *Remote) Action(e *cli.Environment, work func(ctx context.Context, d *De
 
 func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 	d := &Desk{output: r.output, screen: e.ScreenOf(e.Stdout), asks: e.Asks(), progress: newProgress(e)}
-	d.e = &cli.Environment{Env: e.Env, Stdin: e.Stdin, Stdout: d.progress.beside(e.Stdout), Stderr: d.progress.beside(e.Stderr)}
+	d.e = &cli.Environment{Env: e.Env, Stdin: e.Stdin, Stdout: d.progress.beside(e.Stdout),
+		Stderr: d.progress.beside(e.Stderr)}
 	if err := r.zones(d); err != nil {
 		return nil, err
 	}
@@ -174,7 +182,8 @@ func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 	d.url = cmp.Or(r.url, e.Lookup(envAdmin), address)
 	switch {
 	case d.url == "":
-		return nil, cli.Misuse(fmt.Errorf("%s: admin.listen picks its port at the start; see the log for it, and name it with --admin", r.ConfigFile()))
+		return nil, cli.Misuse(fmt.Errorf("%s: admin.listen picks its port at the start; see the log for it, and "+
+			"name it with --admin", r.ConfigFile()))
 	case d.url == address && trust.CAFile == "": // its own certificate is known
 		own := wiring.OwnTrust(c)
 		trust.CAFile, trust.ServerName = own.CAFile, own.ServerName
@@ -184,14 +193,16 @@ func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 	if err != nil {
 		return nil, cli.Misuse(err)
 	}
-	d.Client, err = ClientAt("--admin", client.Options{URL: d.url, Token: source, UserAgent: "hooklock/" + cli.BuildVersion(), TLS: trust})
+	d.Client, err = ClientAt("--admin",
+		client.Options{URL: d.url, Token: source, UserAgent: "hooklock/" + cli.BuildVersion(), TLS: trust})
 	if err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// ClientAt returns a client of the URL, HOST:PORT or unix:///PATH that a person has given in a flag, which an error names.
+// ClientAt returns a client of the URL, HOST:PORT or unix:///PATH that a person has given in a
+// flag, which an error names.
 func ClientAt(flag string, o client.Options) (*client.Client, error) {
 	o.URL = withScheme(o.URL)
 	c, err := client.New(o)
@@ -209,7 +220,8 @@ func withScheme(address string) string {
 	return "http://" + address
 }
 
-// zones sets the zones of d. What goes to no terminal has times as the API writes them, unless a zone is named.
+// zones sets the zones of d. What goes to no terminal has times as the API writes them, unless a
+// zone is named.
 func (r *Remote) zones(d *Desk) (err error) {
 	name := cmp.Or(r.zone, "Local")
 	if r.utc {
@@ -237,8 +249,9 @@ func (d *Desk) moments(times ...*string) {
 // ConfigFile returns the file that --config names, or the default.
 func (r *Remote) ConfigFile() string { return cmp.Or(r.config, wiring.DefaultConfig) }
 
-// configuration returns the configuration of the hooklock that is called: of --config, of the default file, or of the environment alone. A file that is
-// not valid is read as far as possible: the hooklock runs with an earlier one.
+// configuration returns the configuration of the hooklock that is called: of --config, of the
+// default file, or of the environment alone. A file that is not valid is read as far as possible:
+// the hooklock runs with an earlier one.
 func (r *Remote) configuration(e *cli.Environment) (*config.Config, error) {
 	file := r.ConfigFile()
 	loaded, err := wiring.Load(e, file, nil, false)
@@ -251,7 +264,8 @@ func (r *Remote) configuration(e *cli.Environment) (*config.Config, error) {
 	case !errors.As(err, &problems):
 		return nil, err
 	}
-	fmt.Fprintf(e.Stderr, "warning: %s is not valid (hooklock validate says why); where its hooklock listens is read from it all the same\n", cli.Plain(file))
+	fmt.Fprintf(e.Stderr, "warning: %s is not valid (hooklock validate says why); where its hooklock listens is "+
+		"read from it all the same\n", cli.Plain(file))
 	return config.Legible(config.Source{Path: file, Env: e.Env})
 }
 
@@ -277,11 +291,13 @@ func (r *Remote) source(e *cli.Environment, d *Desk, generated string) (client.T
 	_, err := source()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		d.token = fmt.Sprintf("no token was sent: there is no %s here; give --token-file FILE (serve wrote one to <data_dir>/admin.token), or the server's --config", generated)
+		d.token = fmt.Sprintf("no token was sent: there is no %s here; give --token-file FILE (serve wrote one to "+
+			"<data_dir>/admin.token), or the server's --config", generated)
 	case err != nil:
 		d.token = fmt.Sprintf("no token was sent: %v", err)
 	default:
-		d.token = fmt.Sprintf("the token in %s was sent; name another file with --token-file, or the server's configuration with --config", generated)
+		d.token = fmt.Sprintf("the token in %s was sent; name another file with --token-file, or the server's "+
+			"configuration with --config", generated)
 		return source, nil
 	}
 	return nil, nil //nolint:nilnil // no token: reads may not need one
@@ -299,7 +315,8 @@ func AdminURL(c *config.Config) string {
 	return "http://" + address
 }
 
-// FromHere returns the address of a listener of this machine, or "" if its port is picked at the start.
+// FromHere returns the address of a listener of this machine, or "" if its port is picked at the
+// start.
 func FromHere(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || port == "0" {
@@ -338,10 +355,12 @@ func withoutPassword(url string) string {
 func OneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 && args[0] == "" {
-			return cli.Misuse(fmt.Errorf("%s takes one %s, and it is empty; see %s --help", cmd.CommandPath(), what, cmd.CommandPath()))
+			return cli.Misuse(fmt.Errorf("%s takes one %s, and it is empty; see %s --help", cmd.CommandPath(), what,
+				cmd.CommandPath()))
 		}
 		if len(args) != 1 {
-			return cli.Misuse(fmt.Errorf("%s takes one %s, got %d arguments; see %s --help", cmd.CommandPath(), what, len(args), cmd.CommandPath()))
+			return cli.Misuse(fmt.Errorf("%s takes one %s, got %d arguments; see %s --help", cmd.CommandPath(), what,
+				len(args), cmd.CommandPath()))
 		}
 		return nil
 	}
@@ -350,7 +369,8 @@ func OneArg(what string) cobra.PositionalArgs {
 // Subcommand refuses a word that is no command of this group.
 func Subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return cli.Misuse(fmt.Errorf("unknown command %q for %s; %s --help lists them%s", args[0], cmd.CommandPath(), cmd.CommandPath(), cli.Suggestion(cmd, args[0])))
+		return cli.Misuse(fmt.Errorf("unknown command %q for %s; %s --help lists them%s", args[0], cmd.CommandPath(),
+			cmd.CommandPath(), cli.Suggestion(cmd, args[0])))
 	}
 	return nil
 }

@@ -57,8 +57,10 @@ It is counted in memory, by the process that is asked, since its start and at mo
 }
 
 func (d *Desk) printReport(r *client.Report, examples bool) error {
-	fmt.Fprintf(d.e.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), d.shown.Stamp(r.Since.Time), cli.Span(r.Until.Sub(r.Since.Time)))
-	t := d.table("ROUTE", "MODE", "DELIVERIES", "STALE", "DUPLICATES", "BUSY", "MISMATCHES", "NO-ID", "BAD-SIG", "UNREADABLE")
+	fmt.Fprintf(d.e.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), d.shown.Stamp(r.Since.Time),
+		cli.Span(r.Until.Sub(r.Since.Time)))
+	t := d.table("ROUTE", "MODE", "DELIVERIES", "STALE", "DUPLICATES", "BUSY", "MISMATCHES", "NO-ID", "BAD-SIG",
+		"UNREADABLE")
 	t.Drop, t.Cut, t.Empty = []string{"MODE"}, map[string]int{"ROUTE": 8, "DELIVERIES": 10}, "0"
 	for i := range r.Routes {
 		route := &r.Routes[i]
@@ -80,10 +82,12 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 	t.Drop, t.Cut = []string{"EXECUTION", "KEY"}, map[string]int{"ROUTE": 8, "WORKFLOW": 8, "WHY": 8}
 	for i := range r.Routes {
 		route := &r.Routes[i]
-		for _, f := range append(findingsOf(route), namedFinding{"changed", &route.Changed}, namedFinding{"redirected", &route.Redirected}) {
+		for _, f := range append(findingsOf(route), namedFinding{"changed", &route.Changed},
+			namedFinding{"redirected", &route.Redirected}) {
 			for j := range f.Examples {
 				x := &f.Examples[j]
-				t.Add(route.Route, f.name, d.shown.Stamp(x.At.Time), x.Decision, x.Key, x.Workflow, x.ExecutionID, strings.TrimSpace(x.Code+" "+x.Signature+differsText(x)))
+				t.Add(route.Route, f.name, d.shown.Stamp(x.At.Time), x.Decision, x.Key, x.Workflow, x.ExecutionID,
+					strings.TrimSpace(x.Code+" "+x.Signature+differsText(x)))
 			}
 		}
 	}
@@ -101,21 +105,24 @@ func differsText(x *client.Example) string {
 	return "another " + strings.Join(x.Differs, ", ")
 }
 
-// printChanging says which senders change a delivery between attempts, and which settings fit. The report does not know whether signatures are
-// checked, and replay is refused if they are not.
+// printChanging says which senders change a delivery between attempts, and which settings fit. The
+// report does not know whether signatures are checked, and replay is refused if they are not.
 func (d *Desk) printChanging(r *client.Report) {
 	for i := range r.Routes {
 		c := r.Routes[i].Changing
 		if c == nil || c.Refused == 0 {
 			continue
 		}
-		fmt.Fprintf(d.e.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s at %s); say %sidempotency.on_mismatch: replay; "+
+		fmt.Fprintf(d.e.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s "+
+			"at %s); say %sidempotency.on_mismatch: replay; "+
 			"without verify execute, or replay_unsigned if only the sender can reach it\n",
-			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key), d.shown.Stamp(c.At.Time), cli.Plain(ignoreText(c.Members)))
+			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key),
+			d.shown.Stamp(c.At.Time), cli.Plain(ignoreText(c.Members)))
 	}
 }
 
-// ignoreText returns the setting that leaves out what changed, "" if something changed that cannot be left out.
+// ignoreText returns the setting that leaves out what changed, "" if something changed that cannot
+// be left out.
 func ignoreText(members []string) string {
 	if _, err := naming.CompileIgnored(members); err != nil || len(members) == 0 {
 		return ""
@@ -123,7 +130,8 @@ func ignoreText(members []string) string {
 	return "ignore: [" + strings.Join(members, ", ") + "] if they say nothing about the event, or "
 }
 
-// printLosses says on which routes events may be lost: by an event ID that names more than one, or by a redirect.
+// printLosses says on which routes events may be lost: by an event ID that names more than one, or
+// by a redirect.
 func (d *Desk) printLosses(r *client.Report) {
 	for i := range r.Routes {
 		route := &r.Routes[i]
@@ -147,6 +155,7 @@ type namedFinding struct {
 
 func findingsOf(r *client.RouteReport) []namedFinding {
 	return []namedFinding{
-		{"stale", &r.Stale}, {"duplicate", &r.Duplicates}, {"overlap", &r.Overlaps}, {"mismatch", &r.Mismatches}, {"missing ID", &r.MissingEventIDs}, {"forged", &r.Forged}, {"unnamed", &r.Unnamed},
+		{"stale", &r.Stale}, {"duplicate", &r.Duplicates}, {"overlap", &r.Overlaps}, {"mismatch", &r.Mismatches},
+		{"missing ID", &r.MissingEventIDs}, {"forged", &r.Forged}, {"unnamed", &r.Unnamed},
 	}
 }

@@ -26,8 +26,9 @@ type hits struct {
 	complete bool
 }
 
-// search returns the events that a text matches: as client.Guesses does, by an ID that a list has cut in the middle (evt_1…d9Xk), or by the last
-// letters of an ID. It returns a *client.Problem if there are none.
+// search returns the events that a text matches: as client.Guesses does, by an ID that a list has
+// cut in the middle (evt_1…d9Xk), or by the last letters of an ID. It returns a *client.Problem if
+// there are none.
 func (d *Desk) search(ctx context.Context, text string) (*hits, error) {
 	begin, end, _ := strings.Cut(strings.TrimSuffix(text, "…"), "…")
 	if begin != "" && begin != idPrefix {
@@ -47,7 +48,8 @@ func (d *Desk) search(ctx context.Context, text string) (*hits, error) {
 		return nil, err
 	}
 	if len(found.events) == 0 {
-		return nil, notFound(text, fmt.Sprintf("%s, and the last letters of the newest %d IDs%s", tried, mostEnds, unstored))
+		return nil, notFound(text, fmt.Sprintf("%s, and the last letters of the newest %d IDs%s", tried, mostEnds,
+			unstored))
 	}
 	return found, nil
 }
@@ -61,7 +63,9 @@ func (d *Desk) endHits(ctx context.Context, end string) (*hits, error) {
 		if err != nil {
 			return nil, err
 		}
-		found.events = append(found.events, slices.DeleteFunc(page.Executions, func(x client.Execution) bool { return !endsSo(&x, end) })...)
+		found.events = append(found.events, slices.DeleteFunc(page.Executions, func(x client.Execution) bool {
+			return !endsSo(&x, end)
+		})...)
 		if q.Cursor = page.NextCursor; q.Cursor == "" || read >= mostEnds {
 			return found, nil
 		}
@@ -69,7 +73,8 @@ func (d *Desk) endHits(ctx context.Context, end string) (*hits, error) {
 	}
 }
 
-// firstHits returns the first page of q on which an event ends with end, or nil. The server may return empty pages before it.
+// firstHits returns the first page of q on which an event ends with end, or nil. The server may
+// return empty pages before it.
 func (d *Desk) firstHits(ctx context.Context, q client.ExecutionQuery, end string) (*hits, error) {
 	q.Limit = mostOnAPage
 	for {
@@ -101,7 +106,8 @@ const unstored = "; for deliveries with a wrong signature: hooklock report --exa
 
 // notFound returns the answer of a search that has found nothing.
 func notFound(text, tried string) error {
-	return &client.Problem{Status: 404, Code: client.CodeExecutionNotFound, Title: "No such execution", Detail: "no event found for " + cli.Plain(text) + ": " + tried}
+	return &client.Problem{Status: 404, Code: client.CodeExecutionNotFound, Title: "No such execution",
+		Detail: "no event found for " + cli.Plain(text) + ": " + tried}
 }
 
 // runOf returns the ID of the execution of the one event with this ID, or with this part of an ID.
@@ -132,16 +138,20 @@ func (d *Desk) runOf(ctx context.Context, event string) (string, error) {
 	case len(ids) == 1:
 		return ids[0], nil
 	case len(ids) > 1:
-		return "", cli.Misuse(errors.New("several events are called " + cli.Plain(event) + "; give one of their executions: " + cli.Plain(strings.Join(ids, ", "))))
+		return "", cli.Misuse(errors.New("several events are called " + cli.Plain(event) + "; give one of their " +
+			"executions: " + cli.Plain(strings.Join(ids, ", "))))
 	case refused:
-		return "", cli.WithCode(fmt.Errorf("%s has no execution; hooklock show %s says why", cli.Plain(event), cli.Plain(story.ShellWord(event))), cli.ExitNotFound)
+		return "", cli.WithCode(fmt.Errorf("%s has no execution; hooklock show %s says why", cli.Plain(event),
+			cli.Plain(story.ShellWord(event))), cli.ExitNotFound)
 	}
 	return "", notFound(event, "no event has this ID, or this part of an ID between slashes")
 }
 
 // called reports whether an event ID, or a part of it between slashes, is name, in any case.
 func called(eventID, name string) bool {
-	return strings.EqualFold(eventID, name) || slices.ContainsFunc(strings.Split(eventID, "/"), func(part string) bool { return strings.EqualFold(part, name) })
+	return strings.EqualFold(eventID, name) || slices.ContainsFunc(strings.Split(eventID, "/"), func(part string) bool {
+		return strings.EqualFold(part, name)
+	})
 }
 
 // labelled reports whether text is a label of x, as NAME:VALUE or NAME=VALUE, or the value of one.

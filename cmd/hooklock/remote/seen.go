@@ -57,7 +57,8 @@ Without KIND:ROUTE the marks are listed, the newest first.`,
 	textFlag(cmd, &reason, "reason", "why, for the audit log (required, but with --undo)")
 	textFlag(cmd, &until, "until", "what happened up to "+momentsHelp+" (default: now)")
 	cmd.Flags().BoolVar(&undo, "undo", false, "remove the mark")
-	cmd.ValidArgsFunction = cobra.FixedCompletions(kindCompletions(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
+	cmd.ValidArgsFunction = cobra.FixedCompletions(kindCompletions(),
+		cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
 	return cmd
 }
 

@@ -39,9 +39,11 @@ Markdown for a ticket, and --web prints the address of the event's page. The exi
 			if err != nil {
 				return err
 			}
-			if len(found.events) > 1 || !found.complete && !called(found.events[0].EventID, args[0]) && !labelled(&found.events[0], args[0]) {
+			if len(found.events) > 1 || !found.complete && !called(found.events[0].EventID,
+				args[0]) && !labelled(&found.events[0], args[0]) {
 				if d.output == outputMarkdown || web {
-					return cli.Misuse(fmt.Errorf("%s means several events; hooklock show lists them", cli.Plain(args[0])))
+					return cli.Misuse(fmt.Errorf("%s means several events; hooklock show lists them",
+						cli.Plain(args[0])))
 				}
 				l := d.list(ctx, found)
 				d.asEvents(l)
@@ -89,7 +91,8 @@ func (d *Desk) page(x *client.Execution) string {
 
 // tell prints what happened to an event, what to do, and all that is known of it.
 func (d *Desk) tell(ctx context.Context, x *client.Execution) error {
-	s := story.Story{Execution: x, Lock: d.lockOf(ctx, x), Rules: d.rules(ctx, x.Route), Now: time.Now(), Stamp: d.shown.Stamp}
+	s := story.Story{Execution: x, Lock: d.lockOf(ctx, x), Rules: d.rules(ctx, x.Route), Now: time.Now(),
+		Stamp: d.shown.Stamp}
 	if d.output == outputMarkdown {
 		_, err := fmt.Fprint(d.e.Stdout, s.Markdown(d.page(x)))
 		return err

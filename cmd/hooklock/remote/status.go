@@ -69,7 +69,9 @@ A MINUTE is of the last hour, DEAD is the dead letters that there are now, and P
 			if unlessUnknown(err) != nil {
 				return err
 			}
-			return d.object(withMore(s, counts, needs, replicas), func() error { return d.printStatus(s, counts, needs, replicas) })
+			return d.object(withMore(s, counts, needs, replicas), func() error {
+				return d.printStatus(s, counts, needs, replicas)
+			})
 		}),
 	}
 	r.Flags(cmd)
@@ -77,7 +79,8 @@ A MINUTE is of the last hour, DEAD is the dead letters that there are now, and P
 	return cmd
 }
 
-// dayCounts asks for the counts of the last day; nil where they are not known: etcd is away, or the server is older.
+// dayCounts asks for the counts of the last day; nil where they are not known: etcd is away, or the
+// server is older.
 func (d *Desk) dayCounts(ctx context.Context, s *client.ReplicaStatus) (*client.CountList, error) {
 	if etcdAway(s) {
 		return nil, nil
@@ -87,20 +90,26 @@ func (d *Desk) dayCounts(ctx context.Context, s *client.ReplicaStatus) (*client.
 }
 
 func etcdAway(s *client.ReplicaStatus) bool {
-	return len(s.Etcd.Members) > 0 && !slices.ContainsFunc(s.Etcd.Members, func(m client.Contact) bool { return m.State != client.ContactFails })
+	return len(s.Etcd.Members) > 0 && !slices.ContainsFunc(s.Etcd.Members, func(m client.Contact) bool {
+		return m.State != client.ContactFails
+	})
 }
 
-// unlessUnknown returns err, or nil if it says that the server does not know: etcd is away, or the server is older.
+// unlessUnknown returns err, or nil if it says that the server does not know: etcd is away, or the
+// server is older.
 func unlessUnknown(err error) error {
 	var p *client.Problem
-	if errors.As(err, &p) && (p.Code == client.CodeStoreUnavailable || p.Code == client.CodeNotFound || p.Code == client.CodeBadRequest) {
+	if errors.As(err, &p) && (p.Code == client.CodeStoreUnavailable || p.Code == client.CodeNotFound ||
+		p.Code == client.CodeBadRequest) {
 		return nil
 	}
 	return err
 }
 
-// withMore returns the status as JSON, with the counts, what needs attention and the replicas, where they are known.
-func withMore(s *client.ReplicaStatus, counts *client.CountList, needs *client.Attention, replicas *client.ReplicaList) []byte {
+// withMore returns the status as JSON, with the counts, what needs attention and the replicas,
+// where they are known.
+func withMore(s *client.ReplicaStatus, counts *client.CountList, needs *client.Attention,
+	replicas *client.ReplicaList) []byte {
 	status, is := bytes.CutSuffix(bytes.TrimSpace(s.RawJSON()), []byte("}"))
 	if !is {
 		return s.RawJSON()
@@ -117,7 +126,8 @@ func withMore(s *client.ReplicaStatus, counts *client.CountList, needs *client.A
 	return append(status, '}')
 }
 
-func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, needs *client.Attention, replicas *client.ReplicaList) error {
+func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, needs *client.Attention,
+	replicas *client.ReplicaList) error {
 	ago := func(t client.Time) string {
 		if t.IsZero() {
 			return ""
@@ -127,7 +137,8 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, ne
 	t := d.table()
 	t.Add("replica", s.Replica+", "+s.Version+", up "+ago(s.StartedAt))
 	mood(t, "ready", s.NotReady == "", "yes", "no: "+s.NotReady)
-	mood(t, "session", s.Session.Live, fmt.Sprintf("live, %s of %s left", cli.SpanSeconds(s.Session.Remaining), cli.SpanSeconds(s.Session.TTL)), "none: "+s.Session.Reason)
+	mood(t, "session", s.Session.Live, fmt.Sprintf("live, %s of %s left", cli.SpanSeconds(s.Session.Remaining),
+		cli.SpanSeconds(s.Session.TTL)), "none: "+s.Session.Reason)
 	for i := range s.Etcd.Members {
 		contact(t, "etcd", &s.Etcd.Members[i], ago)
 	}
@@ -138,9 +149,11 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, ne
 	if s.UpstreamReuse.Setting != "" { // an older release does not say
 		t.Add("", ReuseText(&s.UpstreamReuse, s.At))
 	}
-	t.Add("config", s.Config.File+" sha256:"+s.Config.SHA256[:min(len(s.Config.SHA256), 12)]+", loaded "+ago(s.Config.LoadedAt)+" ago")
+	t.Add("config", s.Config.File+" sha256:"+s.Config.SHA256[:min(len(s.Config.SHA256), 12)]+", loaded "+
+		ago(s.Config.LoadedAt)+" ago")
 	if refused := s.Config.Refused; refused != nil {
-		mood(t, "", !s.Config.Stale, "one was refused "+ago(refused.At)+" ago:", "STALE: the changed file was refused "+ago(refused.At)+" ago:")
+		mood(t, "", !s.Config.Stale, "one was refused "+ago(refused.At)+" ago:", "STALE: the changed file was refused "+
+			ago(refused.At)+" ago:")
 		for _, problem := range refused.Problems {
 			t.Add("", "  "+problem)
 		}
@@ -155,8 +168,9 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, ne
 	return d.printWork(s, counts, ago)
 }
 
-// nameListsThatFind gives each route with failures the command that lists them. It asks first: a failed event may have run since, what left no execution is
-// found by its decision alone, and what was accepted has not ended.
+// nameListsThatFind gives each route with failures the command that lists them. It asks first: a
+// failed event may have run since, what left no execution is found by its decision alone, and what
+// was accepted has not ended.
 func (d *Desk) nameListsThatFind(ctx context.Context, needs *client.Attention) error {
 	if needs == nil || len(needs.NotKnown) > 0 {
 		return nil
@@ -172,7 +186,8 @@ func (d *Desk) nameListsThatFind(ctx context.Context, needs *client.Attention) e
 			q     client.ExecutionQuery
 		}{
 			{"--status FAILED", client.ExecutionQuery{Status: client.Failed}},
-			{"--decision " + string(idem.DecisionUpstreamUnreachable), client.ExecutionQuery{Decision: string(idem.DecisionUpstreamUnreachable)}},
+			{"--decision " + string(idem.DecisionUpstreamUnreachable),
+				client.ExecutionQuery{Decision: string(idem.DecisionUpstreamUnreachable)}},
 			{"--parked", client.ExecutionQuery{Parked: true}},
 			{"--since 1h", client.ExecutionQuery{Since: "1h"}},
 		} {
@@ -251,7 +266,8 @@ func (d *Desk) printReplicas(replicas *client.ReplicaList, ago func(client.Time)
 		case r.NotReady != "":
 			state = "not ready"
 		}
-		t.Add(r.Replica, state, up, ago(r.SeenAt)+" ago", r.Version, r.ConfigSHA256[:min(len(r.ConfigSHA256), 12)], strings.Join(r.Differs, ", "))
+		t.Add(r.Replica, state, up, ago(r.SeenAt)+" ago", r.Version, r.ConfigSHA256[:min(len(r.ConfigSHA256), 12)],
+			strings.Join(r.Differs, ", "))
 		if r.State == client.ReplicaGone || r.NotReady != "" || len(r.Differs) > 0 {
 			t.Paint(cli.Bad)
 		}
@@ -270,10 +286,12 @@ func (d *Desk) printWork(s *client.ReplicaStatus, counts *client.CountList, ago 
 	add("running", s.Running, "here")
 	add("waiting", s.Waiting, "here")
 	add("held", s.Held, "all replicas")
-	parked := fmt.Sprintf("all replicas, %d bytes, %d blocked, %d dead letters", s.Parked.Bytes, s.Parked.Blocked, s.Parked.DeadLetters)
+	parked := fmt.Sprintf("all replicas, %d bytes, %d blocked, %d dead letters", s.Parked.Bytes, s.Parked.Blocked,
+		s.Parked.DeadLetters)
 	add(string(idem.DecisionParked), client.Crowd{Count: s.Parked.Count, OldestAt: s.Parked.OldestAt}, parked)
 	for _, n := range s.Parked.Unrouted {
-		t.Add("no route", strconv.Itoa(n.Count), "", "accepted events of route "+n.Route+", which this replica does not have: none of them is tried here")
+		t.Add("no route", strconv.Itoa(n.Count), "", "accepted events of route "+n.Route+
+			", which this replica does not have: none of them is tried here")
 		t.Paint(cli.Bad)
 	}
 	for _, n := range s.Slots {
@@ -309,7 +327,8 @@ func (d *Desk) printPaused(s *client.ReplicaStatus, ago func(client.Time) string
 
 // recentCounts returns the counts of the process that was asked, of its last minutes.
 func recentCounts(s *client.ReplicaStatus) *client.CountList {
-	recent := &client.CountList{Since: client.Time{Time: s.At.Add(-time.Duration(s.RateSeconds) * time.Second)}, Until: s.At}
+	recent := &client.CountList{Since: client.Time{Time: s.At.Add(-time.Duration(s.RateSeconds) * time.Second)},
+		Until: s.At}
 	if recent.Since.Before(s.StartedAt.Time) {
 		recent.Since = s.StartedAt
 	}
@@ -331,7 +350,8 @@ func recentCounts(s *client.ReplicaStatus) *client.CountList {
 			}
 		}
 		perMinute := float64(n.Deliveries) / max(recent.Until.Sub(recent.Since.Time).Minutes(), 1.0/60)
-		recent.Routes = append(recent.Routes, client.RouteCounts{Route: r.Route, Total: n, LastAt: r.LastAt, PerMinute: perMinute})
+		recent.Routes = append(recent.Routes, client.RouteCounts{Route: r.Route, Total: n, LastAt: r.LastAt,
+			PerMinute: perMinute})
 	}
 	return recent
 }
@@ -347,7 +367,8 @@ func (d *Desk) printCounts(s *client.ReplicaStatus, counts *client.CountList, ag
 		title = "last " + lookback(counts) + ", this replica alone: those of all are not known"
 	}
 	fmt.Fprintln(d.e.Stdout, title)
-	t := d.table("ROUTE", "MODE", "A MINUTE", "SUCCEEDED", "FAILED", "ERRORS", "PARKED", "COPIES", "LOCKED", "REFUSED", "DEAD", "P50", "P95", "LAST")
+	t := d.table("ROUTE", "MODE", "A MINUTE", "SUCCEEDED", "FAILED", "ERRORS", "PARKED", "COPIES", "LOCKED", "REFUSED",
+		"DEAD", "P50", "P95", "LAST")
 	t.Drop, t.Cut = []string{"P50", "P95", "MODE", "A MINUTE", "DEAD"}, map[string]int{"ROUTE": 8}
 	place := func(name string) int {
 		return slices.IndexFunc(s.Routes, func(r client.RouteRate) bool { return r.Route == name })
@@ -360,7 +381,9 @@ func (d *Desk) printCounts(s *client.ReplicaStatus, counts *client.CountList, ag
 			mode = s.Routes[at].Mode
 		}
 		letters := 0
-		if at := slices.IndexFunc(s.Parked.DeadLetterRoutes, func(n client.RouteCount) bool { return n.Route == all[i].Route }); at >= 0 {
+		if at := slices.IndexFunc(s.Parked.DeadLetterRoutes, func(n client.RouteCount) bool {
+			return n.Route == all[i].Route
+		}); at >= 0 {
 			letters = s.Parked.DeadLetterRoutes[at].Count
 		}
 		t.Add(countsRow(&all[i], mode, letters, counts, ago)...)
@@ -377,7 +400,8 @@ func lookback(counts *client.CountList) string {
 }
 
 // countsRow returns the row of a route, which has so many dead letters now.
-func countsRow(r *client.RouteCounts, mode string, letters int, counts *client.CountList, ago func(client.Time) string) []string {
+func countsRow(r *client.RouteCounts, mode string, letters int, counts *client.CountList,
+	ago func(client.Time) string) []string {
 	last := "none in " + lookback(counts)
 	if !r.LastAt.IsZero() {
 		last = ago(r.LastAt) + " ago"
@@ -390,7 +414,8 @@ func countsRow(r *client.RouteCounts, mode string, letters int, counts *client.C
 	}
 	row := []string{r.Route, mode, strconv.FormatFloat(r.PerMinute, 'f', 1, 64)}
 	n := &r.Total
-	for _, number := range []int64{n.Succeeded, n.Failed, n.Errors, n.Parked, n.Duplicates, n.Busy, n.Refused + n.BadSignatures, int64(letters)} {
+	for _, number := range []int64{n.Succeeded, n.Failed, n.Errors, n.Parked, n.Duplicates, n.Busy,
+		n.Refused + n.BadSignatures, int64(letters)} {
 		row = append(row, strconv.FormatInt(number, 10))
 	}
 	return append(row, took(r.P50Seconds), took(r.P95Seconds), last)
@@ -412,15 +437,18 @@ func ReuseText(r *client.UpstreamReuse, now client.Time) string {
 	again := fmt.Sprintf("; %d requests went over one again", r.Reused)
 	switch {
 	case r.Ended != "":
-		return fmt.Sprintf("connections behind a body: none is kept since %s, when the service %s", cli.Span(now.Sub(r.EndedAt.Time)), r.Ended)
+		return fmt.Sprintf("connections behind a body: none is kept since %s, when the service %s",
+			cli.Span(now.Sub(r.EndedAt.Time)), r.Ended)
 	case r.RestsUntil.After(now.Time):
-		return fmt.Sprintf("connections behind a body: none is kept for %s, because the service closed one with a request on its way", cli.Span(r.RestsUntil.Sub(now.Time)))
+		return fmt.Sprintf("connections behind a body: none is kept for %s, because the service closed one with a "+
+			"request on its way", cli.Span(r.RestsUntil.Sub(now.Time)))
 	case r.Setting != "auto":
 		return "connections behind a body: reuse_after_body is " + r.Setting + again
 	case r.Known != "":
 		return "connections behind a body: kept, " + r.Known + again
 	case r.Server != "":
-		return fmt.Sprintf("connections behind a body: none is kept, nothing is known of a service that says %q", r.Server)
+		return fmt.Sprintf("connections behind a body: none is kept, nothing is known of a service that says %q",
+			r.Server)
 	}
 	return "connections behind a body: none is kept, the service has not said what it is"
 }
@@ -470,7 +498,8 @@ func (r *Remote) ShowRunning(ctx context.Context, e *cli.Environment, origin boo
 			return err
 		}
 		return d.object(running.RawJSON(), func() error {
-			fmt.Fprintf(d.e.Stderr, "%s sha256:%s, loaded %s\n", cli.Plain(running.File), cli.Plain(running.SHA256), d.shown.Stamp(running.LoadedAt.Time))
+			fmt.Fprintf(d.e.Stderr, "%s sha256:%s, loaded %s\n", cli.Plain(running.File), cli.Plain(running.SHA256),
+				d.shown.Stamp(running.LoadedAt.Time))
 			for line := range strings.Lines(running.YAML) {
 				if _, err := fmt.Fprintln(d.e.Stdout, cli.Plain(strings.TrimSuffix(line, "\n"))); err != nil {
 					return err
@@ -481,8 +510,10 @@ func (r *Remote) ShowRunning(ctx context.Context, e *cli.Environment, origin boo
 	})
 }
 
-// Unrouted warns of the events that a running hooklock has accepted and that no route of c would run. file is where c was read.
-func (r *Remote) Unrouted(ctx context.Context, e *cli.Environment, file string, c *config.Config) (lost config.Problems, err error) {
+// Unrouted warns of the events that a running hooklock has accepted and that no route of c would
+// run. file is where c was read.
+func (r *Remote) Unrouted(ctx context.Context, e *cli.Environment, file string, c *config.Config) (lost config.Problems,
+	err error) {
 	r.config, r.output = file, outputTable
 	err = r.run(ctx, e, func(ctx context.Context, d *Desk) error {
 		now, err := d.Status(ctx)

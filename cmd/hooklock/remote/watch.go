@@ -14,8 +14,9 @@ import (
 // shortestWatch is the least interval of --watch: a list may take many reads of etcd.
 const shortestWatch = 500 * time.Millisecond
 
-// watch shows the output of work repeatedly, until ctx ends. A failure is shown in place of the output, because a restarted hooklock comes back. For a
-// program, failures go to standard error. A mistake of usage ends the watch.
+// watch shows the output of work repeatedly, until ctx ends. A failure is shown in place of the
+// output, because a restarted hooklock comes back. For a program, failures go to standard error. A
+// mistake of usage ends the watch.
 func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context.Context, *Desk) error) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -36,7 +36,8 @@ func (b *batch) cut(piece int) int {
 	return len(b.text)
 }
 
-// drop forgets the first n bytes, which are whole lines, and returns how many of these were reserved.
+// drop forgets the first n bytes, which are whole lines, and returns how many of these were
+// reserved.
 func (b *batch) drop(n int) (reserved int) {
 	b.text = b.text[n:]
 	for i := range b.reserved {

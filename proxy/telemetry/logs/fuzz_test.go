@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Whatever the place does, each line is written once and in its order or counted, the count stands where the lines are missing, and reserved
-// ones are there.
+// Whatever the place does, each line is written once and in its order or counted, the count stands
+// where the lines are missing, and reserved ones are there.
 func FuzzEachLineIsWrittenOrCounted(f *testing.F) {
 	f.Add([]byte{1, 1, 200, 5, 9, 17, 0, 255, 255, 3}, []byte{255, 255, 3, 255, 0, 255})
 	f.Add([]byte{255, 0, 255, 0, 255}, []byte{1, 2, 3, 4, 5, 6})
@@ -29,7 +29,10 @@ func FuzzEachLineIsWrittenOrCounted(f *testing.F) {
 			}
 			return out.Write(b)
 		})
-		w := NewWriter(Options{To: to, Room: 400, Reserved: 3, Retry: time.Microsecond, Linger: time.Microsecond, Lost: func(n int64) []byte { return fmt.Appendf(nil, "(lost %d)\n", n) }})
+		w := NewWriter(Options{To: to, Room: 400, Reserved: 3, Retry: time.Microsecond, Linger: time.Microsecond,
+			Lost: func(n int64) []byte {
+				return fmt.Appendf(nil, "(lost %d)\n", n)
+			}})
 		promised := map[int]bool{}
 		for i, length := range lines {
 			line := fmt.Sprintf("<%d %s>", i, strings.Repeat("x", int(length)))

@@ -26,11 +26,12 @@ type Options struct {
 	Patience time.Duration
 	// Retry is when To is tried again after an error; zero means 1 s.
 	Retry time.Duration
-	// Linger is how long a line waits to be written with others, unless it is Reserved, or many wait; zero means 10 ms. A process that is
-	// killed loses that much, even if To works.
+	// Linger is how long a line waits to be written with others, unless it is Reserved, or many
+	// wait; zero means 10 ms. A process that is killed loses that much, even if To works.
 	Linger time.Duration
-	// Piece is how many bytes one call of To gets at most, longer lines apart; zero means 4 KiB. A pipe takes that many whole or not at all
-	// (PIPE_BUF), so that lines are not torn where several processes write to one pipe.
+	// Piece is how many bytes one call of To gets at most, longer lines apart; zero means 4 KiB. A
+	// pipe takes that many whole or not at all (PIPE_BUF), so that lines are not torn where several
+	// processes write to one pipe.
 	Piece int
 	Now   func() time.Time // nil means time.Now
 }
@@ -44,7 +45,8 @@ const (
 // many is the number of waiting bytes from which lines do not linger.
 const many = chunk / 2
 
-// Writer is an io.Writer that takes whole lines, one with each call, keeps their order, and never waits. Close ends it.
+// Writer is an io.Writer that takes whole lines, one with each call, keeps their order, and never
+// waits. Close ends it.
 type Writer struct {
 	o     Options
 	total atomic.Int64 // lines that were lost
@@ -94,7 +96,8 @@ func NewWriter(o Options) *Writer {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := &Writer{o: o, start: o.Now(), hurry: make(chan struct{}, 1), end: make(chan struct{}), ended: make(chan struct{})}
+	w := &Writer{o: o, start: o.Now(), hurry: make(chan struct{}, 1), end: make(chan struct{}),
+		ended: make(chan struct{})}
 	w.more.L, w.written.L = &w.mu, &w.mu
 	go w.run()
 	return w
@@ -195,7 +198,8 @@ func (w *Writer) stalled() bool {
 // now returns the time since start, and never 0.
 func (w *Writer) now() time.Duration { return w.o.Now().Sub(w.start) + 1 }
 
-// Reserved is room for one line, which is not lost as long as the process lives. It is not safe for concurrent use.
+// Reserved is room for one line, which is not lost as long as the process lives. It is not safe for
+// concurrent use.
 type Reserved struct {
 	w    *Writer
 	over bool
@@ -288,7 +292,8 @@ func (w *Writer) run() {
 	}
 }
 
-// gather waits for something to write, and then for more of it: a wake and a call of To cost more than a line.
+// gather waits for something to write, and then for more of it: a wake and a call of To cost more
+// than a line.
 func (w *Writer) gather(linger *time.Timer) {
 	w.mu.Lock()
 	for len(w.queue) == 0 && w.missing == 0 && !w.closing {
@@ -331,7 +336,8 @@ func (w *Writer) take() (batch, bool) {
 	}
 }
 
-// put writes b. After an error the reserved lines that To did not take wait for the next time, and the others are lost.
+// put writes b. After an error the reserved lines that To did not take wait for the next time, and
+// the others are lost.
 func (w *Writer) put(b batch) bool {
 	memory := b.text[:0]
 	err := w.putMissing(&b)
@@ -376,7 +382,8 @@ func (w *Writer) settle(lines int) {
 	w.places -= lines
 }
 
-// call calls To once. It returns how many bytes of whole lines To took; if it took all there is no error.
+// call calls To once. It returns how many bytes of whole lines To took; if it took all there is no
+// error.
 func (w *Writer) call(text []byte) (int, error) {
 	w.began.Store(int64(w.now()))
 	defer w.began.Store(0)
