@@ -15,7 +15,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	"hooklock/config"
 	"hooklock/deploy/test/kit"
@@ -262,29 +261,6 @@ func TestTheOptionalComponentsSelectThePods(t *testing.T) {
 		}
 	}
 	CheckMonitoring(t, text)
-}
-
-// The same text stands where Prometheus, the operator and the chart read it.
-func TestTheAlertsAreTheShippedOnesEverywhere(t *testing.T) {
-	groups := func(path string) any {
-		var file struct {
-			Groups any
-			Spec   struct{ Groups any }
-		}
-		if err := yaml.Unmarshal([]byte(kit.Read(t, kit.Deploy(path))), &file); err != nil {
-			t.Fatal(err)
-		}
-		if file.Groups == nil {
-			return file.Spec.Groups
-		}
-		return file.Groups
-	}
-	want := groups("observability/alerts.yaml")
-	for _, path := range []string{"kubernetes/prometheus-rule/prometheusrule.yaml", "helm/hooklock/files/alerts.yaml"} {
-		if got := groups(path); want == nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s has other groups than observability/alerts.yaml: copy them", path)
-		}
-	}
 }
 
 // What the first roll-out needs: all new pods beside the old ones, for a minute.
