@@ -121,6 +121,14 @@ func (a *surroundings) Rekeep(ctx context.Context, from, to idem.ExecutionID, ke
 	return a.s.o.Rekeep(ctx, from, to, kept.Value)
 }
 
+// Archived implements operate.Process.
+func (a *surroundings) Archived(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.Kept, *idem.ParkedEntry, error) {
+	if a.s.o.Archived == nil {
+		return idem.Kept{}, nil, idem.ErrNoRequest
+	}
+	return a.s.o.Archived(ctx, r, to)
+}
+
 // Erase implements operate.Process.
 func (a *surroundings) Erase(ctx context.Context, id idem.ExecutionID, value []byte) error {
 	if a.s.o.Erase == nil {

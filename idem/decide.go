@@ -266,6 +266,9 @@ func (s *Seen) copyOf(key Key) *Lock {
 	return s.Waiting
 }
 
+// Runs reports whether an execution of the event runs or waits.
+func (s *Seen) Runs(key Key) bool { return s.copyOf(key) != nil }
+
 // other reports whether fp is of another request than this one and the route refuses that. Under MismatchExecute the key tells them apart.
 func (r *Request) other(fp Fingerprint) bool {
 	return r.Policy.OnMismatch == MismatchReject && fp != r.Fingerprint
@@ -316,5 +319,13 @@ func (r *Request) mismatch(first *Entry) Verdict {
 // stranger reports whether the delivery came with other credentials than the first one of its event. Its sender may learn only that there was a
 // first one and that it is settled.
 func (r *Request) stranger(first *Entry) bool {
-	return (!r.Policy.Verified || len(r.Policy.Credentials) > 0) && first.Credentials != r.credentials(first.Execution)
+	if r.Policy.Verified && len(r.Policy.Credentials) == 0 || first.Credentials == r.credentials(first.Execution) {
+		return false
+	}
+	for i := range first.Earlier { // one that runs the request of an earlier attempt has the digest of that
+		if first.Credentials != "" && first.Credentials == r.credentials(first.Earlier[i].Execution) {
+			return false
+		}
+	}
+	return true
 }

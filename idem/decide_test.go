@@ -273,6 +273,20 @@ func TestOtherCredentialsGetTheStatusAloneUnlessSigned(t *testing.T) {
 	}
 }
 
+func TestAnAttemptWithTheRequestOfAnEarlierOneKnowsItsSender(t *testing.T) {
+	digest := func(id ExecutionID) string { return "secret of " + string(id) }
+	for credentials, want := range map[string]bool{digest("exec_first"): false, digest("exec_other"): true, "": true} {
+		seen, p := &Seen{}, testPolicy()
+		record(func(r *Record) {
+			r.Credentials, r.Earlier = credentials, []Attempt{{Execution: "exec_first", Settled: true}}
+		})(seen, p)
+		r := &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: p, Credentials: digest}
+		if got := Decide(seen, r, noon); got.Decision != DecisionReplayed || got.StatusOnly != want {
+			t.Errorf("%q: %+v", credentials, got)
+		}
+	}
+}
+
 func TestAnotherAttemptRemembersTheOnesBefore(t *testing.T) {
 	seen := &Seen{}
 	record(notKept)(seen, nil)

@@ -20,6 +20,7 @@ const (
 	ParkUnknown     ParkOn = "unknown"              // it is not known whether it ran
 	ParkFailed      ParkOn = "failed"               // the upstream's answer asks to come later, as ParkPolicy.RetryOn says
 	ParkSenderLimit ParkOn = "sender_limit"         // its sender is half way to switching the endpoint off; not in a policy's list either
+	ParkAgain       ParkOn = "again"                // a person lets the event run again; never in a policy's list
 	ParkPaused      ParkOn = ParkOn(DecisionPaused) // its route or workflow is paused; a policy that parks for anything parks for this too
 )
 

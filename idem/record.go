@@ -262,6 +262,8 @@ type Attempt struct {
 	Tries        int    `json:"tries,omitempty"` // of the upstream, where it was parked
 	// FailedTries are those of its Tries that failed, or may have; earlier releases did not write them.
 	FailedTries int `json:"failedTries,omitempty"`
+	// Settled: it settled the event, or one before it did. What came after it was let run by a person.
+	Settled bool `json:"settled,omitempty"`
 	// NextDiffers are the parts in which the request of the attempt after it differs; nil = none, or they are not known.
 	NextDiffers []string `json:"nextDiffers,omitempty"`
 }
@@ -348,6 +350,7 @@ type HeaderField struct{ Name, Value string }
 func (r *Record) Short() Attempt {
 	a := Attempt{
 		Execution: r.Execution, Status: r.Status, Outcome: r.Outcome, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, TraceParent: r.TraceParent, Tries: r.Tries, FailedTries: r.FailedTries,
+		Settled: r.Settled(),
 	}
 	if r.Error != nil {
 		a.Error = &Failure{Code: r.Error.Code, Detail: clip(r.Error.Detail)}
@@ -357,7 +360,7 @@ func (r *Record) Short() Attempt {
 		by.By, by.Reason = clip(by.By), clip(by.Reason)
 		a.Abort = &by
 	}
-	if r.Answer != nil {
+	if r.Answer != nil && (r.Kept || !r.SettledBefore()) {
 		a.AnswerStatus = r.Answer.Status
 	}
 	return a
@@ -385,5 +388,26 @@ func (r *Record) AndBefore(next Parts) []Attempt {
 	return append(r.Earlier[max(0, n-maxEarlier+1):n:n], last)
 }
 
-// Settled reports whether the event of r never runs again: duplicates get the kept answer.
-func (r *Record) Settled() bool { return r.Kept && r.Outcome == Executed }
+// Settled reports whether the event of r never runs again, unless a person lets it: duplicates get
+// the kept answer. An attempt that a person lets run does not change that, whatever becomes of it.
+func (r *Record) Settled() bool { return r.Kept && r.Outcome == Executed || r.SettledBefore() }
+
+// SettledBefore reports whether an attempt before e has settled the event, so that a person has let
+// this one run.
+func (e *Entry) SettledBefore() bool {
+	return len(e.Earlier) > 0 && e.Earlier[len(e.Earlier)-1].Settled
+}
+
+// InheritAnswer sets what duplicates get if an attempt before r has settled the event and r has not:
+// the status of that attempt alone.
+func (r *Record) InheritAnswer() {
+	if r.Kept || !r.SettledBefore() {
+		return
+	}
+	r.Answer = &Answer{Status: 200} // of attempts that are too old to be in Earlier
+	for i := range r.Earlier {
+		if a := &r.Earlier[i]; a.Settled && a.AnswerStatus != 0 {
+			r.Answer.Status = a.AnswerStatus
+		}
+	}
+}

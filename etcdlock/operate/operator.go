@@ -35,6 +35,9 @@ type Process interface {
 	OnEnded(record *idem.Record, recorded bool)
 	// Rekeep returns the stored request of one execution as that of another one, or idem.ErrNoRequest.
 	Rekeep(ctx context.Context, from, to idem.ExecutionID, kept idem.Kept) (idem.Kept, error)
+	// Archived returns the request of the execution of r as that of another one, from where the requests of all events of its route are kept, and how that
+	// one runs by the policy of the route: its Scope, Route and Execution are not looked at. It returns idem.ErrNoRequest.
+	Archived(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.Kept, *idem.ParkedEntry, error)
 	// Erase deletes what is stored outside of etcd of the request of an execution, whose value etcd does not have any more.
 	Erase(ctx context.Context, id idem.ExecutionID, value []byte) error
 }

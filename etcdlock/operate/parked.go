@@ -82,7 +82,18 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 // Rerun lets the event of an ended execution run again whose request was kept: a new execution, the last of its queue. It returns idem.ErrNoRequest,
 // idem.ErrRequestUnavailable, idem.ErrAlive if the event waits or runs, idem.ErrCancelled if it was cancelled for good, idem.ErrSuperseded,
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID, audit *idem.Audit) (found *idem.Found, err error) {
+func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID, audit *idem.Audit) (*idem.Found, error) {
+	return op.rerun(ctx, id, false, audit)
+}
+
+// RunAgain is Rerun for any event that has ended, also for one that was settled: its request is kept for all events of its route. Until the new execution
+// has ended, duplicates meet that one; if it does not settle the event, they get the status of the attempt before it. An event that is older than what
+// went through runs all the same.
+func (op *Operator) RunAgain(ctx context.Context, id idem.ExecutionID, audit *idem.Audit) (*idem.Found, error) {
+	return op.rerun(ctx, id, true, audit)
+}
+
+func (op *Operator) rerun(ctx context.Context, id idem.ExecutionID, again bool, audit *idem.Audit) (found *idem.Found, err error) {
 	t := op.trail(audit)
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -102,7 +113,7 @@ func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID, audit *idem.
 			return true, idem.ErrAlive
 		case found.Record == nil:
 			return true, idem.ErrSuperseded
-		case !found.Record.RequestKept:
+		case !found.Record.RequestKept && !again:
 			return true, idem.ErrNoRequest
 		case found.Record.Final:
 			return true, idem.ErrCancelled
@@ -110,57 +121,87 @@ func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID, audit *idem.
 		t.about(found.Entry())
 		t.says(string(found.Status()), string(idem.Pending)+" as "+string(next))
 		t.run = idem.JobRun{Execution: next, Workflow: at.Scope.Workflow}
-		found, err = t.rerun(ctx, at, next)
+		found, err = t.rerun(ctx, at, next, again)
 		return found != nil || errors.Is(err, idem.ErrNoRequest) || errors.Is(err, idem.ErrRequestUnavailable), err
 	})
 	return found, t.done(ctx, err)
 }
 
-// rerun returns nil if things have changed, or if the answer was lost.
-func (t *trail) rerun(ctx context.Context, at *history.State, next idem.ExecutionID) (*idem.Found, error) {
+// storedRequest is the request of an ended execution as that of the next one.
+type storedRequest struct {
+	idem.Kept
+	runs *idem.ParkedEntry // how the next one runs
+	old  []byte            // what etcd has of that of the ended one; nil = it is not there
+}
+
+// rekeep makes of the request of an ended execution that of the next one. It returns idem.ErrNoRequest or idem.ErrRequestUnavailable.
+func (t *trail) rekeep(ctx context.Context, at *history.State, next idem.ExecutionID) (s storedRequest, err error) {
+	if !at.Record.RequestKept {
+		s.Kept, s.runs, err = t.o.Archived(ctx, at.Record, next)
+		return s, unavailableRequest(err)
+	}
 	answers, _, err := t.o.Pool.Read(ctx, clientv3.OpGet(at.Keys.Request), clientv3.OpGet(at.Keys.Index))
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	request, letter := protocol.First(answers[0]), protocol.First(answers[1])
 	if request == nil || letter == nil { // it was swept, or run again, a moment ago
-		return nil, idem.ErrNoRequest
+		return s, idem.ErrNoRequest
 	}
-	was, err := protocol.DecodeIndex(letter.Value)
+	if s.runs, err = protocol.DecodeIndex(letter.Value); err != nil {
+		return s, commit.Unavailable(err)
+	}
+	s.old = request.Value
+	s.Kept, err = t.o.Rekeep(ctx, at.Record.Execution, next, idem.Kept{Value: request.Value, Bytes: s.runs.Bytes})
+	return s, unavailableRequest(err)
+}
+
+func unavailableRequest(err error) error {
+	if err == nil || errors.Is(err, idem.ErrNoRequest) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", idem.ErrRequestUnavailable, err)
+}
+
+// rerun returns nil if things have changed, or if the answer was lost.
+func (t *trail) rerun(ctx context.Context, at *history.State, next idem.ExecutionID, again bool) (*idem.Found, error) {
+	stored, err := t.rekeep(ctx, at, next)
 	if err != nil {
-		return nil, commit.Unavailable(err)
-	}
-	kept, err := t.o.Rekeep(ctx, at.Record.Execution, next, idem.Kept{Value: request.Value, Bytes: was.Bytes})
-	switch {
-	case errors.Is(err, idem.ErrNoRequest):
 		return nil, err
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", idem.ErrRequestUnavailable, err)
 	}
-	l := again(at.Record, was, next, t.o.Clock.Now())
-	l.Parked.Bytes = kept.Bytes
+	l := nextAttempt(at.Record, stored.runs, next, t.o.Clock.Now())
+	l.Parked.Bytes = stored.Bytes
+	if again || at.Record.Settled() {
+		l.Parked.On = idem.ParkAgain
+	}
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	keep, err := park.Stored(ctx, t.o.Leases, l, &kept)
+	keep, err := park.Stored(ctx, t.o.Leases, l, &stored.Kept)
+	if err != nil {
+		return nil, err
+	}
+	news, err := t.o.Leases.Notice(ctx, commit.NoticeLife)
 	if err != nil {
 		return nil, err
 	}
 	k := t.o.Layout.Keys(l)
 	seen := protocol.Seen{Lock: at.LockRevision(), OtherLock: at.OtherRevision(), Record: at.Prev}
-	r := commit.NewRequest(k.Lock, protocol.Rerun(k, seen, protocol.Leased{Value: value}, keep, at.Keys), len(value)+len(kept.Value)).AddOtherLock(k, l)
+	r := commit.NewRequest(k.Lock, protocol.Rerun(k, seen, protocol.Leased{Value: value}, news, keep, at.Keys), len(value)+len(stored.Value)).AddOtherLock(k, l)
 	r.SharedLease = keep.Age.Lease
 	answer, applied, err := t.change(ctx, r)
 	if !applied {
 		return nil, err
 	}
-	_ = t.erase(ctx, at.Record.Execution, request.Value) // else it is swept
+	if stored.old != nil {
+		_ = t.erase(ctx, at.Record.Execution, stored.old) // else it is swept
+	}
 	return &idem.Found{Lock: l, Place: true, Revision: answer.Revision}, nil
 }
 
-// again returns the next execution of the event of r.
-func again(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.Time) *idem.Lock {
+// nextAttempt returns the next execution of the event of r.
+func nextAttempt(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.Time) *idem.Lock {
 	l := &idem.Lock{
 		Entry: r.Entry, MaxDuration: was.MaxDuration, ReleaseDelay: was.ReleaseDelay, ReplayBody: was.ReplayBody, ReplayFor: was.ReplayFor,
 		Parked: &idem.Parked{Since: now.UTC().Round(time.Millisecond), On: idem.ParkFailed, MaxAge: was.MaxAge},

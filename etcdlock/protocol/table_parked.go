@@ -112,11 +112,12 @@ func RunNow(k Keys, at Seen, lock, index, age Leased) Op {
 }
 
 // Rerun lets the event of a record run again whose request was kept, at the end of its queue. old
-// are the keys of the execution that ended.
-func Rerun(k Keys, at Seen, place Leased, p Parking, old Keys) Op {
+// are the keys of the execution that ended. The record stays until the new one ends, so nothing but
+// the queue says that the event is not settled now: every process drops what it remembers of old.
+func Rerun(k Keys, at Seen, place, news Leased, p Parking, old Keys) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock), Absent(k.Entry), modified(k.Record, at.Record)},
-		append(append(Writes{Put(k.Entry, place)}, keep(k, p)...), del(old.Request), del(old.Index)),
+		append(append(Writes{Put(k.Entry, place)}, keep(k, p)...), del(old.Request), del(old.Index), Put(old.Forget, news)),
 		LockRecordAndQueue(k))
 }
 

@@ -156,6 +156,7 @@ func RecordOf(l *idem.Lock, e idem.End) *idem.Record {
 	}
 	r.Final = l.Cancel != nil && l.Cancel.Final || r.Abort != nil && r.Abort.Final
 	r.Steps = l.EndSteps(r.Status, r.FinishedAt)
+	r.InheritAnswer()
 	return r
 }
 

@@ -78,7 +78,7 @@ func (c *Cache) get(key idem.Key, now time.Time) *idem.Record {
 		},
 		End: idem.End{Outcome: idem.Executed, Kept: r.settled, Answer: answer},
 	}
-	if r.unknown {
+	if r.unknown && !r.settled { // else its answer is that of an attempt before
 		rec.Outcome = idem.Unknown
 	}
 	return rec
@@ -97,6 +97,9 @@ func (c *Cache) seenAt(now time.Time) moment {
 // remember caches a record that does not change until it is forgotten: one that settles its event, and one after which the policy lets no duplicate
 // run. Final records are not cached, nor those whose event a person may run again here. The record is right for life after seenAt.
 func (c *Cache) remember(p *idem.Policy, rec *idem.Record, seenAt moment, life time.Duration) {
+	if rec.Credentials != "" && len(rec.Earlier) > 0 && rec.ParkedOn != "" {
+		return // the credentials may be digested with an attempt before, which the cache does not know
+	}
 	if rec.Settled() || !rec.RequestKept && (p.Exhausted(rec) || p.BlocksUnknown(rec)) {
 		c.add(rec, seenAt, life)
 	}

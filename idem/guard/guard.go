@@ -217,13 +217,8 @@ func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.Held, cal
 		lock, callbackKey = g.newLock(r, v)
 		return g.o.Ledger.Claim(ctx, lock, v.Prev)
 	}, func(seen *idem.Seen) (dead *idem.Lock, over bool) {
-		if rec := seen.Record; rec != nil { // written at any time before
-			if rec.Settled() {
-				if unread = g.readAnswer(ctx, rec); unread != nil {
-					return nil, true
-				}
-			}
-			g.cache.remember(r.Policy, rec, seenAt, idem.Slack(rec.Retention))
+		if unread = g.rememberRecord(ctx, r, seen, seenAt); unread != nil {
+			return nil, true
 		}
 		if v = idem.Decide(seen, r, g.o.Now()); v.Decision != "" {
 			return nil, true
@@ -234,6 +229,24 @@ func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.Held, cal
 		return dead, false
 	}, g.o.Ledger.Reap)
 	return held, callbackKey, v, cmp.Or(err, unread)
+}
+
+// rememberRecord reads the answer of the record that was seen, which was written at any time before,
+// and remembers both: unless a person lets the event run again, whose answer will be another one.
+func (g *Guard) rememberRecord(ctx context.Context, r *idem.Request, seen *idem.Seen, at moment) error {
+	rec := seen.Record
+	if rec == nil {
+		return nil
+	}
+	if rec.Settled() {
+		if err := g.readAnswer(ctx, rec); err != nil {
+			return err
+		}
+	}
+	if !seen.Runs(r.Scope.Key) {
+		g.cache.remember(r.Policy, rec, at, idem.Slack(rec.Retention))
+	}
+	return nil
 }
 
 // newLock returns the lock that a claim would write, and its callback key.

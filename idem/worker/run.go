@@ -69,7 +69,9 @@ func (r *run) next() idem.Action {
 		OutOfTurn: !r.hasTurn(),
 	}
 	if policy != nil {
-		now.Stale = policy.StalenessOf(lock.Stale)
+		if lock.Parked.On != idem.ParkAgain { // a person wants it, though newer ones went through
+			now.Stale = policy.StalenessOf(lock.Stale)
+		}
 		now.Asks = r.w.o.Ask != nil && lock.Parked.Asks(policy, lock.Question)
 	}
 	if r.ended != nil {
@@ -290,7 +292,7 @@ func (r *run) noteEnd(t *guard.Tried) {
 	lock := r.held.Lock()
 	policy := r.w.o.Policy(lock.Route)
 	if policy == nil || policy.Park == nil { // the route is gone, or parks no more
-		policy = fallback(policy)
+		policy = fallback(policy, lock)
 	}
 	switch {
 	case errors.Is(t.Stopped, idem.ErrPaused): // nothing was sent, and it rests as it is
@@ -330,13 +332,17 @@ var tooOldStep = nextStep{code: idem.CodeTooOld, why: "it was not executed withi
 const ageLag = 50 * time.Millisecond
 
 // fallback is the policy for tries of executions whose route is gone or parks no more: none of them
-// is given up.
-func fallback(p *idem.Policy) *idem.Policy {
+// is given up. On a route that parks nothing, one that a person lets run again must not close its
+// workflow until a person looks.
+func fallback(p *idem.Policy, lock *idem.Lock) *idem.Policy {
 	var q idem.Policy
 	if p != nil {
 		q = *p
 	}
 	q.Park = &idem.ParkPolicy{Attempts: 10, OnFailure: idem.FailureHold}
+	if lock.Parked.On == idem.ParkAgain {
+		q.Park = &idem.ParkPolicy{Attempts: 3, OnFailure: idem.FailureSkip}
+	}
 	return &q
 }
 

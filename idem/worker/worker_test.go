@@ -330,6 +330,24 @@ func TestACancelDoesNotWaitForASlot(t *testing.T) {
 	})
 }
 
+func TestAnEventThatAPersonLetsRunAgainIsNotRefusedForItsAge(t *testing.T) {
+	for on, want := range map[idem.ParkOn]idem.Action{idem.ParkLocked: idem.ActRefuse, idem.ParkAgain: idem.ActCall} {
+		held := &carriedLock{}
+		held.lock.Parked, held.lock.Stale = &idem.Parked{On: on}, &idem.Stale{}
+		p := testPolicy()
+		p.Order = &idem.OrderPolicy{OnStale: idem.StaleReject}
+		w := New(Options{
+			Guard: guard.New(guard.Options{Ledger: held, Base: t.Context()}), Ledger: takenOver{held: held}, Running: func() int { return 1 },
+			Policy: func(string) *idem.Policy { return p }, OnEvent: func(Event) {},
+		})
+		r := w.begin(w.o.Guard.Resume(held))
+		r.slot, r.given = &turn{}, nil
+		if got := r.next(); got != want {
+			t.Errorf("parked for %s: %v, want %v", on, got, want)
+		}
+	}
+}
+
 // TestAnEventThatIsNotTriedSaysNothingAboutTheUpstream: one that its route refuses, because a newer
 // one went through, keeps nothing from asking whether the upstream is back.
 func TestAnEventThatIsNotTriedSaysNothingAboutTheUpstream(t *testing.T) {

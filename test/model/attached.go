@@ -14,7 +14,7 @@ func (a *actor) attached() {
 			t.finish(copied)
 		})
 	case s.queue[e].created != 0 && s.queue[e].by == t.first, l.created != 0 && l.by == t.first:
-	case rec.outcome == success:
+	case rec.settled():
 		a.step("copy finds that another one has settled the event", func(_ *state, t *delivery) { t.finish(replayed) })
 	default: // it was released, or its record is gone already: from here nobody can tell
 		a.step("copy finds nothing", func(n *state, t *delivery) {
@@ -29,7 +29,7 @@ func (a *actor) attached() {
 
 // decided: a record after which the event does not run, as idem.Decide reads it.
 func (m *model) decided(rec record) bool {
-	return rec.outcome == success || rec.final || m.block && rec.outcome.unknown() || m.exhausts(rec)
+	return rec.settled() || rec.final || m.block && rec.outcome.unknown() || m.exhausts(rec)
 }
 
 // exhausts: a record of an event that had its only attempt, as idem.Policy.Exhausted reads it.

@@ -242,7 +242,7 @@ func (a *actor) decide(n *state, t *delivery, l lock) {
 		*t = delivery{at: attached, process: t.process, ids: t.ids, first: first}
 	case runs || q.created != 0:
 		t.finish(inFlight)
-	case rec.outcome == success && (a.m.breaks != leftAnswerRuns || n.answers[rec.by] != answerLeft):
+	case rec.settled() && (a.m.breaks != leftAnswerRuns || n.answers[rec.by] != answerLeft):
 		t.finish(replayed)
 	case rec.final:
 		t.finish(aborted)

@@ -74,7 +74,7 @@ func (sc *scenario) mayHappen() string {
 	}{
 		{b.ambiguous, "lost answer"}, {b.crash, "crash"}, {b.expire, "session's end"}, {b.unheard, "session given up"}, {b.hangUp, "sender hangs up"},
 		{b.cancel, "cancel"}, {b.force, "force release"}, {b.forget, "forget"}, {b.ask, "the service is asked"}, {b.guard, "guard"}, {b.beat, "heartbeat"}, {b.age, "`max_duration`"}, {b.old, "`max_age`"}, {b.answer, "the time of a kept answer is over"},
-		{b.run, "run or rerun"}, {b.down, "given to the others"},
+		{b.run, "run or rerun"}, {b.again, "run again"}, {b.down, "given to the others"},
 		{b.pause, "pause"}, {b.resume, "resume"},
 	} {
 		if w.times > 0 {

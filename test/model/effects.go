@@ -40,6 +40,9 @@ func (m *model) look(s *state, t *txn) {
 	if t.by == 0 {
 		return
 	}
+	if q := &s.queue[m.event(t.by)]; q.created != 0 && q.by == t.by && q.created == t.q {
+		t.saw.again = q.again
+	}
 	l := &s.locks[m.lock(t.by)]
 	if l.created == 0 || l.modified != t.l {
 		return
@@ -54,6 +57,7 @@ func (m *model) look(s *state, t *txn) {
 		trying:  l.trying,
 		blocked: l.blocked,
 		steps:   l.steps,
+		again:   l.again,
 	}
 }
 
@@ -132,10 +136,14 @@ func (m *model) checkParkedBefore(s *state, t *txn) {
 	l, k := &s.locks[m.lockOfTxn(t)], &s.known
 	switch t.kind {
 	case rerun:
-		if s.requests[t.old] != letterRequest {
+		if t.letter && s.requests[t.old] != letterRequest {
 			m.broke(requestStays)
 		}
-		k.forgotten[m.event(t.by)] = true // a person has decided, as with a forget
+		if e := m.event(t.by); k.settled[e] {
+			k.again[t.by] = true // and no other execution
+		} else {
+			k.forgotten[e] = true // a person has decided, as with a forget
+		}
 		m.checkPlace(s, t)
 	case settleTooOld:
 		if s.ages[t.by] != aged {
@@ -187,7 +195,7 @@ func (m *model) noteAfter(s *state, t *txn) {
 
 // checkPlace is for what takes a place in the queue, perhaps that of another execution.
 func (m *model) checkPlace(s *state, t *txn) {
-	if s.records[m.event(t.by)].outcome == success {
+	if e := m.event(t.by); s.records[e].settled() && !s.known.again[t.by] {
 		m.broke(settledDoesNotWait)
 	}
 	if t.over == 0 {

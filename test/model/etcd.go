@@ -272,6 +272,7 @@ func (s *store) put(r ref, v *value, at revision) {
 			p.created = at
 		}
 		p.modified, p.by, p.session, p.parked = at, execution(v[0]), session(v[1]), v[1] == 0
+		p.again = v[2] != 0
 	case recordKey:
 		s.records[r.index] = record{
 			modified: at,
@@ -279,6 +280,7 @@ func (s *store) put(r ref, v *value, at revision) {
 			outcome:  outcome(v[1]),
 			final:    v[2]&1 != 0,
 			letter:   v[2]&2 != 0,
+			again:    v[2]&4 != 0,
 		}
 	case holdKey:
 		s.holds[r.index] = hold{at, v[0]}
@@ -314,6 +316,7 @@ func (s *store) putLock(l *lock, v *value, at revision) {
 		by: execution(v[0]), alive: alive(v[1]), token: revision(v[2]), slot: v[3], cancel: v[4],
 		cooling: is&lockCools != 0, steps: is&lockHasSteps != 0, parked: is&lockParked != 0,
 		trying: is&lockTrying != 0, blocked: is&lockBlocked != 0,
+		again: is&lockAgain != 0,
 	}
 	switch {
 	case is&lockFresh != 0:

@@ -205,5 +205,6 @@ var rules = []mutation{
 	{name: "what is replaced is ended for good", scenario: "latest, quiet, copies", breaks: replacedMayRun},
 	{name: "a sender is told that a newer one waits when it does", scenario: "latest, quiet", breaks: toldTooEarly},
 	{name: "who sees a client's lock of the workflow does not pass it", scenario: "lock API, limit of a workflow", breaks: passesClient},
+	{name: "an event that a person lets run again stays settled, whatever becomes of that", scenario: "again, cancel", breaks: failureUnsettles},
 	{name: "an attached copy that finds nothing does not say that nothing ran", scenario: "attach, three copies, forget", breaks: copySaysNotExecuted},
 }

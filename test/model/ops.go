@@ -139,7 +139,7 @@ func (m *model) soundParked(t *txn, k protocol.Keys, at protocol.Seen) protocol.
 		}
 		return protocol.Attempt(k, at, m.ownLock(t, alive(t.session), slot))
 	case rerun:
-		return protocol.Rerun(k, at, placeValue(t.by, 0), parking(), m.spelled.of[t.old])
+		return protocol.Rerun(k, at, againPlace(t), leased(0), parking(), m.spelled.of[t.old])
 	case sweepLetter:
 		return protocol.SweepLetter(k, at)
 	}
@@ -186,6 +186,7 @@ func (m *model) ownLock(t *txn, a alive, slot uint8) protocol.Leased {
 		parked: t.parked,
 		trying: t.trying,
 		steps:  t.saw.steps,
+		again:  t.saw.again,
 	}
 	switch t.kind {
 	case rest:
@@ -224,7 +225,7 @@ func (m *model) recordOf(t *txn) protocol.Leased {
 	if m.breaks == forceForgetsFinal && t.kind == forceRelease {
 		final = false
 	}
-	r := leased(0, byte(t.by), byte(t.outcome), bit(final)|bit(t.letter)<<1)
+	r := leased(0, byte(t.by), byte(t.outcome), bit(final)|bit(t.letter)<<1|bit(t.saw.again && m.breaks != failureUnsettles)<<2)
 	if m.apart && t.outcome == success && m.breaks != answerLater {
 		r.Apart = &protocol.Apart{Key: answerOf(&m.spelled, t.by), Leased: leased(0, answerKept)}
 	}
@@ -289,6 +290,9 @@ func placeValue(x execution, own session) protocol.Leased {
 	return leased(sessionLease(own), byte(x), byte(own))
 }
 
+// againPlace is the place of an execution that a person lets run again.
+func againPlace(t *txn) protocol.Leased { return leased(0, byte(t.by), 0, bit(t.again)) }
+
 const ( // flags of a lock's value
 	lockCools = 1 << iota
 	lockHasSteps
@@ -296,11 +300,12 @@ const ( // flags of a lock's value
 	lockTrying
 	lockBlocked
 	lockFresh // its token is the revision of the put
+	lockAgain
 )
 
 func lockValue(l *sight, cooling, fresh bool) protocol.Leased {
 	return leased(0, byte(l.by), byte(l.alive), byte(l.token), l.slot, l.cancel,
-		bit(cooling)|bit(l.steps)<<1|bit(l.parked)<<2|bit(l.trying)<<3|bit(l.blocked)<<4|bit(fresh)<<5)
+		bit(cooling)|bit(l.steps)<<1|bit(l.parked)<<2|bit(l.trying)<<3|bit(l.blocked)<<4|bit(fresh)<<5|bit(l.again)<<6)
 }
 
 func leased(lease clientv3.LeaseID, value ...byte) protocol.Leased {

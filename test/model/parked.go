@@ -234,7 +234,7 @@ func (a *actor) rested() {
 	if a.s.ages[a.execution()] >= aged && !a.process().paused && (!t.blocked || a.s.locks[a.lock()].blocked) {
 		a.step("carrier finds it too old", func(_ *state, t *delivery) { t.at, t.outcome, t.tooOld = settling, failedUnsure, true })
 	}
-	if !t.blocked && a.superseded() {
+	if !t.blocked && !a.s.locks[a.lock()].again && a.superseded() {
 		return
 	}
 	if a.m.letters {
@@ -383,7 +383,7 @@ func (a *actor) decidePark(n *state, t *delivery) {
 	switch {
 	case n.queue[e].created != 0, l.created != 0 && !l.cooling && a.m.event(l.by) == e, other.created != 0:
 		t.finish(inFlight)
-	case rec.outcome == success:
+	case rec.settled():
 		t.finish(replayed)
 	case rec.final:
 		t.finish(aborted)

@@ -75,13 +75,42 @@ func (m *model) keptRequests(s *state, to visit) {
 			continue
 		}
 		if next != old && s.known.where[next] == nowhere && s.known.ended[next] == 0 && s.deliveries[old.delivery()].at == done {
-			m.fire(s, txn{kind: rerun, by: next, old: old, l: s.locks[m.lock(old)].modified, prev: i.modified, parked: true}, e,
+			m.fire(s, txn{kind: rerun, by: next, old: old, l: s.locks[m.lock(old)].modified, prev: i.modified, parked: true, letter: true, again: i.settled()}, e,
 				func(n *state) { n.left.run-- }, nothingMore, nothing, to)
 		}
 	}
+	m.runAgain(s, to)
 	for x := execution(1); x < maxExecutions; x++ {
 		if i := s.records[m.event(x)]; s.requests[x] == letterRequest && i.by != x {
 			m.fire(s, txn{kind: sweepLetter, by: x, prev: i.modified}, int(x), free, nothingMore, nothing, to)
 		}
 	}
+}
+
+// runAgain: people let a settled event run again, under the ID of any of its deliveries that has one
+// left: two people do not choose the same.
+func (m *model) runAgain(s *state, to visit) {
+	for d := range m.deliveryCount {
+		e := m.events[d]
+		i, next := s.records[e], executionOf(d, idsPerArrival-1)
+		if s.left.again == 0 || i.modified == 0 || !i.settled() || i.final || s.deliveries[d].at != done || s.known.where[next] != nowhere || s.known.ended[next] != 0 || m.isLost(s, next) {
+			continue
+		}
+		l, o := s.locks[m.lock(next)], m.copyInOther(s, next)
+		if l.created != 0 && !l.cooling && m.event(l.by) == e || o.created != 0 && !o.cooling || s.queue[e].created != 0 { // a copy runs or waits
+			continue
+		}
+		m.fire(s, txn{kind: rerun, by: next, old: i.by, l: l.modified, o: m.otherIs(s, next), prev: i.modified, parked: true, letter: i.letter, again: true}, e,
+			func(n *state) { n.left.again-- }, nothingMore, nothing, to)
+	}
+}
+
+// isLost: a transaction that makes x may still arrive.
+func (m *model) isLost(s *state, x execution) bool {
+	for i := range s.lost {
+		if s.lost[i].kind == rerun && s.lost[i].by == x {
+			return true
+		}
+	}
+	return false
 }

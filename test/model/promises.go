@@ -6,7 +6,7 @@ type promise string
 const (
 	oneLiveHolder        promise = "one live holder per workflow: two ran at once, and neither had lost its session, been reaped, forced or closed"
 	oneAlivePerEvent     promise = "one live execution per event: two of them ran at once"
-	settledNeverRuns     promise = "a settled event never runs again"
+	settledNeverRuns     promise = "a settled event never runs again, but as the one execution that a person asks for"
 	unknownIsBlocked     promise = "under on_unknown: block an event of unknown outcome does not run again"
 	exhaustedWaits       promise = "an event whose attempts are used up does not run again unless a person lets it"
 	finalIsFinal         promise = "after a final cancel the event never runs again"
@@ -89,6 +89,7 @@ type witness struct {
 	final     [maxEvents]execution     // of which the final cancel was asked
 	accepted  [maxExecutions]bool      // it is, or was, parked
 	newest    uint8                    // of the scope, that went through
+	again     [maxExecutions]bool      // a person lets it run although its event is settled
 	successor [maxExecutions]execution // who replaced it in the queue
 	unsure    [maxExecutions]bool      // a try of the parked execution ended so, and nobody has said since that it may go on
 }
@@ -258,7 +259,7 @@ func (m *model) checkEnd(s *state, t *txn) {
 	if k.ended[t.by] != 0 && k.ended[t.by] != t.outcome {
 		m.broke(firstEndWins)
 	}
-	if s.records[e].outcome == success && s.records[e].by != t.by {
+	if s.records[e].settled() && s.records[e].by != t.by && !k.again[t.by] {
 		m.broke(settledStays)
 	}
 	if k.cancelled[t.by] && t.outcome == failedUnsure {
@@ -327,10 +328,10 @@ func (m *model) newerCopyBegan(s *state, d int) bool {
 
 func (m *model) checkMayRun(s *state, x execution) {
 	k, e := &s.known, m.event(x)
-	if k.settled[e] && !k.forgotten[e] {
+	if k.settled[e] && !k.forgotten[e] && !k.again[x] {
 		m.broke(settledNeverRuns)
 	}
-	if k.forgotten[e] || k.excuse[x] != 0 {
+	if k.forgotten[e] || k.again[x] || k.excuse[x] != 0 {
 		return
 	}
 	for o := execution(1); o < maxExecutions; o++ {
@@ -364,7 +365,7 @@ func (m *model) check(s *state) {
 			continue
 		}
 		for n := range uint8(idsPerArrival) {
-			if s.known.upstream[executionOf(d, n)] != notCalled {
+			if x := executionOf(d, n); s.known.upstream[x] != notCalled && !s.known.again[x] {
 				m.broke(refusedBurnsNothing)
 			}
 		}
@@ -496,7 +497,7 @@ func (m *model) checkQuiet(s *state) {
 		for n := range uint8(idsPerArrival) {
 			x := executionOf(d, n)
 			end := s.known.ended[x]
-			if t.at == done && t.answer.notExecuted() && (end == success || end == failed && s.known.upstream[x] != notCalled) {
+			if t.at == done && t.answer.notExecuted() && !s.known.again[x] && (end == success || end == failed && s.known.upstream[x] != notCalled) {
 				m.broke(refusedBurnsNothing)
 			}
 		}

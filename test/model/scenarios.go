@@ -55,7 +55,7 @@ func (sc *scenario) limited() bool { return sc.limits[0] > 0 }
 // parks: something may be parked.
 func (sc *scenario) parks() bool {
 	none := [maxDeliveries]bool{}
-	return sc.parkWaits != none || sc.parkAtOnce != none || sc.parkRuns != none
+	return sc.parkWaits != none || sc.parkAtOnce != none || sc.parkRuns != none || sc.budget.again > 0
 }
 
 func (sc *scenario) alike(a, b int) bool {
@@ -144,7 +144,7 @@ func scenarios() []scenario {
 		bounded("strategy changes, hold, attach", copies, budget{ambiguous: 1, expire: 1, beat: 1, force: 1}, func(sc *scenario) { strategyChanges(sc); all(&sc.holds); first(&sc.attach) }),
 		bounded("strategy changes, release delay", copies, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts, sc.releaseDelay = true, true }),
 		bounded("strategy changes, wait, release delay", []int{0, 0, 1}, budget{ambiguous: 1}, func(sc *scenario) { strategyChanges(sc); sc.cuts, sc.releaseDelay = true, true; first(&sc.waits) }),
-	}, slices.Concat(parkedScenarios(), pauseScenarios(), ordered(others), limitScenarios(), latestScenarios(), togetherScenarios(others))...)
+	}, slices.Concat(parkedScenarios(), againScenarios(), pauseScenarios(), ordered(others), limitScenarios(), latestScenarios(), togetherScenarios(others))...)
 }
 
 // parkedScenarios are those in which senders do not wait.
@@ -181,6 +181,23 @@ func parkedScenarios() []scenario {
 		bounded("skip", others, budget{ambiguous: 1, crash: 1, cancel: 1}, func(sc *scenario) { sc.skips = true; all(&sc.waits); all(&sc.parkAtOnce) }),
 		bounded("carry, release delay", others, budget{ambiguous: 1, expire: 1}, func(sc *scenario) { sc.cuts, sc.letters, sc.releaseDelay = true, true, true; first(&sc.parkRuns) }),
 		bounded("carry, hold", []int{0}, budget{ambiguous: 1, crash: 1, expire: 1, beat: 1}, func(sc *scenario) { first(&sc.parkRuns); first(&sc.holds) }),
+	}
+}
+
+// againScenarios are those in which a person lets a settled event run again.
+func againScenarios() []scenario {
+	copies, others := []int{0, 0}, []int{0, 1}
+	return []scenario{
+		bounded("again, a copy", copies, budget{ambiguous: 1, crash: 1, expire: 1, again: 1}, func(sc *scenario) { sc.cuts = true }),
+		bounded("again, cancel", copies, budget{ambiguous: 1, expire: 1, cancel: 1, again: 1}, func(sc *scenario) {}),
+		bounded("again, final cancel", copies, budget{ambiguous: 1, cancel: 1, again: 1}, func(sc *scenario) { sc.final = true }),
+		bounded("again, force", copies, budget{ambiguous: 1, expire: 1, force: 1, again: 1}, func(sc *scenario) { sc.cuts, sc.block = true, true }),
+		bounded("again, twice", copies, budget{ambiguous: 2, again: 2}, func(sc *scenario) { sc.fails = true }),
+		bounded("again, forget", copies, budget{ambiguous: 1, forget: 1, again: 1}, func(sc *scenario) { sc.fails = true }),
+		bounded("again, a copy waits, forget", []int{0, 0, 1}, budget{ambiguous: 1, forget: 1, again: 1}, func(sc *scenario) { all(&sc.waits) }),
+		bounded("again, dead letter, rerun", copies, budget{ambiguous: 1, run: 1, again: 1}, func(sc *scenario) { sc.letters, sc.fails, sc.once = true, true, true }),
+		bounded("again, strategy changes", copies, budget{ambiguous: 1, forget: 1, again: 1}, strategyChanges),
+		bounded("again, order, skip", others, budget{ambiguous: 1, again: 1}, func(sc *scenario) { newestFirst(sc); sc.skipStale = true }),
 	}
 }
 

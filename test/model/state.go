@@ -40,6 +40,7 @@ type budget struct {
 	age       uint8 // max_duration reached
 	old       uint8 // max_age of what is parked reached
 	answer    uint8 // the time of a kept answer is over
+	again     uint8 // a person lets a settled event run again
 	run       uint8 // of a blocked one, or of a request that was kept
 	down      uint8 // a carrier gives its execution to the others
 	pause     uint8

@@ -56,6 +56,7 @@ type lock struct { // L
 	parked  bool
 	trying  bool // a try has begun, and how it ended is not written down
 	blocked bool // it waits for a person
+	again   bool // a person lets its event run again, which was settled
 
 	slot uint8 // of the limit, from 1; 0 = it has none
 }
@@ -65,6 +66,7 @@ type place struct { // Q
 	by                execution
 	session           session // 0 = it is parked, and lives until a transaction deletes it
 	parked            bool
+	again             bool // as that of a lock
 }
 
 type record struct { // I
@@ -73,7 +75,11 @@ type record struct { // I
 	outcome  outcome
 	final    bool
 	letter   bool // its request is kept
+	again    bool // an attempt before it has settled the event, so its duplicates do not run
 }
+
+// settled: its duplicates get an answer and do not run.
+func (r record) settled() bool { return r.outcome == success || r.again }
 
 type hold struct { // H
 	modified revision

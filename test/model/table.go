@@ -79,6 +79,7 @@ type txn struct {
 	next           execution // that is handed the lock
 	heir           session   // of next
 	old            execution // whose request it takes over
+	again          bool      // the event of old was settled
 	seen           bool      // to write into the session: its process has heard of the pause
 	slot           uint8     // to take, from 1; 0 = none
 	turn           bool      // to take with a place
@@ -99,4 +100,5 @@ type sight struct {
 	token                          revision
 	slot, cancel                   uint8
 	parked, trying, blocked, steps bool
+	again                          bool
 }
