@@ -204,14 +204,14 @@ func (r *jobRun) readRuns(ctx context.Context) (err error) {
 	return err
 }
 
-// items returns what is left to do. The first time, it notes how much that is.
+// items returns what is left to do. The first time, it notes how much that is. Later, what had matched and has changed since is left alone, and counted so.
 func (r *jobRun) items(ctx context.Context) (items []idem.ParkedEntry, err error) {
 	at := bulkCursor{until: r.job.Until, revision: r.job.DoneAt, id: r.job.DoneID}
 	if ids := r.job.Executions; ids != nil {
 		for i, id := range ids[min(at.revision, int64(len(ids))):] {
 			items = append(items, idem.ParkedEntry{Execution: id, Revision: at.revision + int64(i) + 1})
 		}
-		at.until = max(at.until, 1)
+		at.until = max(at.until, r.job.Revision)
 	} else {
 		f := &r.job.Filter
 		b := bulk{action: r.kind.action, workflow: f.Workflow, route: f.Route, state: string(f.State), narrow: idem.ExecutionQuery{Since: f.Since, Until: f.Until}}
@@ -224,11 +224,18 @@ func (r *jobRun) items(ctx context.Context) (items []idem.ParkedEntry, err error
 			return nil, err
 		}
 	}
-	if r.job.Until != 0 || r.job.Revision == 0 { // it was noted, or this is a dry run
+	if r.job.Revision == 0 { // this is a dry run
 		return items, nil
 	}
 	next := r.next()
-	next.Until, next.Matched = at.until, len(items)
+	switch changed := r.job.Matched - r.job.Acted - len(items); {
+	case r.job.Until == 0:
+		next.Until, next.Matched = at.until, len(items)
+	case changed <= 0:
+		return items, nil
+	default:
+		next.Acted, next.Refused = next.Acted+changed, next.Refused+changed
+	}
 	return items, r.put(ctx, next, nil, nil)
 }
 
@@ -259,7 +266,7 @@ func (r *jobRun) step(ctx context.Context, e *idem.ParkedEntry) error {
 		done.Succeeded++
 	}
 	s := &idem.JobStep{Job: done, Follow: r.kind.follows}
-	_, p := r.call.actFor(r.kind.action, e, r.job.Why, s)
+	_, p := r.call.actFor(r.kind.action, e, r.job.Why, r.job.Until, s)
 	switch {
 	case p == nil && s.Applied != 0:
 		done.Revision, r.job = s.Applied, done

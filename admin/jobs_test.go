@@ -195,6 +195,110 @@ func TestAJobOfBlockedExecutionsCountsTheirNextTry(t *testing.T) {
 	}
 }
 
+// beforeStep is a ledger that calls its function before what a job does with an execution, and does nothing after an error of it.
+type beforeStep struct {
+	Ledger
+	does func(id idem.ExecutionID, a *idem.Audit) error
+}
+
+func (l beforeStep) RunNow(ctx context.Context, id idem.ExecutionID, a *idem.Audit) (*idem.Found, error) {
+	if err := l.does(id, a); err != nil {
+		return nil, err
+	}
+	return l.Ledger.RunNow(ctx, id, a)
+}
+
+func (l beforeStep) Skip(ctx context.Context, id idem.ExecutionID, by idem.Cancel, a *idem.Audit) (*idem.Found, bool, error) {
+	if err := l.does(id, a); err != nil {
+		return nil, false, err
+	}
+	return l.Ledger.Skip(ctx, id, by, a)
+}
+
+func (l beforeStep) Rerun(ctx context.Context, id idem.ExecutionID, a *idem.Audit) (*idem.Found, error) {
+	if err := l.does(id, a); err != nil {
+		return nil, err
+	}
+	return l.Ledger.Rerun(ctx, id, a)
+}
+
+func TestAJobLeavesAloneWhatAPersonRanAfterItBegan(t *testing.T) {
+	f := newFleet(t, keptRequests)
+	// A person runs it, and it blocks again, after the job has seen it and before the job's step.
+	runBefore := func(id string, h idem.Held) {
+		ledger := f.api.o.Ledger
+		f.api.o.Ledger = beforeStep{ledger, func(named idem.ExecutionID, _ *idem.Audit) error {
+			if string(named) != id || member(f.execution(id), "parked")["tries"] != 1.0 {
+				return nil
+			}
+			if _, err := f.second.RunNow(within(t), named, nil); err != nil {
+				t.Error(err)
+			}
+			p := *h.Lock().Parked
+			p.Tries, p.Trying, p.Blocked = 2, true, ""
+			if err := h.Attempt(within(t), p, h.Lock().CallbackHash); err != nil {
+				t.Error(err)
+			}
+			p.Failures, p.Trying, p.Blocked = 2, false, "2 of 2 tries failed"
+			return h.Rest(within(t), p)
+		}}
+		t.Cleanup(func() { f.api.o.Ledger = ledger })
+	}
+	for i, body := range []string{
+		`{"kind":"run","reason":"r","filter":{"workflow":"WORKFLOW","state":"blocked"}}`, `{"kind":"skip","reason":"r","filter":{"workflow":"WORKFLOW","state":"blocked"}}`,
+		`{"kind":"run","reason":"r","executions":["EXECUTION"]}`, `{"kind":"skip","reason":"r","executions":["EXECUTION"]}`, `{"reason":"r","filter":{"workflow":"WORKFLOW"}}`,
+	} {
+		workflow := fmt.Sprint("w", i)
+		id := f.park(workflow, workflow, "a|b")
+		h := f.carry(workflow)
+		f.block(h)
+		runBefore(id, h)
+		body = strings.NewReplacer("WORKFLOW", workflow, "EXECUTION", id).Replace(body)
+		var a *reply
+		if strings.Contains(body, "kind") {
+			stop := runJobs(t, f.api)
+			a = f.awaitJob(f.begun(body), "it is done", isDone)
+			stop()
+		} else {
+			a = f.want(200, "", "POST", "/v1/executions/run", opsToken, body)
+		}
+		if a.number("refused") != 1 || !strings.Contains(string(a.body), "it has changed since it was chosen") {
+			t.Errorf("%s: %s", body, a.body)
+		}
+		if p := member(f.execution(id), "parked"); p["blocked"] != "2 of 2 tries failed" {
+			t.Errorf("%s: %v", body, p)
+		}
+	}
+}
+
+func TestAJobThatGoesOnCountsWhatHasChangedMeanwhileAsLeftAlone(t *testing.T) {
+	f := newFleet(t, keptRequests)
+	ids := f.letters("w", 3)
+	ledger, changed := f.api.o.Ledger, false
+	f.api.o.Ledger = beforeStep{ledger, func(id idem.ExecutionID, _ *idem.Audit) error {
+		if changed || string(id) != ids[1] {
+			return nil
+		}
+		changed = true
+		if _, err := ledger.Rerun(within(t), idem.ExecutionID(ids[2]), nil); err != nil {
+			t.Error(err)
+		}
+		return idem.ErrStoreUnavailable
+	}}
+	runJobs(t, f.api)
+	id := f.begun(`{"kind":"rerun","reason":"r","filter":{"workflow":"w"},"rate":1000}`)
+	f.runsInOrder("w", 1)
+	for range 2 {
+		if _, err := f.carry("w").Settle(within(t), success()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := f.awaitJob(id, "it is done", isDone)
+	if a.number("acted") != 3 || a.number("succeeded") != 2 || a.number("refused") != 1 || !strings.Contains(a.text("result"), "1 left alone") {
+		t.Errorf("%s", a.body)
+	}
+}
+
 func TestAJobIsRefusedThatNamesNothingOrTooMuch(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	id := f.park("w", "1", "a|b")

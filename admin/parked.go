@@ -85,6 +85,8 @@ func (c *call) act(ctx context.Context, a *action, reason string) (*idem.Found, 
 		err = refuse("cancel_requested", "it was cancelled; see abortedBy and abortReason")
 	case errors.Is(err, idem.ErrRequestUnavailable):
 		err = c.unreadable(err)
+	case errors.Is(err, idem.ErrMoved):
+		err = refuse("status_changed", "it has changed since it was chosen: it was run, tried or blocked meanwhile; look again, then decide")
 	}
 	return found, err
 }

@@ -275,7 +275,7 @@ func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 	if b.dryRun {
 		return item, nil
 	}
-	found, p := c.actFor(b.action, e, b.reason, nil)
+	found, p := c.actFor(b.action, e, b.reason, b.at.until, nil)
 	switch {
 	case p == nil:
 		item.Result, item.Status = resultDone, client.Status(found.Status())
@@ -290,11 +290,12 @@ func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 	return item, nil
 }
 
-// actFor runs an action of many on one execution, in the name of the caller and with an audit of its own. step is set in a job.
-func (c *call) actFor(a *action, e *idem.ParkedEntry, reason string, step *idem.JobStep) (*idem.Found, *problem) {
+// actFor runs an action of many on one execution, in the name of the caller and with an audit of its own, as it was at revision
+// seen. step is set in a job.
+func (c *call) actFor(a *action, e *idem.ParkedEntry, reason string, seen int64, step *idem.JobStep) (*idem.Found, *problem) {
 	single := &call{
 		api: c.api, endpoint: &endpoint{path: c.endpoint.path, access: forWrite, change: a.change}, name: string(e.Execution), caller: c.caller, w: c.w, r: c.r, only: c.only,
-		audit: entry{Audit: idem.Audit{Why: cut(reason), Workflow: e.Workflow, Execution: e.Execution, Before: string(e.State), Step: step}},
+		audit: entry{Audit: idem.Audit{Why: cut(reason), Workflow: e.Workflow, Execution: e.Execution, Before: string(e.State), Step: step, SeenAt: seen}},
 	}
 	if step != nil {
 		single.audit.Job = step.Job.ID

@@ -35,6 +35,9 @@ type Audit struct {
 	Job       string      `json:"job,omitempty"` // the ID of the job that it is about, or a step of
 	// Step is that step, for the method that makes the change; nil = it is none of a job's.
 	Step *JobStep `json:"-"`
+	// SeenAt is the ledger's revision at which the parked execution was chosen, for RunNow and Skip: ErrMoved if its stored request has changed since,
+	// because it was run, tried to its end or blocked. 0 = whatever has changed.
+	SeenAt int64 `json:"-"`
 	// Name is the ledger's name for it: written again under the same name, it replaces what was written before. "" = it has none yet.
 	Name string `json:"-"`
 }

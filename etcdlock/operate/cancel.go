@@ -41,6 +41,11 @@ func (c *cancelling) try(ctx context.Context, at *history.State) (_ bool, err er
 		return true, err
 	}
 	c.about(c.found.Entry())
+	if l := c.found.Lock; c.cancel.Skip && l != nil && l.IsParked() {
+		if err := c.checkUnchanged(ctx, at); err != nil {
+			return true, err
+		}
+	}
 	switch {
 	case c.cancel.Only != "" && c.found.Status() != c.cancel.Only && !c.hasMoved(at):
 		return true, idem.ErrMoved

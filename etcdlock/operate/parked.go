@@ -43,8 +43,25 @@ func (op *Operator) Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel
 	return op.Cancel(ctx, id, c, audit)
 }
 
+// checkUnchanged returns idem.ErrMoved if the stored request of a parked execution has changed since the audit's SeenAt. It reads after the lock or the entry,
+// which change with the request, and whose revision the transaction compares. It returns idem.ErrStoreUnavailable.
+func (t *trail) checkUnchanged(ctx context.Context, at *history.State) error {
+	if t.audit.SeenAt == 0 || t.unsure && t.audit.Step == nil { // an attempt whose answer got lost may be what changed it; that of a job has moved the job
+		return nil
+	}
+	kvs, _, err := t.o.Pool.Keys(ctx, at.Keys.Index)
+	switch {
+	case err != nil:
+		return commit.Unavailable(err)
+	case len(kvs) == 0 || kvs[0].ModRevision > t.audit.SeenAt:
+		return idem.ErrMoved
+	}
+	return nil
+}
+
 // RunNow lets a parked execution be tried now, whatever it waits for, and for its whole MaxAge again from now. One that is not the head of its queue goes on
-// waiting for that. It returns idem.ErrNotParked, idem.ErrFinished with how it ended, idem.ErrCancelled, idem.ErrNoExecution or idem.ErrStoreUnavailable.
+// waiting for that. It returns idem.ErrNotParked, idem.ErrMoved, idem.ErrFinished with how it ended, idem.ErrCancelled, idem.ErrNoExecution or
+// idem.ErrStoreUnavailable.
 func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem.Audit) (found *idem.Found, err error) {
 	t := op.trail(audit)
 	err = op.repeat(ctx, id, func(ctx context.Context, at *history.State) (done bool, err error) {
@@ -58,6 +75,9 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 			return true, idem.ErrNotParked
 		case !found.Place && found.Lock.Cancel != nil:
 			return true, idem.ErrCancelled
+		}
+		if err := t.checkUnchanged(ctx, at); err != nil {
+			return true, err
 		}
 		t.about(found.Entry())
 		t.says(string(found.Status()), string(found.Status()))
