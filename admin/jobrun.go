@@ -23,6 +23,8 @@ const (
 	// runsPatience is how long a job that has let everything run waits for the next end. What has none by then waits in a queue, or for a pause or a
 	// person, and goes on without the job.
 	runsPatience = 10 * time.Minute
+	// tokenSpread is how long a job without progress is left to replicas that have its token: a new token reaches them one after the other.
+	tokenSpread = time.Minute
 )
 
 // jobRunner runs jobs in this process, each in a goroutine of RunJobs.
@@ -77,7 +79,7 @@ func (r *jobRunner) take(ctx context.Context, all *sync.WaitGroup) {
 		if jobKinds()[client.JobKind(j.Kind)] == nil || !r.begin(j.ID) { // of a newer release, whose processes run it
 			continue
 		}
-		if r.api.o.Ledger.TakeJob(ctx2, j) != nil {
+		if r.api.whyRevoked(j) != "" && r.api.o.Now().Sub(j.ChangedAt) < tokenSpread || r.api.o.Ledger.TakeJob(ctx2, j) != nil {
 			r.end(j.ID)
 			continue
 		}
@@ -179,6 +181,9 @@ func (r *jobRun) goOn(ctx context.Context) error {
 	pace := time.NewTicker(time.Second / time.Duration(r.job.Rate))
 	defer pace.Stop()
 	for i := range items {
+		if why := r.api.whyRevoked(r.job); why != "" {
+			return r.end(idem.JobStopped, "stopped because "+why+", ")
+		}
 		if err := r.step(ctx, &items[i]); err != nil {
 			return err
 		}
@@ -194,7 +199,7 @@ func (r *jobRun) goOn(ctx context.Context) error {
 	if err := r.awaitRuns(ctx); err != nil {
 		return err
 	}
-	return r.finish()
+	return r.end(idem.JobDone, "")
 }
 
 func (r *jobRun) readRuns(ctx context.Context) (err error) {
@@ -424,12 +429,15 @@ func endOfRun(f *idem.Found, run *idem.JobRun) (over bool, failed string) {
 	return false, ""
 }
 
-// finish ends the job, with a sentence in the audit.
-func (r *jobRun) finish() error {
+// end ends the job, or stops it, with a sentence in the audit.
+func (r *jobRun) end(as idem.JobState, why string) error {
 	next := r.next()
-	next.State, next.EndedAt = idem.JobDone, r.api.o.Now()
-	next.Result = resultOf(next)
+	next.State, next.EndedAt = as, r.api.o.Now()
+	next.Result = why + resultOf(next)
 	c := &call{api: r.api, endpoint: &endpoint{path: "/v1/jobs", access: forWrite, change: "job.end"}, caller: r.call.caller, r: r.call.r}
+	if as == idem.JobStopped {
+		c.endpoint.change, c.caller.token.Name, next.StoppedBy = "job.stop", policy, policy
+	}
 	c.audit.Why, c.audit.Workflow, c.audit.Job, c.audit.After = cut(next.Why), next.Filter.Workflow, next.ID, next.Result
 	c.beginAudit()
 	release, p := c.reserve()

@@ -220,8 +220,39 @@ func (c *call) stopJob() error {
 	})
 }
 
+// policy is the name in the audit for what Hooklock does by itself; no token may have it.
+const policy = "policy"
+
+// whyRevoked says why a job may not go on: its token is gone, or may not do any more what it could when the job began. "" = it may. Of a person behind a
+// proxy, the proxy's token is looked at.
+func (a *API) whyRevoked(j *idem.Job) string {
+	name := j.Who
+	if i := strings.LastIndex(name, " ("); i >= 0 { // no token has a blank in its name
+		name = strings.TrimSuffix(name[i+2:], ")")
+	}
+	said := "the token " + name
+	tokens := a.access.Load().Tokens
+	switch i := slices.IndexFunc(tokens, func(t Token) bool { return t.Name == name }); {
+	case i < 0:
+		return said + " is accepted no more"
+	case !tokens[i].Write:
+		return said + " has no scope write any more"
+	default:
+		if c := (caller{token: tokens[i]}); c.limited() && !slices.Equal(tokens[i].Workflows, j.Only) {
+			return said + " is for other workflows now"
+		}
+	}
+	return ""
+}
+
+// resumeJob lets a job go on. If its token may not run it any more, it is the job of the token that asks.
 func (c *call) resumeJob() error {
 	return c.moveJob([]idem.JobState{idem.JobStopped}, func(j *idem.Job) {
+		if c.api.whyRevoked(j) != "" {
+			if j.Who = c.who(); c.caller.limited() {
+				j.Only = c.caller.token.Workflows
+			}
+		}
 		j.State, j.StoppedBy, j.EndedAt, j.Result, j.Session, j.ChangedAt = idem.JobRunning, "", time.Time{}, "", "", c.api.o.Now()
 	})
 }

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -295,6 +296,69 @@ func TestAJobThatGoesOnCountsWhatHasChangedMeanwhileAsLeftAlone(t *testing.T) {
 	}
 	a := f.awaitJob(id, "it is done", isDone)
 	if a.number("acted") != 3 || a.number("succeeded") != 2 || a.number("refused") != 1 || !strings.Contains(a.text("result"), "1 left alone") {
+		t.Errorf("%s", a.body)
+	}
+}
+
+func TestAJobStopsWithItsToken(t *testing.T) {
+	f := newFleet(t, keptRequests)
+	access := Access{Tokens: rigTokens(), UserHeader: "X-User", UserHeaderFrom: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	ledger, revoke := f.api.o.Ledger, Access{}
+	f.api.o.Ledger = beforeStep{ledger, func(idem.ExecutionID, *idem.Audit) error {
+		f.api.SetAccess(revoke)
+		return nil
+	}}
+	runJobs(t, f.api)
+	for i, row := range []struct {
+		why    string
+		change func(t *Token) // of the token that starts the job
+	}{
+		{"the token stripe is accepted no more", func(t *Token) { t.Name = "another" }},
+		{"the token stripe has no scope write any more", func(t *Token) { t.Write = false }},
+		{"the token stripe is for other workflows now", func(t *Token) { t.Workflows = []string{"stripe/other"} }},
+	} {
+		f.api.SetAccess(access)
+		workflow := fmt.Sprint("stripe/", i)
+		f.letters(workflow, 4)
+		revoke = access
+		revoke.Tokens = slices.Clone(access.Tokens)
+		row.change(&revoke.Tokens[2])
+		id := f.want(201, "", "POST", "/v1/jobs", stripeToken, `{"kind":"rerun","reason":"r","filter":{"workflow":"`+workflow+`"},"rate":1000}`, "X-User", "anna").text("jobId")
+		a := f.awaitJob(id, row.why, func(a *reply) bool { return a.text("state") != "running" })
+		if a.text("state") != "stopped" || a.text("who") != "anna (stripe)" || a.text("stoppedBy") != "policy" || a.number("acted") != 1 || !strings.HasPrefix(a.text("result"), "stopped because "+row.why+", 0 of 4 ran") {
+			t.Errorf("%s", a.body)
+		}
+		if audits := string(f.want(200, "", "GET", "/v1/audit?what=job.stop", readToken1, "").body); !strings.Contains(audits, row.why) || !strings.Contains(audits, `"who":"policy"`) {
+			t.Errorf("%s", audits)
+		}
+		if a := f.want(200, "", "POST", "/v1/jobs/"+id+"/resume", opsToken, `{"reason":"mine now"}`); a.text("who") != "ops" {
+			t.Errorf("%s", a.body)
+		}
+		f.runsInOrder(workflow, 4)
+		if a := f.awaitJob(id, "it is done", isDone); a.number("succeeded") != 4 {
+			t.Errorf("%s", a.body)
+		}
+	}
+}
+
+func TestAReplicaLeavesAJobWhoseTokenItDoesNotKnowYetToOthersForAMinute(t *testing.T) {
+	f := newFleet(t, keptRequests)
+	f.letters("w", 1)
+	begin := func(id string, changed time.Time) {
+		j := &idem.Job{ID: id, Kind: "rerun", Who: "new", Rate: 1, StartedAt: changed, ChangedAt: changed, Filter: idem.JobFilter{Workflow: "w"}}
+		if err := f.second.BeginJob(within(t), j, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin("job_new", time.Now())
+	begin("job_old", time.Now().Add(-2*time.Minute))
+	var over sync.WaitGroup
+	f.api.jobs.take(t.Context(), &over)
+	over.Wait()
+	if a := f.want(200, "", "GET", "/v1/jobs/job_new", readToken1, ""); a.text("state") != "running" || a.json["replica"] != nil {
+		t.Errorf("%s", a.body)
+	}
+	if a := f.want(200, "", "GET", "/v1/jobs/job_old", readToken1, ""); a.text("state") != "stopped" || a.number("acted") != 0 {
 		t.Errorf("%s", a.body)
 	}
 }

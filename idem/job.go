@@ -13,7 +13,7 @@ type JobState string
 // The states of jobs.
 const (
 	JobRunning JobState = "running"
-	JobStopped JobState = "stopped" // by a person; it can go on
+	JobStopped JobState = "stopped" // it can go on
 	JobDone    JobState = "done"
 )
 
@@ -75,9 +75,9 @@ type Job struct {
 
 	State     JobState  `json:"state"`
 	StartedAt time.Time `json:"startedAt"`
-	EndedAt   time.Time `json:"endedAt,omitzero"` // or when it was stopped
-	ChangedAt time.Time `json:"changedAt"`        // of its last progress
-	StoppedBy string    `json:"stoppedBy,omitempty"`
+	EndedAt   time.Time `json:"endedAt,omitzero"`    // or when it was stopped
+	ChangedAt time.Time `json:"changedAt"`           // of its last progress
+	StoppedBy string    `json:"stoppedBy,omitempty"` // the token's name, or "policy": that of the job was revoked
 	// Result is the sentence that says how it ended; "" until then.
 	Result string `json:"result,omitempty"`
 
