@@ -7,6 +7,6 @@
 // several sources, the newest first (executions.go): live executions, and those of a known event,
 // as etcd sorts them, and what has ended from the leases that it is on (past.go), of which a search
 // reads the indexes first (wanted.go). One execution is the State around it, read at one revision
-// (state.go), once its scope is found (find.go). What this process has to tell is a note, which one
-// writer writes in the background (writer.go).
+// (execution_state.go), once its scope is found (find.go). What this process has to tell is a note,
+// which one writer writes in the background (writer.go).
 package history

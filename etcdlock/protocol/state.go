@@ -28,7 +28,7 @@ type State struct {
 	Revision int64 // of the store
 }
 
-// ReadState decodes the answers of one of the reads in parts.go; the head of the queue, and the
+// ReadState decodes the answers of one of the reads in compares.go; the head of the queue, and the
 // other lock, are known after LockRecordAndQueue only.
 func ReadState(answers []*pb.ResponseOp, revision int64) (st *State, err error) {
 	st = &State{Revision: revision}

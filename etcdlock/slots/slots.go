@@ -20,7 +20,7 @@ import (
 // concurrent use.
 //
 // While no execution here waits, it knows what this process has taken and what a refusal has shown.
-// While one waits, it follows all slots and slot waiters with one watch (follow.go), so that the
+// While one waits, it follows all slots and slot waiters with one watch (following.go), so that the
 // end of an execution wakes the waiter that is next, and no other.
 type Slots struct {
 	o      *Options

@@ -7,7 +7,7 @@
 //
 // Each sender has one file with its preset, signature, event ID, handshakes, sample and the text of
 // its page. To add one, add a file with a method of known; nothing else names it (test/arch checks
-// that). body_mac.go, stamped.go, standard.go, json_members.go, form.go and keys.go hold what
+// that). body_mac.go, stamped.go, standard.go, json_members.go, form_parts.go and keys.go hold what
 // senders share. generic.go and jwt.go are for senders without a file; place.go and content.go read
 // where a signature is and what it covers. handshake.go implements the handshakes of the
 // configuration.

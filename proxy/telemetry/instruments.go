@@ -44,7 +44,7 @@ var (
 )
 
 // instruments are all metrics that are updated where something happens. Those that are read on
-// collection are in watch.go.
+// collection are in watched.go.
 type instruments struct {
 	deliveries   *counter[deliveryKey]
 	acquisitions *counter[resultKey]

@@ -63,12 +63,12 @@ var otherWords = []string{"admin", "test", "deploy", "docs"}
 // otherMeanings are the words that mean something else elsewhere, with the files or folders where
 // they do.
 var otherMeanings = map[string][]string{
-	"executed": {"idem"},                                    // an outcome of an execution
-	"unknown":  {"idem", "cmd", "proxy/telemetry/watch.go"}, // another one; and what nobody knows
-	"skipped":  {"idem", "etcdlock", "cmd"},                 // a step of an execution, or of a diagnosis
-	"mismatch": {"proxy/sender/errors.go", "cmd"},           // a signature that no key of ours made
-	"aborted":  {"cmd"},                                     // when a person ended an execution
-	"parked":   {"etcdlock/protocol/spell.go"},              // a field of a lock
+	"executed": {"idem"},                                      // an outcome of an execution
+	"unknown":  {"idem", "cmd", "proxy/telemetry/watched.go"}, // another one; and what nobody knows
+	"skipped":  {"idem", "etcdlock", "cmd"},                   // a step of an execution, or of a diagnosis
+	"mismatch": {"proxy/sender/errors.go", "cmd"},             // a signature that no key of ours made
+	"aborted":  {"cmd"},                                       // when a person ended an execution
+	"parked":   {"etcdlock/protocol/spell.go"},                // a field of a lock
 }
 
 // codes are the names of decisions and the codes of answers in s: constants of the type Decision,

@@ -79,7 +79,7 @@ var decisions = [...]DecisionRow{{Decision: DecisionLate, Code: "too_late", Effe
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
-	for _, path := range []string{"config/x_test.go", "admin/problem.go", "test/bench/load.go"} {
+	for _, path := range []string{"config/x_test.go", "admin/problem_kinds.go", "test/bench/load.go"} {
 		if got := Decided([]*Source{home, parse(path, `package x; var x = "late"`)}); len(got) > 0 {
 			t.Errorf("%s: %q", path, got)
 		}

@@ -58,7 +58,7 @@ func besideTheTable(file, function string) bool {
 		return function == "Delete"
 	case "writer.go":
 		return function == "deleteOldest"
-	case "counts.go":
+	case "stored_counts.go":
 		return function == "sendLocked"
 	case "use.go":
 		return true

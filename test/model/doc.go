@@ -4,12 +4,12 @@
 // cancel, force, guard and forget. In every state that can be reached it checks the promises of
 // promises.go.
 //
-//	table.go      the transactions, each with what its sender knows
+//	transactions.go   the transactions, each with what its sender knows
 //	ops.go        what the protocol makes of that, with the keys of keys.go; etcd.go runs it in the store of store.go
 //	effects.go    what each means for the promises
 //	delivery.go   what a delivery does before it has the lock, which in a queue protocol.WhileQueued says
 //	running.go    what it does then, attached.go what a copy does, world.go what happens to it
-//	parked.go     how a delivery is parked and what carries it on, parked_tries.go its tries and kept requests
+//	parked_deliveries.go how a delivery is parked and what carries it on, parked_tries.go its tries and kept requests
 //	promises.go   what must hold
 //	scenarios.go  who is there and how much may go wrong; each is explored to its end
 //	mutation.go   what breaks when a compare or a rule is left out
