@@ -112,6 +112,9 @@ func (unreachable) AuditRefusal(idem.Audit) {}
 func (unreachable) Audits(context.Context, idem.AuditQuery) (idem.AuditPage, error) {
 	return idem.AuditPage{}, idem.ErrStoreUnavailable
 }
+func (unreachable) BadSignatures(context.Context, idem.BadSignatureQuery) (idem.BadSignaturePage, error) {
+	return idem.BadSignaturePage{}, idem.ErrStoreUnavailable
+}
 func (unreachable) Counts(context.Context, idem.CountQuery) (idem.CountHistory, error) {
 	return idem.CountHistory{}, idem.ErrStoreUnavailable
 }
@@ -180,6 +183,7 @@ var requests = []struct{ method, path, body string }{
 	{"GET", "/v1/status", ""},
 	{"GET", "/v1/routes", ""},
 	{"GET", "/v1/routes/counts?since=1h&step=1m", ""},
+	{"GET", "/v1/signatures?route=r&event=e&since=1h", ""},
 	{"GET", "/v1/config", ""},
 	{"POST", "/v1/config/reload", ""},
 	{"POST", "/v1/notify/test", ""},

@@ -71,6 +71,7 @@ func endpoints() []endpoint {
 		{"POST", "/v1/seen", forWrite, "seen", nil, (*call).markSeen},
 		{"DELETE", "/v1/seen/{concern}", forWrite, "unseen", []string{"reason"}, (*call).unmarkSeen},
 		{"GET", "/v1/audit", forRead, "", auditFilters(), (*call).listAudits},
+		{"GET", "/v1/signatures", forRead, "", signatureFilters(), (*call).listBadSignatures},
 		{"GET", "/v1/report", forRead, "", []string{"since"}, (*call).report},
 		{"GET", "/v1/status", forRead, "", nil, (*call).replicaStatus},
 		{"GET", "/v1/routes", forRead, "", nil, (*call).routes},

@@ -93,6 +93,8 @@ type Ledger interface {
 	AuditRefusal(a idem.Audit)
 	// Audits returns a page. It returns idem.ErrCursor.
 	Audits(ctx context.Context, q idem.AuditQuery) (idem.AuditPage, error)
+	// BadSignatures returns a page of deliveries whose signature was not valid. It returns idem.ErrCursor.
+	BadSignatures(ctx context.Context, q idem.BadSignatureQuery) (idem.BadSignaturePage, error)
 	// Counts returns what all processes have counted of their routes.
 	Counts(ctx context.Context, q idem.CountQuery) (idem.CountHistory, error)
 

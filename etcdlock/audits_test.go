@@ -96,7 +96,7 @@ func TestAnAuditEndsAfterThirtyDays(t *testing.T) {
 func TestRefusalsAreBoundedForEachTokenAndMadeChangesStay(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	s.audits.MostRefused, s.audits.MostRefusedOfAll = 40, 100
+	s.audits.Most, s.audits.MostOfAll = 40, 100
 	start := time.Now()
 	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Millisecond) }
 	audit := func(i int, who, result string) {
@@ -242,7 +242,7 @@ func TestAForgetSaysWhereTheStoredRequestCouldNotBeDeleted(t *testing.T) {
 func TestWhatHadNothingToDoIsBoundedAsARefusalIs(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	s.audits.MostRefused = 20
+	s.audits.Most = 20
 	l := settledOne(t, s)
 	if _, err := s.Forget(within(t, patience), l.Execution, byOps(false), byPerson()); err != nil {
 		t.Fatal(err)

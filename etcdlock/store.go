@@ -224,6 +224,7 @@ type core struct {
 
 	duplicates *history.Duplicates
 	audits     *history.Audits
+	signatures *history.Signatures
 	counts     *history.Counts
 	replicas   *history.Replicas
 	follower   *history.Follower
@@ -261,6 +262,7 @@ func Open(o Options) (*Store, error) {
 		Pool: p, Layout: s.layout, Clock: o.Clock, Writer: s.writer, Tasks: s.keeping, Sessions: s.view.Sessions, Process: around,
 	}
 	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
+	s.signatures = history.NewSignatures(read)
 	s.counts = history.NewCounts(read)
 	s.replicas = history.NewReplicas(read, o.Describe, s.sessionName)
 	s.leases = commit.NewLeases(p.NewLease, read, o.Clock, s.tasks)
@@ -294,7 +296,7 @@ func Open(o Options) (*Store, error) {
 	s.follower = history.NewFollower(asked.Reader)
 	control.holdings = reap.NewHoldings(s.reaper, s.keeper, s.finder.Execution)
 	for _, run := range []func(context.Context){
-		s.predecessors.Run, s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.replicas.Run, s.follower.Run,
+		s.predecessors.Run, s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.signatures.Run, s.replicas.Run, s.follower.Run,
 	} {
 		s.keeping.Start(run)
 	}
@@ -404,6 +406,7 @@ func (s *Store) Close(ctx context.Context) (err error) {
 	s.closing.Do(func() {
 		s.duplicates.Finish(ctx)
 		s.audits.Finish(ctx)
+		s.signatures.Finish(ctx)
 		s.replicas.Finish(ctx)
 		if left := s.tasks.Close(ctx); left != nil {
 			err = fmt.Errorf("close the store with unanswered transactions left (does etcd answer?); locks that they may have taken end with the session: %w", left)

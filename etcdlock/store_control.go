@@ -61,6 +61,12 @@ func (s *Control) Audits(ctx context.Context, q idem.AuditQuery) (idem.AuditPage
 	return s.audits.List(ctx, q)
 }
 
+// BadSignatures returns a page of deliveries whose signature was not valid. It returns idem.ErrCursor
+// or idem.ErrStoreUnavailable.
+func (s *Control) BadSignatures(ctx context.Context, q idem.BadSignatureQuery) (idem.BadSignaturePage, error) {
+	return s.signatures.List(ctx, q)
+}
+
 // ShedAudits returns how many audits this process has not kept.
 func (s *Store) ShedAudits() int64 { return s.audits.Shed() }
 

@@ -76,6 +76,12 @@ func (s *Ledger) Duplicate(id idem.ExecutionID, retention time.Duration) {
 	s.duplicates.Add(id, retention)
 }
 
+// NoteBadSignature lists a delivery whose signature was not valid, or counts it. It never blocks. Other
+// processes can read it within a second. eventID is called only if it is listed.
+func (s *Ledger) NoteBadSignature(b idem.BadSignature, eventID func() string) {
+	s.signatures.NoteBadSignature(b, eventID)
+}
+
 // NoteArrival notes a delivery that was not executed. It never blocks. Other processes can read it
 // within a second, as long as etcd takes it, and for retention after it. While 10,000 events have
 // arrivals that are not written yet, those of further events are shed.

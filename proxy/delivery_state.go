@@ -9,6 +9,7 @@ import (
 	"hooklock/idem"
 	"hooklock/idem/guard"
 	"hooklock/idem/naming"
+	"hooklock/proxy/sender"
 	"hooklock/proxy/wire"
 )
 
@@ -36,8 +37,9 @@ type deliveryState struct {
 
 	trace     idem.TraceContext
 	report    Report
-	execution *guard.Execution // nil until it was admitted
-	asked     *idem.Request    // the request for the gate; nil before
+	signature *sender.SignatureError // nil: it is right, or none is needed
+	execution *guard.Execution       // nil until it was admitted
+	asked     *idem.Request          // the request for the gate; nil before
 	end       ending
 	early     *earlyAnswer // nil: its sender waits for the end of the call (slow.go)
 	detached  bool         // an answer is still being streamed, and its end ends the delivery

@@ -38,6 +38,7 @@ func (d *delivery) finish() {
 		d.h.o.Observer.OnPassed(&d.report)
 	}
 	d.noteArrival()
+	d.noteBadSignature()
 	if d.report.Trace != nil {
 		d.report.Trace.End(&d.report)
 	}
@@ -47,6 +48,29 @@ func (d *delivery) finish() {
 type Arrivals interface {
 	// NoteArrival must not block: the delivery is not over yet.
 	NoteArrival(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration)
+	// NoteBadSignature must not block either. It calls eventID only if it stores more than the number.
+	NoteBadSignature(b idem.BadSignature, eventID func() string)
+}
+
+// noteBadSignature notes a delivery whose signature was not valid.
+func (d *delivery) noteBadSignature() {
+	if d.signature == nil || d.h.o.Arrivals == nil {
+		return
+	}
+	r, broken := &d.report, d.signature
+	d.h.o.Arrivals.NoteBadSignature(idem.BadSignature{
+		At: r.Started, Route: d.route.Name, From: string(d.req.peer), Scheme: broken.Scheme,
+		Reason: string(broken.Reason), Part: broken.Part, Detail: broken.Detail, TraceID: r.TraceID, Status: r.Status,
+	}, d.claimedEventID)
+}
+
+// claimedEventID returns the event ID of a delivery that may be anyone's; "" if it has none.
+func (d *delivery) claimedEventID() string {
+	names, err := d.route.Keys.Name(&d.req.msg)
+	if err != nil {
+		return ""
+	}
+	return names.EventID
 }
 
 // noteArrival notes a delivery of a known event that was not executed. An executed one has its record, and needs no further write; one that was

@@ -111,6 +111,7 @@ func (v *Verification) checkHead(q *request) *sender.SignatureError {
 // forged returns the ending of a delivery whose signature is not right.
 func (d *delivery) forged(broken *sender.SignatureError) *ending {
 	d.report.noteSignature(d.route.Verify.Scheme, broken)
+	d.signature = broken
 	end := d.refuse(idem.DecisionUnverified)
 	end.err, end.refusal.detail = broken, cmp.Or(broken.Part, "signature")+": "+broken.Detail+"; nothing was executed"
 	return end

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,13 +39,14 @@ type countKind struct {
 	Class, Name string
 	of          func(*client.Counts) int64
 	filter      []string // finds such events; nil where no filter does, so that all of that time are shown
+	screen      string   // that lists them; "" = find
 }
 
 // cell shows how many of the kind c has, with a link to these events. where are the other filters.
 func (k *countKind) cell(c *client.Counts, where ...string) cell {
 	n := number(k.of(c))
 	if n.Text != "" {
-		n.Href = to("find", slices.Concat(where, k.filter)...)
+		n.Href = to(cmp.Or(k.screen, "find"), slices.Concat(where, k.filter)...)
 	}
 	return n
 }
@@ -55,22 +57,20 @@ func countKinds() []countKind {
 	return []countKind{
 		{"succeeded", "Succeeded", func(c *client.Counts) int64 {
 			return c.Succeeded
-		}, []string{"status", string(client.Success)}},
+		}, []string{"status", string(client.Success)}, ""},
 		{"failed", "Failed", func(c *client.Counts) int64 {
 			return c.Failed
-		}, []string{"status", string(client.Failed)}},
+		}, []string{"status", string(client.Failed)}, ""},
 		{"errors", "Errors", func(c *client.Counts) int64 {
 			return c.Errors
-		}, []string{"status", string(client.Failed)}},
-		{"parked", "Accepted", func(c *client.Counts) int64 { return c.Parked }, []string{"decision", "parked"}},
-		{"busy", "Busy", func(c *client.Counts) int64 { return c.Busy }, []string{"status", string(client.Refused)}},
-		{"forged", "Bad signature", func(c *client.Counts) int64 {
-			return c.BadSignatures
-		}, []string{"status", string(client.Refused)}},
+		}, []string{"status", string(client.Failed)}, ""},
+		{"parked", "Accepted", func(c *client.Counts) int64 { return c.Parked }, []string{"decision", "parked"}, ""},
+		{"busy", "Busy", func(c *client.Counts) int64 { return c.Busy }, []string{"status", string(client.Refused)}, ""},
+		{"forged", "Bad signature", func(c *client.Counts) int64 { return c.BadSignatures }, nil, "signatures"},
 		{"refused", "Refused", func(c *client.Counts) int64 {
 			return c.Refused
-		}, []string{"status", string(client.Refused)}},
-		{"copies", "Duplicates", func(c *client.Counts) int64 { return c.Duplicates }, nil},
+		}, []string{"status", string(client.Refused)}, ""},
+		{"copies", "Duplicates", func(c *client.Counts) int64 { return c.Duplicates }, nil, ""},
 	}
 }
 

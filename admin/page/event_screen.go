@@ -407,7 +407,7 @@ func elsewhere(x *client.Execution) section {
 		add("log of the trace", selecting("trace_id", x.TraceID))
 	}
 	if x.ExecutionID != "" {
-		add("command line", story.ShellLine("hooklock", "show", x.ExecutionID))
+		add("command line", story.ShellLine("hooklock", "executions", "get", x.ExecutionID))
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -91,6 +92,11 @@ func find(v *visit) ([]section, error) {
 		s.Next = append(s.Next, link{"Newest", to("find", v.keep("cursor", "")...)})
 	}
 	s.Asks = bulkAsks(q, page.Executions)
+	if id := cmp.Or(v.query.Get("text"), v.query.Get("event")); s.Count == 0 && id != "" {
+		if bad, found := v.claimed(id); found {
+			return []section{s, bad}, nil
+		}
+	}
 	return []section{s}, nil
 }
 

@@ -75,6 +75,7 @@ func screens() []screen {
 		{"audit", "Audit", "5", false, audit},
 		{"jobs", "Jobs", "6", false, jobs},
 		{"story", "Event", "", true, event},
+		{"signatures", "Bad signatures", "", true, signatures},
 	}
 }
 

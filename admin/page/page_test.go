@@ -116,7 +116,7 @@ func everything(text string) *scripted {
 		"/v1/attention": filled[client.Attention](text), "/v1/replicas": filled[client.ReplicaList](text),
 		"/v1/seen": filled[client.SeenList](text), "/v1/slots": slots, "/v1/pauses/workflow:w": filled[client.Pause](text),
 		"/v1/status": filled[client.ReplicaStatus](text), "/v1/locks": locks, "/v1/executions": found, "/v1/executions/" + anID: x, "/v1/locks/" + text: lock, "/v1/locks/w": lock,
-		"/v1/report": filled[client.Report](text), "/v1/routes": filled[client.RouteList](text), "/v1/audit": filled[client.AuditPage](text), "/v1/routes/counts": filled[client.CountList](text),
+		"/v1/report": filled[client.Report](text), "/v1/routes": filled[client.RouteList](text), "/v1/audit": filled[client.AuditPage](text), "/v1/signatures": filled[client.BadSignaturePage](text), "/v1/routes/counts": filled[client.CountList](text),
 		"/v1/jobs": &client.Job{Matched: 3},
 	}}
 }
@@ -154,7 +154,7 @@ func get(t *testing.T, server *httptest.Server, path string, headers ...string) 
 // looks are one address of each kind.
 func looks() []string {
 	all := []string{
-		"/", "/page/now", "/page/find?text=evt_1&status=FAILED", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes", "/page/audit", "/page/nothing", "/page/ask?do=nothing", "/page/bar",
+		"/", "/page/now", "/page/find?text=evt_1&status=FAILED", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes", "/page/audit", "/page/signatures", "/page/nothing", "/page/ask?do=nothing", "/page/bar",
 	}
 	for _, do := range []string{"cancel", "forget", "run", "skip", "rerun"} {
 		all = append(all, "/page/ask?do="+do+"&id="+anID)
@@ -294,11 +294,11 @@ func TestARefusalOfTheAPIIsThePagesOwn(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 429, 503} {
 		p := &client.Problem{Status: status, Code: "some_code", Detail: "give a <token>"}
 		api := &scripted{answers: map[string]any{}}
-		for _, path := range []string{"/v1/status", "/v1/locks", "/v1/seen", "/v1/slots", "/v1/executions", "/v1/executions/" + anID, "/v1/report", "/v1/routes", "/v1/audit", "/v1/attention", "/v1/replicas"} {
+		for _, path := range []string{"/v1/status", "/v1/locks", "/v1/seen", "/v1/slots", "/v1/executions", "/v1/executions/" + anID, "/v1/report", "/v1/routes", "/v1/audit", "/v1/signatures", "/v1/attention", "/v1/replicas"} {
 			api.set(path, p)
 		}
 		server := newPage(t, api)
-		for _, path := range []string{"/page/now", "/page/live", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes", "/page/audit", "/page/ask?do=cancel&id=" + anID} {
+		for _, path := range []string{"/page/now", "/page/live", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes", "/page/audit", "/page/signatures", "/page/ask?do=cancel&id=" + anID} {
 			api.asked = nil
 			res, text := get(t, server, path)
 			if res.StatusCode != status || !strings.Contains(text, "give a &lt;token&gt;") || !strings.Contains(text, "some_code") {
@@ -317,12 +317,12 @@ func TestWhileEtcdIsAwayThePageSaysWhatItKnowsAndSinceWhen(t *testing.T) {
 	s := filled[client.ReplicaStatus]("plain")
 	at := client.Time{Time: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)}
 	s.Etcd.Members = []client.Contact{{Address: "http://etcd-0:2379", State: client.ContactFails, FailedAt: at, AnsweredAt: at, Failure: "UNAVAILABLE"}}
-	for path, answer := range map[string]any{"/v1/locks": away, "/v1/slots": away, "/v1/routes/counts": away, "/v1/executions": away, "/v1/audit": away, "/v1/executions/" + anID: away, "/v1/status": s, "/v1/replicas": away,
+	for path, answer := range map[string]any{"/v1/locks": away, "/v1/slots": away, "/v1/routes/counts": away, "/v1/executions": away, "/v1/audit": away, "/v1/signatures": away, "/v1/executions/" + anID: away, "/v1/status": s, "/v1/replicas": away,
 		"/v1/attention": &client.Attention{NotKnown: []string{"executions: etcd does not answer in time"}}} {
 		api.set(path, answer)
 	}
 	server := newPage(t, api)
-	for _, path := range []string{"/page/now", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/audit"} {
+	for _, path := range []string{"/page/now", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/audit", "/page/signatures"} {
 		res, text := get(t, server, path)
 		if res.StatusCode != http.StatusOK || !strings.Contains(text, "etcd does not answer") {
 			t.Errorf("%s: %d %s", path, res.StatusCode, text)
@@ -436,13 +436,13 @@ func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
 	}
 	api = &scripted{answers: map[string]any{"/v1/jobs": &client.Job{Matched: 37}}}
 	requests, text = questionOf(t, api, "do=all-rerun&state=dead_letter&route=r&label=order%3D1")
-	if len(requests) != 1 || requests[0].Body["kind"] != "rerun" || requests[0].Path != "v1/jobs" || !strings.Contains(text, "Retry 37 events") || fmt.Sprint(requests[0].Body["filter"]) != "map[label:order=1 route:r state:dead_letter]" || !strings.Contains(text, "hooklock rerun --route r --label 'order=1' --dead-letters --reason") {
+	if len(requests) != 1 || requests[0].Body["kind"] != "rerun" || requests[0].Path != "v1/jobs" || !strings.Contains(text, "Retry 37 events") || fmt.Sprint(requests[0].Body["filter"]) != "map[label:order=1 route:r state:dead_letter]" || !strings.Contains(text, "executions rerun --route r --label 'order=1' --dead-letters --reason") {
 		t.Errorf("%+v %s", requests, text)
 	}
-	if _, text = questionOf(t, api, "do=all-run&state=blocked"); !strings.Contains(text, "hooklock run --blocked --reason") {
+	if _, text = questionOf(t, api, "do=all-run&state=blocked"); !strings.Contains(text, "executions run --blocked --reason") {
 		t.Errorf("%s", text)
 	}
-	if _, text = questionOf(t, api, "do=all-run&state=parked&route=r"); strings.Contains(text, "hooklock run") { // it would run what is blocked, too
+	if _, text = questionOf(t, api, "do=all-run&state=parked&route=r"); strings.Contains(text, "hooklock executions") { // it would run what is blocked, too
 		t.Errorf("%s", text)
 	}
 }

@@ -85,8 +85,8 @@ func TestAWordThatFitsNothingIsLookedUpByItsKeyAndInOneSearch(t *testing.T) {
 			t.Errorf("%s: %s", word, text)
 		}
 		asked := strings.Join(api.asked, "\n")
-		if len(api.asked) != 2 || !strings.Contains(api.asked[0], "event=") ||
-			!strings.Contains(api.asked[1], "text=") {
+		if len(api.asked) != 3 || !strings.Contains(api.asked[0], "event=") ||
+			!strings.Contains(api.asked[1], "text=") || !strings.Contains(api.asked[2], "/v1/signatures?event=") {
 			t.Errorf("%s asks:\n%s", word, asked)
 		}
 	}
@@ -137,7 +137,9 @@ func TestTheTabsOfTheListHaveNumbersWhereTheyAreCountedAnyway(t *testing.T) {
 		"event:e", "key:00", "id:exec_", "trace:t"} {
 		shows(narrower, nil)
 	}
-	if slices.ContainsFunc(api.asked, func(asked string) bool { return !strings.Contains(asked, "/v1/executions") }) {
+	if slices.ContainsFunc(api.asked, func(asked string) bool {
+		return strings.Contains(asked, "/v1/status") || strings.Contains(asked, "counts")
+	}) {
 		t.Errorf("what it does not show is asked for: %q", api.asked)
 	}
 	for path, answer := range map[string]any{"/v1/status": status,

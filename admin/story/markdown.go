@@ -1,7 +1,6 @@
 package story
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -49,7 +48,11 @@ func (s *Story) Markdown(link string) string {
 	}
 	line("Trace", code(s.TraceID))
 	line("Page", link)
-	line("Command", code(ShellLine("hooklock", "show", cmp.Or(s.ExecutionID, Name(s.Execution)))))
+	if s.ExecutionID != "" {
+		line("Command", code(ShellLine("hooklock", "executions", "get", s.ExecutionID)))
+	} else {
+		line("Command", code(ShellLine("hooklock", "executions", "find", Name(s.Execution))))
+	}
 	return b.String()
 }
 

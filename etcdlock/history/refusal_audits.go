@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
@@ -18,10 +17,7 @@ import (
 // ask as often as it likes, and what it asked for must not displace what was changed, nor what
 // other tokens asked for.
 type refusals struct {
-	MostRefused      int // that are kept of each token; the oldest go
-	MostRefusedOfAll int // that are kept of all tokens
-
-	left    int            // how many there were when they were counted last
+	Bounds
 	waiting map[string]int // by token: those that were added since the last write
 }
 
@@ -30,7 +26,7 @@ type refusals struct {
 const maxRefusedWaiting = 100
 
 func newRefusals() refusals {
-	return refusals{MostRefused: idem.MaxRefused, MostRefusedOfAll: idem.MaxRefusedOfAll, waiting: map[string]int{}}
+	return refusals{Bounds{Most: idem.MaxRefused, MostOfAll: idem.MaxRefusedOfAll}, map[string]int{}}
 }
 
 // hasRoomLocked reports whether one more of a token may wait to be written, and counts it. Half of
@@ -49,40 +45,7 @@ func (a *Audits) deleteOldestRefusals(ctx context.Context) error {
 	a.mu.Lock()
 	clear(a.waiting)
 	a.mu.Unlock()
-	prefix := a.o.Layout.All(protocol.KindRefused)
-	n, err := a.o.Pool.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
-	if err != nil {
-		return err
-	}
-	a.left = min(a.left, int(n.Count))
-	if int(n.Count) <= a.left+a.MostRefused/20 {
-		return nil
-	}
-	keys := link.Below(prefix, MaxPage)
-	keys.KeysOnly = true
-	kept, of := 0, map[string]int{}
-	var excess protocol.Writes
-	for kv, err := range a.o.Pool.All(ctx, keys) {
-		if err != nil {
-			return err
-		}
-		token := protocol.RefusedBy(string(kv.Key))
-		if of[token] == a.MostRefused || kept == a.MostRefusedOfAll {
-			excess = append(excess, protocol.DropNote(string(kv.Key)))
-			continue
-		}
-		of[token]++
-		kept++
-	}
-	for len(excess) > 0 && err == nil {
-		batch := excess[:min(NoteBatch, len(excess))]
-		excess = excess[len(batch):]
-		err = a.o.Pool.CommitParts(ctx, batch)
-	}
-	if err == nil {
-		a.left = kept
-	}
-	return err
+	return a.deleteExcess(ctx, a.o, protocol.KindRefused)
 }
 
 // timeOf returns what follows the kind in the key of an audit: the newer it is, the earlier it

@@ -53,6 +53,7 @@ const (
 	kindIndex      = "index/"      // <kind>/<lease>/<field>
 	KindAudits     = "audits/"     // <time>-<n>-<process>
 	KindRefused    = "refused/"    // <time>-<n>-<process>-<token>
+	KindSignatures = "signatures/" // <time>-<n>-<process>-<route>
 	KindMinutes    = "minutes/"    // <time>-<process>-<n>
 	KindHours      = "hours/"      // <time>-<process>-<n>
 	KindCounting   = "counting/"   // <time>-<process>-<n>: counts that are not in the two above yet
@@ -92,13 +93,20 @@ func (y Layout) Audit(at time.Time, writer string, n int64) string {
 	return y.Root + KindAudits + newestFirst(at.UnixMilli()) + "-" + newestFirst(n) + "-" + writer
 }
 
-// Refused is Audit of one that changed nothing. Its key ends in what RefusedBy returns.
+// Refused is Audit of one that changed nothing. Its key ends in what GroupOf returns.
 func (y Layout) Refused(at time.Time, writer string, n int64, who string) string {
 	return y.Root + KindRefused + newestFirst(at.UnixMilli()) + "-" + newestFirst(n) + "-" + writer + "-" + Hash16(who)
 }
 
-// RefusedBy returns the hash of the token in a key of Refused.
-func RefusedBy(key string) string { return key[max(0, len(key)-16):] }
+// BadSignature returns the key of the n-th bad signature that a process lists. Its key is as that of
+// Refused, with the route in the place of the token.
+func (y Layout) BadSignature(at time.Time, writer string, n int64, route string) string {
+	return y.Root + KindSignatures + newestFirst(at.UnixMilli()) + "-" + newestFirst(n) + "-" + writer + "-" +
+		Hash16(route)
+}
+
+// GroupOf returns the hash of the token in a key of Refused, or of the route in one of BadSignature.
+func GroupOf(key string) string { return key[max(0, len(key)-16):] }
 
 // Notices returns the key of what people were told.
 func (y Layout) Notices() string { return y.Root + kindNotices }

@@ -164,6 +164,25 @@ func DecodeAudit(b []byte) *idem.Audit {
 	return &v.Audit
 }
 
+type badSignatureValue struct {
+	Version int `json:"v"`
+	idem.BadSignature
+}
+
+// EncodeBadSignature encodes a delivery whose signature was not valid.
+func EncodeBadSignature(b *idem.BadSignature) []byte {
+	return encode(badSignatureValue{othersVersion, *b})
+}
+
+// DecodeBadSignature returns nil for a value that this release cannot read.
+func DecodeBadSignature(b []byte) *idem.BadSignature {
+	var v badSignatureValue
+	if decode("a bad signature", b, othersVersion, &v) != nil || v.At.IsZero() {
+		return nil
+	}
+	return &v.BadSignature
+}
+
 // countValue is how many duplicates of one execution one process has answered without running.
 type countValue struct {
 	Version int   `json:"v"`

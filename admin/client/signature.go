@@ -1,0 +1,67 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+)
+
+// BadSignature is a delivery whose signature was not valid. A field that is not known is "" or 0.
+type BadSignature struct {
+	At     Time   `json:"at"`
+	Route  string `json:"route"`
+	From   string `json:"from,omitempty"`   // the client's IP address
+	Scheme string `json:"scheme,omitempty"` // as verify.scheme
+	Reason string `json:"reason,omitempty"` // missing, malformed, stale, mismatch …
+	Part   string `json:"part,omitempty"`   // what was wrong: the name of a header, or a source as in templates
+	Detail string `json:"detail,omitempty"` // what was found, and what to check
+	// EventID is what the delivery says; nothing proves it.
+	EventID string `json:"eventId,omitempty"`
+	TraceID string `json:"traceId,omitempty"`
+	Status  int    `json:"status,omitempty"` // sent in response
+	// More is how many of the route came so soon after it that they are not listed, up to Until.
+	More  int64 `json:"more,omitempty"`
+	Until Time  `json:"until,omitzero"`
+
+	raw
+}
+
+// UnmarshalJSON reads the object and keeps it for RawJSON.
+func (b *BadSignature) UnmarshalJSON(text []byte) error {
+	type plain BadSignature
+	if err := json.Unmarshal(text, (*plain)(b)); err != nil {
+		return err
+	}
+	if b.At.IsZero() {
+		return errors.New("a bad signature says when it came")
+	}
+	b.keep(text)
+	return nil
+}
+
+// BadSignatureQuery selects those that match all fields that are set. The zero value selects all that
+// are kept: 30 days, the newest 1,000 of a route and 20,000 together.
+type BadSignatureQuery struct {
+	Route, EventID string // "" = any
+	Since          string // a time (RFC 3339), or how long ago ("24h"); "" = unbounded
+	Until          string
+
+	Limit  int    // at most so many on a page; 0 = the server's choice
+	Cursor string // NextCursor of the page before; "" = from the beginning
+}
+
+// BadSignaturePage is a part of them, the newest first; see LockPage.
+type BadSignaturePage struct {
+	BadSignatures []BadSignature `json:"badSignatures"`
+	NextCursor    string         `json:"nextCursor"`
+}
+
+// BadSignaturePage gets one page.
+func (c *Client) BadSignaturePage(ctx context.Context, q BadSignatureQuery) (*BadSignaturePage, error) {
+	return ask[BadSignaturePage](ctx, c, call{
+		method: http.MethodGet, path: "/v1/signatures", has: "badSignatures",
+		query: query("route", q.Route, "event", q.EventID, "since", q.Since, "until", q.Until,
+			"limit", count(q.Limit), "cursor", q.Cursor),
+	})
+}

@@ -1,0 +1,90 @@
+package page
+
+import (
+	"fmt"
+
+	"hooklock/admin/client"
+)
+
+// signaturePage is the number of bad signatures on a screen.
+const signaturePage = 100
+
+// signatures lists deliveries whose signature was not valid.
+func signatures(v *visit) ([]section, error) {
+	fields := []input{
+		{Name: "route", Label: "Route", Main: true},
+		{Name: "event", Label: "Event ID"},
+		{Name: "since", Label: "Since", Hint: "24h, or a time"},
+		{Name: "until", Label: "Until"},
+	}
+	pairs := []string{"limit", fmt.Sprint(signaturePage), "cursor", v.query.Get("cursor")}
+	for i := range fields {
+		fields[i].Value = v.query.Get(fields[i].Name)
+		pairs = append(pairs, fields[i].Name, fields[i].Value)
+	}
+	s := section{
+		ID: "signatures", Title: "Bad signatures", Search: &search{"signatures", fields},
+		Empty: "No delivery had a bad signature.",
+		Note: "Of the last 30 days, on all replicas. Of many at once few are listed, and the others are counted. Nothing " +
+			"proves an event ID here.",
+	}
+	page := &client.BadSignaturePage{}
+	switch err := v.api.get("/v1/signatures", values(pairs...), page); {
+	case is(err, client.CodeStoreUnavailable):
+		s.Trouble, s.Empty = "Not known: etcd does not answer.", ""
+	case is(err, client.CodeForbidden):
+		note, ok := limited(err)
+		if !ok {
+			return nil, err
+		}
+		return []section{{ID: s.ID, Title: s.Title, Note: note}}, nil
+	case is(err, client.CodeBadRequest):
+		s.Trouble, s.Empty = problemOf(err).Detail, ""
+	case err != nil:
+		return nil, err
+	}
+	s.Count, s.Table = len(page.BadSignatures), signatureTable(page.BadSignatures)
+	if page.NextCursor != "" {
+		s.Next = append(s.Next, link{"Older", to("signatures", v.keep("cursor", page.NextCursor)...)})
+	}
+	return []section{s}, nil
+}
+
+func signatureTable(all []client.BadSignature) *table {
+	if len(all) == 0 {
+		return nil
+	}
+	n := 0
+	t := tableOf("Bad signatures", []column[client.BadSignature]{
+		{"When", func(b *client.BadSignature) cell { return when(b.At, "at") }},
+		{"Route", func(b *client.BadSignature) cell { return text(b.Route) }},
+		{"From", func(b *client.BadSignature) cell { return text(b.From) }},
+		{"Wrong", func(b *client.BadSignature) cell { return cell{Text: b.Reason, Class: "warn", Title: b.Part} }},
+		{"Why", func(b *client.BadSignature) cell {
+			return cell{Text: b.Part + ": " + b.Detail, Title: b.Part + ": " + b.Detail}
+		}},
+		{"Event ID", func(b *client.BadSignature) cell { return middle(b.EventID) }},
+		{"Sender got", func(b *client.BadSignature) cell { return number(int64(b.Status)) }},
+		{"And more", func(b *client.BadSignature) cell {
+			c := number(b.More)
+			c.Title = "of the route, which came so soon after it that they are not listed"
+			return c
+		}},
+		{"Trace", func(b *client.BadSignature) cell { return cell{Text: b.TraceID, Class: "id"} }},
+	}, all, func(*client.BadSignature) string { n++; return fmt.Sprint(n) })
+	t.Lines = true
+	return t
+}
+
+// claimed returns the deliveries that say an event ID that no event has, and had no valid signature.
+func (v *visit) claimed(eventID string) (s section, found bool) {
+	page := &client.BadSignaturePage{}
+	err := v.api.get("/v1/signatures", values("event", eventID, "limit", "20"), page)
+	if err != nil || len(page.BadSignatures) == 0 {
+		return s, false
+	}
+	return section{
+		ID: "signatures", Title: "Came with a bad signature", Table: signatureTable(page.BadSignatures),
+		Note: "What came with this event ID had no valid signature, so it never ran. Anyone can write an ID into a request.",
+	}, true
+}

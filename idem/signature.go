@@ -1,0 +1,59 @@
+package idem
+
+import "time"
+
+// BadSignature is a delivery whose signature was not valid. Nothing of the secret, of the signature
+// or of the body is in it but the event ID, which anyone may have written. A field that is not
+// known is "" or 0.
+type BadSignature struct {
+	At      time.Time `json:"at"`
+	Route   string    `json:"route"`
+	From    string    `json:"from,omitempty"` // the client's IP address
+	Scheme  string    `json:"scheme,omitempty"`
+	Reason  string    `json:"reason,omitempty"` // missing, malformed, stale, mismatch …
+	Part    string    `json:"part,omitempty"`   // what was wrong: the name of a header, or a source as in templates
+	Detail  string    `json:"detail,omitempty"` // what was found, and what to check
+	EventID string    `json:"eventId,omitempty"`
+	TraceID string    `json:"traceId,omitempty"`
+	Status  int       `json:"status,omitempty"` // sent in response
+	// More is how many of the route came so soon after it that they are not listed, up to Until.
+	More  int64     `json:"more,omitempty"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// BadSignatures are kept for BadSignatureKept, MaxBadSignatures of one route and
+// MaxBadSignaturesOfAll together, the newest.
+const (
+	BadSignatureKept      = 30 * 24 * time.Hour
+	MaxBadSignatures      = 1000
+	MaxBadSignaturesOfAll = 20_000
+)
+
+// BadSignatureQuery selects those for which all holds that is given. The zero value is all of them.
+type BadSignatureQuery struct {
+	Route, EventID string    // "" = any
+	Since, Until   time.Time // zero = unbounded
+	Limit          int       // at most so many on a page; 0 = 100
+	Cursor         string    // of the page before; "" = the first page
+}
+
+// Takes reports whether the query asks for b.
+func (q *BadSignatureQuery) Takes(b *BadSignature) bool {
+	return (q.Route == "" || b.Route == q.Route) && (q.EventID == "" || b.EventID == q.EventID) &&
+		(q.Since.IsZero() || !b.last().Before(q.Since)) && (q.Until.IsZero() || !b.At.After(q.Until))
+}
+
+// last returns when the newest came of those that b stands for.
+func (b *BadSignature) last() time.Time {
+	if b.Until.After(b.At) {
+		return b.Until
+	}
+	return b.At
+}
+
+// BadSignaturePage is a part of them, the newest first. It may be shorter than its limit, even empty,
+// and not be the last: only an empty NextCursor says that.
+type BadSignaturePage struct {
+	BadSignatures []BadSignature
+	NextCursor    string
+}
