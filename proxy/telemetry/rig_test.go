@@ -18,7 +18,6 @@ import (
 	"hooklock/idem"
 	"hooklock/idem/naming"
 	"hooklock/proxy"
-	"hooklock/proxy/telemetry/logs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -56,7 +55,7 @@ func open(tb testing.TB, env ...string) *rig {
 	r := &rig{log: new(lines)}
 	var err error
 	r.Telemetry, err = Open(tb.Context(), Options{
-		Log: slog.New(logs.NewJSONHandler(r.log, slog.LevelDebug-8)), Setenv: os.Setenv, //nolint:usetesting // what the program does; the test has set, and so restores, each variable before
+		Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug - 8})), Setenv: os.Setenv, //nolint:usetesting // what the program does; the test has set, and so restores, each variable before
 		Version: "1.2.3", Instance: "host/1", UpstreamHost: "upstream.example", UpstreamPort: "8081",
 		Env: func(name string) string {
 			for i := len(env) - 2; i >= 0; i -= 2 {

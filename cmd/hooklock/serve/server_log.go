@@ -82,7 +82,7 @@ func (l *ServerLog) to(w io.Writer, level slog.Level) *slog.Logger {
 	if l.format == config.LogText {
 		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 	}
-	return slog.New(logs.NewJSONHandler(w, level))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
 // Lost returns the line that replaces lost lines.

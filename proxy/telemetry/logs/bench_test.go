@@ -24,7 +24,7 @@ func BenchmarkLine(b *testing.B) {
 				name = c.name + "/side by side"
 			}
 			b.Run(name, func(b *testing.B) {
-				log := slog.New(NewJSONHandler(c.to(b, readPipe(b)), slog.LevelInfo))
+				log := slog.New(slog.NewJSONHandler(c.to(b, readPipe(b)), nil))
 				b.ReportAllocs()
 				before := cpu()
 				defer func() { b.ReportMetric(float64(cpu()-before)/float64(b.N), "cpu-ns/op") }() // of all goroutines, the reader's, too
