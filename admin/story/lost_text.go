@@ -1,8 +1,6 @@
 package story
 
 import (
-	"slices"
-
 	"hooklock/admin/client"
 	"hooklock/idem"
 )
@@ -44,34 +42,4 @@ func todoForLost(x *client.Execution) string {
 		return text
 	}
 	return text + "; so that no other is lost: " + SetForLost(idem.Decision(x.Arrivals.Newest[0].Decision))
-}
-
-// LostRoute is a route with events that are possibly lost.
-type LostRoute struct {
-	Route  string
-	Events int
-	// Decision is that of the newest of them.
-	Decision idem.Decision
-}
-
-// LostByRoute counts events that are possibly lost, the newest first, by their route.
-func LostByRoute(events []client.Execution) (all []LostRoute) {
-	for i := range events {
-		x := &events[i]
-		at := slices.IndexFunc(all, func(l LostRoute) bool { return l.Route == x.Route })
-		if at < 0 {
-			at, all = len(all), append(all, LostRoute{Route: x.Route})
-			if x.Arrivals != nil && len(x.Arrivals.Newest) > 0 {
-				all[at].Decision = idem.Decision(x.Arrivals.Newest[0].Decision)
-			}
-		}
-		all[at].Events++
-	}
-	return all
-}
-
-// Text says how many there are, and what to set.
-func (l *LostRoute) Text() string {
-	return Count(l.Events, "refused event", "refused events") + " did not come again and may be lost (" +
-		Words(string(l.Decision)) + "): " + SetForLost(l.Decision)
 }
