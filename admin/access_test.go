@@ -180,6 +180,7 @@ var requests = []struct{ method, path, body string }{
 	{"DELETE", "/v1/seen/unknown:route?reason=r", ""},
 	{"GET", "/v1/audit?who=ops&what=execution.&prefix=w&execution=" + anID + "&since=24h&until=1s&limit=1", ""},
 	{"GET", "/v1/report", ""},
+	{"GET", "/v1/suggestions?since=1h&route=r", ""},
 	{"GET", "/v1/status", ""},
 	{"GET", "/v1/routes", ""},
 	{"GET", "/v1/routes/counts?since=1h&step=1m", ""},
@@ -192,7 +193,7 @@ var requests = []struct{ method, path, body string }{
 
 // asksNoLedger says of a path that its endpoint has a test of its own.
 func asksNoLedger(path string) bool {
-	return slices.Contains([]string{"/v1/report", "/v1/embedded/backup", "/v1/status", "/v1/routes", "/v1/config", "/v1/config/reload", "/v1/notify/test", "/v1/attention"}, path)
+	return slices.Contains([]string{"/v1/report", "/v1/suggestions", "/v1/embedded/backup", "/v1/status", "/v1/routes", "/v1/config", "/v1/config/reload", "/v1/notify/test", "/v1/attention"}, path)
 }
 
 func TestEachTokenMayDoWhatItsScopesAndWorkflowsSay(t *testing.T) {

@@ -37,6 +37,8 @@ type Options struct {
 	Access Access
 	// Report returns the problems that the routes have found since then; the zero time means everything that is known.
 	Report func(since time.Time) client.Report
+	// Suggest returns the routes that fit the deliveries since then; the zero time means all that are known.
+	Suggest func(since time.Time) client.SuggestionList
 	// Process is the process around the API: its status, routes and configuration.
 	Process Process
 	// Backup returns a copy of the embedded etcd, which ends with the context; nil if there is none.

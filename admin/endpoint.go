@@ -73,6 +73,7 @@ func endpoints() []endpoint {
 		{"GET", "/v1/audit", forRead, "", auditFilters(), (*call).listAudits},
 		{"GET", "/v1/signatures", forRead, "", signatureFilters(), (*call).listBadSignatures},
 		{"GET", "/v1/report", forRead, "", []string{"since"}, (*call).report},
+		{"GET", "/v1/suggestions", forRead, "", []string{"since", "route"}, (*call).suggestions},
 		{"GET", "/v1/status", forRead, "", nil, (*call).replicaStatus},
 		{"GET", "/v1/routes", forRead, "", nil, (*call).routes},
 		{"GET", "/v1/routes/counts", forRead, "", []string{"since", "step"}, (*call).counts},

@@ -22,6 +22,7 @@ func TestBoundsAreWhereTheyAreSaidToBe(t *testing.T) {
 		"limits.request_body":                  {"limits: {request_body: %s}", []string{"1B", "1GiB"}, []string{"0B", "1073741825B"}},
 		"limits.response_body":                 {"limits: {response_body: %s}", []string{"1B", "1GiB"}, []string{"0B", "1073741825B"}},
 		"limits.request_header":                {"limits: {request_header: %s}", []string{"4KiB", "1MiB"}, []string{"4095B", "1048577B"}},
+		"limits.suggestions":                   {"limits: {suggestions: %s}", []string{"0B", "64KiB", "64MiB"}, []string{"1B", "67108865B"}},
 		"limits.request_buffer":                {"limits: {request_buffer: %s}", []string{"1B", "64MiB"}, []string{"0B", "67108865B"}},
 		"limits.progress":                      {"limits: {progress: %s}", []string{"1KiB", "1MiB"}, []string{"1023B", "1048577B"}},
 		"limits.memory":                        {"limits: {request_body: 3B, memory: %s}", []string{"4B", "1024GiB"}, []string{"3B", "1099511627777B"}},

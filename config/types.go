@@ -115,6 +115,9 @@ type Limits struct {
 	// How much of a body on an unmatched path is read before a connection of the upstream is taken. Default 1MiB. What follows is
 	// passed on as it comes.
 	RequestBuffer Size `koanf:"request_buffer"`
+	// Memory in which the newest deliveries are known by hashes of their members, for hooklock suggest. Default 8MiB, at least 64KiB. 0B:
+	// nothing is learned.
+	Suggestions Size `koanf:"suggestions"`
 	// How much a sender must send in body_timeout of a body on an unmatched path, and take in write_timeout of an answer; a slower
 	// one is cut off. Default 64KiB.
 	Progress Size `koanf:"progress"`
@@ -483,6 +486,7 @@ func Default() *Config {
 			HeaderTimeout:  10 * time.Second,
 			BodyTimeout:    30 * time.Second,
 			RequestBuffer:  MiB,
+			Suggestions:    8 * MiB,
 			Progress:       64 * KiB,
 			WriteTimeout:   30 * time.Second,
 			StreamTimeout:  10 * time.Minute,

@@ -134,6 +134,9 @@ func (v *validator) limits() {
 	v.within("limits.response_body", l.ResponseBody, 1, maxBody)
 	v.within("limits.request_header", l.RequestHeader, minHeader, maxHeader)
 	v.within("limits.request_buffer", l.RequestBuffer, 1, maxBuffer)
+	if l.Suggestions > 0 {
+		v.within("limits.suggestions", l.Suggestions, 64*KiB, maxBuffer)
+	}
 	v.within("limits.progress", l.Progress, minProgress, MiB)
 	if l.Memory > 0 {
 		v.within("limits.memory", l.Memory, l.LeastMemory(), maxMemory)

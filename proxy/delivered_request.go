@@ -26,11 +26,12 @@ type request struct {
 
 	signed  sender.Delivery // see asSigned
 	renewed string          // when the sender made the signature that was replaced; "": none was
+	whole   bool            // body is all of it
 }
 
 func (q *request) reset() {
 	q.msg.Reset()
-	q.body, q.peer, q.signed, q.renewed = q.body[:0], q.peer[:0], sender.Delivery{}, ""
+	q.body, q.peer, q.signed, q.renewed, q.whole = q.body[:0], q.peer[:0], sender.Delivery{}, "", false
 }
 
 // readHead is the first stage.
@@ -104,7 +105,7 @@ func (q *request) readBody(ctx *fasthttp.RequestCtx, limit int, m *wire.Account)
 	var err error
 	q.body, err = wire.ReadBody(ctx, q.body[:0], limit, m)
 	q.msg.Body = q.body
-	if err == nil {
+	if q.whole = err == nil; q.whole {
 		return nil
 	}
 	if bad := badBody(err); bad != nil {

@@ -42,6 +42,7 @@ type deliveryState struct {
 	asked     *idem.Request          // the request for the gate; nil before
 	end       ending
 	early     *earlyAnswer // nil: its sender waits for the end of the call (slow.go)
+	tap       *bodyTap     // of a body that passes through; nil: it has none, or nothing learns from it
 	detached  bool         // an answer is still being streamed, and its end ends the delivery
 	accepted  bool         // its sender was answered before
 	broken    bool         // a panic cut it short

@@ -108,7 +108,7 @@ func (p passage) bodyOf(ctx *fasthttp.RequestCtx) *wire.RequestBody {
 	if body == nil {
 		return nil
 	}
-	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: &p.call, pacer: p.h.limits().bodyPace().Begin()}
+	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: &p.call, pacer: p.h.limits().bodyPace().Begin(), tap: p.tapBody(body.Length)}
 	body.Reader, body.Interrupt = paced, paced.interrupt
 	return body
 }
@@ -155,6 +155,7 @@ type pacedReader struct {
 	conn  net.Conn
 	call  *call
 	pacer wire.Pacer
+	tap   *bodyTap // nil: nothing learns from the body
 
 	mu          sync.Mutex
 	interrupted bool // for good: the deadline of another piece must not undo it
@@ -169,6 +170,7 @@ func (r *pacedReader) Read(p []byte) (int, error) {
 	}
 	n, err := r.Reader.Read(p)
 	r.pacer.Count(n, time.Since(began))
+	r.tap.note(p[:n], err)
 	r.call.progress()
 	return n, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"hooklock/idem"
 	"hooklock/idem/guard"
+	"hooklock/proxy/suggest"
 	"hooklock/proxy/wire"
 )
 
@@ -42,6 +43,8 @@ type HandlerOptions struct {
 	Paused func(route, workflow string) *idem.Pause
 	// NearLimit reports whether the sender of a route is half way to switching its endpoint off; nil: none ever is.
 	NearLimit func(route string) bool
+	// Recorder learns from deliveries which keys to suggest; nil: nothing does.
+	Recorder *suggest.Recorder
 	// Arrivals store deliveries that were not executed; nil: none are stored.
 	Arrivals Arrivals
 	// Base is the context of deliveries that pass through. That of executions is the Guard's.

@@ -39,6 +39,7 @@ func (d *delivery) finish() {
 	}
 	d.noteArrival()
 	d.noteBadSignature()
+	d.learn()
 	if d.report.Trace != nil {
 		d.report.Trace.End(&d.report)
 	}

@@ -60,20 +60,20 @@ GET, HEAD and OPTIONS without a body are left out.`,
 // observe prints what is concluded from deliveries.
 func observe(out io.Writer, all []*suggest.Delivery) error {
 	slices.SortStableFunc(all, func(a, b *suggest.Delivery) int { return a.At.Compare(b.At) })
-	set := &suggest.Set{}
+	set := suggest.NewSet(0)
 	for _, d := range all {
 		set.Add(d)
 	}
 	var b bytes.Buffer
 	b.WriteString("routes:\n")
-	for _, s := range set.Suggest() {
+	for _, s := range set.Suggest(time.Time{}) {
 		b.WriteString(s.YAML())
 		for _, sentence := range s.Sentences {
 			fmt.Fprintf(&b, "    # %s\n", cli.Plain(sentence))
 		}
 	}
-	if set.Missed > 0 {
-		fmt.Fprintf(&b, "# %d deliveries came to further paths, which were not looked at.\n", set.Missed)
+	if set.Missed() > 0 {
+		fmt.Fprintf(&b, "# %d deliveries came to further paths, which were not looked at.\n", set.Missed())
 	}
 	_, err := out.Write(b.Bytes())
 	return err

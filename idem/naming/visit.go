@@ -14,128 +14,187 @@ import (
 // maxVisitedDepth is how deep members are told apart; what lies deeper is one member.
 const maxVisitedDepth = 12
 
-// VisitMembers calls visit for each member of m that a template can read, at most limit times: headers, parameters of the query, variables of the
+// MemberVisitor takes deliveries apart. The zero value is ready. It keeps memory for the next delivery, as much as a body of
+// 16 KiB takes, and no byte of a delivery that it shows to anyone. It is not safe for concurrent use.
+type MemberVisitor struct {
+	left  int
+	visit func(path, value []byte)
+	whole bool
+
+	path, value []byte
+	parser      *fastjson.Parser
+}
+
+// Visit calls visit for each member of m that a template can read, at most limit times: headers, parameters of the query, variables of the
 // path, and the members of a JSON body, an XML body or a form, each with its path in the spelling of a template. Empty values are left out, as
-// templates miss them. An array has its length as a member, too, behind "#". value is good until visit returns.
+// templates miss them. An array has its length as a member, too, behind "#". Path and value are good until visit returns.
 //
-// It returns false if the body has members that were not visited: it is longer than 64 KiB, has more members, or cannot be read.
-func VisitMembers(m *Message, limit int, visit func(path string, value []byte)) bool {
-	v := &visitor{left: limit, visit: visit, whole: true}
+// It returns false if the body has members that were not visited: it is longer than MaxVisited, has more members, or cannot be read.
+func (v *MemberVisitor) Visit(m *Message, limit int, visit func(path, value []byte)) bool {
+	v.left, v.visit, v.whole = limit, visit, true
 	for _, f := range m.Fields {
-		v.add("header."+strings.ToLower(string(f.Name)), f.Value)
+		v.path = appendLower(append(v.path[:0], "header."...), f.Name)
+		v.add(f.Value)
 	}
 	for _, p := range m.Vars {
-		v.add("path."+p.Name, p.Raw)
+		v.path = append(append(v.path[:0], "path."...), p.Name...)
+		v.add(p.Raw)
 	}
 	v.parameters("query", m.Query)
+	v.body(m)
+	v.visit = nil
+	return v.whole
+}
+
+// MaxVisited is the longest body whose members are told apart, in bytes.
+const MaxVisited = maxMembersBody
+
+func (v *MemberVisitor) body(m *Message) {
 	body := m.text()
 	switch {
 	case len(bytes.TrimSpace(body)) == 0:
-	case len(body) > maxMembersBody:
+	case len(body) > MaxVisited:
 		v.whole = false
 	case m.isForm() && looksLikeForm(body):
 		v.parameters("form", body)
 	default:
-		if parsed, err := fastjson.ParseBytes(body); err == nil {
-			v.json("body", parsed, 0)
-		} else if !bytes.Contains(body, []byte{'<'}) || !v.xml(m) {
+		v.path = append(v.path[:0], "body"...)
+		if !v.parse(body, 0) && (!bytes.Contains(body, []byte{'<'}) || !v.xml(m)) {
 			v.whole = false
 		}
 	}
-	return v.whole
 }
 
-type visitor struct {
-	left  int
-	visit func(path string, value []byte)
-	whole bool
+// parse visits the members of JSON. It returns false, and visits none, if text is none.
+func (v *MemberVisitor) parse(text []byte, depth int) bool {
+	parser := v.parser // nil while it is in use, and what it has found needed
+	if v.parser = nil; parser == nil {
+		parser = new(fastjson.Parser)
+	}
+	parsed, err := parser.ParseBytes(text)
+	if err == nil {
+		v.json(parsed, depth)
+	}
+	if len(text) <= maxScratch {
+		v.parser = parser
+	}
+	return err == nil
 }
 
-func (v *visitor) add(path string, value []byte) {
+// add visits the member at the path.
+func (v *MemberVisitor) add(value []byte) {
 	switch {
 	case len(value) == 0:
-	case v.left == 0 || len(path) > maxMemberName:
+	case v.left == 0 || len(v.path) > maxMemberName:
 		v.whole = false
 	default:
 		v.left--
-		v.visit(path, value)
+		v.visit(v.path, value)
 	}
 }
 
-func (v *visitor) parameters(kind string, raw []byte) {
-	for pair := range bytes.SplitSeq(raw, []byte{'&'}) {
+func (v *MemberVisitor) parameters(kind string, raw []byte) {
+	for rest := raw; len(rest) > 0; {
+		var pair []byte
+		pair, rest, _ = bytes.Cut(rest, []byte{'&'})
 		name, value, _ := bytes.Cut(pair, []byte{'='})
 		plainName, ok := appendUnescaped(nil, name, true)
 		plain, fine := appendUnescaped(nil, value, true)
 		if !ok || !fine || len(plainName) == 0 {
 			continue
 		}
-		path := kind + spelledStep(string(plainName))
-		if first := bytes.TrimSpace(plain); kind == "form" && len(first) > 0 && (first[0] == '{' || first[0] == '[') {
-			if parsed, err := fastjson.ParseBytes(plain); err == nil {
-				v.json(path, parsed, 1)
-				continue
-			}
+		v.path = appendStep(append(v.path[:0], kind...), plainName)
+		if first := bytes.TrimSpace(plain); kind == "form" && len(first) > 0 && (first[0] == '{' || first[0] == '[') && v.parse(plain, 1) {
+			continue
 		}
-		v.add(path, plain)
+		v.add(plain)
 	}
+}
+
+// appendStep appends a step to a member as a template spells it.
+func appendStep(path, name []byte) []byte {
+	if len(name) > 0 && bytes.IndexFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`.[]{}"?*\`, r) }) < 0 {
+		return append(append(path, '.'), name...)
+	}
+	path = append(path, `["`...)
+	for _, c := range name {
+		if c == '\\' || c == '"' {
+			path = append(path, '\\')
+		}
+		path = append(path, c)
+	}
+	return append(path, `"]`...)
 }
 
 // spelledStep spells a step to a member as a template does.
-func spelledStep(name string) string {
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`.[]{}"?*\`, r) }) {
-		return `["` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"]`
+func spelledStep(name string) string { return string(appendStep(nil, []byte(name))) }
+
+// written visits a value as JSON has it.
+func (v *MemberVisitor) written(value *fastjson.Value) {
+	v.value = value.MarshalTo(v.value[:0])
+	v.add(v.value)
+	if cap(v.value) > maxScratch {
+		v.value = nil
 	}
-	return "." + name
 }
 
-func (v *visitor) json(path string, value *fastjson.Value, depth int) {
+func (v *MemberVisitor) json(value *fastjson.Value, depth int) {
 	if v.left == 0 {
 		v.whole = false
 		return
 	}
+	at := len(v.path)
+	defer func() { v.path = v.path[:at] }()
 	switch value.Type() {
 	case fastjson.TypeNull:
 	case fastjson.TypeObject:
 		if depth == maxVisitedDepth {
-			v.add(path, value.MarshalTo(nil))
+			v.written(value)
 			return
 		}
-		value.GetObject().Visit(func(name []byte, member *fastjson.Value) { v.json(path+spelledStep(string(name)), member, depth+1) })
+		value.GetObject().Visit(func(name []byte, member *fastjson.Value) {
+			v.path = appendStep(v.path[:at], name)
+			v.json(member, depth+1)
+		})
 	case fastjson.TypeArray:
-		elements := value.GetArray()
-		v.add(path+"#", strconv.AppendInt(nil, int64(len(elements)), 10))
-		if depth == maxVisitedDepth || len(elements) > maxElements {
-			v.add(path, value.MarshalTo(nil))
-			return
-		}
-		for i, e := range elements {
-			v.json(path+"["+strconv.Itoa(i)+"]", e, depth+1)
-		}
+		v.elements(value, depth)
 	case fastjson.TypeString:
 		text := value.GetStringBytes()
-		if depth < maxVisitedDepth && len(text) > 1 && (text[0] == '{' || text[0] == '[') && strings.HasPrefix(path, "body") {
-			if inner, err := fastjson.ParseBytes(text); err == nil {
-				v.json(path, inner, maxVisitedDepth-1)
-				return
-			}
+		if depth < maxVisitedDepth && len(text) > 1 && (text[0] == '{' || text[0] == '[') && bytes.HasPrefix(v.path, []byte("body")) && v.parse(text, maxVisitedDepth-1) {
+			return
 		}
-		v.add(path, text)
+		v.add(text)
 	default:
-		v.add(path, value.MarshalTo(nil))
+		v.written(value)
+	}
+}
+
+func (v *MemberVisitor) elements(value *fastjson.Value, depth int) {
+	at, elements := len(v.path), value.GetArray()
+	v.path = append(v.path, '#')
+	v.add(strconv.AppendInt(nil, int64(len(elements)), 10))
+	v.path = v.path[:at]
+	if depth == maxVisitedDepth || len(elements) > maxElements {
+		v.written(value)
+		return
+	}
+	for i, e := range elements {
+		v.path = append(strconv.AppendInt(append(v.path[:at], '['), int64(i), 10), ']')
+		v.json(e, depth+1)
 	}
 }
 
 // xml visits the elements without elements in them, if the body is XML that all readers read alike. Of several of one name in an element each has
 // its index.
-func (v *visitor) xml(m *Message) bool {
+func (v *MemberVisitor) xml(m *Message) bool {
 	w := &xmlVisit{open: []xmlVisited{{path: "xml"}}}
 	for s := newXMLScanner(m); ; {
 		kind, err := s.Next()
 		switch {
 		case err == io.EOF:
 			for _, e := range w.found {
-				v.add(w.indexed(e.path), bytes.TrimSpace(e.text))
+				v.path = append(v.path[:0], w.indexed(e.path)...)
+				v.add(bytes.TrimSpace(e.text))
 			}
 			return true
 		case err != nil:

@@ -10,7 +10,7 @@ import (
 // membersOf returns the members that are visited.
 func membersOf(m *Message, limit int) (all map[string]string, whole bool) {
 	all = map[string]string{}
-	whole = VisitMembers(m, limit, func(path string, value []byte) { all[path] = string(value) })
+	whole = new(MemberVisitor).Visit(m, limit, func(path, value []byte) { all[string(path)] = string(value) })
 	return all, whole
 }
 

@@ -150,7 +150,7 @@ func isNamedEvent(members []*member) bool {
 
 // isWhole reports whether a body has members, and all of them were told apart.
 func (v *view) isWhole(r *row) bool {
-	return !r.partial && slices.ContainsFunc(r.cells, func(c cell) bool { return v.members[c.member].body })
+	return !r.partial && slices.ContainsFunc(r.cells, func(c cell) bool { return v.members[c.member()].body })
 }
 
 type change uint8
@@ -200,7 +200,7 @@ func (v *view) missed(c *candidate) bool {
 	}
 	missed := 0
 	for _, p := range v.wholes().pairs() {
-		if v.rows[p.first].failed() && !repeated[p.first] && c.key[p.first] != c.key[p.next] && v.rows[p.next].at.Sub(v.rows[p.first].end) < maxRetry {
+		if v.rows[p.first].failed() && !repeated[p.first] && c.key[p.first] != c.key[p.next] && v.rows[p.next].at.Sub(v.rows[p.first].end()) < maxRetry {
 			missed++
 		}
 	}
@@ -323,7 +323,7 @@ func (v *view) judgePayload() *candidate {
 		if v.rows[p.first].whole == v.rows[p.next].whole {
 			c.exact++
 		}
-		c.longest = max(c.longest, v.rows[p.next].at.Sub(v.rows[p.first].end))
+		c.longest = max(c.longest, v.rows[p.next].at.Sub(v.rows[p.first].end()))
 	}
 	if c.good == 0 || c.failed*5 < c.good*4 {
 		return nil

@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,13 +23,13 @@ const (
 
 // kindOf looks at a value that came at a time.
 func kindOf(value []byte, at time.Time) kind {
-	text := strings.TrimSpace(string(value[:min(len(value), 40)]))
-	switch text {
+	text := bytes.TrimSpace(value[:min(len(value), 40)])
+	switch string(text) {
 	case "true", "false", "TRUE", "FALSE", "True", "False":
 		return kindBool
 	}
-	number := text != "" && strings.Trim(text, "0123456789.-") == ""
-	if t, ok := timeOf(text); ok {
+	number := len(text) > 0 && len(bytes.Trim(text, "0123456789.-")) == 0
+	if t, ok := timeOf(text, number); ok {
 		off := t.Sub(at).Abs()
 		switch {
 		case off < time.Minute:
@@ -43,13 +44,29 @@ func kindOf(value []byte, at time.Time) kind {
 	return kindText
 }
 
-func timeOf(text string) (time.Time, bool) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05", time.DateOnly, "2006-01-02T15:04:05-0700", time.RFC1123, time.RFC1123Z} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, true
+// timeOf reads a date, a time, or seconds or milliseconds since 1970. Most values are none, and a layout that does not fit
+// costs more than to see that.
+func timeOf(text []byte, number bool) (time.Time, bool) {
+	switch {
+	case len(text) < len("2006-01-02"):
+		return time.Time{}, false
+	case text[4] == '-' && text[7] == '-':
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05", time.DateOnly, "2006-01-02T15:04:05-0700"} {
+			if t, err := time.Parse(layout, string(text)); err == nil {
+				return t, true
+			}
+		}
+	case text[3] == ',':
+		for _, layout := range []string{time.RFC1123, time.RFC1123Z} {
+			if t, err := time.Parse(layout, string(text)); err == nil {
+				return t, true
+			}
 		}
 	}
-	n, err := strconv.ParseFloat(text, 64)
+	if !number {
+		return time.Time{}, false
+	}
+	n, err := strconv.ParseFloat(string(text), 64)
 	switch {
 	case err != nil:
 		return time.Time{}, false

@@ -2,9 +2,12 @@ package suggest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
+	"time"
 
 	"hooklock/idem/naming"
 )
@@ -12,39 +15,157 @@ import (
 // maxPaths bounds the paths that are told apart.
 const maxPaths = 100
 
-// Set is what is known of deliveries, by path. The zero value is empty. It is not safe for concurrent use.
+// Set is what is known of deliveries, by path. Make one with NewSet. It is not safe for concurrent use.
 type Set struct {
-	tables []*Table
-	Missed int // deliveries of further paths
+	limit  int // bytes
+	key    maphash.Seed
+	tables []*table
+	bytes  int // of all tables
+	missed int // deliveries of paths that were forgotten again, or had no room
+
+	visitor naming.MemberVisitor
+	cells   []cell
 }
 
-// Add notes a delivery under its path. Segments that look like an ID become variables of one path.
+// NewSet returns an empty set that takes at most so many bytes; 0: any number. Its hashes have a key of their own, which
+// dies with it.
+func NewSet(limit int) *Set { return &Set{limit: limit, key: maphash.MakeSeed()} }
+
+// Hash returns the hash of a query and a body, which tells deliveries apart.
+func (s *Set) Hash(query, body []byte) uint64 {
+	h := s.Hasher(query)
+	_, _ = h.Write(body)
+	return h.Sum64()
+}
+
+// Hasher returns the hash of a query, for a body that is written to it piece by piece.
+func (s *Set) Hasher(query []byte) (h maphash.Hash) {
+	h.SetSeed(s.key)
+	_, _ = h.Write(query)
+	_ = h.WriteByte(0)
+	return h
+}
+
+// Add notes a delivery under its path. Segments that look like an ID become variables of one path, if no route has said it.
 func (s *Set) Add(d *Delivery) {
-	path, vars := generalPath(d.Message.Path)
-	i := slices.IndexFunc(s.tables, func(t *Table) bool { return t.path == path })
-	if i < 0 {
-		if len(s.tables) == maxPaths {
-			s.Missed++
-			return
-		}
-		i, s.tables = len(s.tables), append(s.tables, NewTable(path))
+	path := d.Path
+	if path == "" {
+		path, d.Message.Vars = generalPath(d.Message.Path)
 	}
-	d.Message.Vars = vars
-	s.tables[i].Add(d)
+	t := s.tableOf(d.Route, path)
+	if t == nil {
+		s.missed++
+		return
+	}
+	if !d.Long {
+		d.Sum = s.Hash(d.Message.Query, d.Message.Body)
+	}
+	before := t.bytes
+	t.add(s, d)
+	for s.bytes += t.bytes - before; s.limit > 0 && s.bytes > s.limit; {
+		s.shrink()
+	}
 }
 
-// Suggest returns a suggestion for each path, in their order, each with a name of its own.
-func (s *Set) Suggest() (all []*Suggestion) {
-	slices.SortFunc(s.tables, func(a, b *Table) int { return strings.Compare(a.path, b.path) })
+// tableOf returns the table of a path, a new one for a new path; nil without room for it.
+func (s *Set) tableOf(route, path string) *table {
+	i := slices.IndexFunc(s.tables, func(t *table) bool { return t.path == path && t.route == route })
+	if i >= 0 {
+		return s.tables[i]
+	}
+	if len(s.tables) == maxPaths && !s.makeRoom() {
+		return nil
+	}
+	t := &table{route: route, path: path}
+	s.tables = append(s.tables, t)
+	return t
+}
+
+// makeRoom forgets the path of no route that has the fewest deliveries, the longest ago. It returns false if all have a route.
+func (s *Set) makeRoom() bool {
+	least := -1
+	for i, t := range s.tables {
+		if t.route != "" {
+			continue
+		}
+		if least < 0 || cmp.Or(cmp.Compare(len(t.rows), len(s.tables[least].rows)), t.last().Compare(s.tables[least].last())) < 0 {
+			least = i
+		}
+	}
+	if least >= 0 {
+		s.missed += len(s.tables[least].rows)
+		s.drop(least)
+	}
+	return least >= 0
+}
+
+// shrink forgets the oldest delivery of the path that takes the most memory.
+func (s *Set) shrink() {
+	most := 0
+	for i, t := range s.tables {
+		if t.bytes > s.tables[most].bytes {
+			most = i
+		}
+	}
+	t := s.tables[most]
+	if len(t.rows) <= 1 { // its names take more
+		s.missed += len(t.rows)
+		s.drop(most)
+		return
+	}
+	s.bytes -= t.rows[0].size()
+	t.forget()
+}
+
+func (s *Set) drop(i int) {
+	s.bytes -= s.tables[i].bytes
+	s.tables = slices.Delete(s.tables, i, i+1)
+}
+
+// last returns when the newest delivery came.
+func (t *table) last() time.Time {
+	if len(t.rows) == 0 {
+		return time.Time{}
+	}
+	return t.rows[len(t.rows)-1].at
+}
+
+// Suggest returns a suggestion for each path that a delivery came to since then, in their order, each with a name of its
+// own. The zero time: all that are known.
+func (s *Set) Suggest(since time.Time) (all []*Suggestion) {
+	for _, found := range s.snapshot() {
+		all = append(all, found.suggest(since))
+	}
+	return slices.DeleteFunc(all, func(s *Suggestion) bool { return s == nil })
+}
+
+// Missed returns how many deliveries of further paths were not looked at.
+func (s *Set) Missed() int { return s.missed }
+
+// named is a table with the name of its route.
+type named struct {
+	*table
+	name string
+}
+
+func (n named) suggest(since time.Time) *Suggestion { return n.table.suggest(n.name, since) }
+
+// snapshot returns the tables as they are now, by their paths. It may be used beside s.
+func (s *Set) snapshot() (all []named) {
 	names := map[string]int{}
 	for _, t := range s.tables {
-		name := routeName(t.path)
-		if names[name]++; names[name] > 1 {
-			name = fmt.Sprintf("%s-%d", name, names[name])
+		names[t.route]++
+	}
+	tables := slices.SortedFunc(slices.Values(s.tables), func(a, b *table) int { return strings.Compare(a.path, b.path) })
+	for _, t := range tables {
+		name := t.route
+		if name == "" {
+			name = routeName(t.path)
+			if names[name]++; names[name] > 1 {
+				name = fmt.Sprintf("%s-%d", name, names[name])
+			}
 		}
-		if found := t.Suggest(name, t.rows[0].at); found != nil {
-			all = append(all, found)
-		}
+		all = append(all, named{t.snapshot(), name})
 	}
 	return all
 }
@@ -70,7 +191,8 @@ func isIDSegment(s string) bool {
 			digits++
 		}
 	}
-	return s != "" && (digits == len(s) || digits >= 3 && len(s) >= 8)
+	mixed := len(s) >= 16 && strings.ToLower(s) != s && strings.ToUpper(s) != s && digits > 0
+	return s != "" && (digits == len(s) || digits >= 3 && len(s) >= 8 || mixed || len(s) > 64)
 }
 
 // routeName returns a name for the route of a path: its last segment that is no variable.

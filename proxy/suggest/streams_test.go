@@ -225,11 +225,11 @@ func TestEachSenderGetsItsKeysOrIsToldThatTheyAreNotKnown(t *testing.T) {
 }
 
 func suggested(all []*Delivery) *Suggestion {
-	set := &Set{}
+	set := NewSet(0)
 	for _, d := range all {
 		set.Add(d)
 	}
-	return set.Suggest()[0]
+	return set.Suggest(time.Time{})[0]
 }
 
 // replay names the deliveries as the suggested route does.
@@ -278,13 +278,13 @@ func TestASenderThatIsKnownHasTheEventIDOfItsPreset(t *testing.T) {
 }
 
 func TestVariablesOfThePathKeepEventsApart(t *testing.T) {
-	set := &Set{}
+	set := NewSet(0)
 	s := streams()["an ID in the body, and times of sending"]
 	for i, d := range s.deliveries(2) {
 		d.Message.Path = fmt.Appendf(nil, "/hooks/shop/%d", 1000+i%2)
 		set.Add(d)
 	}
-	found := set.Suggest()
+	found := set.Suggest(time.Time{})
 	if len(found) != 1 || found[0].Path != "/hooks/shop/{id1}" || !strings.HasPrefix(found[0].Workflow, "shop/{path.id1}") {
 		t.Errorf("%+v", found[0])
 	}
@@ -320,7 +320,7 @@ func TestWhatCannotBeKnownIsSaid(t *testing.T) {
 }
 
 func TestHostileBodiesCostLittle(t *testing.T) {
-	table := NewTable("/h")
+	set := NewSet(8 << 20)
 	many := bytes.NewBufferString("{")
 	for i := range 10_000 {
 		fmt.Fprintf(many, `"m%d":%d,`, i, i)
@@ -332,9 +332,10 @@ func TestHostileBodiesCostLittle(t *testing.T) {
 	}
 	began := time.Now()
 	for i := range 210 {
-		m := &naming.Message{Body: bodies[i%len(bodies)], Fields: []naming.Field{{Name: []byte("Content-Type"), Value: []byte([]string{"application/json", "application/x-www-form-urlencoded"}[i%2])}}}
-		table.Add(&Delivery{At: begin.Add(time.Duration(i) * time.Second), Status: 200, Message: m})
+		m := &naming.Message{Path: []byte("/h"), Body: bodies[i%len(bodies)], Fields: []naming.Field{{Name: []byte("Content-Type"), Value: []byte([]string{"application/json", "application/x-www-form-urlencoded"}[i%2])}}}
+		set.Add(&Delivery{At: begin.Add(time.Duration(i) * time.Second), Status: 200, Message: m})
 	}
+	table := set.tables[0]
 	if len(table.names) > maxNames {
 		t.Errorf("%d names", len(table.names))
 	}
@@ -343,7 +344,7 @@ func TestHostileBodiesCostLittle(t *testing.T) {
 			t.Errorf("%d members", len(table.rows[i].cells))
 		}
 	}
-	table.Suggest("h", begin)
+	set.Suggest(begin)
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}

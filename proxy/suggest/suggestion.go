@@ -16,6 +16,7 @@ import (
 // Suggestion is the route to write for a path, and why.
 type Suggestion struct {
 	Name, Path   string
+	Configured   bool // a route of that name and path took the deliveries
 	Deliveries   int
 	Since, Until time.Time // of the first and the last delivery
 	Preset       string    // of the sender that they look like; empty: of none
@@ -39,7 +40,7 @@ type Prediction struct {
 }
 
 // Suggest returns the route for the deliveries since a moment; the zero time: all that are known. It returns nil without deliveries.
-func (t *Table) Suggest(name string, since time.Time) *Suggestion {
+func (t *table) suggest(name string, since time.Time) *Suggestion {
 	rows := t.rows
 	if i := slices.IndexFunc(rows, func(r row) bool { return !r.at.Before(since) }); i >= 0 {
 		rows = rows[i:]
@@ -47,7 +48,7 @@ func (t *Table) Suggest(name string, since time.Time) *Suggestion {
 		return nil
 	}
 	v := newView(t, rows)
-	s := &Suggestion{Name: name, Path: t.path, Deliveries: len(rows), Since: rows[0].at, Until: rows[len(rows)-1].at, comments: map[string]string{}}
+	s := &Suggestion{Name: name, Path: t.path, Configured: t.route != "", Deliveries: len(rows), Since: rows[0].at, Until: rows[len(rows)-1].at, comments: map[string]string{}}
 	s.say("%d deliveries from %s to %s, %d of them failed.", len(rows), stamp(s.Since), stamp(s.Until), v.failures())
 	if t.long > 0 {
 		s.say("%d bodies are longer than 64 KiB, have too many members or cannot be read: of these only the whole body was compared.", t.long)

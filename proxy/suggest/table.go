@@ -3,7 +3,9 @@ package suggest
 import (
 	"hash/maphash"
 	"slices"
+	"strings"
 	"time"
+	"unsafe"
 
 	"hooklock/idem/naming"
 )
@@ -15,83 +17,134 @@ const (
 	maxMembers    = 256  // of one delivery
 )
 
-// Delivery is one delivery to learn from. The table keeps nothing of its bytes.
+// Delivery is one delivery to learn from. Nothing of its bytes is kept.
 type Delivery struct {
+	Route   string        // that took it; empty: none did
+	Path    string        // that of its route, with variables; empty: it is that of Message
 	At      time.Time     // when it came
 	Took    time.Duration // until its answer; 0 if that is not known
 	Status  int           // of the answer; 0 if that is not known, or if there was none
 	Message *naming.Message
+	// Long: the body is longer than naming.MaxVisited, and not in Message. Sum is its hash, by Set.Hash.
+	Long bool
+	Sum  uint64
 }
 
 // failed reports whether the sender has a reason to send the event again.
 func (r *row) failed() bool { return r.status >= 300 || r.status > 0 && r.took > 10*time.Second }
 
-// Table is what is known of the deliveries of one path. It is not safe for concurrent use.
-type Table struct {
-	path  string
-	seed  maphash.Seed
-	names []string
-	ids   map[string]int
-	kinds [][kindCount]int32 // of each name: how many values were of each kind
-	rows  []row              // the oldest first
-	long  int                // bodies of which only the whole was read
+// table is what is known of the deliveries of one path.
+type table struct {
+	route, path string
+	names       []string
+	ids         map[string]int
+	kinds       [][kindCount]int32 // of each name: how many values were of each kind
+	hidden      []bool             // of each name: that it is there is kept, and nothing of its value
+	rows        []row              // the oldest first
+	long        int                // bodies of which only the whole was read
+	bytes       int                // what all of that takes
 }
 
 // row is one delivery.
 type row struct {
-	at, end time.Time
+	at      time.Time
 	took    time.Duration
-	status  int
 	whole   uint64 // hash of body and query
 	cells   []cell // sorted by member
-	partial bool   // the body has other members, too
+	status  int16
+	partial bool // the body has other members, too
 }
 
-// cell is the hash of the value of one member.
-type cell struct {
-	member uint16
-	sum    uint64 // never 0
-}
+func (r *row) end() time.Time { return r.at.Add(r.took) }
 
-// NewTable returns a table for the deliveries of a path, as a route would spell it. Its hashes have a key of their own, which dies with it.
-func NewTable(path string) *Table {
-	return &Table{path: path, seed: maphash.MakeSeed(), ids: map[string]int{}}
-}
+// cell is the hash of the value of one member, behind the number of the member.
+type cell uint64
 
-// Add notes a delivery, and forgets the oldest one if there are MaxDeliveries.
-func (t *Table) Add(d *Delivery) {
-	r := row{at: d.At, end: d.At.Add(d.Took), took: d.Took, status: d.Status}
-	var h maphash.Hash
-	h.SetSeed(t.seed)
-	_, _ = h.Write(d.Message.Query)
-	_ = h.WriteByte(0)
-	_, _ = h.Write(d.Message.Body)
-	r.whole = h.Sum64() | 1
-	whole := naming.VisitMembers(d.Message, maxMembers, func(path string, value []byte) {
-		if i, ok := t.member(path); ok {
+// hashBits are those of a hash in a cell. Among 2000 values two are taken for one with a chance of one in 10^10.
+const hashBits = 64 - 9
+
+func newCell(member int, sum uint64) cell { return cell(member)<<hashBits | cell(sum>>9) | 1 } //nolint:gosec // below maxNames
+
+func (c cell) member() int { return int(c >> hashBits) } //nolint:gosec // below maxNames
+
+// sum is never 0.
+func (c cell) sum() uint64 { return uint64(c << 9) }
+
+// What rows and names take, beside their cells and bytes: lists and maps have room for more.
+const (
+	rowBytes  = int(unsafe.Sizeof(row{})) * 2
+	cellBytes = int(unsafe.Sizeof(cell(0)))
+	nameBytes = 3 * (2*int(unsafe.Sizeof("")) + int(unsafe.Sizeof([kindCount]int32{})) + 1 + 8)
+)
+
+func (r *row) size() int { return rowBytes + cap(r.cells)*cellBytes }
+
+// add notes a delivery, and forgets the oldest one if there are MaxDeliveries.
+func (t *table) add(s *Set, d *Delivery) {
+	r := row{at: d.At, took: d.Took, status: int16(min(max(d.Status, 0), 999)), whole: d.Sum | 1} //nolint:gosec // three digits
+	s.cells = s.cells[:0]
+	whole := s.visitor.Visit(d.Message, maxMembers, func(path, value []byte) {
+		i, known := t.member(path)
+		switch {
+		case !known:
+		case t.hidden[i]:
+			s.cells = append(s.cells, newCell(i, 1<<hashBits))
+		default:
 			t.kinds[i][kindOf(value, d.At)]++
-			r.cells = append(r.cells, cell{uint16(i), maphash.Bytes(t.seed, value) | 1}) //nolint:gosec // below maxNames
+			s.cells = append(s.cells, newCell(i, maphash.Bytes(s.key, value)))
 		}
 	})
-	if r.partial = !whole; r.partial {
+	if r.partial = !whole || d.Long; r.partial {
 		t.long++
 	}
-	slices.SortStableFunc(r.cells, func(a, b cell) int { return int(a.member) - int(b.member) })
-	r.cells = slices.CompactFunc(r.cells, func(a, b cell) bool { return a.member == b.member })
+	slices.SortStableFunc(s.cells, func(a, b cell) int { return a.member() - b.member() })
+	s.cells = slices.CompactFunc(s.cells, func(a, b cell) bool { return a.member() == b.member() })
+	r.cells = slices.Clone(s.cells)
 	if len(t.rows) == MaxDeliveries {
-		t.rows = slices.Delete(t.rows, 0, 1)
+		t.forget()
 	}
 	t.rows = append(t.rows, r)
+	t.bytes += r.size()
 }
 
-func (t *Table) member(path string) (int, bool) {
-	if i, ok := t.ids[path]; ok {
+// forget drops the oldest row.
+func (t *table) forget() {
+	t.bytes -= t.rows[0].size()
+	t.rows[0] = row{}
+	t.rows = t.rows[1:]
+}
+
+func (t *table) member(path []byte) (int, bool) {
+	if i, ok := t.ids[string(path)]; ok {
 		return i, true
 	}
 	if len(t.names) == maxNames {
 		return 0, false
 	}
-	t.ids[path] = len(t.names)
-	t.names, t.kinds = append(t.names, path), append(t.kinds, [kindCount]int32{})
+	name := string(path)
+	if t.ids == nil {
+		t.ids = map[string]int{}
+	}
+	t.ids[name] = len(t.names)
+	t.names, t.kinds, t.hidden = append(t.names, name), append(t.kinds, [kindCount]int32{}), append(t.hidden, isSecret(name))
+	t.bytes += nameBytes + len(name)
 	return len(t.names) - 1, true
+}
+
+// isSecret reports whether a header proves where a delivery comes from, so that nothing of its value is kept.
+func isSecret(path string) bool {
+	if !strings.HasPrefix(path, "header.") {
+		return false
+	}
+	words := wordsOf(path, 1)
+	return anyOf(words, "signature", "signature256", "signatures", "sig", "hmac", "authorization", "authentication", "cookie", "cookies", "secret", "password", "sha1", "sha256", "sha512", "apikey", "auth", "jwt",
+		"certificate", "cert") ||
+		anyOf(words, "token") && !anyOf(words, "idempotency") || anyOf(words, "key") && anyOf(words, "api", "access")
+}
+
+// snapshot returns what t has now, for use beside further deliveries.
+func (t *table) snapshot() *table {
+	c := *t
+	c.ids, c.rows, c.kinds = nil, slices.Clone(t.rows), slices.Clone(t.kinds)
+	return &c
 }

@@ -35,7 +35,7 @@ func (m *member) most(kinds ...kind) bool {
 }
 
 // newView returns rows of a table as columns.
-func newView(t *Table, rows []row) *view {
+func newView(t *table, rows []row) *view {
 	v := &view{rows: rows, members: make([]member, len(t.names))}
 	for i, path := range t.names {
 		v.members[i] = member{
@@ -45,7 +45,7 @@ func newView(t *Table, rows []row) *view {
 	}
 	for i := range rows {
 		for _, c := range rows[i].cells {
-			v.members[c.member].values[i] = c.sum
+			v.members[c.member()].values[i] = c.sum()
 		}
 	}
 	for i := range v.members {

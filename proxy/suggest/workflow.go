@@ -62,7 +62,7 @@ func (v *view) firsts(event *candidate) (rows []int) {
 func (v *view) overlaps(rows []int) (n int) {
 	for i, a := range rows {
 		for _, b := range rows[i+1:] {
-			if v.rows[b].at.Before(v.rows[a].end) && !v.rows[a].end.Equal(v.rows[a].at) {
+			if v.rows[b].at.Before(v.rows[a].end()) && !v.rows[a].end().Equal(v.rows[a].at) {
 				n++
 			}
 		}

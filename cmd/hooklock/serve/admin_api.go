@@ -31,7 +31,7 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.Store.Control, Access: s.access(s.config),
 		Log: s.Log.Logger, Audit: s.Log.Reserve,
 		UpstreamTimeout: s.config.Upstream.Timeout, RequestTimeout: s.config.Etcd.RequestTimeout,
-		Report: s.report.Report, Request: s.keptRequest, Process: s, Stale: s.inForce.whyStale,
+		Report: s.report.Report, Suggest: s.suggest, Request: s.keptRequest, Process: s, Stale: s.inForce.whyStale,
 		Profiling: s.config.Admin.Pprof,
 	}
 	o.Space = s.space.line

@@ -26,6 +26,7 @@ import (
 	"hooklock/proxy"
 	"hooklock/proxy/memory"
 	"hooklock/proxy/parked"
+	"hooklock/proxy/suggest"
 	"hooklock/proxy/telemetry"
 	"hooklock/proxy/wire"
 )
@@ -46,6 +47,7 @@ type Service struct {
 	server    *proxy.Server
 	telemetry *telemetry.Telemetry
 	report    *report.Tally
+	learner   *suggest.Recorder // nil: nothing is learned from deliveries
 
 	// base is the context of executions, and of deliveries that pass through.
 	base     context.Context
@@ -125,6 +127,7 @@ func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerL
 	s.budget = wire.NewBudget(0)
 	s.setLimits(c)
 	s.base, s.stopBase = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.learner = suggest.NewRecorder(int(c.Limits.Suggestions))
 	for _, step := range []func(context.Context) error{s.openTelemetry, s.openStore, s.openRequests, s.openAdmin,
 		s.openNotify, s.openProxy} {
 		if err := step(ctx); err != nil {
@@ -272,6 +275,9 @@ func (s *Service) openProxy(ctx context.Context) error {
 		return errors.Join(err, upstream.Close(), unmatched.Close())
 	}
 	s.onStop("upstream", func(context.Context) error { return errors.Join(upstream.Close(), unmatched.Close()) })
+	if s.learner != nil {
+		s.beside("suggestions", s.learner.Run)
+	}
 	s.beside("memory", memory.NewKeeper(s.budget, s.memory, s.Log.Logger).Run)
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(s.config.Log.Sample)
@@ -282,8 +288,8 @@ func (s *Service) openProxy(ctx context.Context) error {
 		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget,
 		Requests: requestStore{s.requests, s.telemetry.OnRequestFailed}, Arrivals: s.Store.Ledger,
 		Paused:    s.Store.Ledger.Paused,
-		NearLimit: s.report.NearLimit,
-		Observer:  proxy.Observers{s.telemetry, findings{s.report}, s.contacts}, Tracer: s.telemetry.Tracer(),
+		NearLimit: s.report.NearLimit, Recorder: s.learner,
+		Observer: proxy.Observers{s.telemetry, findings{s.report}, s.contacts}, Tracer: s.telemetry.Tracer(),
 		Log: s.Log.Logger,
 	}, rules)
 	asker := s.newAsker(wiring.Service(&o, host))

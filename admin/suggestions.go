@@ -1,0 +1,34 @@
+package admin
+
+import (
+	"net/http"
+	"slices"
+
+	"hooklock/admin/attention"
+	"hooklock/admin/client"
+)
+
+// suggestions returns the routes that this process suggests. They are over all workflows, as the report is.
+func (c *call) suggestions() error {
+	if err := c.unlimited("what is suggested"); err != nil {
+		return err
+	}
+	since, err := c.moment("since", c.query("since"))
+	if err != nil {
+		return err
+	}
+	list := c.api.o.Suggest(since)
+	if route := c.query("route"); route != "" {
+		list.Suggestions = slices.DeleteFunc(list.Suggestions, func(s client.Suggestion) bool { return s.Route != route && s.Path != route })
+	}
+	ctx, done := c.reading()
+	defer done()
+	if notes, err := c.api.o.Ledger.Replicas(ctx); err == nil { // else they are not counted: what is suggested needs no etcd
+		for _, one := range attention.Views(attention.ReadReplicas(notes)) {
+			if one.State == client.ReplicaLive && !one.Self {
+				list.Others++
+			}
+		}
+	}
+	return c.ok(http.StatusOK, list)
+}
