@@ -3,6 +3,7 @@ package proxy
 import (
 	"hash/maphash"
 	"io"
+	"slices"
 	"sync/atomic"
 
 	"hooklock/idem"
@@ -55,8 +56,7 @@ func (d *delivery) isEvent() bool {
 	case r.Decision == idem.DecisionRejected, d.req.head.Upgrade() != nil, r.Status == 404, r.Status == 405:
 		return false
 	}
-	read := r.Method == "GET" || r.Method == "HEAD" || r.Method == "OPTIONS"
-	return d.tap != nil || !read
+	return d.tap != nil || !slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, r.Method)
 }
 
 // bodyTap keeps a body that passes through, up to naming.MaxVisited, and its hash. Its fields are read after whole.
