@@ -352,13 +352,18 @@ func (s *core) newKeeper() *session.Keeper {
 				s.sweeper.LookAtHold(idem.ExecutionID(execution))
 				s.view.OnUnheld(idem.ExecutionID(execution), revision)
 			},
-			Blind: func(revision int64) {
-				s.reset()
-				s.sweeper.Everything()
-				s.view.OnMissed(revision)
-			},
+			WatchBroken: func() { s.rereadAfterMissed(0) },
+			WatchBack:   s.rereadAfterMissed,
 		},
 	})
+}
+
+// rereadAfterMissed makes this process look again at all that it may have missed up to revision;
+// 0: it may miss something from now on.
+func (s *core) rereadAfterMissed(revision int64) {
+	s.reset()
+	s.sweeper.Everything()
+	s.view.OnMissed(revision)
 }
 
 func (s *core) reset() {

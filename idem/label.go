@@ -21,13 +21,14 @@ type Labels []Label
 // MarshalJSON implements json.Marshaler.
 func (l Labels) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
+	b.WriteByte('{')
 	for i, label := range l {
 		name, _ := json.Marshal(label.Name) // a string always encodes
 		value, _ := json.Marshal(label.Value)
-		fmt.Fprintf(&b, "%c%s:%s", "{,"[min(i, 1)], name, value)
-	}
-	if len(l) == 0 {
-		return []byte("{}"), nil
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%s:%s", name, value)
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil

@@ -44,14 +44,13 @@ const (
 	fromRule // the route's answer to a handshake
 )
 
-// forward says whether a delivery goes to the upstream although it is not to run. The zero value:
-// it does not.
+// forward says whether a delivery that does not run goes to the upstream all the same.
 type forward uint8
 
 const (
 	forwardNever  forward = iota
-	forwardByRule         // if the route says so: nothing was sent, and the delivery is whole
-	forwardAlways         // it needs neither a lock nor memory
+	forwardByRule         // if the route says so: nothing was sent before, and the delivery is complete
+	forwardAlways         // it needs neither a lock nor a record
 )
 
 // forwarded returns the ending of a delivery that may go to the upstream all the same.

@@ -169,12 +169,16 @@ func clientBefore(head *idem.Lock, answer *pb.ResponseOp) (*idem.Lock, error) {
 // inLock carries on what is in the lock, if no process does.
 func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.Lock,
 	mine func(route string) bool) (*idem.Taken, error) {
-	own := l.Alive == protocol.SessionAlive(session.Name) // an adoption that came after its carrier had let go
+	parked := l.IsParked()
+	waitsForPerson := parked && l.Parked.Blocked != "" && l.Cancel == nil && !t.o.View.Parked.Old(l.Execution)
+	belongsToOther := parked && !mine(l.Route)
+	// A lock of this session that Own does not have: its adoption came after its carrier had let go.
+	ofThisSession := l.Alive == protocol.SessionAlive(session.Name)
+	ownerLives := t.o.View.Sessions.Has(l.Alive) && !ofThisSession
 	switch {
-	case l.IsParked() && (l.Parked.Blocked != "" && l.Cancel == nil && !t.o.View.Parked.Old(l.Execution) ||
-		!mine(l.Route)): // it waits for a person, or for another process
+	case waitsForPerson, belongsToOther:
 		return nil, nil
-	case !l.IsParked(), t.o.Own.Has(l.Execution), t.o.View.Sessions.Has(l.Alive) && !own:
+	case !parked, t.o.Own.Has(l.Execution), ownerLives:
 		t.behind = l.Alive
 		return nil, nil
 	}

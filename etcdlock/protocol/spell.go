@@ -137,7 +137,12 @@ func (s *speller) slots(slots []idem.Slot) {
 	}
 	s.name("slots")
 	for i := range slots {
-		s.b = append(s.b, "[,"[min(i, 1)], '{')
+		if i == 0 {
+			s.b = append(s.b, '[')
+		} else {
+			s.b = append(s.b, ',')
+		}
+		s.b = append(s.b, '{')
 		s.text("limit", slots[i].Limit)
 		s.some("rule", slots[i].Rule)
 		s.number("n", int64(slots[i].N))

@@ -146,8 +146,9 @@ func DropTurn(k Keys) Op {
 		nil)
 }
 
-// Settle with cool nil frees the lock. With a mark the event went through. Like each end it
-// compares the revision alone: a lock of the revision seen is the lock seen.
+// Settle writes the record and ends the lock: it stays for a cooling time, or is free if cool is
+// nil. mark is not nil if the event went through. As each end, it compares the mod revision of the
+// lock alone: the same revision is the same lock.
 func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock)},

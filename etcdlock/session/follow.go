@@ -73,7 +73,7 @@ func (k *Keeper) applySessionEvent(s *Session, e *clientv3.Event) {
 // list reads the live sessions, the pauses, and the locks that this process was asked to look at.
 // It returns the error of ctx, or why the session is over.
 func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
-	k.o.On.Blind(0)
+	k.o.On.WatchBroken()
 	cancels := k.o.Layout.All(protocol.KindCancels + s.Name + "/")
 	answers, revision, err := k.o.Pool.Read(ctx,
 		clientv3.OpGet(k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
@@ -96,6 +96,6 @@ func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
 		s.End(ErrGone)
 		return 0, ErrGone
 	}
-	k.o.On.Blind(revision)
+	k.o.On.WatchBack(revision)
 	return revision, nil
 }

@@ -63,9 +63,12 @@ type Callbacks struct {
 	Asked func(execution string)
 	// Unheld is called when a hold is gone, since revision.
 	Unheld func(execution string, revision int64)
-	// Blind is called when forgets and ends of holds may be missed from now on, with 0, and again
-	// when those up to revision may have been.
-	Blind func(revision int64)
+	// WatchBroken is called when nothing is watched: forgets and ends of holds are missed from now
+	// on.
+	WatchBroken func()
+	// WatchBack is called when everything is watched again. Forgets and ends of holds up to
+	// missedUpTo may have been missed.
+	WatchBack func(missedUpTo int64)
 }
 
 // Keeper keeps a session open: it opens one, renews it, and opens the next when it is lost, until

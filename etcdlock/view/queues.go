@@ -85,8 +85,8 @@ const maxPending = 64
 // add adds an entry that a watch has reported.
 func (p *pending) add(kv *mvccpb.KeyValue, watch int) {
 	next := protocol.InLineAt(kv)
-	// the lock is not handed past the one, and the other may not be the first that its watch should
-	// have reported
+	// An unreadable entry must not be skipped, and a new watch may have missed entries. After
+	// either, the queue has to be read up to this revision.
 	if next == nil || watch != p.watch {
 		p.watch, p.places, p.after = watch, nil, kv.ModRevision
 		return
