@@ -116,7 +116,7 @@ func (f *fleet) applied(try func(context.Context) error) error {
 }
 
 // enqueue takes a place in the queue at the first process.
-func (f *fleet) enqueue(l idem.Lock, behind int64) (place idem.Place, seen *idem.Seen, err error) {
+func (f *fleet) enqueue(l idem.Lock, behind int64) (place idem.QueueEntry, seen *idem.Seen, err error) {
 	f.t.Helper()
 	err = f.applied(func(ctx context.Context) (err error) {
 		place, seen, err = f.first.Enqueue(ctx, l, 0, behind)

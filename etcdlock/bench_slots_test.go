@@ -86,7 +86,7 @@ func whileTheyWait(b *testing.B, stores []*Store, runs time.Duration, lock func(
 					b.Errorf("%+v %v", seen, err)
 					return
 				}
-				held, err := ledgertest.InTurn(within(b, patience), &ledgertest.InQueue{Place: p, Ledger: s, Lock: l}, l)
+				held, err := ledgertest.InTurn(within(b, patience), &ledgertest.InQueue{QueueEntry: p, Ledger: s, Lock: l}, l)
 				if err != nil {
 					b.Error(err)
 					return

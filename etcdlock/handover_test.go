@@ -273,7 +273,7 @@ func TestALockMayBeHandedToAWaiterThatDoesNotKnowItsEntryYet(t *testing.T) {
 	if err != nil || seen != nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
-	held, err := ledgertest.InTurn(within(t, patience), &ledgertest.InQueue{Place: p, Ledger: s, Lock: l}, l)
+	held, err := ledgertest.InTurn(within(t, patience), &ledgertest.InQueue{QueueEntry: p, Ledger: s, Lock: l}, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -506,6 +506,6 @@ func claimOrWait(ctx context.Context, s *Store, l idem.Lock) (idem.Held, error) 
 		if err != nil || p == nil {
 			return nil, fmt.Errorf("enqueue: %w", err)
 		}
-		return ledgertest.InTurn(ctx, &ledgertest.InQueue{Place: p, Ledger: s, Lock: l}, l)
+		return ledgertest.InTurn(ctx, &ledgertest.InQueue{QueueEntry: p, Ledger: s, Lock: l}, l)
 	}
 }

@@ -14,7 +14,7 @@ import (
 type Ledger struct {
 	*core
 	claims  *claim.Claims
-	places  *queue.Places
+	places  *queue.Entries
 	carrier *carry.Carrier
 }
 
@@ -29,7 +29,7 @@ func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held,
 }
 
 // Enqueue implements idem.Ledger.
-func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
+func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.QueueEntry, *idem.Seen, error) {
 	return s.places.Enqueue(ctx, l, prev, behind)
 }
 

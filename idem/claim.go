@@ -62,7 +62,7 @@ type Waiter interface {
 
 // Waiting is an entry in the queue.
 type Waiting struct {
-	Place
+	QueueEntry
 	Lock Lock
 }
 
@@ -183,7 +183,7 @@ func (q *queuing) refused(seen *Seen) (Verdict, error) {
 }
 
 // wait waits for the head of the queue, and claims.
-func (q *queuing) wait(place Place, lock Lock) (Held, Verdict, error) {
+func (q *queuing) wait(place QueueEntry, lock Lock) (Held, Verdict, error) {
 	for {
 		seen, err := place.Await(q.ctx, q.may.Prev)
 		switch {
@@ -222,7 +222,7 @@ func (q *queuing) wait(place Place, lock Lock) (Held, Verdict, error) {
 	}
 }
 
-func (q *queuing) claim(place Place, lock Lock) (Held, error) {
+func (q *queuing) claim(place QueueEntry, lock Lock) (Held, error) {
 	request, cancel := q.Request()
 	defer cancel()
 	held, _, err := place.ClaimHead(request, lock, q.may.Prev)

@@ -50,7 +50,7 @@ type Ledger interface {
 	// seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the three
 	// results is set, as with Claim. An execution that leaves the queue without a lock may not come
 	// back under its ID.
-	Enqueue(ctx context.Context, l Lock, prev, behind int64) (Place, *Seen, error)
+	Enqueue(ctx context.Context, l Lock, prev, behind int64) (QueueEntry, *Seen, error)
 	// EnqueueParked is Enqueue for an execution whose event was accepted: its entry needs no
 	// session, and any process that has its route runs it. l.Parked is set. If Seen and error are
 	// nil, it is parked. ErrNotRecorded: unknown, so the response may say neither that it is
@@ -80,10 +80,10 @@ type Ledger interface {
 	Duplicate(id ExecutionID, retention time.Duration)
 }
 
-// Place is an entry in the queue of a workflow, which is first come, first served over all
+// QueueEntry is an entry in the queue of a workflow, which is first come, first served over all
 // processes. It lives as long as the session that made it. Await and ClaimHead are not safe for
 // concurrent use. It ends with a successful ClaimHead, or with Leave.
-type Place interface {
+type QueueEntry interface {
 	// Await waits until the entry is the head of the queue and the lock is free, or has a dead
 	// owner to be reaped first, or until the lock was handed to it, which ClaimHead then only has
 	// to confirm; or until the event's record is not at revision prev any more. It returns what it

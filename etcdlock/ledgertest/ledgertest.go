@@ -137,7 +137,7 @@ func MustHold(tb testing.TB, s idem.Ledger, l idem.Lock, ttl time.Duration) *own
 }
 
 // TryEnqueue enqueues.
-func TryEnqueue(tb testing.TB, s idem.Ledger, l idem.Lock, prev, behind int64) (place idem.Place, seen *idem.Seen,
+func TryEnqueue(tb testing.TB, s idem.Ledger, l idem.Lock, prev, behind int64) (place idem.QueueEntry, seen *idem.Seen,
 	err error) {
 	tb.Helper()
 	ctx := etcdtest.Within(tb, etcdtest.Patience)
@@ -147,7 +147,7 @@ func TryEnqueue(tb testing.TB, s idem.Ledger, l idem.Lock, prev, behind int64) (
 
 // InQueue is a place, with the ledger that has it.
 type InQueue struct {
-	idem.Place
+	idem.QueueEntry
 	Ledger idem.Ledger
 	Lock   idem.Lock // as it was enqueued
 }
@@ -159,7 +159,7 @@ func MustEnqueue(tb testing.TB, s idem.Ledger, l idem.Lock) *InQueue {
 	if err != nil || place == nil {
 		tb.Fatalf("enqueue: %+v %v", seen, err)
 	}
-	return &InQueue{Place: place, Ledger: s, Lock: l}
+	return &InQueue{QueueEntry: place, Ledger: s, Lock: l}
 }
 
 // MyTurn waits until the lock is free for p. A process that has not heard of its neighbour's

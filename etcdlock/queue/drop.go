@@ -10,7 +10,7 @@ import (
 )
 
 // Drop is that of idem.Ledger.
-func (s *Places) Drop(r *idem.Record) {
+func (s *Entries) Drop(r *idem.Record) {
 	k, at := s.o.Layout.Keys(&idem.Lock{Entry: r.Entry}), protocol.Seen{Record: r.Revision}
 	s.o.Tasks.Help(func(life context.Context) {
 		for pause := link.NewBackoff(); at.Record != 0; {

@@ -18,12 +18,12 @@ import (
 // Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev
 // and no copy of it waits or runs. behind is the revision of the lock that was seen in the way, 0 =
 // it was free: knowing it saves a request. Exactly one of the three results is set, as with Claim.
-func (s *Places) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
+func (s *Entries) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.QueueEntry, *idem.Seen, error) {
 	session, value, err := s.o.Claims.Prepare(&l)
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Place{o: s.o, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route}
+	p := &Entry{o: s.o, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route}
 	p.turn = newSlotTurn(p, &l)
 	e := &enqueuing{p: p, lock: &l, keys: p.keys(), value: value, at: protocol.Seen{Lock: behind, Record: prev},
 		replacing: newReplacing(s.o, &l)}
@@ -65,7 +65,7 @@ func (s *Places) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 
 // enqueuing is an Enqueue, or one of a parked execution, on its way to a definite end.
 type enqueuing struct {
-	p      *Place
+	p      *Entry
 	lock   *idem.Lock
 	keys   protocol.Keys
 	value  []byte        // of the entry

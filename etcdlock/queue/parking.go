@@ -22,7 +22,7 @@ import (
 // that the outcome is unknown.
 
 // EnqueueParked implements idem.Ledger.
-func (s *Places) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen,
+func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen,
 	error) {
 	l.Parked = park.As(*l.Parked, &kept)
 	session, _, err := s.o.Claims.Prepare(&l)
@@ -38,7 +38,7 @@ func (s *Places) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind in
 		seen *idem.Seen
 		err  error
 	}
-	p := &Place{o: s.o, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
+	p := &Entry{o: s.o, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
 	e := &enqueuing{
 		p: p, lock: &l, keys: p.keys(), value: value, kept: &kept, count: park.CountOf(l.Route),
 		at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.o, &l),
@@ -74,7 +74,7 @@ func (e *enqueuing) parked(life context.Context) (*commit.Request, error) {
 }
 
 // Park implements idem.Place.
-func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error {
+func (p *Entry) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error {
 	p.parking = true
 	parked, err := commit.InTime(ctx, p.o.Tasks.Start,
 		(&parkingEntry{p: p, as: park.As(as, &kept), kept: &kept, count: park.CountOf(p.route),
@@ -101,7 +101,7 @@ func (p *Place) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error 
 
 // parkingEntry is a place on its way to being a parked execution.
 type parkingEntry struct {
-	p    *Place
+	p    *Entry
 	as   *idem.Parked
 	kept *idem.Kept
 	// closed when no caller waits for the result any more: what etcd has refused until then is not

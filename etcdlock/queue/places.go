@@ -30,11 +30,11 @@ type Options struct {
 	looks chan struct{} // has a token for each place that is reading
 }
 
-// Places gives executions of this process places in queues. It is safe for concurrent use.
-type Places struct{ o *Options }
+// Entries gives executions of this process places in queues. It is safe for concurrent use.
+type Entries struct{ o *Options }
 
 // New returns places, of which none is taken yet.
-func New(o *Options) *Places {
+func New(o *Options) *Entries {
 	o.looks = make(chan struct{}, maxLooks)
-	return &Places{o}
+	return &Entries{o}
 }

@@ -29,7 +29,7 @@ type queueState struct {
 
 // look reads how things stand now. The way to etcd is deep, and each attempt has a context: on a
 // goroutine that ends here they cost nothing while the place waits.
-func (p *Place) look(ctx context.Context) (*queueState, error) {
+func (p *Entry) look(ctx context.Context) (*queueState, error) {
 	select {
 	case p.o.looks <- struct{}{}:
 	case <-ctx.Done():
@@ -61,7 +61,7 @@ func leftWaiting(ctx context.Context) error {
 }
 
 // reading is one look of a place.
-type reading struct{ p *Place }
+type reading struct{ p *Entry }
 
 // run repeats until there is an answer, or none is wanted any more.
 func (r *reading) run(life context.Context, unwanted func() bool) (*queueState, error) {

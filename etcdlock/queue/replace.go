@@ -218,7 +218,7 @@ func (e *enqueuing) replace(life context.Context, k protocol.Keys, value []byte)
 
 // rests is how long the place leaves the lock alone, although that is free: something newer may
 // come. 0 = it may take it.
-func (p *Place) rests() time.Duration {
+func (p *Entry) rests() time.Duration {
 	if p.series == nil {
 		return 0
 	}

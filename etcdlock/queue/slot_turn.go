@@ -15,11 +15,11 @@ import (
 // slotTurn is the turn at the limits that a place counts against. Of a place that counts against
 // none it is nil.
 type slotTurn struct {
-	place *Place
+	place *Entry
 	slots []idem.Slot
 }
 
-func newSlotTurn(p *Place, l *idem.Lock) *slotTurn {
+func newSlotTurn(p *Entry, l *idem.Lock) *slotTurn {
 	if len(l.Slots) == 0 {
 		return nil
 	}

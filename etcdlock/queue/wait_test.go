@@ -138,7 +138,8 @@ func TestManyEntriesAreWrittenWhileTheLockChangesHands(t *testing.T) {
 					t.Errorf("%+v %v", seen, err)
 					return
 				}
-				held, err := ledgertest.InTurn(within(t, patience), &ledgertest.InQueue{Place: p, Ledger: s, Lock: l},
+				held, err := ledgertest.InTurn(within(t, patience),
+					&ledgertest.InQueue{QueueEntry: p, Ledger: s, Lock: l},
 					l)
 				if err != nil {
 					t.Error(err)

@@ -15,13 +15,13 @@ import (
 	"hooklock/idem"
 )
 
-// Place is a place in the queue of a workflow: first come, first served, over all processes. It
+// Entry is a place in the queue of a workflow: first come, first served, over all processes. It
 // lives as long as the session that took it. Await and ClaimHead are for one goroutine; end it with
 // a successful ClaimHead or with Leave.
 //
 // It implements idem.Place. It is small because thousands may wait: what follows from its names is
 // made when it is needed.
-type Place struct {
+type Entry struct {
 	o       *Options
 	entry   view.Entry // registered if the lock may be handed to it
 	route   string
@@ -33,12 +33,12 @@ type Place struct {
 }
 
 // lock is what the place says of its execution.
-func (p *Place) lock() idem.Lock {
+func (p *Entry) lock() idem.Lock {
 	return idem.Lock{Entry: idem.Entry{Execution: p.entry.Execution, Scope: p.entry.Scope,
 		Holder: p.entry.Session.Holder()}, Alive: protocol.SessionAlive(p.entry.Session.Name)}
 }
 
-func (p *Place) keys() protocol.Keys {
+func (p *Entry) keys() protocol.Keys {
 	l := p.lock()
 	return p.o.Layout.Keys(&l)
 }
@@ -49,7 +49,7 @@ func (p *Place) keys() protocol.Keys {
 // session. idem.ErrCancelled: an operator cancelled this execution, and the record found is its
 // own. Other errors are the context's; the place is then still taken. What it waits for,
 // protocol.WhileQueued says.
-func (p *Place) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
+func (p *Entry) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	if before, since := p.entry.Predecessor(); before != "" {
 		p.awaitGone(ctx, nil, since, before)
 	}
@@ -95,7 +95,7 @@ type position struct {
 	err  error // why the place may wait no longer; nil = it may
 }
 
-func (p *Place) position(err error) *position {
+func (p *Entry) position(err error) *position {
 	if p.won == nil {
 		p.won = p.o.Own.Handed(&p.entry)
 	}
@@ -104,7 +104,7 @@ func (p *Place) position(err error) *position {
 }
 
 // told is what this process knows without asking etcd.
-func (p *Place) told(ctx context.Context) *position {
+func (p *Entry) told(ctx context.Context) *position {
 	var timeUp error
 	if ctx.Err() != nil {
 		timeUp = leftWaiting(ctx)
@@ -120,7 +120,7 @@ func (p *Place) told(ctx context.Context) *position {
 }
 
 // lookAt reads how things stand, and what else there is to know.
-func (p *Place) lookAt(ctx context.Context, prev int64) *position {
+func (p *Entry) lookAt(ctx context.Context, prev int64) *position {
 	st, err := p.look(ctx)
 	if err == nil && st.Place == p.entry.Revision && st.before == "" && st.Lock != nil {
 		st.Lock.Dead, err = p.o.Reaper.IsDead(ctx, st.Lock)
@@ -137,7 +137,7 @@ func (p *Place) lookAt(ctx context.Context, prev int64) *position {
 }
 
 // sees notes the lock that was read, where the place is to wait for that.
-func (p *Place) sees(step protocol.Step, st *queueState) *idem.Seen {
+func (p *Entry) sees(step protocol.Step, st *queueState) *idem.Seen {
 	if step != protocol.AwaitLock {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (p *Place) sees(step protocol.Step, st *queueState) *idem.Seen {
 
 // await waits for what is before the place, for its own end, or for that of its session. It may
 // return early.
-func (p *Place) await(ctx context.Context, step protocol.Step, at *position) {
+func (p *Entry) await(ctx context.Context, step protocol.Step, at *position) {
 	switch step {
 	case protocol.AwaitAnswer: // it says all: what a watch says before that is part of it
 		select {
@@ -170,12 +170,12 @@ func (p *Place) await(ctx context.Context, step protocol.Step, at *position) {
 
 // awaitGone waits until its own place or one of the keys is gone, which were there at revision, or
 // until news is closed.
-func (p *Place) awaitGone(ctx context.Context, news <-chan struct{}, revision int64, keys ...string) {
+func (p *Entry) awaitGone(ctx context.Context, news <-chan struct{}, revision int64, keys ...string) {
 	p.o.View.Watcher.Wait(ctx, p.entry.Session.Over, news, revision, append(keys, p.o.Layout.Queued(p.entry.Scope))...)
 }
 
 // outcome is what Await returns at the end of the wait.
-func (p *Place) outcome(step protocol.Step, at *position) (*idem.Seen, error) {
+func (p *Entry) outcome(step protocol.Step, at *position) (*idem.Seen, error) {
 	switch step {
 	case protocol.Go:
 		return &idem.Seen{}, nil
@@ -192,7 +192,7 @@ func (p *Place) outcome(step protocol.Step, at *position) (*idem.Seen, error) {
 }
 
 // lost says that the place has gone with its session, which etcd may know before this process does.
-func (p *Place) lost() error {
+func (p *Entry) lost() error {
 	if err := p.entry.Session.Err(); err != nil {
 		return fmt.Errorf("%w: %w", idem.ErrPlaceLost, err)
 	}
@@ -201,7 +201,7 @@ func (p *Place) lost() error {
 
 // found takes the lock that the place was found to have become, with the mark of its scope. The
 // error is the context's.
-func (p *Place) found(ctx context.Context, st *protocol.State) (err error) {
+func (p *Entry) found(ctx context.Context, st *protocol.State) (err error) {
 	if k := p.o.Layout.Keys(st.Lock); k.Mark != "" {
 		if st, err = history.Look(ctx, p.o.Pool, k); err != nil {
 			return commit.Unavailable(err)
@@ -216,7 +216,7 @@ func (p *Place) found(ctx context.Context, st *protocol.State) (err error) {
 
 // cancelled is how this execution ended: a place that goes while its session lives was cancelled,
 // also where its record was forgotten or written over since.
-func (p *Place) cancelled(st *protocol.State) *idem.Seen {
+func (p *Entry) cancelled(st *protocol.State) *idem.Seen {
 	r := st.Ended(p.entry.Execution)
 	if r == nil {
 		l := p.lock()
@@ -227,7 +227,7 @@ func (p *Place) cancelled(st *protocol.State) *idem.Seen {
 
 // awaitLock waits for the end of the lock, or of its owner. A lock of our own goes with it from
 // session to session.
-func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
+func (p *Entry) awaitLock(ctx context.Context, st *protocol.State) {
 	y := p.o.Layout
 	keys := []string{y.Lock(st.Lock.Scope)}
 	if !st.Lock.IsParked() { // otherwise it ends with its lock, in whatever process
@@ -242,7 +242,7 @@ func (p *Place) awaitLock(ctx context.Context, st *protocol.State) {
 // ClaimHead takes the lock for l, which has the execution ID of the place, if it is the first and
 // the event's record is at revision prev. Its results are those of Claim. Without a lock the place
 // is still taken: wait again, or leave.
-func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+func (p *Entry) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
 	if p.entry.Session.Err() != nil {
 		return nil, nil, p.lost()
 	}
@@ -268,7 +268,7 @@ func (p *Place) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 
 // Leave gives the place up; should a claim of it still arrive, the Store gives that back, too. It
 // goes on by itself when ctx ends first.
-func (p *Place) Leave(ctx context.Context) error {
+func (p *Entry) Leave(ctx context.Context) error {
 	if p.parking {
 		p.turn.leave()
 		return nil
@@ -285,7 +285,7 @@ func (p *Place) Leave(ctx context.Context) error {
 
 // leave repeats until the answer is definite. A refusal means that the place has become a lock, or
 // nothing.
-func (p *Place) leave(life context.Context) error {
+func (p *Entry) leave(life context.Context) error {
 	k := p.keys()
 	p.o.View.Queues.Unregister(&p.entry)
 	if p.won == nil {
@@ -315,7 +315,7 @@ func (p *Place) leave(life context.Context) error {
 }
 
 // giveBack releases the lock that the place has become by a claim whose caller was gone.
-func (p *Place) giveBack(life context.Context, st *protocol.State) error {
+func (p *Entry) giveBack(life context.Context, st *protocol.State) error {
 	if !st.Runs(p.entry.Execution) || st.Lock.Parked != nil {
 		return nil
 	}

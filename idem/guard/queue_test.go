@@ -53,7 +53,7 @@ func (l *line) Claim(context.Context, idem.Lock, int64) (idem.Held, *idem.Seen, 
 	lock := l.lock
 	return nil, &idem.Seen{Lock: &lock}, nil
 }
-func (l *line) Enqueue(_ context.Context, lock idem.Lock, prev, behind int64) (idem.Place, *idem.Seen, error) {
+func (l *line) Enqueue(_ context.Context, lock idem.Lock, prev, behind int64) (idem.QueueEntry, *idem.Seen, error) {
 	l.enqueued, l.prevs, l.behind = append(l.enqueued, lock), append(l.prevs, prev), append(l.behind, behind)
 	if len(l.answers) == 0 {
 		return l, nil, nil
