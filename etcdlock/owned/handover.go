@@ -21,7 +21,7 @@ import (
 // refused, the lock is freed and claimed.
 
 // Handed returns the lock that the entry of a waiter was handed; nil = none.
-func (s *Locks) Handed(e *view.Entry) *Lock {
+func (s *Locks) Handed(e *view.Waiter) *Lock {
 	if s.o.Queues.Left(e) {
 		return s.Of(e.Execution)
 	}
@@ -29,7 +29,7 @@ func (s *Locks) Handed(e *view.Entry) *Lock {
 }
 
 // Take returns the lock that e was found to have.
-func (s *Locks) Take(e *view.Entry, st *protocol.State) *Lock {
+func (s *Locks) Take(e *view.Waiter, st *protocol.State) *Lock {
 	l := *st.Lock
 	l.StartedAt = s.o.Clock.Now().UTC() // by our clock, as its end will be
 	protocol.Judge(&l, st.Mark)
@@ -49,7 +49,7 @@ func (s *Locks) Take(e *view.Entry, st *protocol.State) *Lock {
 func (s *Locks) grant(l *idem.Lock, then protocol.Line) (h *Lock) {
 	var of *session.Session
 	var early bool
-	if s.o.Queues.Grant(l, then, func(e *view.Entry, behind protocol.Line) {
+	if s.o.Queues.Grant(l, then, func(e *view.Waiter, behind protocol.Line) {
 		of = e.Session
 		h = s.Make(*l, s.o.Layout.Keys(l), of)
 		h.line = behind

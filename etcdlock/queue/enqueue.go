@@ -23,7 +23,7 @@ func (s *Entries) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) 
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Entry{o: s.o, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route}
+	p := &Entry{o: s.o, entry: view.Waiter{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route}
 	p.turn = newSlotTurn(p, &l)
 	e := &enqueuing{p: p, lock: &l, keys: p.keys(), value: value, at: protocol.Seen{Lock: behind, Record: prev},
 		replacing: newReplacing(s.o, &l)}

@@ -38,7 +38,7 @@ func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind i
 		seen *idem.Seen
 		err  error
 	}
-	p := &Entry{o: s.o, entry: view.Entry{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
+	p := &Entry{o: s.o, entry: view.Waiter{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
 	e := &enqueuing{
 		p: p, lock: &l, keys: p.keys(), value: value, kept: &kept, count: park.CountOf(l.Route),
 		at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.o, &l),

@@ -23,7 +23,7 @@ import (
 // made when it is needed.
 type Entry struct {
 	o       *Options
-	entry   view.Entry // registered if the lock may be handed to it
+	entry   view.Waiter // registered if the lock may be handed to it
 	route   string
 	turn    *slotTurn   // nil = it counts against no limit
 	won     *owned.Lock // the lock, where it was handed to this place

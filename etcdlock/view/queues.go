@@ -18,18 +18,18 @@ type Queues struct {
 	watcher *Watcher // which keys are gone
 
 	mu      sync.Mutex
-	waiters map[idem.ExecutionID]*Entry // that may be handed the lock
-	of      map[string]*queue           // by the key of the lock
+	waiters map[idem.ExecutionID]*Waiter // that may be handed the lock
+	of      map[string]*queue            // by the key of the lock
 }
 
 // newQueues returns queues of which nothing is known.
 func newQueues(y protocol.Layout, w *Watcher) *Queues {
-	return &Queues{layout: y, watcher: w, waiters: map[idem.ExecutionID]*Entry{}, of: map[string]*queue{}}
+	return &Queues{layout: y, watcher: w, waiters: map[idem.ExecutionID]*Waiter{}, of: map[string]*queue{}}
 }
 
-// Entry is the queue entry of an execution of this process. Only one that was registered may be
+// Waiter is the queue entry of an execution of this process. Only one that was registered may be
 // handed the lock; Queues changes it then.
-type Entry struct {
+type Waiter struct {
 	Execution idem.ExecutionID
 	Scope     idem.Scope
 	Session   *session.Session
@@ -42,11 +42,11 @@ type Entry struct {
 	since  int64  // the revision at which that was made: it may have gone before this one was made
 }
 
-func (e *Entry) key() string { return e.queue.layout.Queued(e.Scope) }
+func (e *Waiter) key() string { return e.queue.layout.Queued(e.Scope) }
 
 // Predecessor returns the entry before e's when that was made, and its revision; "" = it has to
 // look.
-func (e *Entry) Predecessor() (entry string, since int64) { return e.before, e.since }
+func (e *Waiter) Predecessor() (entry string, since int64) { return e.before, e.since }
 
 // queue is what this process knows of the queue behind a lock, while an execution of this process
 // waits in it. Queues.mu guards it.
@@ -59,7 +59,7 @@ func (e *Entry) Predecessor() (entry string, since int64) { return e.before, e.s
 type queue struct {
 	layout  protocol.Layout
 	waiting int
-	places  []*Entry      // those that have an entry, in the order of the entries
+	places  []*Waiter     // those that have an entry, in the order of the entries
 	at      int64         // the revision of the store at which the lock was seen; 0 = never
 	lock    *idem.Lock    // that it was then; nil = it was free
 	line    protocol.Line // the first entries over all processes, as far as they are known
@@ -145,7 +145,7 @@ func (q *queue) followed() bool {
 func (q *queue) forget() { q.line, q.pending = protocol.Line{}, pending{} }
 
 // Register lets e be handed the lock. It is called before e has its entry.
-func (qs *Queues) Register(e *Entry) {
+func (qs *Queues) Register(e *Waiter) {
 	key := qs.layout.Lock(e.Scope)
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -159,7 +159,7 @@ func (qs *Queues) Register(e *Entry) {
 
 // NoteEntry notes that e has its entry, behind the last one of this process before it. Entries of
 // one request have one revision: this process knows their order.
-func (qs *Queues) NoteEntry(e *Entry, revision int64) {
+func (qs *Queues) NoteEntry(e *Waiter, revision int64) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	e.Revision = revision
@@ -180,14 +180,14 @@ func (qs *Queues) NoteEntry(e *Entry, revision int64) {
 
 // NoteFoundEntry notes the entry that e has found after the answer was lost. e may be handed the
 // lock at the same time, by a process that knows the entry.
-func (qs *Queues) NoteFoundEntry(e *Entry, revision int64) {
+func (qs *Queues) NoteFoundEntry(e *Waiter, revision int64) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	e.Revision = revision
 }
 
 // OthersWait reports whether others of this process have an entry in the queue of e.
-func (qs *Queues) OthersWait(e *Entry) bool {
+func (qs *Queues) OthersWait(e *Waiter) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	return len(e.queue.places) > 0
@@ -201,7 +201,7 @@ func (q *queue) learnLocked(line protocol.Line) {
 	if len(q.line.Places) == 0 {
 		return
 	}
-	at := slices.IndexFunc(q.places, func(e *Entry) bool { return e.Revision == q.line.Places[0].Place })
+	at := slices.IndexFunc(q.places, func(e *Waiter) bool { return e.Revision == q.line.Places[0].Place })
 	if at < 0 || q.isFirst(q.places[at]) {
 		return
 	}
@@ -271,10 +271,10 @@ func hasPlace(line []*protocol.InLine, l *protocol.InLine) bool {
 }
 
 // isFirst reports whether e is known to be the head.
-func (q *queue) isFirst(e *Entry) bool { return len(q.line.Places) > 0 && e.is(q.line.Places[0]) }
+func (q *queue) isFirst(e *Waiter) bool { return len(q.line.Places) > 0 && e.is(q.line.Places[0]) }
 
 // is reports whether l is the entry of e, which may be reported before its own answer.
-func (e *Entry) is(l *protocol.InLine) bool {
+func (e *Waiter) is(l *protocol.InLine) bool {
 	return (e.Revision == l.Place || e.Revision == 0) && e.key() == l.Key
 }
 
@@ -302,7 +302,7 @@ func (q *queue) without(place string, got int64) {
 }
 
 // Unregister is called when e does not wait any more.
-func (qs *Queues) Unregister(e *Entry) {
+func (qs *Queues) Unregister(e *Waiter) {
 	if e.queue == nil {
 		return
 	}
@@ -311,7 +311,7 @@ func (qs *Queues) Unregister(e *Entry) {
 	qs.unregisterLocked(e)
 }
 
-func (qs *Queues) unregisterLocked(e *Entry) {
+func (qs *Queues) unregisterLocked(e *Waiter) {
 	if qs.waiters[e.Execution] != e {
 		return
 	}
@@ -329,7 +329,7 @@ func (qs *Queues) unregisterLocked(e *Entry) {
 }
 
 // Sees notes which lock e waits for, and the entries before e.
-func (qs *Queues) Sees(e *Entry, st *protocol.State) {
+func (qs *Queues) Sees(e *Waiter, st *protocol.State) {
 	if e.queue == nil {
 		return
 	}
@@ -353,7 +353,7 @@ func (q *queue) seesLocked(l *idem.Lock, at int64) {
 // Latest returns the revision of the lock to queue behind: behind, as e has seen it at a revision
 // of the store (0 = before that is known); or what others here have seen since, if no copy of e's
 // event had the lock then. That is what e would read after a refusal.
-func (qs *Queues) Latest(e *Entry, behind, at int64) int64 {
+func (qs *Queues) Latest(e *Waiter, behind, at int64) int64 {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	q := e.queue
@@ -405,7 +405,7 @@ func (qs *Queues) Unlearn(key string) {
 
 // IsHead reports whether e is the head, and the entries behind it are known: then its queue need
 // not be read.
-func (qs *Queues) IsHead(e *Entry) bool {
+func (qs *Queues) IsHead(e *Waiter) bool {
 	if e.queue == nil {
 		return false
 	}
@@ -416,7 +416,7 @@ func (qs *Queues) IsHead(e *Entry) bool {
 
 // GoneAt returns the revision at which the entry of e was deleted, if that was reported and the
 // entries behind it are known: then its queue need not be read. 0 = it has to be.
-func (qs *Queues) GoneAt(e *Entry) int64 {
+func (qs *Queues) GoneAt(e *Waiter) int64 {
 	if e.queue == nil {
 		return 0
 	}
@@ -441,7 +441,7 @@ type Ahead struct {
 }
 
 // Ahead returns each lock and each predecessor once.
-func (qs *Queues) Ahead(e *Entry) (a Ahead) {
+func (qs *Queues) Ahead(e *Waiter) (a Ahead) {
 	if e.queue == nil {
 		return a
 	}
@@ -465,7 +465,7 @@ func (qs *Queues) Ahead(e *Entry) (a Ahead) {
 	return a
 }
 
-func (qs *Queues) predecessorLocked(e *Entry) (entry string, since int64) {
+func (qs *Queues) predecessorLocked(e *Waiter) (entry string, since int64) {
 	q := e.queue
 	line := q.line.Places
 	at := slices.IndexFunc(line, e.is)
@@ -527,7 +527,7 @@ func (qs *Queues) NoteHandOff(key string, done <-chan struct{}) {
 }
 
 // Left reports whether e was registered and is not any more: it may have been granted the lock.
-func (qs *Queues) Left(e *Entry) bool {
+func (qs *Queues) Left(e *Waiter) bool {
 	if e.queue == nil {
 		return false
 	}
@@ -539,7 +539,7 @@ func (qs *Queues) Left(e *Entry) bool {
 // Grant gives l to the entry that waits here for it; false = none does any more. then are the
 // entries that are known behind it. granted is called with all that are known, before Left says so;
 // it must not block.
-func (qs *Queues) Grant(l *idem.Lock, then protocol.Line, granted func(e *Entry, behind protocol.Line)) bool {
+func (qs *Queues) Grant(l *idem.Lock, then protocol.Line, granted func(e *Waiter, behind protocol.Line)) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	e := qs.waiters[l.Execution]

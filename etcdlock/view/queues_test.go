@@ -23,9 +23,9 @@ func lockFor(event string) idem.Lock {
 }
 
 // enters registers an entry that was made at a revision.
-func enters(qs *Queues, event string, revision int64) *Entry {
+func enters(qs *Queues, event string, revision int64) *Waiter {
 	l := lockFor(event)
-	p := &Entry{Execution: l.Execution, Scope: l.Scope, Lock: &l}
+	p := &Waiter{Execution: l.Execution, Scope: l.Scope, Lock: &l}
 	qs.Register(p)
 	qs.NoteEntry(p, revision)
 	return p
@@ -33,7 +33,7 @@ func enters(qs *Queues, event string, revision int64) *Entry {
 
 func TestNoQueueEntryWaitsForOneBehindIt(t *testing.T) {
 	qs := newQueues(layout, newWatcher(nil))
-	places := []*Entry{enters(qs, "c", 30), enters(qs, "a", 10), enters(qs, "d", 30), enters(qs, "b", 20)}
+	places := []*Waiter{enters(qs, "c", 30), enters(qs, "a", 10), enters(qs, "d", 30), enters(qs, "b", 20)}
 	for i, before := range []string{"", "", "c", "a"} { // d was taken in one request with c, and came after it
 		want := ""
 		if before != "" {
@@ -43,7 +43,7 @@ func TestNoQueueEntryWaitsForOneBehindIt(t *testing.T) {
 			t.Errorf("%d waits for %q, and not for %q", i, places[i].before, want)
 		}
 	}
-	for i, p := range []*Entry{places[1], places[3], places[0], places[2]} {
+	for i, p := range []*Waiter{places[1], places[3], places[0], places[2]} {
 		if p.queue.places[i] != p {
 			t.Errorf("%d is in another place", i)
 		}
@@ -114,11 +114,11 @@ func TestAWaiterKnowsItsPredecessor(t *testing.T) {
 
 func TestOfTwoEntriesOfOneCommitNoneIsPassedOver(t *testing.T) {
 	qs := newQueues(layout, newWatcher(nil))
-	for name, handed := range map[string]func(two *Entry, l *idem.Lock){
-		"elsewhere, to the second of them": func(_ *Entry, l *idem.Lock) {
-			qs.Grant(l, protocol.Line{}, func(*Entry, protocol.Line) {})
+	for name, handed := range map[string]func(two *Waiter, l *idem.Lock){
+		"elsewhere, to the second of them": func(_ *Waiter, l *idem.Lock) {
+			qs.Grant(l, protocol.Line{}, func(*Waiter, protocol.Line) {})
 		},
-		"the second of them has claimed it": func(two *Entry, l *idem.Lock) {
+		"the second of them has claimed it": func(two *Waiter, l *idem.Lock) {
 			qs.ApplyLock(layout.Lock(two.Scope), l, 60, protocol.Line{Places: []*protocol.InLine{inLine("one", 50)}})
 			qs.Unregister(two)
 		},
