@@ -22,8 +22,8 @@ import (
 func firstInLine(t *testing.T, p *inQueue) {
 	t.Helper()
 	eventually(t, "its place is known to be the first", func() bool {
-		known := p.store.view.Queues.Known(p.store.layout.Lock(p.Lock.Scope), protocol.Line{}).Places
-		return len(known) > 0 && known[0].Place == p.revision && known[0].Key == p.store.layout.Queued(p.Lock.Scope)
+		known := p.store.view.Queues.Known(p.store.layout.Lock(p.Lock.Scope), protocol.Candidates{}).Entries
+		return len(known) > 0 && known[0].Revision == p.revision && known[0].Key == p.store.layout.Queued(p.Lock.Scope)
 	})
 }
 
@@ -60,7 +60,7 @@ func TestASettleHandsTheLockToTheHeadOfTheQueueInOneTransaction(t *testing.T) {
 	}
 	for i, next := range waiting {
 		eventually(t, "who is next is known", func() bool {
-			return len(held.(*owned.Lock).Known().Places) > 0
+			return len(held.(*owned.Lock).Known().Entries) > 0
 		})
 		before := revisionOf(t, e)
 		mustSettle(t, held)
@@ -168,7 +168,7 @@ func TestALockIsNotHandedToAWaiterThatHasGone(t *testing.T) {
 			}
 			next := lockFor("w", "next")
 			q := waitsAt(t, mustEnqueue(t, s, next), next)
-			holder.Behind(known.Line) // as the answer of its own hand-over had told it
+			holder.Behind(known.Candidates) // as the answer of its own hand-over had told it
 			goes(t, e, other, p)
 			mustSettle(t, holder)
 			if held := <-q; held == nil || held.Lock().Execution != next.Execution {
@@ -214,7 +214,7 @@ func TestAWaiterThatLosesAHandedLockHasNoQueueEntry(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			holder.Behind(known.Line)
+			holder.Behind(known.Candidates)
 			if _, err := holder.Settle(within(t, patience), success("")); err != nil {
 				t.Error(err)
 			}
@@ -258,7 +258,7 @@ func TestALockMayBeHandedToAWaiterThatDoesNotKnowItsEntryYet(t *testing.T) {
 		if _, _, err := tryEnqueue(t, other, lockFor("w", "behind it"), 0, 0); err != nil {
 			t.Error(err)
 		}
-		holder.Behind(protocol.Line{Places: []*protocol.InLine{protocol.NewInLine(k.Entry, known.Place, 0, known.Copied)}}) // as the watch may have told it
+		holder.Behind(protocol.Candidates{Entries: []*protocol.Candidate{protocol.NewCandidate(k.Entry, known.Place, 0, known.Copied)}}) // as the watch may have told it
 		go func() {
 			_, err := holder.Settle(within(t, patience), success("done"))
 			settled <- err
@@ -363,7 +363,7 @@ func knowsWhoIsNext(t *testing.T, holder *owned.Lock, p *inQueue) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holder.Behind(known.Line)
+	holder.Behind(known.Candidates)
 }
 
 func TestTheOrderOfAHandedLockCountsTheEventThatHandedIt(t *testing.T) {

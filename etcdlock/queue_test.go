@@ -24,7 +24,7 @@ func TestTheHeadOfTheQueueKnowsTheEntryBehindIt(t *testing.T) {
 	p, q := mustEnqueue(t, here, first), mustEnqueue(t, elsewhere, second)
 	got := waitsAt(t, p, first)
 	eventually(t, "it knows both", func() bool {
-		return len(here.view.Queues.Known(here.layout.Lock(first.Scope), protocol.Line{}).Places) == 2
+		return len(here.view.Queues.Known(here.layout.Lock(first.Scope), protocol.Candidates{}).Entries) == 2
 	})
 	mustSettle(t, held)
 	next := waitsAt(t, q, second)
@@ -116,8 +116,8 @@ func TestACancelJustBeforeAHandOffReachesItsExecution(t *testing.T) {
 	p, q := mustEnqueue(t, s, one), mustEnqueue(t, s, two)
 	mustSettle(t, held) // reads who waits
 	held = (<-runs).(*owned.Lock)
-	if known := held.Known(); len(known.Places) != 2 {
-		t.Fatalf("%d are known to wait", len(known.Places))
+	if known := held.Known(); len(known.Entries) != 2 {
+		t.Fatalf("%d are known to wait", len(known.Entries))
 	}
 	watching, stop := context.WithCancel(within(t, patience))
 	watched := make(chan struct{})
@@ -154,8 +154,8 @@ func TestTheLastEntryIsNotPassedOverAfterOthersLeft(t *testing.T) {
 	known := func(events ...string) {
 		t.Helper()
 		eventually(t, "the line is "+strings.Join(events, " "), func() bool {
-			known := here.view.Queues.Known(here.layout.Lock(places["b"].Lock.Scope), protocol.Line{}).Places
-			return slices.EqualFunc(known, events, func(l *protocol.InLine, event string) bool { return l.Place == places[event].revision })
+			known := here.view.Queues.Known(here.layout.Lock(places["b"].Lock.Scope), protocol.Candidates{}).Entries
+			return slices.EqualFunc(known, events, func(l *protocol.Candidate, event string) bool { return l.Revision == places[event].revision })
 		})
 	}
 	comes(here, "a", true)
@@ -204,8 +204,8 @@ func TestALaterEntryIsKnownWithoutReadingTheQueueAgain(t *testing.T) {
 		after = append(after, waitsAt(t, q, l))
 		return q
 	}
-	known := func() []*protocol.InLine {
-		return here.view.Queues.Known(here.layout.Lock(first.Scope), protocol.Line{}).Places
+	known := func() []*protocol.Candidate {
+		return here.view.Queues.Known(here.layout.Lock(first.Scope), protocol.Candidates{}).Entries
 	}
 	enqueue(heard)
 	left := mustEnqueue(t, elsewhere, lockFor("w", "left"))
@@ -219,7 +219,7 @@ func TestALaterEntryIsKnownWithoutReadingTheQueueAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here.view.Queues.ApplyLock(here.layout.Lock(first.Scope), at.Lock, at.Revision, at.Line)
+	here.view.Queues.ApplyLock(here.layout.Lock(first.Scope), at.Lock, at.Revision, at.Candidates)
 	enqueue(comes)
 	eventually(t, "it knows all four", func() bool { return len(known()) == 4 })
 	for i, l := range []idem.Lock{first, heard, read, comes} {

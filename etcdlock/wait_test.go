@@ -40,7 +40,7 @@ func inTurn(ctx context.Context, p *inQueue, l idem.Lock) (idem.Held, error) {
 
 // look reads how things stand around p, with its queue.
 func (p *inQueue) look(ctx context.Context) (*protocol.State, error) {
-	answers, revision, err := p.store.pool.ReadOps(ctx, protocol.LockRecordAndLine(p.store.layout.Keys(&p.Lock)))
+	answers, revision, err := p.store.pool.ReadOps(ctx, protocol.LockRecordAndCandidates(p.store.layout.Keys(&p.Lock)))
 	if err != nil {
 		return nil, err
 	}

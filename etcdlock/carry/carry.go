@@ -136,11 +136,11 @@ func (t *taking) take(ctx context.Context, mine func(route string) bool) (*idem.
 	case err != nil:
 		return nil, commit.Unavailable(err)
 	case client != nil: // all queues of its workflow are looked at when that is gone
-		t.o.View.Slots.LeaveLine(head.Execution)
+		t.o.View.Slots.LeaveAndDropTurn(head.Execution)
 		t.behind = client.Alive
 		return nil, nil
 	case t.o.View.Pauses.Of(head.Route, head.Scope.Workflow) != nil: // all queues are looked at when that is over
-		t.o.View.Slots.LeaveLine(head.Execution)
+		t.o.View.Slots.LeaveAndDropTurn(head.Execution)
 		return nil, nil
 	case head.Parked == nil, t.o.Layout.Lock(head.Scope) != k.Lock, !mine(head.Route):
 		// its own process, another queue or other processes are for it

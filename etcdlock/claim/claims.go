@@ -366,12 +366,12 @@ func (c *claimer) await(abandoned <-chan struct{}, r *commit.Request) commit.Rep
 // applied is after the answer that the claim was applied.
 func (c *claimer) applied(answer commit.Reply) claimed {
 	r := c.won(answer.Revision, answer.Revision, protocol.MarkIn(c.keys, answer.Responses))
-	var line protocol.Line
+	var candidates protocol.Candidates
 	if c.q != 0 {
-		line = protocol.LineAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.Revision)
-		r.held.Behind(line)
+		candidates = protocol.CandidatesAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.Revision)
+		r.held.Behind(candidates)
 	}
-	c.o.View.Queues.ApplyLock(c.keys.Lock, r.held.Lock(), answer.Revision, line)
+	c.o.View.Queues.ApplyLock(c.keys.Lock, r.held.Lock(), answer.Revision, candidates)
 	return r
 }
 

@@ -69,8 +69,8 @@ func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scop
 
 // What State reads beyond protocol.LockRecordAndQueue.
 const (
-	readHold   = protocol.ReadLine + 1
-	readCopies = protocol.ReadLine + 2
+	readHold   = protocol.ReadCandidates + 1
+	readCopies = protocol.ReadCandidates + 2
 )
 
 // Found returns what operators see of it. It returns idem.ErrNoExecution, or

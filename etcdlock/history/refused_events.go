@@ -199,7 +199,7 @@ func (s *Reader) eventOf(ctx context.Context, event idem.Scope) (found idem.Foun
 	if err != nil {
 		return found, nil, nil //nolint:nilerr // of a newer release
 	}
-	written = answers[protocol.ReadLine+1].GetResponseRange().Kvs
+	written = answers[protocol.ReadCandidates+1].GetResponseRange().Kvs
 	found = newest(st, event.Key)
 	found.Arrivals, found.Revision = s.counts.arrivalsOf(event, written), revision
 	if found.Record != nil {

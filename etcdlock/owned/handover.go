@@ -33,7 +33,7 @@ func (s *Locks) Take(e *view.Waiter, st *protocol.State) *Lock {
 	l := *st.Lock
 	l.StartedAt = s.o.Clock.Now().UTC() // by our clock, as its end will be
 	protocol.Judge(&l, st.Mark)
-	h := s.grant(&l, st.Line)
+	h := s.grant(&l, st.Candidates)
 	if h == nil {
 		h = s.Of(e.Execution)
 	}
@@ -46,13 +46,13 @@ func (s *Locks) Take(e *view.Waiter, st *protocol.State) *Lock {
 
 // grant makes l the lock of the entry that waits here for it; nil = none does any more. then are
 // the entries that are known behind it.
-func (s *Locks) grant(l *idem.Lock, then protocol.Line) (h *Lock) {
+func (s *Locks) grant(l *idem.Lock, then protocol.Candidates) (h *Lock) {
 	var of *session.Session
 	var early bool
-	if s.o.Queues.Grant(l, then, func(e *view.Waiter, behind protocol.Line) {
+	if s.o.Queues.Grant(l, then, func(e *view.Waiter, behind protocol.Candidates) {
 		of = e.Session
 		h = s.Make(*l, s.o.Layout.Keys(l), of)
-		h.line = behind
+		h.candidates = behind
 		early = s.add(h)
 	}) {
 		s.follows(h, of, early)
@@ -62,8 +62,8 @@ func (s *Locks) grant(l *idem.Lock, then protocol.Line) (h *Lock) {
 
 // handOver is what a settle writes for the head of the queue.
 type handOver struct {
-	first  *protocol.InLine
-	then   protocol.Line // the entries known behind it; none = the transaction reads them
+	first  *protocol.Candidate
+	then   protocol.Candidates // the entries known behind it; none = the transaction reads them
 	keys   protocol.Keys
 	lock   idem.Lock
 	value  protocol.Leased
@@ -81,18 +81,19 @@ func nextAfter(h *Lock, l *idem.Lock) *handOver {
 	if l.Parked != nil || l.Held || len(l.Slots) > 0 || l.Scope.PerEvent {
 		return nil
 	}
-	line := h.Known()
-	if len(line.Places) == 0 {
+	candidates := h.Known()
+	if len(candidates.Entries) == 0 {
 		return nil
 	}
-	first := line.Places[0]
+	first := candidates.Entries[0]
 	waits := first.Lock()
 	if waits == nil || len(waits.Slots) > 0 || waits.Scope.PerEvent || waits.Scope.Key == l.Scope.Key ||
 		waits.Scope.Workflow != l.Scope.Workflow {
 		return nil
 	}
 	_, of, _ := h.now()
-	next := &handOver{first: first, then: protocol.Line{Places: line.Places[1:], Upto: line.Upto}, lock: *waits,
+	next := &handOver{first: first, then: protocol.Candidates{Entries: candidates.Entries[1:], Upto: candidates.Upto},
+		lock:   *waits,
 		ending: of}
 	if next.ending == nil || next.ending.Err() != nil {
 		return nil
@@ -111,18 +112,18 @@ func nextAfter(h *Lock, l *idem.Lock) *handOver {
 }
 
 // Known returns the head of the queue behind h and those behind it, as far as this process knows.
-func (h *Lock) Known() protocol.Line {
+func (h *Lock) Known() protocol.Candidates {
 	h.mu.Lock()
-	line := h.line
+	candidates := h.candidates
 	h.mu.Unlock()
-	return h.o.Queues.Known(h.keys.Lock, line)
+	return h.o.Queues.Known(h.keys.Lock, candidates)
 }
 
 // Behind notes the queue as it was when the lock was taken.
-func (h *Lock) Behind(line protocol.Line) {
+func (h *Lock) Behind(candidates protocol.Candidates) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.line = line
+	h.candidates = candidates
 }
 
 // endHandOver wakes the place that waits here for the lock that it has now.
@@ -133,8 +134,8 @@ func (s *Locks) endHandOver(next *handOver, created int64, answer commit.Reply) 
 		protocol.Judge(&l, protocol.First(answer.Responses[len(answer.Responses)-1]))
 	}
 	then := next.then
-	if len(then.Places) == 0 {
-		then = protocol.LineAt(answer.Responses[protocol.ReadLineAfterHandOver], answer.Revision)
+	if len(then.Entries) == 0 {
+		then = protocol.CandidatesAt(answer.Responses[protocol.ReadCandidatesAfterHandOver], answer.Revision)
 	}
 	s.o.Queues.ApplyLock(next.keys.Lock, &l, answer.Revision, then)
 	if s.grant(&l, then) == nil {

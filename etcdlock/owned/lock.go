@@ -29,13 +29,13 @@ type Lock struct {
 	session *session.Session // that vouches for it
 	ending  bool             // Settle or Release was called: no call runs any more
 	// the first revision that says of a parked one that its latest try has ended; 0 = none does
-	rested  int64
-	line    protocol.Line // the known waiters when it got the lock
-	handing bool          // handing it over was tried
-	rewound bool          // etcd went back since it was taken: its later states are lost
-	stopped error         // why the call has to stop
-	onStop  func(error)
-	counts  []*commit.Count // of what is not known to be written yet
+	rested     int64
+	candidates protocol.Candidates // the known waiters when it got the lock
+	handing    bool                // handing it over was tried
+	rewound    bool                // etcd went back since it was taken: its later states are lost
+	stopped    error               // why the call has to stop
+	onStop     func(error)
+	counts     []*commit.Count // of what is not known to be written yet
 }
 
 var _ idem.Held = (*Lock)(nil)

@@ -135,7 +135,7 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 		h.o.Queues.NoteHandOff(h.keys.Lock, r.Done)
 	case len(r.OwnLeases) == 0: // it does not cool
 		r.OnApplied = func(answer commit.Reply) {
-			h.o.Queues.ApplyLock(h.keys.Lock, nil, answer.Revision, protocol.Line{})
+			h.o.Queues.ApplyLock(h.keys.Lock, nil, answer.Revision, protocol.Candidates{})
 		}
 	}
 	if l.Scope.PerEvent && mark != nil { // another event of the workflow may raise the same mark
@@ -171,8 +171,9 @@ func (s *settling) txn(
 		return protocol.SettleParked(k, at, rec, cool, finish.DeadLetter(l, record), mark)
 	case next != nil:
 		k.Session, at.Epoch = next.ending.Key, next.epoch
-		return protocol.HandOver(k, at, next.keys, protocol.Seen{Entry: next.first.Place, Record: next.first.Prev}, rec,
-			next.value, mark, len(next.then.Places) == 0)
+		return protocol.HandOver(k, at, next.keys, protocol.Seen{Entry: next.first.Revision, Record: next.first.Prev},
+			rec,
+			next.value, mark, len(next.then.Entries) == 0)
 	}
 	return protocol.Settle(k, at, rec, cool, mark)
 }

@@ -115,7 +115,7 @@ func slotsFree(k Keys) (c Compares) {
 // noSlotWaiters holds if its limits have no slot waiters.
 func noSlotWaiters(k Keys) (c Compares) {
 	for _, slot := range k.Slots {
-		c = append(c, below(Created(slot.Line, 0)))
+		c = append(c, below(Created(slot.Waiters, 0)))
 	}
 	return c
 }
@@ -203,12 +203,12 @@ func readMark(k Keys) Writes {
 	return Writes{get(k.Mark)}
 }
 
-// readLine reads the queue, if the transaction is to return it.
-func readLine(k Keys, more bool) Writes {
+// readCandidates reads the queue, if the transaction is to return it.
+func readCandidates(k Keys, more bool) Writes {
 	if !more {
 		return nil
 	}
-	return Writes{getLine(k.Queue)}
+	return Writes{getCandidates(k.Queue)}
 }
 
 // raise puts a mark if it is newer than the existing one, and does nothing else: whatever the mark
@@ -252,8 +252,10 @@ func lockRecordPlaceAndOther(k Keys) Writes { return append(LockRecordAndPlace(k
 // LockRecordAndQueue reads all that a refusal may have to be explained with.
 func LockRecordAndQueue(k Keys) Writes { return append(lockRecordPlaceAndOther(k), getFirst(k.Queue)) }
 
-// LockRecordAndLine reads the queue behind its head, too.
-func LockRecordAndLine(k Keys) Writes { return append(lockRecordPlaceAndOther(k), getLine(k.Queue)) }
+// LockRecordAndCandidates reads the queue behind its head, too.
+func LockRecordAndCandidates(k Keys) Writes {
+	return append(lockRecordPlaceAndOther(k), getCandidates(k.Queue))
+}
 
 // LockRecordQueueAndMark reads the mark, too, if there may be one.
 func LockRecordQueueAndMark(k Keys) Writes { return append(LockRecordAndQueue(k), readMark(k)...) }
@@ -268,15 +270,15 @@ func lockAndHold(k Keys) Writes { return Writes{get(k.Lock), get(k.Hold)} }
 const (
 	ReadLock = iota
 	readRecord
-	readPlace // the event's own queue entry
-	readOther // the lock that a duplicate under another strategy would have
-	ReadLine  // the head of the queue, or its oldest entries
+	readPlace      // the event's own queue entry
+	readOther      // the lock that a duplicate under another strategy would have
+	ReadCandidates // the head of the queue, or its oldest entries
 
 	ReadAlive = readRecord + 1
 )
 
 // What an applied transaction reads beside its writes: the queue as of then.
 const (
-	ReadFirstAfterClaim   = 2 // of ClaimAsHead: the head
-	ReadLineAfterHandOver = 3 // if it was to return the queue
+	ReadFirstAfterClaim         = 2 // of ClaimAsHead: the head
+	ReadCandidatesAfterHandOver = 3 // if it was to return the queue
 )

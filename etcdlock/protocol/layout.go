@@ -321,7 +321,7 @@ func (y Layout) Keys(l *idem.Lock) Keys {
 func (y Layout) SlotsOf(l *idem.Lock) (keys []SlotKey) {
 	for _, slot := range l.Slots {
 		if slot.N >= 0 {
-			keys = append(keys, SlotKey{Key: y.Slot(slot.Limit, slot.N), Line: y.OfLimit(KindTurns, slot.Limit)})
+			keys = append(keys, SlotKey{Key: y.Slot(slot.Limit, slot.N), Waiters: y.OfLimit(KindTurns, slot.Limit)})
 		}
 	}
 	return keys

@@ -92,7 +92,7 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 		y.OfLimit(KindSlots, "erp/a b"):        "slots/697f29d293ed1519/erp%2Fa%20b/",
 		k.Slots[0].Key:                         "slots/697f29d293ed1519/erp%2Fa%20b/3",
 		y.All(KindTurns):                       "turns/",
-		k.Slots[0].Line:                        "turns/697f29d293ed1519/erp%2Fa%20b/",
+		k.Slots[0].Waiters:                     "turns/697f29d293ed1519/erp%2Fa%20b/",
 		y.Turn("full", "exec_a"):               "turns/8703fa3579e75db5/full/exec_a",
 		k.Request:                              "requests/exec_a",
 		y.All(KindParked):                      "parked/",

@@ -76,13 +76,13 @@ func getKey(key string) Op {
 // getFirst reads the key below prefix that was created first.
 func getFirst(prefix string) Op { return getOldest(prefix, 1) }
 
-// getLine reads the oldest entries of a queue. etcd looks at each entry that exists, and at each
+// getCandidates reads the oldest entries of a queue. etcd looks at each entry that exists, and at each
 // that existed since the last compaction; so one read fetches some for later, too.
-func getLine(prefix string) Op { return getOldest(prefix, LineLength) }
+func getCandidates(prefix string) Op { return getOldest(prefix, MaxCandidates) }
 
-// LineLength is how many queue entries are read at a time. The answer has up to 2 KiB for each of
+// MaxCandidates is how many queue entries are read at a time. The answer has up to 2 KiB for each of
 // them.
-const LineLength = 128
+const MaxCandidates = 128
 
 func getOldest(prefix string, n int64) Op {
 	op, request := reading(prefix)

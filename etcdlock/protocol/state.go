@@ -13,17 +13,18 @@ import (
 // State is the state around an execution, as a refused transaction or a read found it at one
 // revision.
 type State struct {
-	Lock   *idem.Lock       // nil = free
-	Other  *idem.Lock       // the lock that a duplicate under another strategy would have; nil = free, or not read
-	Record *idem.Record     // nil = none, or one that cannot be read
-	Writer string           // which Store wrote the record
-	Prev   int64            // the record's mod revision, 0 = none
-	Unread error            // why the record cannot be read; it does not matter to a caller that only needs the lock
-	Head   int64            // create revision of the head of the queue; 0 = the queue is empty, or not read
-	Line   Line             // entries that may be handed the lock, from the head on, as far as was read
-	Place  int64            // create revision of the event's own entry; 0 = none
-	Copied *idem.Lock       // the execution in that entry
-	Mark   *mvccpb.KeyValue // the high-water mark of its scope; nil = none, or not read
+	Lock   *idem.Lock   // nil = free
+	Other  *idem.Lock   // the lock that a duplicate under another strategy would have; nil = free, or not read
+	Record *idem.Record // nil = none, or one that cannot be read
+	Writer string       // which Store wrote the record
+	Prev   int64        // the record's mod revision, 0 = none
+	// why the record cannot be read; it does not matter to a caller that only needs the lock
+	Unread     error
+	Head       int64            // create revision of the head of the queue; 0 = the queue is empty, or not read
+	Candidates Candidates       // entries that may be handed the lock, from the head on, as far as was read
+	Place      int64            // create revision of the event's own entry; 0 = none
+	Copied     *idem.Lock       // the execution in that entry
+	Mark       *mvccpb.KeyValue // the high-water mark of its scope; nil = none, or not read
 
 	Revision int64 // of the store
 }
@@ -54,11 +55,11 @@ func ReadState(answers []*pb.ResponseOp, revision int64) (st *State, err error) 
 			}
 		}
 	}
-	if len(answers) > ReadLine {
-		if kv := First(answers[ReadLine]); kv != nil {
+	if len(answers) > ReadCandidates {
+		if kv := First(answers[ReadCandidates]); kv != nil {
 			st.Head = kv.CreateRevision
 		}
-		st.Line = LineAt(answers[ReadLine], revision)
+		st.Candidates = CandidatesAt(answers[ReadCandidates], revision)
 	}
 	if kv := First(answers[readPlace]); kv != nil {
 		l, err := DecodeLock(kv.Value)

@@ -48,9 +48,9 @@ type Latest struct {
 
 // SlotKey is one slot of a limit.
 type SlotKey struct {
-	Key   string
-	Value []byte // the execution that has it, for operators and for the choice of the next
-	Line  string // the prefix of all slot waiters of that limit
+	Key     string
+	Value   []byte // the execution that has it, for operators and for the choice of the next
+	Waiters string // the prefix of all slot waiters of that limit
 }
 
 // Seen are the revisions that a transaction relies on.
@@ -168,7 +168,7 @@ func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark 
 		Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(next.Entry, first.Entry), present(next.Session),
 			modified(next.Record, first.Record)},
 		append(append(append(append(Writes{del(next.Entry), Put(k.Lock, lock), Put(k.Record, record)},
-			readLine(next, more)...), raise(k, mark)...), answerOf(record)...), readMark(next)...),
+			readCandidates(next, more)...), raise(k, mark)...), answerOf(record)...), readMark(next)...),
 		nil)
 }
 

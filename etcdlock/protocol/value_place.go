@@ -10,24 +10,24 @@ import (
 	"hooklock/idem"
 )
 
-// InLine is a queue entry that may be handed the lock.
-type InLine struct {
-	Key   string // of the entry
-	Place int64  // its create revision, and its mod revision: it is not parked
-	Prev  int64  // revision of the event's record that it has seen; 0 = absent
+// Candidate is a queue entry that may be handed the lock.
+type Candidate struct {
+	Key      string // of the entry
+	Revision int64  // its create revision, and its mod revision: it is not parked
+	Prev     int64  // revision of the event's record that it has seen; 0 = absent
 
 	lock  *idem.Lock // nil = not decoded yet
 	value []byte
 }
 
-// NewInLine returns an entry whose lock this process knows.
-func NewInLine(key string, place, prev int64, l *idem.Lock) *InLine {
-	return &InLine{Key: key, Place: place, Prev: prev, lock: l}
+// NewCandidate returns an entry whose lock this process knows.
+func NewCandidate(key string, place, prev int64, l *idem.Lock) *Candidate {
+	return &Candidate{Key: key, Revision: place, Prev: prev, lock: l}
 }
 
 // Lock returns the execution of the entry; nil: a newer release wrote it, or it is damaged. It is
 // decoded on demand, because other processes hand the lock to most entries that are seen here.
-func (l *InLine) Lock() *idem.Lock {
+func (l *Candidate) Lock() *idem.Lock {
 	if l.lock != nil {
 		return l.lock
 	}
@@ -38,12 +38,12 @@ func (l *InLine) Lock() *idem.Lock {
 	return &v.Lock
 }
 
-// Line is the queue entries that may be handed the lock, in their order. The first of them was the
+// Candidates is the queue entries that may be handed the lock, in their order. The first of them was the
 // head of the queue.
-type Line struct {
-	Places []*InLine
-	// Upto: every entry that was made up to this revision is in Line, or was before its first. 0 =
-	// Line is not complete.
+type Candidates struct {
+	Entries []*Candidate
+	// Upto: every entry that was made up to this revision is in it, or was before its first. 0 =
+	// it is not complete.
 	Upto int64
 }
 
@@ -72,27 +72,27 @@ func takes(value []byte) (prev int64, ok bool) {
 	return prev, err == nil
 }
 
-// InLineAt returns the entry in kv; nil: it must claim the lock itself, because it is parked, may
+// CandidateAt returns the entry in kv; nil: it must claim the lock itself, because it is parked, may
 // be, or is of a release without hand-offs.
-func InLineAt(kv *mvccpb.KeyValue) *InLine {
+func CandidateAt(kv *mvccpb.KeyValue) *Candidate {
 	prev, ok := takes(kv.Value)
 	if !ok || kv.CreateRevision != kv.ModRevision {
 		return nil
 	}
-	return &InLine{Key: string(kv.Key), Place: kv.CreateRevision, Prev: prev, value: kv.Value}
+	return &Candidate{Key: string(kv.Key), Revision: kv.CreateRevision, Prev: prev, value: kv.Value}
 }
 
-// LineAt returns the entries of an answer to getLine or getFirst, up to the first that must claim
+// CandidatesAt returns the entries of an answer to getCandidates or getFirst, up to the first that must claim
 // the lock itself, as of a revision of the store. Entries of that revision may be missing: the
 // request that has read them has written, too.
-func LineAt(answer *pb.ResponseOp, revision int64) (line Line) {
+func CandidatesAt(answer *pb.ResponseOp, revision int64) (line Candidates) {
 	places := answer.GetResponseRange()
 	for _, kv := range places.GetKvs() {
-		next := InLineAt(kv)
+		next := CandidateAt(kv)
 		if next == nil {
 			return line
 		}
-		line.Places = append(line.Places, next)
+		line.Entries = append(line.Entries, next)
 	}
 	if places != nil && !places.More {
 		line.Upto = revision - 1
@@ -100,7 +100,7 @@ func LineAt(answer *pb.ResponseOp, revision int64) (line Line) {
 	return line
 }
 
-// Before returns the last entry before the one of create revision q in an answer to getLine, "" =
+// Before returns the last entry before the one of create revision q in an answer to getCandidates, "" =
 // there is none; false: there may be others, which it does not have.
 func Before(answer *pb.ResponseOp, q int64) (key string, known bool) {
 	places := answer.GetResponseRange()

@@ -21,14 +21,14 @@ func TestAQueueEntrySaysWhetherItTakesTheLockWithoutBeingDecoded(t *testing.T) {
 	place := func(value []byte, modified int64) *mvccpb.KeyValue {
 		return &mvccpb.KeyValue{Key: []byte("place"), CreateRevision: 5, ModRevision: modified, Value: value}
 	}
-	got := InLineAt(place(handed, 5))
-	if got == nil || got.Key != "place" || got.Place != 5 || got.Prev != 7 || got.Lock() == nil ||
+	got := CandidateAt(place(handed, 5))
+	if got == nil || got.Key != "place" || got.Revision != 5 || got.Prev != 7 || got.Lock() == nil ||
 		got.Lock().Scope != l.Scope {
 		t.Errorf("%+v", got)
 	}
 	for name, kv := range map[string]*mvccpb.KeyValue{"it is to take it itself": place(itself, 5),
 		"it was parked since": place(handed, 6)} {
-		if got := InLineAt(kv); got != nil {
+		if got := CandidateAt(kv); got != nil {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -81,7 +81,7 @@ func (r *reading) run(life context.Context, unwanted func() bool) (*queueState, 
 			if first {
 				return at, nil
 			}
-			if at.before, err = r.entryBefore(life, response.Responses[protocol.ReadLine]); err == nil {
+			if at.before, err = r.entryBefore(life, response.Responses[protocol.ReadCandidates]); err == nil {
 				return at, nil
 			}
 		}
@@ -96,7 +96,7 @@ func (r *reading) reads(line bool) []protocol.Op {
 	k := r.p.keys()
 	ops := protocol.LockRecordAndPlace(k)
 	if line {
-		ops = protocol.LockRecordAndLine(k)
+		ops = protocol.LockRecordAndCandidates(k)
 	}
 	return append(ops, link.Read(clientv3.OpGet(r.p.entry.Session.Key, clientv3.WithKeysOnly())))
 }

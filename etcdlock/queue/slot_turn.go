@@ -66,12 +66,12 @@ func (t *slotTurn) atOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, pro
 // leave gives the turn up, when the place waits for something else, or no more.
 func (t *slotTurn) leave() {
 	if t != nil {
-		t.place.o.View.Slots.LeaveLine(t.place.entry.Execution)
+		t.place.o.View.Slots.LeaveAndDropTurn(t.place.entry.Execution)
 	}
 }
 
-// leaveLine is called when the lock was taken, and the turn with it.
-func (t *slotTurn) leaveLine() {
+// forget is called when the lock was taken, and the turn with it.
+func (t *slotTurn) forget() {
 	if t != nil {
 		t.place.o.View.Slots.Leave(t.place.entry.Execution)
 	}

@@ -257,7 +257,7 @@ func (p *Entry) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.He
 	held, seen, err := p.o.Claims.ClaimHead(ctx, &l, p.entry.Session, prev, p.entry.Revision, p.turn.key(), nil)
 	switch {
 	case held != nil:
-		p.turn.leaveLine()
+		p.turn.forget()
 		p.o.View.Queues.Unregister(&p.entry)
 	case p.turn == nil:
 		// should another one be before it after all, it has to read that

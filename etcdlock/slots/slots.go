@@ -273,8 +273,8 @@ func (p *Slots) Leave(x idem.ExecutionID) (turn string) {
 	return w.turn
 }
 
-// LeaveLine is Leave, and removes that slot waiter.
-func (p *Slots) LeaveLine(x idem.ExecutionID) {
+// LeaveAndDropTurn is Leave, and removes that slot waiter.
+func (p *Slots) LeaveAndDropTurn(x idem.ExecutionID) {
 	if turn := p.Leave(x); turn != "" {
 		p.dropTurn(turn, x)
 	}

@@ -57,25 +57,25 @@ func (e *Waiter) Predecessor() (entry string, since int64) { return e.before, e.
 // then it is the next one. If there are more entries than one read returns, or the watch missed
 // some, the queue is read again when the known ones have left.
 type queue struct {
-	layout  protocol.Layout
-	waiting int
-	places  []*Waiter     // those that have an entry, in the order of the entries
-	at      int64         // the revision of the store at which the lock was seen; 0 = never
-	lock    *idem.Lock    // that it was then; nil = it was free
-	line    protocol.Line // the first entries over all processes, as far as they are known
-	pending pending
-	handing <-chan struct{} // closed when the hand-off that was sent last is answered; nil = none was sent
+	layout     protocol.Layout
+	waiting    int
+	places     []*Waiter           // those that have an entry, in the order of the entries
+	at         int64               // the revision of the store at which the lock was seen; 0 = never
+	lock       *idem.Lock          // that it was then; nil = it was free
+	candidates protocol.Candidates // the first entries over all processes, as far as they are known
+	pending    pending
+	handing    <-chan struct{} // closed when the hand-off that was sent last is answered; nil = none was sent
 	// the lock that the head waits for, as this process has made or got it; nil = the head has to
 	// read it
 	before *idem.Lock
 }
 
 // pending holds entries that one watch has reported and that are not merged yet: all after a
-// revision, or the last of them. A line that was read at that revision or later is continued with
+// revision, or the last of them. Candidates that were read at that revision or later are continued with
 // them, because the watch may report entries before the read is answered.
 type pending struct {
 	watch  int // which one
-	places []*protocol.InLine
+	places []*protocol.Candidate
 	after  int64 // 0 = nothing was reported
 }
 
@@ -84,7 +84,7 @@ const maxPending = 64
 
 // add adds an entry that a watch has reported.
 func (p *pending) add(kv *mvccpb.KeyValue, watch int) {
-	next := protocol.InLineAt(kv)
+	next := protocol.CandidateAt(kv)
 	// An unreadable entry must not be skipped, and a new watch may have missed entries. After
 	// either, the queue has to be read up to this revision.
 	if next == nil || watch != p.watch {
@@ -92,7 +92,7 @@ func (p *pending) add(kv *mvccpb.KeyValue, watch int) {
 		return
 	}
 	if p.places = append(p.places, next); len(p.places) > maxPending {
-		p.after, p.places = p.places[0].Place, p.places[1:]
+		p.after, p.places = p.places[0].Revision, p.places[1:]
 	}
 }
 
@@ -119,30 +119,31 @@ func (q *queue) advance() {
 	if !q.followed() || n == 0 {
 		return
 	}
-	line := q.line.Places
-	came := after(q.pending.places, q.line.Upto)
-	if len(line) > 0 {
-		came = after(came, line[0].Place-1) // the head is a later entry than these
+	candidates := q.candidates.Entries
+	came := after(q.pending.places, q.candidates.Upto)
+	if len(candidates) > 0 {
+		came = after(came, candidates[0].Revision-1) // the head is a later entry than these
 	}
-	q.line = bounded(protocol.Line{Places: union(line, came), Upto: max(q.line.Upto, q.pending.places[n-1].Place)})
+	q.candidates = bounded(protocol.Candidates{Entries: union(candidates, came),
+		Upto: max(q.candidates.Upto, q.pending.places[n-1].Revision)})
 }
 
-// bounded keeps the first entries of a line that is longer than what one read returns.
-func bounded(line protocol.Line) protocol.Line {
-	if len(line.Places) > protocol.LineLength {
-		return protocol.Line{Places: line.Places[:protocol.LineLength]}
+// bounded keeps the first candidates, where there are more than one read returns.
+func bounded(candidates protocol.Candidates) protocol.Candidates {
+	if len(candidates.Entries) > protocol.MaxCandidates {
+		return protocol.Candidates{Entries: candidates.Entries[:protocol.MaxCandidates]}
 	}
-	return line
+	return candidates
 }
 
-// followed reports whether the line has all entries, except for those that the watch has not
+// followed reports whether the candidates are all entries, except for those that the watch has not
 // reported yet.
 func (q *queue) followed() bool {
-	return q.pending.after != 0 && q.line.Upto >= q.pending.after
+	return q.pending.after != 0 && q.candidates.Upto >= q.pending.after
 }
 
 // forget drops the entries that are known, because they may be wrong.
-func (q *queue) forget() { q.line, q.pending = protocol.Line{}, pending{} }
+func (q *queue) forget() { q.candidates, q.pending = protocol.Candidates{}, pending{} }
 
 // Register lets e be handed the lock. It is called before e has its entry.
 func (qs *Queues) Register(e *Waiter) {
@@ -195,49 +196,50 @@ func (qs *Queues) OthersWait(e *Waiter) bool {
 
 // learnLocked merges what was read of the queue with what was known. Which of several entries of
 // one revision is first, the process knows that made them.
-func (q *queue) learnLocked(line protocol.Line) {
-	q.line = merge(q.line, line)
+func (q *queue) learnLocked(candidates protocol.Candidates) {
+	q.candidates = merge(q.candidates, candidates)
 	q.advance()
-	if len(q.line.Places) == 0 {
+	if len(q.candidates.Entries) == 0 {
 		return
 	}
-	at := slices.IndexFunc(q.places, func(e *Waiter) bool { return e.Revision == q.line.Places[0].Place })
+	at := slices.IndexFunc(q.places, func(e *Waiter) bool { return e.Revision == q.candidates.Entries[0].Revision })
 	if at < 0 || q.isFirst(q.places[at]) {
 		return
 	}
 	e := q.places[at]
-	rest := slices.DeleteFunc(slices.Clone(q.line.Places), e.is)
-	q.line.Places = append([]*protocol.InLine{protocol.NewInLine(e.key(), e.Revision, e.Prev, e.Lock)}, rest...)
+	rest := slices.DeleteFunc(slices.Clone(q.candidates.Entries), e.is)
+	q.candidates.Entries = append([]*protocol.Candidate{protocol.NewCandidate(e.key(), e.Revision, e.Prev, e.Lock)},
+		rest...)
 }
 
 // merge combines two reads of the same queue. Entries before the head of the newer read have left
 // it and are dropped. Others may have left, too, but neither read says which: the longer one may be
 // the older, and the one that reaches farther may have few entries. An entry that is lost here is
 // passed over until the queue is read again.
-func merge(a, b protocol.Line) protocol.Line {
-	both := protocol.Line{Upto: max(a.Upto, b.Upto)}
-	switch x, y := a.Places, b.Places; {
+func merge(a, b protocol.Candidates) protocol.Candidates {
+	both := protocol.Candidates{Upto: max(a.Upto, b.Upto)}
+	switch x, y := a.Entries, b.Entries; {
 	case len(x) == 0:
-		both.Places = after(y, a.Upto)
+		both.Entries = after(y, a.Upto)
 	case len(y) == 0:
-		both.Places = after(x, b.Upto)
+		both.Entries = after(x, b.Upto)
 	default:
-		first := max(x[0].Place, y[0].Place)
-		both.Places = union(after(x, first-1), after(y, first-1))
+		first := max(x[0].Revision, y[0].Revision)
+		both.Entries = union(after(x, first-1), after(y, first-1))
 	}
 	return bounded(both)
 }
 
 // union returns the entries of two sorted lines, which it does not change. Mostly one has all of
 // the other.
-func union(x, y []*protocol.InLine) []*protocol.InLine {
+func union(x, y []*protocol.Candidate) []*protocol.Candidate {
 	if len(x) > len(y) {
 		x, y = y, x
 	}
-	var more []*protocol.InLine
+	var more []*protocol.Candidate
 	at := 0
 	for _, l := range x {
-		for at < len(y) && y[at].Place < l.Place {
+		for at < len(y) && y[at].Revision < l.Revision {
 			at++
 		}
 		if !hasPlace(y[at:], l) {
@@ -248,56 +250,58 @@ func union(x, y []*protocol.InLine) []*protocol.InLine {
 		return y
 	}
 	all := slices.Concat(y, more)
-	slices.SortStableFunc(all, func(l, m *protocol.InLine) int { return cmp.Compare(l.Place, m.Place) })
+	slices.SortStableFunc(all, func(l, m *protocol.Candidate) int { return cmp.Compare(l.Revision, m.Revision) })
 	return all
 }
 
 // after returns the entries that came after a revision.
-func after(places []*protocol.InLine, upto int64) []*protocol.InLine {
-	for len(places) > 0 && places[0].Place <= upto {
+func after(places []*protocol.Candidate, upto int64) []*protocol.Candidate {
+	for len(places) > 0 && places[0].Revision <= upto {
 		places = places[1:]
 	}
 	return places
 }
 
-// hasPlace looks no farther than it has to in a sorted line.
-func hasPlace(line []*protocol.InLine, l *protocol.InLine) bool {
-	for _, m := range line {
-		if m.Place >= l.Place && (m.Place > l.Place || m.Key == l.Key) {
-			return m.Place == l.Place
+// hasPlace looks no farther than it has to in a sorted list.
+func hasPlace(candidates []*protocol.Candidate, l *protocol.Candidate) bool {
+	for _, m := range candidates {
+		if m.Revision >= l.Revision && (m.Revision > l.Revision || m.Key == l.Key) {
+			return m.Revision == l.Revision
 		}
 	}
 	return false
 }
 
 // isFirst reports whether e is known to be the head.
-func (q *queue) isFirst(e *Waiter) bool { return len(q.line.Places) > 0 && e.is(q.line.Places[0]) }
+func (q *queue) isFirst(e *Waiter) bool {
+	return len(q.candidates.Entries) > 0 && e.is(q.candidates.Entries[0])
+}
 
 // is reports whether l is the entry of e, which may be reported before its own answer.
-func (e *Waiter) is(l *protocol.InLine) bool {
-	return (e.Revision == l.Place || e.Revision == 0) && e.key() == l.Key
+func (e *Waiter) is(l *protocol.Candidate) bool {
+	return (e.Revision == l.Revision || e.Revision == 0) && e.key() == l.Key
 }
 
 // without drops the entry of an execution that got the lock at a revision, and those before it. One
-// of the same revision may be before it in the line, and stays: which of them is first, another
+// of the same revision may be before it, and stays: which of them is first, another
 // process does not know.
 func (q *queue) without(place string, got int64) {
-	line := q.line.Places
-	at := len(line) - 1
+	candidates := q.candidates.Entries
+	at := len(candidates) - 1
 	// its event may have been there before, and may have come again since
-	for at >= 0 && (line[at].Key != place || line[at].Place >= got) {
+	for at >= 0 && (candidates[at].Key != place || candidates[at].Revision >= got) {
 		at--
 	}
 	if at < 0 {
 		return
 	}
 	from := at
-	for from > 0 && line[from-1].Place == line[at].Place {
+	for from > 0 && candidates[from-1].Revision == candidates[at].Revision {
 		from--
 	}
-	q.line.Places = line[at+1:]
+	q.candidates.Entries = candidates[at+1:]
 	if from < at {
-		q.line.Places = slices.Concat(line[from:at], line[at+1:])
+		q.candidates.Entries = slices.Concat(candidates[from:at], candidates[at+1:])
 	}
 }
 
@@ -320,8 +324,8 @@ func (qs *Queues) unregisterLocked(e *Waiter) {
 	if at := slices.Index(q.places, e); at >= 0 {
 		q.places = append(q.places[:at], q.places[at+1:]...)
 	}
-	if slices.ContainsFunc(q.line.Places, e.is) { // its entry may be there for some time yet
-		q.line = protocol.Line{}
+	if slices.ContainsFunc(q.candidates.Entries, e.is) { // its entry may be there for some time yet
+		q.candidates = protocol.Candidates{}
 	}
 	if q.waiting--; q.waiting == 0 {
 		delete(qs.of, qs.layout.Lock(e.Scope))
@@ -340,7 +344,7 @@ func (qs *Queues) Sees(e *Waiter, st *protocol.State) {
 		return
 	}
 	q.seesLocked(st.Lock, st.Revision)
-	q.learnLocked(st.Line)
+	q.learnLocked(st.Candidates)
 	q.before = nil
 }
 
@@ -381,12 +385,12 @@ func (qs *Queues) LockAhead(scope idem.Scope) *idem.Lock {
 
 // ApplyLock notes what this process has made of a lock, nil = it is free, and the queue behind it,
 // as far as that is known.
-func (qs *Queues) ApplyLock(key string, l *idem.Lock, at int64, line protocol.Line) {
+func (qs *Queues) ApplyLock(key string, l *idem.Lock, at int64, candidates protocol.Candidates) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	if q := qs.of[key]; q != nil {
 		q.seesLocked(l, at)
-		q.learnLocked(line)
+		q.learnLocked(candidates)
 		if l != nil { // its owner does not wait any more, though it may not know yet
 			q.without(qs.layout.Queued(l.Scope), l.Revision)
 		}
@@ -399,7 +403,7 @@ func (qs *Queues) Unlearn(key string) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	if q := qs.of[key]; q != nil {
-		q.line = protocol.Line{}
+		q.candidates = protocol.Candidates{}
 	}
 }
 
@@ -411,7 +415,7 @@ func (qs *Queues) IsHead(e *Waiter) bool {
 	}
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	return e.queue.isFirst(e) && (len(e.queue.line.Places) > 1 || e.queue.followed())
+	return e.queue.isFirst(e) && (len(e.queue.candidates.Entries) > 1 || e.queue.followed())
 }
 
 // GoneAt returns the revision at which the entry of e was deleted, if that was reported and the
@@ -422,8 +426,8 @@ func (qs *Queues) GoneAt(e *Waiter) int64 {
 	}
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	if at := slices.IndexFunc(e.queue.line.Places, e.is); at < 0 ||
-		at == len(e.queue.line.Places)-1 && !e.queue.followed() {
+	if at := slices.IndexFunc(e.queue.candidates.Entries, e.is); at < 0 ||
+		at == len(e.queue.candidates.Entries)-1 && !e.queue.followed() {
 		return 0
 	}
 	return qs.watcher.GoneAt(e.key(), e.Revision)
@@ -467,43 +471,44 @@ func (qs *Queues) Ahead(e *Waiter) (a Ahead) {
 
 func (qs *Queues) predecessorLocked(e *Waiter) (entry string, since int64) {
 	q := e.queue
-	line := q.line.Places
-	at := slices.IndexFunc(line, e.is)
-	for at > 0 && line[at-1].Place == e.Revision { // this process knows which of them is first
+	candidates := q.candidates.Entries
+	at := slices.IndexFunc(candidates, e.is)
+	for at > 0 && candidates[at-1].Revision == e.Revision { // this process knows which of them is first
 		at--
 	}
 	for i := at - 1; i >= 0; i-- {
-		other := line[i]
+		other := candidates[i]
 		entry = other.Key
 		switch {
-		case qs.watcher.GoneAt(entry, other.Place) != 0:
+		case qs.watcher.GoneAt(entry, other.Revision) != 0:
 			continue
-		case entry == e.before && other.Place == e.since:
+		case entry == e.before && other.Revision == e.since:
 			return "", 0
 		}
-		e.before, e.since = entry, other.Place
-		return entry, other.Place
+		e.before, e.since = entry, other.Revision
+		return entry, other.Revision
 	}
 	if at > 0 {
-		q.line.Places, q.before = line[at:], nil
-		q.learnLocked(protocol.Line{})
+		q.candidates.Entries, q.before = candidates[at:], nil
+		q.learnLocked(protocol.Candidates{})
 	}
 	return "", 0
 }
 
-// Known adds what this process knows of the queue behind a lock to the line that was read with it:
+// Known adds what this process knows of the queue behind a lock to the candidates that were read with it:
 // the head of the queue, and those behind it.
-func (qs *Queues) Known(lock string, line protocol.Line) protocol.Line {
+func (qs *Queues) Known(lock string, candidates protocol.Candidates) protocol.Candidates {
 	qs.mu.Lock()
 	if q := qs.of[lock]; q != nil {
-		line = merge(line, q.line)
+		candidates = merge(candidates, q.candidates)
 	}
 	qs.mu.Unlock()
 	// an entry that has left since costs a refusal
-	for len(line.Places) > 0 && qs.watcher.GoneAt(line.Places[0].Key, line.Places[0].Place) != 0 {
-		line.Places = line.Places[1:]
+	for len(candidates.Entries) > 0 && qs.watcher.GoneAt(candidates.Entries[0].Key,
+		candidates.Entries[0].Revision) != 0 {
+		candidates.Entries = candidates.Entries[1:]
 	}
-	return line
+	return candidates
 }
 
 // Forget drops all that is known by a revision.
@@ -539,7 +544,8 @@ func (qs *Queues) Left(e *Waiter) bool {
 // Grant gives l to the entry that waits here for it; false = none does any more. then are the
 // entries that are known behind it. granted is called with all that are known, before Left says so;
 // it must not block.
-func (qs *Queues) Grant(l *idem.Lock, then protocol.Line, granted func(e *Waiter, behind protocol.Line)) bool {
+func (qs *Queues) Grant(l *idem.Lock, then protocol.Candidates,
+	granted func(e *Waiter, behind protocol.Candidates)) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	e := qs.waiters[l.Execution]
@@ -553,7 +559,7 @@ func (qs *Queues) Grant(l *idem.Lock, then protocol.Line, granted func(e *Waiter
 	ours := *l
 	q.before = &ours
 	q.learnLocked(then)
-	granted(e, q.line)
+	granted(e, q.candidates)
 	return true
 }
 

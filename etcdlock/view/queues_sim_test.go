@@ -19,47 +19,47 @@ type simulated struct {
 	random   *rand.Rand
 	reading  int // how many places one brings
 	revision int64
-	waiting  []*protocol.InLine // in the store
-	told     []simulatedEvent   // what the watch has not told of yet
+	waiting  []*protocol.Candidate // in the store
+	told     []simulatedEvent      // what the watch has not told of yet
 	q        *queue
-	held     protocol.Line // what the holder has taken along
+	held     protocol.Candidates // what the holder has taken along
 	gone     map[string]bool
 	past     []string
 }
 
 type simulatedEvent struct {
-	place    *protocol.InLine
+	place    *protocol.Candidate
 	taken    bool
 	revision int64
 }
 
 func (s *simulated) note(format string, a ...any) { s.past = append(s.past, fmt.Sprintf(format, a...)) }
 
-func spelled(line protocol.Line) string {
+func spelled(candidates protocol.Candidates) string {
 	var b strings.Builder
-	for _, l := range line.Places {
-		fmt.Fprintf(&b, "%d ", l.Place)
+	for _, l := range candidates.Entries {
+		fmt.Fprintf(&b, "%d ", l.Revision)
 	}
-	return fmt.Sprintf("[%s] up to %d", b.String(), line.Upto)
+	return fmt.Sprintf("[%s] up to %d", b.String(), candidates.Upto)
 }
 
 // come lets one to three take places, together.
 func (s *simulated) come() {
 	s.revision++
 	for n := range 1 + s.random.IntN(2)*s.random.IntN(3) {
-		l := protocol.NewInLine(fmt.Sprintf("/hooklock/v1/queue/w/w/%d-%d", s.revision, n), s.revision, 0, nil)
+		l := protocol.NewCandidate(fmt.Sprintf("/hooklock/v1/queue/w/w/%d-%d", s.revision, n), s.revision, 0, nil)
 		s.waiting = append(s.waiting, l)
 		s.told = append(s.told, simulatedEvent{l, true, s.revision})
 	}
 	s.note("%d comes", s.revision)
 }
 
-func (s *simulated) leave(at int) *protocol.InLine {
+func (s *simulated) leave(at int) *protocol.Candidate {
 	s.revision++
 	l := s.waiting[at]
 	s.waiting = slices.Delete(s.waiting, at, at+1)
 	s.told = append(s.told, simulatedEvent{l, false, s.revision})
-	s.note("%d leaves at %d", l.Place, s.revision)
+	s.note("%d leaves at %d", l.Revision, s.revision)
 	return l
 }
 
@@ -74,57 +74,57 @@ func (s *simulated) tell() {
 				s.gone[e.place.Key] = true
 				continue
 			}
-			s.q.pending.add(&mvccpb.KeyValue{Key: []byte(e.place.Key), CreateRevision: e.place.Place,
-				ModRevision: e.place.Place, Value: []byte(`{"v":1,"takes":0}`)}, 1)
+			s.q.pending.add(&mvccpb.KeyValue{Key: []byte(e.place.Key), CreateRevision: e.place.Revision,
+				ModRevision: e.place.Revision, Value: []byte(`{"v":1,"takes":0}`)}, 1)
 		}
 		s.q.advance()
 		if s.random.IntN(3) == 0 {
 			break
 		}
 	}
-	s.note("told: %s", spelled(s.q.line))
+	s.note("told: %s", spelled(s.q.candidates))
 }
 
-func (s *simulated) read(most int) protocol.Line {
+func (s *simulated) read(most int) protocol.Candidates {
 	if len(s.waiting) > most {
-		return protocol.Line{Places: slices.Clone(s.waiting[:most])}
+		return protocol.Candidates{Entries: slices.Clone(s.waiting[:most])}
 	}
-	return protocol.Line{Places: slices.Clone(s.waiting), Upto: s.revision - 1}
+	return protocol.Candidates{Entries: slices.Clone(s.waiting), Upto: s.revision - 1}
 }
 
 // end lets the holder hand the lock over, or free it where nobody is known or it is refused. What
 // it returns is who was passed over.
 func (s *simulated) end() string {
-	line := merge(s.held, s.q.line)
-	for len(line.Places) > 0 && s.gone[line.Places[0].Key] {
-		line.Places = line.Places[1:]
+	candidates := merge(s.held, s.q.candidates)
+	for len(candidates.Entries) > 0 && s.gone[candidates.Entries[0].Key] {
+		candidates.Entries = candidates.Entries[1:]
 	}
-	s.note("ends: held %s, here %s", spelled(s.held), spelled(s.q.line))
-	if len(line.Places) > 0 && hasPlace(s.waiting, line.Places[0]) {
-		return s.handOver(line)
+	s.note("ends: held %s, here %s", spelled(s.held), spelled(s.q.candidates))
+	if len(candidates.Entries) > 0 && hasPlace(s.waiting, candidates.Entries[0]) {
+		return s.handOver(candidates)
 	}
-	if len(line.Places) > 0 {
-		s.q.line = protocol.Line{}
+	if len(candidates.Entries) > 0 {
+		s.q.candidates = protocol.Candidates{}
 	}
-	s.held = protocol.Line{}
+	s.held = protocol.Candidates{}
 	if len(s.waiting) > 0 {
 		claimed := s.leave(0)
 		s.held = s.read(1)
 		s.q.learnLocked(s.held)
 		s.q.without(claimed.Key, s.revision)
-		s.note("claimed: %s", spelled(s.q.line))
+		s.note("claimed: %s", spelled(s.q.candidates))
 	}
 	return ""
 }
 
-func (s *simulated) handOver(line protocol.Line) string {
-	l := line.Places[0]
-	if s.waiting[0].Place < l.Place {
-		return fmt.Sprintf("%d got the lock before %d", l.Place, s.waiting[0].Place)
+func (s *simulated) handOver(candidates protocol.Candidates) string {
+	l := candidates.Entries[0]
+	if s.waiting[0].Revision < l.Revision {
+		return fmt.Sprintf("%d got the lock before %d", l.Revision, s.waiting[0].Revision)
 	}
-	s.leave(slices.IndexFunc(s.waiting, func(m *protocol.InLine) bool { return same(l, m) }))
-	then := protocol.Line{Places: line.Places[1:], Upto: line.Upto}
-	if len(then.Places) == 0 {
+	s.leave(slices.IndexFunc(s.waiting, func(m *protocol.Candidate) bool { return same(l, m) }))
+	then := protocol.Candidates{Entries: candidates.Entries[1:], Upto: candidates.Upto}
+	if len(then.Entries) == 0 {
 		then = s.read(s.reading)
 	}
 	if s.random.IntN(3) == 0 {
@@ -133,8 +133,8 @@ func (s *simulated) handOver(line protocol.Line) string {
 	s.q.learnLocked(then)
 	s.q.without(l.Key, s.revision)
 	s.q.learnLocked(then)
-	s.held = s.q.line
-	s.note("%d got it, then %s: %s", l.Place, spelled(then), spelled(s.q.line))
+	s.held = s.q.candidates
+	s.note("%d got it, then %s: %s", l.Revision, spelled(then), spelled(s.q.candidates))
 	return ""
 }
 
@@ -152,9 +152,9 @@ func (s *simulated) step() (passedOver string) {
 		s.tell()
 	case 5:
 		s.q.learnLocked(s.read(s.reading))
-		s.note("read: %s", spelled(s.q.line))
+		s.note("read: %s", spelled(s.q.candidates))
 	case 6:
-		s.q.line = protocol.Line{}
+		s.q.candidates = protocol.Candidates{}
 		s.note("forgotten")
 	default:
 		return s.end()
@@ -169,7 +169,7 @@ func TestNoWaiterIsPassedOverInAnyOrderOfReadsAndEvents(t *testing.T) {
 	var shortest []string
 	failed, runs := 0, uint64(5_000)
 	for seed := range runs {
-		s := &simulated{random: rand.New(rand.NewPCG(seed, 0)), reading: protocol.LineLength, revision: 5, q: &queue{}, gone: map[string]bool{}} //nolint:gosec // the same each time
+		s := &simulated{random: rand.New(rand.NewPCG(seed, 0)), reading: protocol.MaxCandidates, revision: 5, q: &queue{}, gone: map[string]bool{}} //nolint:gosec // the same each time
 		if seed%3 == 0 {
 			s.reading = 3
 		}

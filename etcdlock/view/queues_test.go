@@ -50,36 +50,38 @@ func TestNoQueueEntryWaitsForOneBehindIt(t *testing.T) {
 	}
 }
 
-func inLine(event string, place int64) *protocol.InLine {
+func inLine(event string, place int64) *protocol.Candidate {
 	l := lockFor(event)
-	return protocol.NewInLine(layout.Queued(l.Scope), place, 0, &l)
+	return protocol.NewCandidate(layout.Queued(l.Scope), place, 0, &l)
 }
 
 func TestTwoReadsOfAQueueAreMerged(t *testing.T) {
 	a, b, c, d, beside := inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("d", 40), inLine("beside a", 10)
 	before, again := inLine("before", 5), inLine("b", 25)
-	line := func(l ...*protocol.InLine) protocol.Line { return protocol.Line{Places: l} }
-	upto := func(revision int64, l ...*protocol.InLine) protocol.Line {
-		return protocol.Line{Places: l, Upto: revision}
+	candidates := func(l ...*protocol.Candidate) protocol.Candidates { return protocol.Candidates{Entries: l} }
+	upto := func(revision int64, l ...*protocol.Candidate) protocol.Candidates {
+		return protocol.Candidates{Entries: l, Upto: revision}
 	}
-	for name, x := range map[string]struct{ one, other, both protocol.Line }{
-		"nothing is known":                           {},
-		"one says nothing":                           {line(a, b), line(), line(a, b)},
-		"the later one says who has gone":            {line(a, b, c), line(b), line(b, c)},
-		"the later one is longer":                    {line(a, b), line(b, c, d), line(b, c, d)},
-		"the later one knows nobody of the other":    {line(a, b), line(c), line(c)},
-		"the longer one of the same first":           {line(a), line(a, b), line(a, b)},
-		"the same event again is another place":      {line(a, b, c), line(again), line(again, c)},
-		"of two of one revision either may be first": {line(beside, a, b), line(a), line(beside, a, b)},
-		"so may they behind one who has gone":        {line(before, beside, a, b), line(a), line(beside, a, b)},
-		"one has all that came up to a revision":     {upto(35, a, b, c), line(b, c, d), upto(35, b, c, d)},
-		"both have, and the later one more":          {upto(35, b, c), upto(45, c, d), upto(45, c, d)},
-		"the older one has more who have gone":       {upto(25, a, b, c), upto(45, a, d), upto(45, a, b, c, d)},
-		"nobody has waited since":                    {upto(35), line(a, b, c), upto(35)},
-		"of those nobody but the last one waits":     {upto(25), upto(35, b, c), upto(35, c)},
+	for name, x := range map[string]struct{ one, other, both protocol.Candidates }{
+		"nothing is known":                        {},
+		"one says nothing":                        {candidates(a, b), candidates(), candidates(a, b)},
+		"the later one says who has gone":         {candidates(a, b, c), candidates(b), candidates(b, c)},
+		"the later one is longer":                 {candidates(a, b), candidates(b, c, d), candidates(b, c, d)},
+		"the later one knows nobody of the other": {candidates(a, b), candidates(c), candidates(c)},
+		"the longer one of the same first":        {candidates(a), candidates(a, b), candidates(a, b)},
+		"the same event again is another place":   {candidates(a, b, c), candidates(again), candidates(again, c)},
+		"of two of one revision either may be first": {candidates(beside, a, b), candidates(a),
+			candidates(beside, a, b)},
+		"so may they behind one who has gone": {candidates(before, beside, a, b), candidates(a),
+			candidates(beside, a, b)},
+		"one has all that came up to a revision": {upto(35, a, b, c), candidates(b, c, d), upto(35, b, c, d)},
+		"both have, and the later one more":      {upto(35, b, c), upto(45, c, d), upto(45, c, d)},
+		"the older one has more who have gone":   {upto(25, a, b, c), upto(45, a, d), upto(45, a, b, c, d)},
+		"nobody has waited since":                {upto(35), candidates(a, b, c), upto(35)},
+		"of those nobody but the last one waits": {upto(25), upto(35, b, c), upto(35, c)},
 	} {
-		for _, got := range []protocol.Line{merge(x.one, x.other), merge(x.other, x.one)} {
-			if got.Upto != x.both.Upto || !slices.EqualFunc(got.Places, x.both.Places, same) {
+		for _, got := range []protocol.Candidates{merge(x.one, x.other), merge(x.other, x.one)} {
+			if got.Upto != x.both.Upto || !slices.EqualFunc(got.Entries, x.both.Entries, same) {
 				t.Errorf("%s: %v", name, got)
 			}
 		}
@@ -91,7 +93,7 @@ func TestAWaiterKnowsItsPredecessor(t *testing.T) {
 	qs := newQueues(layout, watcher)
 	p, one, two := enters(qs, "here", 40), enters(qs, "one of two", 50), enters(qs, "two of two", 50)
 	key := func(event string) string { return layout.Queued(lockFor(event).Scope) }
-	qs.ApplyLock(layout.Lock(p.Scope), nil, 60, protocol.Line{Places: []*protocol.InLine{
+	qs.ApplyLock(layout.Lock(p.Scope), nil, 60, protocol.Candidates{Entries: []*protocol.Candidate{
 		inLine("a", 10), inLine("b", 20), inLine("c", 30), inLine("here", 40), inLine("two of two", 50),
 		inLine("one of two", 50), // as etcd happens to sort them
 	}})
@@ -108,7 +110,7 @@ func TestAWaiterKnowsItsPredecessor(t *testing.T) {
 		watcher.WakeFor(key(left), 80)
 	}
 	if got := qs.Ahead(one).Entry; got != "" || !one.queue.isFirst(one) || one.queue.isFirst(two) {
-		t.Errorf("nobody is before it, and it waits for %q; the line is %v", got, one.queue.line)
+		t.Errorf("nobody is before it, and it waits for %q; the candidates is %v", got, one.queue.candidates)
 	}
 }
 
@@ -116,10 +118,11 @@ func TestOfTwoEntriesOfOneCommitNoneIsPassedOver(t *testing.T) {
 	qs := newQueues(layout, newWatcher(nil))
 	for name, handed := range map[string]func(two *Waiter, l *idem.Lock){
 		"elsewhere, to the second of them": func(_ *Waiter, l *idem.Lock) {
-			qs.Grant(l, protocol.Line{}, func(*Waiter, protocol.Line) {})
+			qs.Grant(l, protocol.Candidates{}, func(*Waiter, protocol.Candidates) {})
 		},
 		"the second of them has claimed it": func(two *Waiter, l *idem.Lock) {
-			qs.ApplyLock(layout.Lock(two.Scope), l, 60, protocol.Line{Places: []*protocol.InLine{inLine("one", 50)}})
+			qs.ApplyLock(layout.Lock(two.Scope), l, 60,
+				protocol.Candidates{Entries: []*protocol.Candidate{inLine("one", 50)}})
 			qs.Unregister(two)
 		},
 	} {
@@ -127,13 +130,14 @@ func TestOfTwoEntriesOfOneCommitNoneIsPassedOver(t *testing.T) {
 			one, two := enters(qs, "one", 50), enters(qs, "two", 50)
 			defer qs.Unregister(one)
 			key := layout.Lock(one.Scope)
-			qs.ApplyLock(key, nil, 55, protocol.Line{Places: []*protocol.InLine{inLine("one", 50), inLine("two", 50),
+			qs.ApplyLock(key, nil, 55, protocol.Candidates{Entries: []*protocol.Candidate{inLine("one", 50),
+				inLine("two", 50),
 				inLine("behind them", 58)}})
 			l := *two.Lock
 			l.Created, l.Revision, l.Token = 60, 60, 60
 			handed(two, &l)
 			if !one.queue.isFirst(one) {
-				t.Errorf("the other one is passed over: %v", one.queue.line)
+				t.Errorf("the other one is passed over: %v", one.queue.candidates)
 			}
 		})
 	}
@@ -144,12 +148,12 @@ func TestAnEventThatCameAgainIsNotTakenForItsEntryThatGotTheLock(t *testing.T) {
 	p, again := enters(qs, "here", 70), lockFor("again")
 	between := inLine("between", 63)
 	key := layout.Lock(again.Scope)
-	qs.ApplyLock(key, nil, 52, protocol.Line{Places: []*protocol.InLine{inLine("again", 50), between,
+	qs.ApplyLock(key, nil, 52, protocol.Candidates{Entries: []*protocol.Candidate{inLine("again", 50), between,
 		inLine("again", 65)}, Upto: 69})
 	again.Created, again.Revision, again.Token = 40, 60, 60
-	qs.ApplyLock(key, &again, 60, protocol.Line{}) // this process stood still, and the watch was faster
-	if line := p.queue.line.Places; len(line) == 0 || !same(line[0], between) {
-		t.Errorf("who came between is passed over: %v", line)
+	qs.ApplyLock(key, &again, 60, protocol.Candidates{}) // this process stood still, and the watch was faster
+	if candidates := p.queue.candidates.Entries; len(candidates) == 0 || !same(candidates[0], between) {
+		t.Errorf("who came between is passed over: %v", candidates)
 	}
 }
 
@@ -188,19 +192,19 @@ func TestAQueueAdvancesOnlyToAKnownNextEntry(t *testing.T) {
 		for _, told := range x.told {
 			q.pending.add(told.kv, told.watch)
 		}
-		q.learnLocked(protocol.Line{Places: []*protocol.InLine{inLine("a", 20)}, Upto: x.read})
-		if !slices.EqualFunc(q.line.Places, x.want, func(l *protocol.InLine, event string) bool {
+		q.learnLocked(protocol.Candidates{Entries: []*protocol.Candidate{inLine("a", 20)}, Upto: x.read})
+		if !slices.EqualFunc(q.candidates.Entries, x.want, func(l *protocol.Candidate, event string) bool {
 			return l.Key == inLine(event, 0).Key
 		}) {
-			t.Errorf("%s: %d places are in the line, want %v", name, len(q.line.Places), x.want)
+			t.Errorf("%s: %d places are in the candidates, want %v", name, len(q.candidates.Entries), x.want)
 		}
 	}
 }
 
 // More may come than are kept, whether or not a reading is on its way.
 func TestWhatIsKnownOfAQueueIsBounded(t *testing.T) {
-	q := &queue{line: protocol.Line{Upto: 10}, pending: pending{watch: 1, after: 10}}
-	for n := range int64(3 * protocol.LineLength) {
+	q := &queue{candidates: protocol.Candidates{Upto: 10}, pending: pending{watch: 1, after: 10}}
+	for n := range int64(3 * protocol.MaxCandidates) {
 		l := lockFor(fmt.Sprint(n))
 		value, err := protocol.EncodePlace(&l, 0)
 		if err != nil {
@@ -210,10 +214,10 @@ func TestWhatIsKnownOfAQueueIsBounded(t *testing.T) {
 			Value: value}, 1)
 		q.advance()
 	}
-	if n, kept := len(q.line.Places), len(q.pending.places); n != protocol.LineLength || kept > maxPending ||
+	if n, kept := len(q.candidates.Entries), len(q.pending.places); n != protocol.MaxCandidates || kept > maxPending ||
 		q.followed() {
-		t.Errorf("%d places are in the line, and %d are kept; it is followed: %v", n, kept, q.followed())
+		t.Errorf("%d places are in the candidates, and %d are kept; it is followed: %v", n, kept, q.followed())
 	}
 }
 
-func same(l, m *protocol.InLine) bool { return l.Place == m.Place && l.Key == m.Key }
+func same(l, m *protocol.Candidate) bool { return l.Revision == m.Revision && l.Key == m.Key }

@@ -95,7 +95,7 @@ func (s *surroundings) MarkReady(lock string) {
 }
 
 // OnLeftQueue implements park.Process.
-func (s *surroundings) OnLeftQueue(id idem.ExecutionID) { s.v.Slots.LeaveLine(id) }
+func (s *surroundings) OnLeftQueue(id idem.ExecutionID) { s.v.Slots.LeaveAndDropTurn(id) }
 
 // OnFirstParked implements park.Process.
 func (s *surroundings) OnFirstParked() { s.v.Watcher.want() }
