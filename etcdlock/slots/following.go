@@ -110,7 +110,7 @@ func (f *following) lookAfter() (nobody bool) {
 	}
 	for x, w := range p.waiters {
 		in := p.known.limits[w.turn]
-		lost := in == nil || in.line[x] == nil
+		lost := in == nil || in.waiters[x] == nil
 		if w.idle++; w.ready != "" && w.idle > roundsToCome && (lost || slices.Contains(p.nextLocked(w.turn), x)) {
 			delete(p.waiters, x) // its queue has been looked at without it: it has ended, or will ask again
 			continue
@@ -122,7 +122,7 @@ func (f *following) lookAfter() (nobody bool) {
 	p.wakeAgainLocked("")
 	for name, in := range p.known.limits {
 		p.tellLocked(name)
-		for x, t := range in.line {
+		for x, t := range in.waiters {
 			if t.Session == session.Name &&
 				(p.waiters[x] == nil || p.waiters[x].turn != name && p.waiters[x].idle > 1) {
 				p.dropTurn(name, x)

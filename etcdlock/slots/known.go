@@ -33,7 +33,7 @@ func (k *known) of(name string) *limit {
 
 // tidy forgets a limit of which nothing is known.
 func (k *known) tidy(name string) {
-	if l := k.limits[name]; l != nil && len(l.taken) == 0 && len(l.asked) == 0 && len(l.line) == 0 {
+	if l := k.limits[name]; l != nil && len(l.taken) == 0 && len(l.asked) == 0 && len(l.waiters) == 0 {
 		delete(k.limits, name)
 	}
 }
@@ -105,14 +105,14 @@ func (k *known) choose(l *idem.Lock, comes Arrival) (full string) {
 
 // free returns a free slot for x, if x is next; -1 = there is none.
 func (k *known) free(in *limit, x idem.ExecutionID, comes Arrival, most int) int {
-	if len(in.line) > 0 && comes == Late {
+	if len(in.waiters) > 0 && comes == Late {
 		return -1
 	}
 	rank := 0
 	if comes != AnotherTry {
 		rank = in.before(x, most)
 	}
-	if len(in.line) == 0 {
+	if len(in.waiters) == 0 {
 		first := int(maphash.String(k.seed, string(x)) % uint64(most))
 		for i := range most {
 			if n := (first + i) % most; in.free(n) {
@@ -178,7 +178,7 @@ func (k *known) fullFor(l *idem.Lock) (at string) {
 	smallest := 0
 	for _, slot := range l.Slots {
 		in, most := k.limits[slot.Limit], k.o.Size(l.Route, slot)
-		if in == nil || most == 0 || in.freeOf(most) > len(in.line) || at != "" && most >= smallest {
+		if in == nil || most == 0 || in.freeOf(most) > len(in.waiters) || at != "" && most >= smallest {
 			continue
 		}
 		at, smallest = slot.Limit, most
@@ -228,7 +228,7 @@ func (k *known) openTo(l *idem.Lock, name string) (free int, counts bool) {
 		if most := k.o.Size(l.Route, slot); most > 0 {
 			return in.freeOf(most), true
 		}
-		return len(in.line), true // there is no such limit any more
+		return len(in.waiters), true // there is no such limit any more
 	}
 	return 0, false
 }
@@ -253,7 +253,7 @@ func (k *known) saw(kv *mvccpb.KeyValue, slot bool) (name string) {
 		if err != nil {
 			holder.Execution = idem.ExecutionID(rest)
 		}
-		k.of(name).add(&turnSeen{SlotHolder: holder, since: cmp.Or(holder.Since, kv.CreateRevision)})
+		k.of(name).add(&slotWaiter{SlotHolder: holder, since: cmp.Or(holder.Since, kv.CreateRevision)})
 		return name
 	}
 	n, err := strconv.Atoi(rest)

@@ -11,28 +11,28 @@ import (
 
 // limit is one limit, as far as it is known: which slot waiter is next, and which slot it takes.
 type limit struct {
-	taken map[int]protocol.SlotHolder // in etcd
-	asked map[int]idem.ExecutionID    // by claims of this process that are under way
-	freed map[int]int64               // when those that are free became so, as far as the watch has reported
-	line  map[idem.ExecutionID]*turnSeen
+	taken   map[int]protocol.SlotHolder // in etcd
+	asked   map[int]idem.ExecutionID    // by claims of this process that are under way
+	freed   map[int]int64               // when those that are free became so, as far as the watch has reported
+	waiters map[idem.ExecutionID]*slotWaiter
 	// sorted is the slot waiters, the oldest first; nil = it has to be made anew.
-	sorted []*turnSeen
+	sorted []*slotWaiter
 }
 
-type turnSeen struct {
+type slotWaiter struct {
 	protocol.SlotHolder
 	since int64
 }
 
 func newLimit() *limit {
 	return &limit{taken: map[int]protocol.SlotHolder{}, asked: map[int]idem.ExecutionID{}, freed: map[int]int64{},
-		line: map[idem.ExecutionID]*turnSeen{}}
+		waiters: map[idem.ExecutionID]*slotWaiter{}}
 }
 
 // clear forgets what is in etcd.
 func (in *limit) clear() {
-	in.taken, in.freed, in.line, in.sorted = map[int]protocol.SlotHolder{}, map[int]int64{},
-		map[idem.ExecutionID]*turnSeen{}, nil
+	in.taken, in.freed, in.waiters, in.sorted = map[int]protocol.SlotHolder{}, map[int]int64{},
+		map[idem.ExecutionID]*slotWaiter{}, nil
 }
 
 // freeOf returns how many slots below most are free.
@@ -80,7 +80,7 @@ func (in *limit) freeAt(rank, most int) int {
 // before returns how many of the next n waiters get a slot before x, besides those that take one
 // just now.
 func (in *limit) before(x idem.ExecutionID, n int) (before int) {
-	if len(in.line) == 0 {
+	if len(in.waiters) == 0 {
 		return 0
 	}
 	taking := map[idem.ExecutionID]bool{}
@@ -106,24 +106,24 @@ func (in *limit) isNext(x idem.ExecutionID, most int) (next, there bool) {
 			room--
 		}
 	}
-	return room > 0 && room > in.before(x, most), in.line[x] != nil
+	return room > 0 && room > in.before(x, most), in.waiters[x] != nil
 }
 
 // next returns the next n slot waiters: a workflow that has no slot comes before one that has, and
 // one with fewer before one with more, its waiters that come first included; then the oldest queue
 // entry.
 func (in *limit) next(n int) (next []idem.ExecutionID) {
-	n = min(n, len(in.line))
+	n = min(n, len(in.waiters))
 	if n <= 0 {
 		return nil
 	}
 	if in.sorted == nil {
-		for _, t := range in.line {
+		for _, t := range in.waiters {
 			in.sorted = append(in.sorted, t)
 		}
 		slices.SortFunc(in.sorted, older)
 	}
-	for level := 0; level <= len(in.taken)+len(in.line); level++ {
+	for level := 0; level <= len(in.taken)+len(in.waiters); level++ {
 		has := map[string]int{}
 		for _, holder := range in.taken {
 			has[holder.Workflow]++
@@ -140,14 +140,14 @@ func (in *limit) next(n int) (next []idem.ExecutionID) {
 	return next
 }
 
-func older(a, b *turnSeen) int {
+func older(a, b *slotWaiter) int {
 	return cmp.Or(cmp.Compare(a.since, b.since), strings.Compare(string(a.Execution), string(b.Execution)))
 }
 
 // add and remove keep the slot waiters sorted.
-func (in *limit) add(t *turnSeen) {
+func (in *limit) add(t *slotWaiter) {
 	in.remove(t.Execution)
-	in.line[t.Execution] = t
+	in.waiters[t.Execution] = t
 	if in.sorted != nil {
 		at, _ := slices.BinarySearchFunc(in.sorted, t, older)
 		in.sorted = slices.Insert(in.sorted, at, t)
@@ -155,11 +155,11 @@ func (in *limit) add(t *turnSeen) {
 }
 
 func (in *limit) remove(x idem.ExecutionID) {
-	t := in.line[x]
+	t := in.waiters[x]
 	if t == nil {
 		return
 	}
-	delete(in.line, x)
+	delete(in.waiters, x)
 	if at, there := slices.BinarySearchFunc(in.sorted, t, older); there {
 		in.sorted = append(in.sorted[:at:at], in.sorted[at+1:]...)
 	}

@@ -187,7 +187,7 @@ func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 			p.known.saw(kv, true)
 		}
 		if step == 2 && !p.known.followed {
-			in.line, in.sorted = map[idem.ExecutionID]*turnSeen{}, nil
+			in.waiters, in.sorted = map[idem.ExecutionID]*slotWaiter{}, nil
 			for _, kv := range answers[around+step*i+1].GetResponseRange().Kvs {
 				p.known.saw(kv, false)
 			}
@@ -250,7 +250,7 @@ func (p *Slots) nextLocked(name string) []idem.ExecutionID {
 	if in == nil {
 		return nil
 	}
-	for x := range in.line {
+	for x := range in.waiters {
 		if w := p.waiters[x]; w != nil {
 			if free, counts := p.known.openTo(&w.lock, name); counts {
 				return in.next(free)

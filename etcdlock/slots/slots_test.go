@@ -39,7 +39,7 @@ func limitedLock(workflow, event string) idem.Lock {
 func TestTheNextSlotWaiterIsTheOldestAndNoWorkflowIsTwiceWhileOthersWait(t *testing.T) {
 	in := newLimit()
 	turn := func(workflow string, since int64) {
-		in.add(&turnSeen{protocol.SlotHolder{Execution: idem.ExecutionID(fmt.Sprint(workflow, since)),
+		in.add(&slotWaiter{protocol.SlotHolder{Execution: idem.ExecutionID(fmt.Sprint(workflow, since)),
 			Workflow: workflow}, since})
 	}
 	in.taken[0] = protocol.SlotHolder{Workflow: "a"}
