@@ -103,6 +103,9 @@ func (unreachable) Skip(context.Context, idem.ExecutionID, idem.Cancel, *idem.Au
 func (unreachable) Rerun(context.Context, idem.ExecutionID, *idem.Audit) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
+func (unreachable) RunAgain(context.Context, idem.ExecutionID, *idem.Audit) (*idem.Found, error) {
+	return nil, idem.ErrStoreUnavailable
+}
 func (unreachable) KeptRequest(context.Context, idem.ExecutionID) ([]byte, error) {
 	return nil, idem.ErrStoreUnavailable
 }

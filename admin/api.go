@@ -187,6 +187,7 @@ type call struct {
 	query    func(name string) string
 	audit    entry
 	only     idem.Status  // of a job of cancels: what has another status is left alone; "" = nothing is
+	again    bool         // of a rerun: also of events that were settled
 	line     *slog.Logger // for the audit line; nil until room is reserved for it
 	answer   func()       // writes the answer, after the audit line; nil = it was written, or there is none
 }

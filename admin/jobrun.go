@@ -119,7 +119,7 @@ type jobRun struct {
 func newJobRun(a *API, j *idem.Job) *jobRun {
 	return &jobRun{api: a, kind: jobKinds()[client.JobKind(j.Kind)], job: j, call: &call{
 		api: a, endpoint: &endpoint{path: "/v1/jobs", access: forWrite}, caller: caller{token: Token{Name: j.Who, Workflows: j.Only}}, r: &http.Request{RemoteAddr: j.Remote},
-		only: j.IfStatus,
+		only: j.IfStatus, again: j.Again,
 	}}
 }
 
@@ -219,7 +219,7 @@ func (r *jobRun) items(ctx context.Context) (items []idem.ParkedEntry, err error
 		at.until = max(at.until, r.job.Revision)
 	} else {
 		f := &r.job.Filter
-		b := bulk{action: r.kind.action, workflow: f.Workflow, route: f.Route, state: string(f.State), narrow: idem.ExecutionQuery{Since: f.Since, Until: f.Until}}
+		b := bulk{action: r.kind.action, workflow: f.Workflow, route: f.Route, state: string(f.State), status: string(f.Status), again: r.job.Again, narrow: idem.ExecutionQuery{Since: f.Since, Until: f.Until}}
 		if f.Label != "" {
 			if b.narrow.Label, err = labelOf(f.Label); err != nil {
 				return nil, err

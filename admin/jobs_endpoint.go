@@ -88,8 +88,10 @@ func (c *call) getJob() error {
 func (c *call) startJob() error {
 	b, ids := bulk{rate: defaultRate, limit: defaultLimit}, []string{}
 	var kind, only string
+	filter := b.members()
+	filter["status"] = named(&b.status)
 	err := c.body(fields{
-		"kind": &kind, "ifStatus": &only, "reason": &b.reason, "filter": b.members(), "executions": &ids, "dryRun": &b.dryRun, "rate": &b.rate,
+		"kind": &kind, "ifStatus": &only, "reason": &b.reason, "filter": filter, "executions": &ids, "dryRun": &b.dryRun, "rate": &b.rate, "again": &b.again,
 	})
 	if err != nil {
 		return err
@@ -101,6 +103,9 @@ func (c *call) startJob() error {
 	if only != "" && (kind != string(client.JobCancel) || !slices.Contains(active, idem.Status(only))) {
 		return refuse("bad_request", fmt.Sprintf("ifStatus %s: give one of %v, to cancel", quote(only), active))
 	}
+	if b.again && kind != string(client.JobRerun) {
+		return refuse("bad_request", "again is for a rerun")
+	}
 	b.action = k.action
 	if err := c.readJob(&b, ids); err != nil {
 		return err
@@ -108,7 +113,7 @@ func (c *call) startJob() error {
 	now := c.api.o.Now()
 	j := &idem.Job{
 		ID: "job_" + strings.ToLower(rand.Text()[:16]), Kind: kind, Who: c.who(), Why: b.reason, Remote: c.r.RemoteAddr, Rate: b.rate, State: idem.JobRunning,
-		StartedAt: now, ChangedAt: now, Filter: b.filter(), IfStatus: idem.Status(only),
+		StartedAt: now, ChangedAt: now, Filter: b.filter(), IfStatus: idem.Status(only), Again: b.again,
 	}
 	if c.caller.limited() {
 		j.Only = c.caller.token.Workflows
@@ -161,7 +166,10 @@ func (c *call) readJob(b *bulk, ids []string) error {
 	return c.mayStart(b)
 }
 
-// dryRun says how many executions a job would be about.
+// firstItems is how many executions a dry run names.
+const firstItems = 10
+
+// dryRun says how many executions a job would be about, and names the first.
 func (c *call) dryRun(j *idem.Job) error {
 	c.audit.quiet = true
 	ctx, done := c.reading()
@@ -171,6 +179,10 @@ func (c *call) dryRun(j *idem.Job) error {
 		return err
 	}
 	v := viewOfJob(j)
+	for i := range items[:min(len(items), firstItems)] {
+		e := &items[i]
+		v.First = append(v.First, client.JobItem{ExecutionID: string(e.Execution), Workflow: e.Workflow, Route: e.Route, Since: client.Time{Time: e.Since}})
+	}
 	v.JobID, v.State, v.Matched, v.StartedAt, v.ChangedAt = "", client.JobDryRun, len(items), client.Time{}, client.Time{}
 	return c.ok(http.StatusOK, v)
 }
@@ -263,7 +275,7 @@ func aboutJob(j *idem.Job) string {
 		return story.Count(n, "execution", "executions")
 	}
 	f, said := &j.Filter, []string{}
-	for _, one := range [][2]string{{"route", f.Route}, {"workflow", f.Workflow}, {"state", string(f.State)}, {"label", f.Label}} {
+	for _, one := range [][2]string{{"route", f.Route}, {"workflow", f.Workflow}, {"state", string(f.State)}, {"status", string(f.Status)}, {"label", f.Label}} {
 		if one[1] != "" {
 			said = append(said, one[0]+" "+one[1])
 		}
@@ -299,7 +311,7 @@ func viewOfJob(j *idem.Job) client.Job {
 		JobID: j.ID, Kind: client.JobKind(j.Kind), State: client.JobState(j.State), Who: j.Who, Reason: j.Why, Rate: j.Rate, Filter: viewOfFilter(&j.Filter),
 		StartedAt: client.Time{Time: j.StartedAt}, ChangedAt: client.Time{Time: j.ChangedAt}, EndedAt: client.Time{Time: j.EndedAt}, StoppedBy: j.StoppedBy,
 		Replica: j.Holder, Matched: j.Matched, Acted: j.Acted, Refused: j.Refused, Succeeded: j.Succeeded, Failed: j.Failed, Waiting: j.Waiting(),
-		Failures: []client.JobFailure{}, Result: j.Result, IfStatus: client.Status(j.IfStatus),
+		Failures: []client.JobFailure{}, Result: j.Result, IfStatus: client.Status(j.IfStatus), Again: j.Again,
 	}
 	for _, id := range j.Executions {
 		v.Executions = append(v.Executions, string(id))
@@ -322,7 +334,7 @@ func viewOfJob(j *idem.Job) client.Job {
 }
 
 func viewOfFilter(f *idem.JobFilter) client.BulkFilter {
-	v := client.BulkFilter{Workflow: f.Workflow, Route: f.Route, State: client.ParkState(f.State), Label: f.Label}
+	v := client.BulkFilter{Workflow: f.Workflow, Route: f.Route, State: client.ParkState(f.State), Status: client.Status(f.Status), Label: f.Label}
 	if !f.Since.IsZero() {
 		v.Since = f.Since.UTC().Format(time.RFC3339Nano)
 	}

@@ -67,6 +67,8 @@ type Ledger interface {
 	// Rerun lets the event of an ended execution run again, whose request is stored. It returns the new execution, idem.ErrNoRequest,
 	// idem.ErrAlive, idem.ErrCancelled if it was cancelled for good, idem.ErrSuperseded, or idem.ErrNoExecution.
 	Rerun(ctx context.Context, id idem.ExecutionID, a *idem.Audit) (*idem.Found, error)
+	// RunAgain is Rerun also for an event that was settled, or whose request is kept for all events of its route.
+	RunAgain(ctx context.Context, id idem.ExecutionID, a *idem.Audit) (*idem.Found, error)
 	// KeptRequest returns what the ledger was given of the request of an execution. It returns idem.ErrNoRequest.
 	KeptRequest(ctx context.Context, id idem.ExecutionID) ([]byte, error)
 

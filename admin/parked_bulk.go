@@ -36,6 +36,8 @@ type bulk struct {
 	reason                 string
 	workflow, route, state string
 	since, until, label    string
+	status                 string              // of jobs that are Again
+	again                  bool                // all events that have ended, and not those alone whose request is stored
 	narrow                 idem.ExecutionQuery // Since, Until and Label
 	dryRun                 bool
 	rate, limit            int
@@ -93,7 +95,7 @@ func (b *bulk) members() fields {
 
 // empty reports whether the filter has no member.
 func (b *bulk) empty() bool {
-	return b.workflow == "" && b.route == "" && b.state == "" && b.since == "" && b.until == "" && b.label == ""
+	return b.workflow+b.route+b.state+b.status+b.since+b.until+b.label == ""
 }
 
 // checkBulk checks a filter, and whether the caller may do what it asks for.
@@ -144,6 +146,10 @@ func (b *bulk) check() error {
 		return err
 	case b.empty():
 		return refuse("bad_request", "give a filter: a workflow, a route, a state, a label or a time")
+	case b.again && state != "", !b.again && b.status != "":
+		return refuse("bad_request", "filter: a state is for requests that are stored, a status for a rerun with again")
+	case b.status != "" && !idem.Status(b.status).Terminal():
+		return refuse("bad_request", "status="+quote(b.status)+": give SUCCESS, FAILED or ABORTED")
 	case state != "" && !slices.Contains(b.action.states, state):
 		return refuse("bad_request", fmt.Sprintf("state=%s: %s is for %v", quote(b.state), b.action.change, b.action.states))
 	case b.limit < 1 || b.limit > maxLimit:
@@ -161,7 +167,10 @@ func (b *bulk) checkRate() error {
 
 // filter returns the filter of a job, which has its times.
 func (b *bulk) filter() idem.JobFilter {
-	return idem.JobFilter{Workflow: b.workflow, Route: b.route, State: idem.ParkState(b.state), Label: b.label, Since: b.narrow.Since, Until: b.narrow.Until}
+	return idem.JobFilter{
+		Workflow: b.workflow, Route: b.route, State: idem.ParkState(b.state), Status: idem.Status(b.status), Label: b.label,
+		Since: b.narrow.Since, Until: b.narrow.Until,
+	}
 }
 
 // actOnAll runs the action on those that match, until the limit, or until life ends.
@@ -210,6 +219,9 @@ func (c *call) actOnAll(life context.Context, b *bulk) (*client.BulkResult, erro
 // fitting returns the executions behind the cursor that match, in the order in which they came into their state: of the dead letters of a queue
 // that is the order in which they were in it.
 func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.ParkedEntry, error) {
+	if b.again {
+		return c.ended(ctx, b, at)
+	}
 	var all []idem.ParkedEntry
 	within, err := c.within(ctx, b)
 	if err != nil {
@@ -235,10 +247,43 @@ func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.Par
 			break
 		}
 	}
-	slices.SortFunc(all, func(x, y idem.ParkedEntry) int {
-		return cmp.Or(cmp.Compare(x.Revision, y.Revision), cmp.Compare(x.Execution, y.Execution))
-	})
+	slices.SortFunc(all, byRevision)
 	return all, nil
+}
+
+func byRevision(x, y idem.ParkedEntry) int {
+	return cmp.Or(cmp.Compare(x.Revision, y.Revision), cmp.Compare(x.Execution, y.Execution))
+}
+
+// ended is fitting for the executions that have ended, in the order in which they have: of a workflow in which one runs at a time, that is the order in
+// which they ran.
+func (c *call) ended(ctx context.Context, b *bulk, at *bulkCursor) (all []idem.ParkedEntry, err error) {
+	q := b.narrow
+	q.Workflow, q.Route, q.Status, q.Limit = b.workflow, b.route, idem.Status(b.status), maxLimit
+	for newest := int64(1); ; {
+		bounded, done := context.WithTimeout(ctx, c.api.o.RequestTimeout)
+		page, err := c.api.o.Ledger.Executions(bounded, q)
+		done()
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Executions {
+			r := page.Executions[i].Record
+			if r == nil || !c.caller.sees(r.Workflow) {
+				continue
+			}
+			newest = max(newest, r.Revision)
+			e := idem.ParkedEntry{Execution: r.Execution, Scope: r.Scope, Route: r.Route, Since: r.FinishedAt, Revision: r.Revision}
+			if at.until == 0 || at.before(&e) {
+				all = append(all, e)
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			at.until = cmp.Or(at.until, newest)
+			slices.SortFunc(all, byRevision)
+			return all, nil
+		}
+	}
 }
 
 // within returns the executions that have the label of b, and that ended, or began if they have not ended, in its time; nil = b names neither. The
@@ -294,7 +339,8 @@ func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 // seen. step is set in a job.
 func (c *call) actFor(a *action, e *idem.ParkedEntry, reason string, seen int64, step *idem.JobStep) (*idem.Found, *problem) {
 	single := &call{
-		api: c.api, endpoint: &endpoint{path: c.endpoint.path, access: forWrite, change: a.change}, name: string(e.Execution), caller: c.caller, w: c.w, r: c.r, only: c.only,
+		api: c.api, endpoint: &endpoint{path: c.endpoint.path, access: forWrite, change: a.change}, name: string(e.Execution),
+		caller: c.caller, w: c.w, r: c.r, only: c.only, again: c.again,
 		audit: entry{Audit: idem.Audit{Why: cut(reason), Workflow: e.Workflow, Execution: e.Execution, Before: string(e.State), Step: step, SeenAt: seen}},
 	}
 	if step != nil {

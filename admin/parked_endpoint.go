@@ -40,6 +40,9 @@ func skip() *action {
 func rerun() *action {
 	return &action{"execution.rerun", []idem.ParkState{idem.ParkDeadLetter}, http.StatusCreated,
 		func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, error) {
+			if c.again {
+				return c.api.o.Ledger.RunAgain(ctx, id, &c.audit.Audit)
+			}
 			return c.api.o.Ledger.Rerun(ctx, id, &c.audit.Audit)
 		}}
 }
@@ -48,7 +51,11 @@ func rerun() *action {
 func one(a *action) func(*call) error {
 	return func(c *call) error {
 		var reason string
-		if err := c.body(fields{"reason": &reason}); err != nil {
+		members := fields{"reason": &reason}
+		if a.change == rerun().change {
+			members["again"] = &c.again
+		}
+		if err := c.body(members); err != nil {
 			return err
 		}
 		if err := c.reason(reason); err != nil {

@@ -41,7 +41,7 @@ func (*process) Status() client.ReplicaStatus {
 
 func (*process) Routes() []client.RouteRules {
 	return []client.RouteRules{{
-		Route: "stripe", Mode: "enforce", Path: "/hooks/{account}", OnUnknown: "retry", Attempts: 20, Answers: []client.RouteAnswer{{Decision: "locked", Text: "409 workflow_locked"}},
+		Route: "stripe", Mode: "enforce", Path: "/hooks/{account}", OnUnknown: "retry", Attempts: 20, SignatureAge: 300, Answers: []client.RouteAnswer{{Decision: "locked", Text: "409 workflow_locked"}},
 		Sender: &client.RouteSender{Preset: "stripe", Patience: 20, RetriesOn: "every answer but 2xx", RetriesFor: 259200, GivesUp: "disabled", Limits: []client.SenderLimit{{Limit: "4_in_a_row", Ratio: 0.5}}},
 	}}
 }

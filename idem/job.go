@@ -50,8 +50,9 @@ type JobFilter struct {
 	Workflow string    `json:"workflow,omitempty"` // a pattern, see MatchPattern
 	Route    string    `json:"route,omitempty"`
 	State    ParkState `json:"state,omitempty"`
-	Label    string    `json:"label,omitempty"` // as ParseLabel reads it
-	Since    time.Time `json:"since,omitzero"`  // when it ended, or began; see ExecutionQuery
+	Status   Status    `json:"status,omitempty"` // of a job that is Again
+	Label    string    `json:"label,omitempty"`  // as ParseLabel reads it
+	Since    time.Time `json:"since,omitzero"`   // when it ended, or began; see ExecutionQuery
 	Until    time.Time `json:"until,omitzero"`
 }
 
@@ -71,7 +72,9 @@ type Job struct {
 	Executions []ExecutionID `json:"executions,omitempty"`
 	// IfStatus leaves alone what has another status by then; "" = none is, and it is for cancels.
 	IfStatus Status `json:"ifStatus,omitempty"`
-	Rate     int    `json:"rate"` // actions a second, at most
+	// Again: of reruns, it is about all events that have ended, also those that were settled.
+	Again bool `json:"again,omitempty"`
+	Rate  int  `json:"rate"` // actions a second, at most
 
 	State     JobState  `json:"state"`
 	StartedAt time.Time `json:"startedAt"`

@@ -27,6 +27,9 @@ type Route struct {
 	Ask *asking.Rule
 	// Renewer makes the signatures of parked deliveries again; nil: they keep the ones that they came with.
 	Renewer *sender.Renewer
+	// SignatureAge is the age at which a service that checks signatures refuses one that was not
+	// renewed; 0 = none.
+	SignatureAge time.Duration
 	// Forward: if the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is refused with 503.
 	Forward bool
 	// ParkNearLimit: while the sender is half way to switching the endpoint off, deliveries are parked at once if they may be.

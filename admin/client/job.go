@@ -42,7 +42,9 @@ type Job struct {
 	Filter     BulkFilter `json:"filter,omitzero"`
 	Executions []string   `json:"executions,omitempty"` // what it is about, instead of Filter
 	// of cancels: what has another status by then is left alone; "" = nothing is
-	IfStatus  Status `json:"ifStatus,omitempty"`
+	IfStatus Status `json:"ifStatus,omitempty"`
+	// Again: of reruns, it is about all events that have ended, also those that were settled.
+	Again     bool   `json:"again,omitempty"`
 	Rate      int    `json:"rate"` // so many a second, at most
 	StartedAt Time   `json:"startedAt,omitzero"`
 	ChangedAt Time   `json:"changedAt,omitzero"` // of its last progress
@@ -66,8 +68,18 @@ type Job struct {
 	PerSecond   float64 `json:"perSecond,omitempty"`
 	SecondsLeft float64 `json:"secondsLeft,omitempty"`
 	Result      string  `json:"result,omitempty"` // a sentence, once it is done or stopped
+	// First are the first ten that a dry run is about; nil = it is none, or nothing matches.
+	First []JobItem `json:"first,omitempty"`
 
 	raw
+}
+
+// JobItem is an execution that a job would be about.
+type JobItem struct {
+	ExecutionID string `json:"executionId"`
+	Workflow    string `json:"workflow"`
+	Route       string `json:"route"`
+	Since       Time   `json:"since"` // when it came into its state: of a job that is Again, when it ended
 }
 
 // JobFailure says why one execution of a job failed, or was refused.
@@ -106,6 +118,7 @@ type NewJob struct {
 	Filter     BulkFilter `json:"filter,omitzero"`
 	Executions []string   `json:"executions,omitempty"` // at most 100
 	IfStatus   Status     `json:"ifStatus,omitempty"`   // as in Job
+	Again      bool       `json:"again,omitempty"`      // as in Job
 	Rate       int        `json:"rate,omitempty"`       // so many a second, at most 1000; 0 = 10
 	DryRun     bool       `json:"dryRun,omitempty"`     // start nothing, and say in Matched how many it would be about
 }

@@ -13,7 +13,7 @@ import (
 // waits for.
 type Parked struct {
 	Since Time `json:"since"`
-	// what it was parked for: locked, slow, unreachable, unknown, failed, paused or sender_limit
+	// what it was parked for: locked, slow, unreachable, unknown, failed, paused, sender_limit or again
 	On           string    `json:"on"`
 	Tries        int       `json:"tries"`
 	Failures     int       `json:"failures"`             // those of its tries that count against park.attempts
@@ -58,13 +58,21 @@ const (
 // returns the execution after that; with Rerun the new one. A *Problem with CodeNotParked,
 // CodeRequestNotKept, CodeAlreadyFinished or CodeInFlight says why it cannot be done.
 func (c *Client) Act(ctx context.Context, action ParkedAction, id, reason string) (*Execution, error) {
+	return c.act(ctx, id, string(action), map[string]any{"reason": reason})
+}
+
+// RunAgain lets an event run again that has ended, also one that was settled: as the next attempt of
+// the same event, the last of its queue. Its route has to keep the requests of all events. It returns
+// the new execution, and problems as Act does.
+func (c *Client) RunAgain(ctx context.Context, id, reason string) (*Execution, error) {
+	return c.act(ctx, id, string(Rerun), map[string]any{"reason": reason, "again": true})
+}
+
+func (c *Client) act(ctx context.Context, id, action string, body map[string]any) (*Execution, error) {
 	if id == "" {
 		return nil, errNoExecutionID
 	}
-	body := struct {
-		Reason string `json:"reason"`
-	}{reason}
-	return ask[Execution](ctx, c, call{method: http.MethodPost, path: executionPath(id, string(action)), body: body,
+	return ask[Execution](ctx, c, call{method: http.MethodPost, path: executionPath(id, action), body: body,
 		has: "executionId"})
 }
 
@@ -86,6 +94,7 @@ type BulkFilter struct {
 	Since    string    `json:"since,omitempty"` // as in ExecutionQuery
 	Until    string    `json:"until,omitempty"`
 	Label    string    `json:"label,omitempty"`
+	Status   Status    `json:"status,omitempty"` // of a job that is Again
 }
 
 // BulkResult is the result of one request of a bulk.

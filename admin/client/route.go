@@ -13,9 +13,13 @@ type RouteRules struct {
 	// OnUnknown is what an event gets whose outcome is unknown when it comes again: retry runs it, block refuses it; "" = an older replica.
 	OnUnknown string `json:"onUnknown,omitempty"`
 	// Attempts is after how many failed attempts an event waits for a person; 0 = after none, or an older replica.
-	Attempts int           `json:"attempts,omitempty"`
-	Sender   *RouteSender  `json:"sender,omitempty"` // nil if the route names no preset
-	Answers  []RouteAnswer `json:"answers"`          // the answer of each decision, in the order of the checks
+	Attempts int `json:"attempts,omitempty"`
+	// SignatureAge is the age, in seconds, at which a service that checks signatures refuses the one with which an event came, and so one that runs again
+	// later; 0 = at none, or an older replica.
+	SignatureAge float64 `json:"signatureAge,omitempty"`
+
+	Sender  *RouteSender  `json:"sender,omitempty"` // nil if the route names no preset
+	Answers []RouteAnswer `json:"answers"`          // the answer of each decision, in the order of the checks
 }
 
 // RouteSender is what is known of the sender that a route names.

@@ -127,7 +127,8 @@ func (s *Service) setRoutes(routes []*proxy.Route) {
 // rulesOf returns the description of a route for operators.
 func rulesOf(r *proxy.Route) client.RouteRules {
 	v := client.RouteRules{Route: r.Name, Mode: r.Mode(), Path: r.Pattern.String(),
-		OnUnknown: string(r.Policy.OnUnknown), Attempts: r.Policy.Attempts}
+		OnUnknown: string(r.Policy.OnUnknown), Attempts: r.Policy.Attempts,
+		SignatureAge: r.SignatureAge.Seconds()}
 	if p := r.Verify.Preset; p != nil {
 		v.Sender = &client.RouteSender{
 			Preset: p.Name, Patience: p.Facts.Timeout.Seconds(), RetriesOn: p.Facts.RetriesOn,

@@ -146,6 +146,8 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		if r.Renewer, err = sender.NewRenewer(signatureConfig(&c.Verify)); err != nil {
 			return nil, fmt.Errorf("park.signature: %w", err)
 		}
+	} else if renewal, tolerance := sender.RenewalOf(signatureConfig(&c.Verify)); renewal != sender.RenewalNeedless {
+		r.SignatureAge = tolerance
 	}
 	if preset != nil {
 		r.RetryAfterUnit = preset.RetryAfterUnit
