@@ -131,6 +131,7 @@ type person struct {
 	state       client.ParkState   // that a flag selects
 	flag, about string             // the flag and its help
 	known       []client.ParkState // what completion offers
+	again       bool               // it may be about any event that has ended
 }
 
 func newExecutionsRun(e *cli.Environment, r *Remote) *cobra.Command {
@@ -159,14 +160,18 @@ func newExecutionsRerun(e *cli.Environment, r *Remote) *cobra.Command {
 			return "retrying as " + x.ExecutionID + ", last in the queue of " + x.Workflow
 		},
 		long: `Let the event of a dead letter run again, with the request as it came: a new execution of the same event, the last in its workflow's queue.
-Several of one workflow run in the order in which they were in it.`,
-		state: client.ParkDeadLetter, flag: "dead-letters", about: "all dead letters", known: []client.ParkState{client.ParkDeadLetter},
+Several of one workflow run in the order in which they were in it.
+
+With --again any event that has ended runs once more, also one that was settled, if its route keeps the requests of all events (requests.keep). Until that
+has ended, duplicates meet it; after that they get its answer, or that of the attempt before if it does not settle the event. Several of one workflow run in
+the order in which they had run.`,
+		again: true, state: client.ParkDeadLetter, flag: "dead-letters", about: "all dead letters", known: []client.ParkState{client.ParkDeadLetter},
 	})
 }
 
 func newPerson(e *cli.Environment, r *Remote, p *person) *cobra.Command {
 	var b client.Bulk
-	var byState, detach bool
+	var byState, detach, again bool
 	name := string(p.action)
 	cmd := &cobra.Command{
 		ValidArgsFunction: r.ask(e, keptExecutions(p.known)),
@@ -194,12 +199,21 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 			if err != nil {
 				return err
 			}
+			if err := checkAgain(&b, again); err != nil {
+				return err
+			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				if !many {
+				switch {
+				case !many && again:
+					return d.runAgain(ctx, p, args[0], b.Reason)
+				case !many:
 					return d.actOn(ctx, p, args[0], b.Reason)
 				}
 				d.moments(&b.Filter.Since, &b.Filter.Until)
 				fixTimes(time.Now(), &b.Filter.Since, &b.Filter.Until)
+				if again {
+					return d.allAgain(ctx, &b, detach)
+				}
 				if b.DryRun {
 					return d.dryRun(ctx, p.action, b)
 				}
@@ -217,6 +231,9 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 	cmd.Flags().BoolVar(&detach, "detach", false, "start the job, and do not watch it")
 	cmd.Flags().IntVar(&b.Rate, "rate", 0, "how many a second, at most 1000 (default 10)")
 	NoFiles(cmd, "rate")
+	if p.again {
+		againFlags(cmd, &b, &again)
+	}
 	reasonFlag(cmd, &b.Reason)
 	return cmd
 }
@@ -224,7 +241,7 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 // many reports whether the command is about all that match the filter of b, and not about the one of args. It refuses what is neither, and a lack of a
 // reason.
 func (p *person) many(cmd *cobra.Command, args []string, b *client.Bulk) (bool, error) {
-	for flag, value := range map[string]string{"workflow": b.Filter.Workflow, "route": b.Filter.Route, "label": b.Filter.Label, "since": b.Filter.Since, "until": b.Filter.Until} {
+	for flag, value := range map[string]string{"workflow": b.Filter.Workflow, "route": b.Filter.Route, "label": b.Filter.Label, "since": b.Filter.Since, "until": b.Filter.Until, "status": string(b.Filter.Status)} {
 		if value == "" && cmd.Flags().Changed(flag) { // an unset variable would widen the filter
 			return false, cli.Misuse(fmt.Errorf("--%s is empty: name one, or leave it out for all of them", flag))
 		}

@@ -1,0 +1,101 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hooklock/admin/client"
+	"hooklock/admin/story"
+	"hooklock/cmd/hooklock/cli"
+)
+
+// checkAgain refuses flags that do not go with --again, or without it.
+func checkAgain(b *client.Bulk, again bool) error {
+	switch {
+	case again && b.Filter.State != "":
+		return cli.Misuse(errors.New("--again, --dead-letters: give one of them; a dead letter runs again without --again"))
+	case !again && b.Filter.Status != "":
+		return cli.Misuse(errors.New("--status is for --again: without it the command is about dead letters"))
+	}
+	return nil
+}
+
+// runAgain lets an event run again that has ended, whether or not it was settled.
+func (d *Desk) runAgain(ctx context.Context, p *person, text, reason string) error {
+	id, err := d.whole(ctx, text)
+	if err != nil {
+		return err
+	}
+	was, err := d.Execution(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := d.warnOfSignatures(ctx, was.Route); err != nil {
+		return err
+	}
+	x, err := d.RunAgain(ctx, id, reason)
+	if err != nil {
+		return doubtful(err, story.ShellLine("hooklock", "executions", "get", id))
+	}
+	return d.Done(x.RawJSON(), p.done(x))
+}
+
+// warnOfSignatures says which services see a signature that is too old; route "" = of all routes.
+func (d *Desk) warnOfSignatures(ctx context.Context, route string) error {
+	l, err := d.Routes(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range l.Routes {
+		r := &l.Routes[i]
+		if r.SignatureAge == 0 || route != "" && r.Route != route {
+			continue
+		}
+		age := time.Duration(r.SignatureAge * float64(time.Second))
+		fmt.Fprintf(d.e.Stderr, "route %s: the service sees each signature as it came, and refuses it if it checks that and the event is older "+
+			"than %s; park.signature: renew makes new ones\n", r.Route, cli.Span(age))
+	}
+	return nil
+}
+
+// allAgain lets all events that match run again, or says which they would be.
+func (d *Desk) allAgain(ctx context.Context, b *client.Bulk, detach bool) error {
+	if err := d.warnOfSignatures(ctx, b.Filter.Route); err != nil {
+		return err
+	}
+	n := client.NewJob{Kind: client.JobRerun, Again: true, Reason: b.Reason, Filter: b.Filter, Rate: b.Rate, DryRun: b.DryRun}
+	if !b.DryRun {
+		return d.startJob(ctx, n, detach)
+	}
+	j, err := d.StartJob(ctx, n)
+	if err != nil {
+		return err
+	}
+	err = d.object(j.RawJSON(), func() error {
+		t := d.table("EXECUTION", "ENDED", "ROUTE", "WORKFLOW")
+		t.Cut = map[string]int{"EXECUTION": 20, "WORKFLOW": 8}
+		for _, x := range j.First {
+			t.Add(x.ExecutionID, d.shown.Stamp(x.Since.Time), x.Route, x.Workflow)
+		}
+		return t.Flush()
+	})
+	shown := ""
+	if len(j.First) < j.Matched {
+		shown = fmt.Sprintf(", of which the first %d are shown", len(j.First))
+	}
+	_, told := fmt.Fprintf(d.e.Stderr, "%d match%s; nothing changed (dry run)\n", j.Matched, shown)
+	return cmp.Or(err, told)
+}
+
+// againFlags are those of a command that lets any event run again that has ended.
+func againFlags(cmd *cobra.Command, b *client.Bulk, again *bool) {
+	ended := []string{"SUCCESS", "FAILED", "ABORTED"}
+	cmd.Flags().BoolVar(again, "again", false, "also what was settled: any event that has ended, if its route keeps the requests of all events")
+	textFlag(cmd, (*string)(&b.Filter.Status), "status", "with --again, all that ended so: "+strings.Join(ended, ", "), ended...)
+}
