@@ -10,8 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/knadh/koanf/maps"
-	koanfyaml "github.com/knadh/koanf/parsers/yaml"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -22,21 +20,19 @@ const (
 	maxItems = 1000 // of one list
 )
 
-// fileParser reads sidecar.yaml. It is a parser for koanf, stricter than koanf's own, which keeps where each value stands.
+// fileParser reads sidecar.yaml more strictly than a parser of koanf would, and keeps where each value stands.
 type fileParser struct {
-	koanfyaml.YAML // to write YAML, which koanf's interface needs too
 	*reading
 	name  string
 	lines []string // of the file, without their ends
 	nodes int
 }
 
-// Unmarshal reads one YAML or JSON document. Its errors go into problems, not into the error.
-func (f *fileParser) Unmarshal(text []byte) (map[string]any, error) {
+// read reads one YAML or JSON document.
+func (f *fileParser) read(text []byte) {
 	if root := f.parse(text); root != nil {
 		f.group(rootKey(), "", root)
 	}
-	return maps.Unflatten(f.values, "."), nil
 }
 
 // parse returns the top mapping, or nil if there is none.

@@ -5,81 +5,74 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/v2"
 )
 
 // envPrefix begins the environment variables that are settings. Its underscores are doubled because Kubernetes makes variables
 // such as HOOKLOCK_PORT for every Service named hooklock.
 const envPrefix = "HOOKLOCK__"
 
-// envProvider reads HOOKLOCK__ETCD__ENDPOINTS=a,b and HOOKLOCK__ROUTES__0__WORKFLOW=… from environ, which has the form of
+// overrideAll reads HOOKLOCK__ETCD__ENDPOINTS=a,b and HOOKLOCK__ROUTES__0__WORKFLOW=… from environ, which has the form of
 // os.Environ.
-func (r *reading) envProvider(environ []string) koanf.Provider {
-	sorted := slices.Sorted(slices.Values(environ))
-	return env.Provider(".", env.Opt{
-		Prefix:      envPrefix,
-		EnvironFunc: func() []string { return sorted },
-		TransformFunc: func(name, text string) (string, any) {
-			names := strings.Split(strings.ToLower(strings.TrimPrefix(name, envPrefix)), "__")
-			path := koanfPath(r.override(rootKey(), "", names, text, Origin{Kind: FromEnvironment, Name: name}))
-			return path, r.values[path]
-		},
-	})
+func (r *reading) overrideAll(environ []string) {
+	for _, variable := range slices.Sorted(slices.Values(environ)) {
+		name, text, _ := strings.Cut(variable, "=")
+		if path, is := strings.CutPrefix(name, envPrefix); is {
+			r.override(rootKey(), "", strings.Split(strings.ToLower(path), "__"), text, Origin{Kind: FromEnvironment, Name: name})
+		}
+	}
 }
 
-// override sets one value from text and returns its path, or nothing if it is refused. names lead to it from k, which is at path.
-func (r *reading) override(k *key, path string, names []string, text string, at Origin) string {
+// override sets one value from text. names lead to it from k, which is at path.
+func (r *reading) override(k *key, path string, names []string, text string, at Origin) {
 	switch {
 	case len(names) == 0 && k.short != "":
 		short, _ := k.child(k.short)
-		return r.overrideValue(short, join(path, k.short), text, at)
+		r.overrideValue(short, join(path, k.short), text, at)
 	case len(names) == 0:
-		return r.overrideValue(k, path, text, at)
+		r.overrideValue(k, path, text, at)
 	case k.kind == kindItems:
-		return r.overrideItem(k, path, names, text, at)
+		r.overrideItem(k, path, names, text, at)
 	case k.kind == kindEntries && len(names) == 1:
-		entry, err := k.entry(names[0])
-		if err != nil {
+		if entry, err := k.entry(names[0]); err != nil {
 			r.refuse(at, join(path, names[0]), "%s", err)
-			return ""
+		} else {
+			r.overrideValue(entry, join(path, names[0]), text, at)
 		}
-		return r.overrideValue(entry, join(path, names[0]), text, at)
 	case k.leaf():
 		r.refuse(at, path, "has no settings inside, so %q means nothing", strings.Join(names, "."))
-		return ""
+	default:
+		child, via := k.child(names[0])
+		if child == nil {
+			r.refuseUnknown(at, k, path, names[0])
+			return
+		}
+		if via != nil {
+			path = join(path, via.name)
+		}
+		r.override(child, join(path, names[0]), names[1:], text, at)
 	}
-	child, via := k.child(names[0])
-	if child == nil {
-		r.refuseUnknown(at, k, path, names[0])
-		return ""
-	}
-	if via != nil {
-		path = join(path, via.name)
-	}
-	return r.override(child, join(path, names[0]), names[1:], text, at)
 }
 
 // overrideItem is override from a list, whose item the first name numbers.
-func (r *reading) overrideItem(k *key, path string, names []string, text string, at Origin) string {
+func (r *reading) overrideItem(k *key, path string, names []string, text string, at Origin) {
 	number, err := parseDigits(names[0])
 	if err != nil || len(names[0]) > 4 {
 		r.refuse(at, path, "%q is not a number; the first of %s is 0", names[0], path)
-		return ""
+		return
 	}
 	r.addItem(path, int(number), at)
 	path = indexed(path, int(number))
 	if len(names) == 1 {
-		return r.overrideValue(k, path, text, at)
+		r.overrideValue(k, path, text, at)
+	} else {
+		r.override(&key{kind: kindGroup, keys: k.keys}, path, names[1:], text, at)
 	}
-	return r.override(&key{kind: kindGroup, keys: k.keys}, path, names[1:], text, at)
 }
 
-func (r *reading) overrideValue(k *key, path, text string, at Origin) string {
+func (r *reading) overrideValue(k *key, path, text string, at Origin) {
 	if k.empty != "" && strings.TrimSpace(text) == "" {
 		r.refuse(at, path, "the variable is empty, and %s: give it a value, or do not set it", k.empty)
-		return ""
+		return
 	}
 	var value any
 	var err error
@@ -88,11 +81,11 @@ func (r *reading) overrideValue(k *key, path, text string, at Origin) string {
 		items := splitList(text)
 		if len(items) == 0 && strings.Contains(text, ",") {
 			r.refuse(at, path, "there is nothing between its commas; name the items between them, or do not set the variable")
-			return ""
+			return
 		}
 		if len(items) > maxItems {
 			r.refuse(at, path, "has %d items; at most %d are read", len(items), maxItems)
-			return ""
+			return
 		}
 		values, wrong := make([]any, 0, len(items)), false
 		for _, item := range items {
@@ -104,7 +97,7 @@ func (r *reading) overrideValue(k *key, path, text string, at Origin) string {
 			values = append(values, one)
 		}
 		if wrong {
-			return ""
+			return
 		}
 		value = values
 	case kindItems:
@@ -121,10 +114,7 @@ func (r *reading) overrideValue(k *key, path, text string, at Origin) string {
 	}
 	if err != nil {
 		r.refuse(at, path, "%s", err)
-		return ""
+		return
 	}
-	if !r.set(path, value, at) {
-		return ""
-	}
-	return path
+	r.set(path, value, at)
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/knadh/koanf/providers/confmap"
-	"github.com/knadh/koanf/providers/rawbytes"
 	"github.com/knadh/koanf/v2"
 )
 
@@ -44,25 +43,23 @@ func read(src Source) (r *reading, text []byte, err error) {
 	if src.Path != "" {
 		r.places[""] = Origin{Kind: FromFile, Name: src.Path}
 	}
-	r.values = map[string]any{}
-	if err := r.merged.Load(rawbytes.Provider(text), &fileParser{reading: r, name: src.Path}); err != nil {
-		return nil, nil, fmt.Errorf("load file: %w", err)
-	}
-	r.values = map[string]any{}
-	if err := r.merged.Load(r.envProvider(src.Env), nil); err != nil {
-		return nil, nil, fmt.Errorf("load environment: %w", err)
-	}
-	r.tokens, r.routes = r.count("admin.tokens"), r.count("routes")
-	r.values = map[string]any{}
-	r.fillIn(&src.Senders)
-	if err := r.merged.Load(confmap.Provider(r.values, "."), nil); err != nil {
-		return nil, nil, fmt.Errorf("load presets: %w", err)
+	file := &fileParser{reading: r, name: src.Path}
+	for _, layer := range []func(){
+		func() { file.read(text) },
+		func() { r.overrideAll(src.Env) },
+		func() { r.fillIn(&src.Senders) },
+	} {
+		r.values = map[string]any{}
+		layer()
+		if err := r.merged.Load(confmap.Provider(r.values, "."), nil); err != nil {
+			return nil, nil, fmt.Errorf("merge configuration: %w", err)
+		}
 	}
 	return r, text, nil
 }
 
-// set stores a value, and reports whether it is the source's first one for this path.
-func (r *reading) set(path string, value any, at Origin) bool {
+// set stores a value, unless the source has one for this path.
+func (r *reading) set(path string, value any, at Origin) {
 	dotted := koanfPath(path)
 	if _, twice := r.values[dotted]; twice {
 		in := "as"
@@ -70,11 +67,10 @@ func (r *reading) set(path string, value any, at Origin) bool {
 			in = "at"
 		}
 		r.refuse(at, path, "given twice, also %s %s", in, r.places[path])
-		return false
+		return
 	}
 	r.values[dotted] = value
 	r.places[path] = at
-	return true
 }
 
 // addItem notes that a source has an item of the list at path.

@@ -41,6 +41,7 @@ func nameError(words []Known, name string) error {
 
 // fillIn sets what the presets and schemes of routes stand for, unless the user has set it.
 func (r *reading) fillIn(senders *Senders) {
+	r.tokens, r.routes = r.count("admin.tokens"), r.count("routes")
 	for i := range r.routes {
 		path := indexed("routes", i)
 		preset := find(senders.Presets, r.merged.String(koanfPath(path+".preset")))
