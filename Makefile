@@ -38,7 +38,7 @@ NO_RACE := $(E2E) hooklock/test/arch hooklock/test/bench hooklock/test/scale hoo
 APART := hooklock/test/fault%
 
 # What finds the more the longer it searches: `make test` cuts it off, `make test-long` and CI do not.
-MODEL   := hooklock/test/model
+MODEL   := hooklock/test/model hooklock/test/model/jobs
 HISTORY := hooklock/test/history
 
 # These take longest, so they begin first: the rest fills the other core meanwhile.

@@ -54,13 +54,14 @@ func TakeJob(key string, prev int64, session string, job Leased) Op {
 }
 
 // MoveJob moves a job from one of its keys to the other: it ends, is stopped, or goes on. What it
-// follows is forgotten if runs is the prefix of that; "" = it stays.
+// follows is forgotten if runs is the prefix of that; "" = it stays. It does not compare the other
+// key: a job is in one of them.
 func MoveJob(from string, prev int64, to string, job Leased, runs string) Op {
 	writes := Writes{del(from), Put(to, job)}
 	if runs != "" {
 		writes = append(writes, delBelow(runs))
 	}
-	return txn(Compares{modified(from, prev), Absent(to)}, writes, nil)
+	return txn(Compares{modified(from, prev)}, writes, nil)
 }
 
 // DropJob deletes a job that has ended, and what is left of what it followed.
