@@ -45,6 +45,8 @@ type Options struct {
 	Backup func(context.Context) (io.ReadCloser, error)
 	// Request decodes the request of an execution from what the ledger keeps of it. nil if no requests are kept.
 	Request func(ctx context.Context, id idem.ExecutionID, kept []byte) (head, body []byte, err error)
+	// Archive has the requests that routes keep (requests.keep); nil: there is no store for them.
+	Archive Archive
 	// Profiling serves /debug/pprof, to tokens with scope write.
 	Profiling bool
 	// UpstreamTimeout is how long the upstream may take for its answer, which bounds a running lock. Zero: it is not known.

@@ -144,6 +144,7 @@ func (c *call) getExecution() error {
 	looking, over := c.reading()
 	defer over()
 	met.show(looking, &v, found, idem.MaxArrivals)
+	c.showArchived(looking, &v, found)
 	c.showFailed(&v, found)
 	return c.ok(http.StatusOK, v)
 }

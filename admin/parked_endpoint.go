@@ -136,11 +136,13 @@ const keptTime = 30 * time.Second
 func (c *call) request() error {
 	ctx, done := c.reading()
 	defer done()
-	if _, err := c.find(ctx); err != nil {
+	found, err := c.find(ctx)
+	if err != nil {
 		return err
 	}
 	kept, err := c.api.o.Ledger.KeptRequest(ctx, idem.ExecutionID(c.name))
-	if err != nil {
+	noLetter := errors.Is(err, idem.ErrNoRequest)
+	if err != nil && !noLetter {
 		return err
 	}
 	life, over, err := c.waiting(keptTime)
@@ -148,9 +150,14 @@ func (c *call) request() error {
 		return err
 	}
 	defer over()
-	head, body, err := c.api.o.Request(life, idem.ExecutionID(c.name), kept)
+	var head, body []byte
+	if noLetter {
+		head, body, err = c.archivedRequest(life, found)
+	} else if head, body, err = c.api.o.Request(life, idem.ExecutionID(c.name), kept); err != nil {
+		err = c.unreadable(err)
+	}
 	if err != nil {
-		return c.unreadable(err)
+		return err
 	}
 	c.auditNow(idem.AuditDone)
 	c.w.Header().Set("Content-Type", "message/http")

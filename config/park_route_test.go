@@ -32,6 +32,28 @@ func TestWhatCannotBeParkedIsRefused(t *testing.T) {
 	}
 }
 
+func TestRequestsThatCannotBeKeptAreRefused(t *testing.T) {
+	const cluster = "etcd: {endpoints: [a:2379]}\n"
+	for _, c := range []struct{ text, refused, warned string }{
+		{"routes: [{name: a, path: /a, requests: {keep: 168h}}]", "", ""},
+		{cluster + "park_store: {dir: /srv/requests}\nroutes: [{name: a, path: /a, requests: {keep: 24h}}]", "", "every replica must see"},
+		{cluster + "routes: [{name: a, path: /a, requests: {keep: 24h}}]", "needs park_store.dir or park_store.s3", ""},
+		{cluster + "routes: [{name: a, path: /a, requests: {keep: 0s}}]", "", ""},
+		{"routes: [{name: a, path: /a, requests: {keep: 1s}}]", "choose from 1m", ""},
+		{"routes: [{name: a, path: /a, requests: {keep: 169h}}]", "", "longer than idempotency.retention"},
+		{"limits: {kept: {events: 0}}\nroutes: [{name: a, path: /a}]", "limits.kept.events", ""},
+		{"limits: {kept: {bytes: 0B}}\nroutes: [{name: a, path: /a}]", "limits.kept.bytes", ""},
+	} {
+		l, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte(c.text)})
+		if (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), c.refused) {
+			t.Errorf("%s: want %q, got %v", c.text, c.refused, err)
+		}
+		if err == nil && c.warned != "" && (l.Warnings == nil || !strings.Contains(l.Warnings.Error(), c.warned)) {
+			t.Errorf("%s: want the warning %q, got %v", c.text, c.warned, l.Warnings)
+		}
+	}
+}
+
 // TestAWholeRouteParksWithOneWord.
 func TestAWholeRouteParksWithOneWord(t *testing.T) {
 	l, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte("park_store: {single_member: true}\nroutes: [{name: a, path: /a, park: true}]")})

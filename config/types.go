@@ -137,6 +137,8 @@ type Limits struct {
 	Shared SharedLimits `koanf:"shared" reload:"true"`
 	// What may be parked at one time. Past it deliveries are refused, as they are without park.
 	Parked ParkedLimits `koanf:"parked"`
+	// How much of what requests.keep keeps is there at one time. Past it the oldest requests are deleted.
+	Kept KeptLimits `koanf:"kept"`
 }
 
 // LeastMemory returns the memory in which a body of the greatest length has room if it is alone: a quarter is for small ones.
@@ -307,6 +309,8 @@ type Route struct {
 	Hold Hold `koanf:"hold"`
 	// Which deliveries are accepted and run later, where their sender would lose them otherwise. true is the short form of enabled.
 	Park Park `koanf:"park" short:"enabled"`
+	// Which requests are kept after they have run, so that they can be run again.
+	Requests Requests `koanf:"requests"`
 	// What happens to events that come after a newer one. true is the short form of preset.
 	Order Order `koanf:"order" short:"preset"`
 	// What happens while etcd cannot decide: reject answers 503 and leaves the upstream untouched, forward lets the delivery
@@ -495,6 +499,7 @@ func Default() *Config {
 			Waiting:        2000,
 			Shared:         SharedLimits{},
 			Parked:         ParkedLimits{Events: 100_000, Bytes: 1024 * MiB, Running: 16},
+			Kept:           KeptLimits{Events: 1_000_000, Bytes: 4 * GiB},
 		},
 		ShutdownTimeout: 40 * time.Second,
 		Etcd: Etcd{

@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"slices"
 	"time"
 
 	"hooklock/idem"
@@ -15,6 +16,21 @@ type ParkedLimits struct {
 	Bytes Size `koanf:"bytes" reload:"true"`
 	// Parked events that this process runs at one time. Default 16.
 	Running int `koanf:"running" reload:"true"`
+}
+
+// KeptLimits bound the requests of requests.keep, over all replicas. The oldest go first.
+type KeptLimits struct {
+	// Requests. Default 1000000.
+	Events int `koanf:"events" reload:"true"`
+	// Their bytes in the request store. Default 4GiB.
+	Bytes Size `koanf:"bytes" reload:"true"`
+}
+
+// Requests says which requests of a route are kept after they have run. The zero value keeps none.
+type Requests struct {
+	// For how long the request of each event that the service was called for is kept, from the start of
+	// its execution, in the request store: park_store.dir or park_store.s3. Default 0s: none is.
+	Keep time.Duration `koanf:"keep"`
 }
 
 // Park says which deliveries of a route are accepted and run later: their bytes are committed to the store, then the sender gets a 2xx, and the
@@ -116,6 +132,11 @@ type S3 struct {
 	RequestTimeout time.Duration `koanf:"request_timeout"`
 	// How an https endpoint is verified.
 	TLS ClientTLS `koanf:"tls"`
+}
+
+// KeepsRequests reports whether any route keeps the requests of events that have run.
+func (c *Config) KeepsRequests() bool {
+	return slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Requests.Keep > 0 })
 }
 
 // RequestsDir returns the folder for longer parked requests; "": there is none.

@@ -129,6 +129,7 @@ func (v *validator) upstream() {
 func (v *validator) limits() {
 	l := v.config.Limits
 	v.parkedLimits()
+	v.keptLimits()
 	v.sharedLimits()
 	v.within("limits.request_body", l.RequestBody, 1, maxBody)
 	v.within("limits.response_body", l.ResponseBody, 1, maxBody)

@@ -22,6 +22,32 @@ func (v *validator) parkedLimits() {
 	v.require(p.Running >= 1 && p.Running <= maxParkedRunning, "limits.parked.running", "%d is out of bounds; choose from 1 to %d", p.Running, maxParkedRunning)
 }
 
+const (
+	maxKeptEvents = 1_000_000_000
+	maxKeep       = 366 * 24 * time.Hour
+)
+
+func (v *validator) keptLimits() {
+	k := v.config.Limits.Kept
+	v.require(k.Events >= 1 && k.Events <= maxKeptEvents, "limits.kept.events", "%d is out of bounds; choose from 1 to %d", k.Events, maxKeptEvents)
+	v.require(k.Bytes > 0, "limits.kept.bytes", "must be more than 0B; a route without requests.keep keeps nothing")
+}
+
+// requests checks whether the requests of a route can be kept.
+func (v *validator) requests(path string, r *Route) {
+	keep := r.Requests.Keep
+	path += ".keep"
+	if keep == 0 {
+		return
+	}
+	v.require(keep >= time.Minute && keep <= maxKeep, path, "%s is out of bounds; choose from 1m to %s, or 0s to keep none", idem.DurationText(keep), idem.DurationText(maxKeep))
+	v.require(v.config.KeepsLong(), path, "needs park_store.dir or park_store.s3: etcd is no place for the requests of all events")
+	v.warnIdle(path, r.Mode == ModeObserve, "mode is observe")
+	if age := r.Idempotency.Retention; keep > age {
+		v.warn(path, "%s is longer than idempotency.retention (%s): a request is found by its record, which is gone then", idem.DurationText(keep), idem.DurationText(age))
+	}
+}
+
 // parks reports whether a route accepts events, for which this process is then responsible.
 func (c *Config) parks() bool {
 	return slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Park.Enabled && r.Mode != ModeObserve })

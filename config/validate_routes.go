@@ -41,6 +41,7 @@ func (v *validator) routes() {
 		v.ask(path, r, pattern)
 		v.hold(path+".hold", r)
 		v.park(path+".park", r)
+		v.requests(path+".requests", r)
 		v.order(path+".order", r, pattern)
 		v.latest(path, r)
 		v.respond(path+".respond", r.Respond)

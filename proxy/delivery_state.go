@@ -9,6 +9,7 @@ import (
 	"hooklock/idem"
 	"hooklock/idem/guard"
 	"hooklock/idem/naming"
+	"hooklock/proxy/kept"
 	"hooklock/proxy/sender"
 	"hooklock/proxy/wire"
 )
@@ -41,11 +42,12 @@ type deliveryState struct {
 	execution *guard.Execution       // nil until it was admitted
 	asked     *idem.Request          // the request for the gate; nil before
 	end       ending
-	early     *earlyAnswer // nil: its sender waits for the end of the call (slow.go)
-	tap       *bodyTap     // of a body that passes through; nil: it has none, or nothing learns from it
-	detached  bool         // an answer is still being streamed, and its end ends the delivery
-	accepted  bool         // its sender was answered before
-	broken    bool         // a panic cut it short
+	early     *earlyAnswer  // nil: its sender waits for the end of the call (slow.go)
+	tap       *bodyTap      // of a body that passes through; nil: it has none, or nothing learns from it
+	original  *kept.Request // of a parked try; nil: the delivery is the original
+	detached  bool          // an answer is still being streamed, and its end ends the delivery
+	accepted  bool          // its sender was answered before
+	broken    bool          // a panic cut it short
 }
 
 // deliveryPool pools deliveries with their buffers; large ones are left to the collector.

@@ -14,6 +14,7 @@ import (
 
 	"hooklock/idem"
 	"hooklock/idem/guard"
+	"hooklock/proxy/kept"
 	"hooklock/proxy/suggest"
 	"hooklock/proxy/wire"
 )
@@ -39,6 +40,8 @@ type HandlerOptions struct {
 	Budget *wire.Budget
 	// Requests store the requests of parked executions; nil: none are parked.
 	Requests Requests
+	// Archive keeps the request of an execution for a while, whatever becomes of it. It copies r, and does not block. nil: none is kept.
+	Archive func(e *idem.Entry, keep time.Duration, r *kept.Request)
 	// Paused returns the pause of a route and workflow, for deliveries that do not go through the gate; nil: there are none.
 	Paused func(route, workflow string) *idem.Pause
 	// NearLimit reports whether the sender of a route is half way to switching its endpoint off; nil: none ever is.

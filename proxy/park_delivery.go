@@ -29,9 +29,7 @@ func (d *delivery) parking() *idem.Parking {
 	}
 	near := d.route.ParkNearLimit && d.h.o.NearLimit != nil && d.h.o.NearLimit(d.route.Name)
 	keep := func(ctx context.Context, id idem.ExecutionID) (idem.Kept, error) {
-		r := d.req.stored()
-		r.Arrived, r.TraceParent = d.report.Started, d.trace.String()
-		value, err := d.h.o.Requests.Keep(ctx, id, r)
+		value, err := d.h.o.Requests.Keep(ctx, id, d.stored())
 		if err != nil {
 			return idem.Kept{}, err
 		}
@@ -39,6 +37,27 @@ func (d *delivery) parking() *idem.Parking {
 		return idem.Kept{Value: value, Bytes: size, MaxAge: p.MaxAge}, err
 	}
 	return &idem.Parking{AtOnce: near, Patience: d.patience(), Size: d.req.size(), Keep: keep}
+}
+
+// stored returns the delivery as it is stored. It shares the memory of its body.
+func (d *delivery) stored() *kept.Request {
+	r := d.req.stored()
+	r.Arrived, r.TraceParent = d.report.Started, d.trace.String()
+	return r
+}
+
+// archive keeps the request of an execution that the upstream is about to be called for, if its route does. Of the
+// tries of a parked one, the first does it.
+func (d *delivery) archive(l *idem.Lock) {
+	keep := d.route.KeepRequests
+	if keep == 0 || d.h.o.Archive == nil || d.route.Observe || l.Parked != nil && l.Parked.Tries > 1 {
+		return
+	}
+	r := d.original // its signature may have been renewed since
+	if r == nil {
+		r = d.stored()
+	}
+	d.h.o.Archive(&l.Entry, keep, r)
 }
 
 // answerIsUsed reports whether the sender does more with the answer than to read its status: then only the service can give it.

@@ -30,6 +30,8 @@ type Route struct {
 	// SignatureAge is the age at which a service that checks signatures refuses one that was not
 	// renewed; 0 = none.
 	SignatureAge time.Duration
+	// KeepRequests is for how long the requests of executions are kept that the upstream was called for; 0: none is.
+	KeepRequests time.Duration
 	// Forward: if the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is refused with 503.
 	Forward bool
 	// ParkNearLimit: while the sender is half way to switching the endpoint off, deliveries are parked at once if they may be.

@@ -78,6 +78,7 @@ func (d parkedTry) restore(value []byte) error {
 		return bad
 	}
 	d.memory.Hold(len(d.req.body))
+	d.original = r
 	d.report.noteHead(&d.req)
 	d.names.Workflow, d.names.Key = lock.Scope.Workflow, lock.Scope.Key
 	d.report.Route, d.report.Workflow, d.report.Key, d.report.TLS = d.route.Name, lock.Scope.Workflow, lock.Scope.Key.Short(), r.TLS

@@ -81,6 +81,7 @@ func (a *attempt) callUpstream() {
 		a.why = stopOf(a.err, false)
 		return
 	}
+	a.archive(x.Lock())
 	c.begin(a.h.o.Now(), a.h.o.Timeout)
 	c.Follow(x.Context())
 	a.early.start()

@@ -43,6 +43,13 @@ const (
 	Unknown     Outcome = "unknown"      // bytes were sent, and no whole answer came
 )
 
+// The values of RequestStored.
+const (
+	StoredYes     = "yes"
+	StoredNo      = "no"
+	StoredUnknown = "unknown"
+)
+
 // Execution is one attempt to run one delivery. Earlier attempts of an event have only the fields of Attempt.
 type Execution struct {
 	ExecutionID    string `json:"executionId"`
@@ -83,6 +90,9 @@ type Execution struct {
 	FailedAnswers []FailedAnswer `json:"failedAnswers,omitempty"`
 	// Asked is what the service said when the outcome was unknown; nil: it was not asked (on_unknown: ask).
 	Asked *Asked `json:"asked,omitempty"`
+	// RequestStored says whether its request is in the request store, where its route keeps it (requests.keep): yes, no,
+	// or unknown if the store does not answer. "" = its route keeps none, or it is from a list.
+	RequestStored string `json:"requestStored,omitempty"`
 	// LostAt is when the event was found to be possibly lost: it was refused and did not come again in time. Zero: it was not, or it ran or came since.
 	LostAt   Time               `json:"lostAt,omitzero"`
 	Released *ReleasedExecution `json:"released,omitempty"` // the latest of the event whose record was removed, so that it runs again; nil = none

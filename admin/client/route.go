@@ -17,6 +17,8 @@ type RouteRules struct {
 	// SignatureAge is the age, in seconds, at which a service that checks signatures refuses the one with which an event came, and so one that runs again
 	// later; 0 = at none, or an older replica.
 	SignatureAge float64 `json:"signatureAge,omitempty"`
+	// KeepRequests is for how many seconds it keeps the requests of events that have run; 0 = it keeps none.
+	KeepRequests float64 `json:"keepRequests,omitempty"`
 
 	Sender  *RouteSender  `json:"sender,omitempty"` // nil if the route names no preset
 	Answers []RouteAnswer `json:"answers"`          // the answer of each decision, in the order of the checks

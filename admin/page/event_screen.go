@@ -151,6 +151,7 @@ func eventFacts(x *client.Execution) (facts, details []fact) {
 	add(&details, "key", cell{Text: x.IdempotencyKey, Class: "id"})
 	add(&details, "fingerprint", cell{Text: x.Fingerprint, Class: "id"})
 	add(&details, "fencing number", number(x.Token))
+	add(&details, "request stored", text(x.RequestStored))
 	add(&details, "replica", text(x.Holder))
 	if x.Error != nil {
 		add(&details, "error", text(x.Error.Code), text(x.Error.Detail))

@@ -68,7 +68,20 @@ func (s *Story) Happened() string {
 	case s.Status == client.Aborted:
 		return s.aborted()
 	}
-	return s.ended() + s.changed() + s.duplicates() + s.lost()
+	return s.ended() + s.changed() + s.duplicates() + s.stored() + s.lost()
+}
+
+// stored says whether the request is in the request store.
+func (s *Story) stored() string {
+	switch s.RequestStored {
+	case client.StoredYes:
+		return " Its request is in the request store."
+	case client.StoredNo:
+		return " Its request is not in the request store: it was not written, is too old, or was deleted."
+	case client.StoredUnknown:
+		return " Whether its request is in the request store is unknown: the store does not answer."
+	}
+	return ""
 }
 
 // changed says what of the request of the last attempt was not as in the attempt before; "" =

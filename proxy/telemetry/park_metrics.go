@@ -133,6 +133,32 @@ func (t *Telemetry) watchParked(look func() idem.ParkedCount) error {
 	)
 }
 
+// KeptCounts are what is kept of requests.keep over all replicas, and what this process could not keep, or no longer.
+type KeptCounts struct{ Events, Bytes, Dropped, Removed int64 }
+
+// watchKept exports what is kept of events that have run.
+func (t *Telemetry) watchKept(look func() KeptCounts) error {
+	if look == nil {
+		look = func() KeptCounts { return KeptCounts{} }
+	}
+	state := func(name, unit, description string, of func(KeptCounts) int64) error {
+		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description+everywhere),
+			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+				o.Observe(of(look()))
+				return nil
+			}))
+		return err
+	}
+	return errors.Join(
+		state("hooklock.kept.events", "{request}", "Requests of requests.keep that are stored.", func(n KeptCounts) int64 { return n.Events }),
+		state("hooklock.kept.size", "By", "Their bytes.", func(n KeptCounts) int64 { return n.Bytes }),
+		t.showCount("hooklock.kept.dropped", "{request}", "Requests of requests.keep that the store did not take in time.",
+			func() int64 { return look().Dropped }),
+		t.showCount("hooklock.kept.removed", "{request}", "Those deleted before their time, because of limits.kept.",
+			func() int64 { return look().Removed }),
+	)
+}
+
 // Try implements proxy.Tracer.
 func (t *Telemetry) Try(r *proxy.Report, accepted idem.TraceContext) proxy.Trace {
 	link := spanContextOf(accepted)

@@ -28,6 +28,7 @@ type Watched struct {
 	Remaining func() time.Duration            // how long the session may still act
 	Memory    *wire.Budget                    // of bodies and answers
 	Parked    func() idem.ParkedCount         // over all replicas; nil: nothing is parked
+	Kept      func() KeptCounts               // of requests.keep; nil: none is
 	Unrouted  func() int                      // accepted events whose route this process does not have; nil: there are none
 	Paused    func() []idem.PauseState        // what is paused, with how many parked executions wait for each; nil: nothing ever is
 	Routes    func() []RouteHealth            // the standing of routes with their senders; nil: it is not known
@@ -50,6 +51,7 @@ func (t *Telemetry) Watch(w Watched) error {
 		t.showSeconds("hooklock.session.ttl.remaining", "Time until the session expires without a renewal; 0 without a session.", w.Remaining),
 		t.watchMemory(w.Memory),
 		t.watchParked(w.Parked),
+		t.watchKept(w.Kept),
 		t.watchUnrouted(w.Unrouted),
 		t.watchPaused(w.Paused),
 		t.watchRoutes(w.Routes),

@@ -104,6 +104,9 @@ func (d *Desk) showParked(x *client.Execution, add func(name, value string)) {
 	if x.RequestKept {
 		add("request", "kept: it can be run again")
 	}
+	if x.RequestStored != "" {
+		add("request stored", x.RequestStored)
+	}
 	add("tries", number(x.Tries))
 	add("parked for", x.ParkedOn)
 	p := x.Parked

@@ -35,6 +35,9 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 		Profiling: s.config.Admin.Pprof,
 	}
 	o.Space = s.space.line
+	if a := s.archive.Load(); a != nil {
+		o.Archive = archived{a}
+	}
 	if s.embedded != nil {
 		o.Space = func(context.Context) string { return "embedded etcd: " + s.embedded.Space().String() }
 		o.Backup = s.embedded.Snapshot

@@ -128,7 +128,7 @@ func (s *Service) setRoutes(routes []*proxy.Route) {
 func rulesOf(r *proxy.Route) client.RouteRules {
 	v := client.RouteRules{Route: r.Name, Mode: r.Mode(), Path: r.Pattern.String(),
 		OnUnknown: string(r.Policy.OnUnknown), Attempts: r.Policy.Attempts,
-		SignatureAge: r.SignatureAge.Seconds()}
+		SignatureAge: r.SignatureAge.Seconds(), KeepRequests: r.KeepRequests.Seconds()}
 	if p := r.Verify.Preset; p != nil {
 		v.Sender = &client.RouteSender{
 			Preset: p.Name, Patience: p.Facts.Timeout.Seconds(), RetriesOn: p.Facts.RetriesOn,

@@ -33,6 +33,7 @@ func (s *Service) openRequests(context.Context) error {
 		defer cancel()
 		return s.requests.Close(ctx)
 	})
+	s.openArchive()
 	return nil
 }
 

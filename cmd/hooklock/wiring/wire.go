@@ -139,7 +139,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		Verify: verification, Keys: keys, Policy: newPolicy(c, upstream),
 		Forward: c.OnStoreDown == config.StoreDownForward, Digest: c.Digest,
 		ParkNearLimit: c.OnSenderLimit == config.SenderLimitPark, Observe: c.Mode == config.ModeObserve,
-		Respond: map[idem.Decision]int{}, Ask: askRule(c),
+		Respond: map[idem.Decision]int{}, Ask: askRule(c), KeepRequests: c.Requests.Keep,
 	}
 	r.Policy.Order = order
 	if c.Park.Enabled && c.Park.Signature == idem.SignatureRenew && c.Verify.Complete() {

@@ -1,0 +1,59 @@
+package admin
+
+import (
+	"context"
+	"errors"
+
+	"hooklock/admin/client"
+	"hooklock/idem"
+)
+
+// Archive has the requests of executions whose route keeps them, whether or not they have ended.
+type Archive interface {
+	// Has reports whether the request of an execution is there.
+	Has(ctx context.Context, e *idem.Entry) (bool, error)
+	// Request returns it as it came. It returns idem.ErrNoRequest.
+	Request(ctx context.Context, e *idem.Entry) (head, body []byte, err error)
+	// Erase deletes it. It returns nil if there is none.
+	Erase(ctx context.Context, e *idem.Entry) error
+}
+
+// showArchived shows whether the request of an execution is in the archive.
+func (c *call) showArchived(ctx context.Context, v *client.Execution, f *idem.Found) {
+	e := f.Entry()
+	if e == nil || c.api.o.Archive == nil || f.Short != nil {
+		return
+	}
+	has, err := c.api.o.Archive.Has(ctx, e)
+	switch {
+	case has:
+		v.RequestStored = client.StoredYes
+	case c.api.keepsRequests(e.Route) && err == nil:
+		v.RequestStored = client.StoredNo
+	case c.api.keepsRequests(e.Route):
+		c.api.o.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
+		v.RequestStored = client.StoredUnknown
+	}
+}
+
+// keepsRequests reports whether a route of this process keeps requests.
+func (a *API) keepsRequests(route string) bool {
+	if a.o.Process == nil {
+		return false
+	}
+	list := client.RouteList{Routes: a.o.Process.Routes()}
+	rules := list.Of(route)
+	return rules != nil && rules.KeepRequests > 0
+}
+
+// archivedRequest returns the request of an execution from the archive.
+func (c *call) archivedRequest(ctx context.Context, f *idem.Found) (head, body []byte, err error) {
+	if c.api.o.Archive == nil || f.Entry() == nil {
+		return nil, nil, idem.ErrNoRequest
+	}
+	head, body, err = c.api.o.Archive.Request(ctx, f.Entry())
+	if err != nil && !errors.Is(err, idem.ErrNoRequest) {
+		err = c.unreadable(err)
+	}
+	return head, body, err
+}

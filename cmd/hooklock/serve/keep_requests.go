@@ -1,0 +1,108 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"hooklock/idem"
+	"hooklock/proxy/kept"
+	"hooklock/proxy/parked"
+	"hooklock/proxy/telemetry"
+)
+
+// archivePatience is how long a stop waits for requests that are not written yet.
+const archivePatience = 5 * time.Second
+
+// openArchive opens the archive of requests, if there is a store for it. It may be asked for what an
+// earlier configuration kept. It stops after all that gives it requests, and before its store.
+func (s *Service) openArchive() {
+	trouble := &archiveTrouble{service: s, now: time.Now}
+	a := parked.NewArchive(s.requests, parked.ArchiveOptions{
+		Limits: func() (int, int64) {
+			of := &s.limits.Load().Kept
+			return of.Events, int64(of.Bytes)
+		},
+		OnError: trouble.note,
+	})
+	if a == nil {
+		return
+	}
+	s.archive.Store(a)
+	s.beside("archive", func(ctx context.Context) {
+		rest, over := context.WithCancel(context.Background())
+		defer over()
+		context.AfterFunc(ctx, func() {
+			patience := time.NewTimer(archivePatience)
+			defer patience.Stop()
+			select {
+			case <-patience.C:
+				over()
+			case <-rest.Done():
+			}
+		})
+		a.Run(ctx, rest)
+	})
+}
+
+// archiveTrouble logs what could not be kept, once a minute at most.
+type archiveTrouble struct {
+	service *Service
+	now     func() time.Time
+
+	mu     sync.Mutex
+	missed int
+	next   time.Time
+}
+
+func (t *archiveTrouble) note(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.missed++
+	if now := t.now(); !now.Before(t.next) {
+		t.service.Log.Warn("requests.not_kept", "failures", t.missed, "error", err.Error())
+		t.missed, t.next = 0, now.Add(time.Minute)
+	}
+}
+
+// archiveRequest implements proxy.HandlerOptions.Archive.
+func (s *Service) archiveRequest(e *idem.Entry, keep time.Duration, r *kept.Request) {
+	if a := s.archive.Load(); a != nil {
+		a.Put(parked.PlaceOf(e), keep, r)
+	}
+}
+
+// keptCounts returns what the archive says of itself, for metrics.
+func (s *Service) keptCounts() (n telemetry.KeptCounts) {
+	if a := s.archive.Load(); a != nil {
+		c := a.Counts()
+		n = telemetry.KeptCounts{Events: c.Events, Bytes: c.Bytes, Dropped: c.Dropped, Removed: c.Removed}
+	}
+	return n
+}
+
+// archived is the archive as the API asks it; it may be nil.
+type archived struct{ *parked.Archive }
+
+// Has implements admin.Archive.
+func (a archived) Has(ctx context.Context, e *idem.Entry) (bool, error) {
+	return a.Archive.Has(ctx, parked.PlaceOf(e))
+}
+
+// Request implements admin.Archive.
+func (a archived) Request(ctx context.Context, e *idem.Entry) (head, body []byte, err error) {
+	r, err := a.Fetch(ctx, parked.PlaceOf(e))
+	switch {
+	case errors.Is(err, parked.ErrNotKept):
+		return nil, nil, idem.ErrNoRequest
+	case err != nil:
+		return nil, nil, err
+	}
+	return r.Head, r.Body, nil
+}
+
+// Erase implements admin.Archive.
+func (a archived) Erase(ctx context.Context, e *idem.Entry) error {
+	return a.Delete(ctx, parked.PlaceOf(e))
+}
