@@ -59,7 +59,8 @@ func senderPage(p *sender.Preset) string {
 
 // selfHostedPage returns the page of the senders that users run themselves.
 func selfHostedPage() string {
-	var routes, refusals, notes strings.Builder
+	var refusals, notes strings.Builder
+	var routes []string
 	all := sender.SelfHostedSenders()
 	for _, p := range sender.Presets() {
 		if p.Tried != nil {
@@ -72,7 +73,7 @@ func selfHostedPage() string {
 		run := cmp.Or(string(s.Run), "once")
 		fmt.Fprintf(&refusals, "| %s | %s |\n", s.Name,
 			strings.Join([]string{s.Version, run, s.Refused, s.Unavailable, s.Redirected, s.Silent, s.EventID}, " | "))
-		routes.WriteString(strings.TrimPrefix(s.Route, "\n"))
+		routes = append(routes, strings.TrimPrefix(s.Route, "\n"))
 		if s.Notes != "" {
 			fmt.Fprintf(&notes, "- %s: %s\n", s.Name, s.Notes)
 		}
@@ -97,7 +98,33 @@ park_store: {single_member: true}    # with the embedded etcd: parked events are
 routes:
 %[4]s%[2]s%[2]s%[2]s
 
-%[5]s`, generated, "`", refusals.String(), routes.String(), notes.String()))
+%[5]s`, generated, "`", refusals.String(), routesOnce(routes), notes.String()))
+}
+
+// routesOnce returns the routes with one for all that differ in nothing but their name.
+func routesOnce(routes []string) string {
+	named := regexp.MustCompile(`^  - name: (\S+)\n`)
+	first := map[string]int{} // a route without its name, and where it is
+	var once []string
+	for _, route := range routes {
+		m := named.FindStringSubmatch(route)
+		if m == nil {
+			continue
+		}
+		nameless := strings.ReplaceAll(route, m[1], "")
+		if i, seen := first[nameless]; seen {
+			line, rest, _ := strings.Cut(once[i], "\n")
+			separator := ", "
+			if !strings.Contains(line, "#") {
+				separator = "        # the same: "
+			}
+			once[i] = line + separator + m[1] + "\n" + rest
+			continue
+		}
+		first[nameless] = len(once)
+		once = append(once, route)
+	}
+	return strings.Join(once, "")
 }
 
 var (

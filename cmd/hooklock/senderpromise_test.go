@@ -27,7 +27,7 @@ func factsOf(p *sender.Preset) []string {
 	}
 	line(true, "Event ID: %s", eventIDText(p))
 	line(true, "Signed: %s", signedText(p))
-	line(f.Timeout > 0, "Waits %s%s", shortDuration(f.Timeout), shareOf(p))
+	line(f.Timeout > 0, "Waits %s", shortDuration(f.Timeout))
 	retries := f.RetriesOn
 	if f.Retries == sender.RetriesNever {
 		retries = cmp.Or(retries, "never")
@@ -107,14 +107,6 @@ func coveredParts(c *sender.Coverage) []string {
 		parts = append(parts, "`"+name+"`")
 	}
 	return parts
-}
-
-// shareOf says how the time that the sender waits is shared out.
-func shareOf(p *sender.Preset) string {
-	if p.Strategy != idem.Wait {
-		return ""
-	}
-	return fmt.Sprintf(": %s for the lock, %s for the service", p.WaitTimeout, p.UpstreamTimeout())
 }
 
 func handshakes(p *sender.Preset, signed bool) []string {
