@@ -203,7 +203,7 @@ var decisions = [...]DecisionRow{
 		Title:    "An earlier execution of this event ended with an unknown outcome",
 		Detail: "it is unknown whether the earlier execution of this event took effect; the operator of this " +
 			"endpoint has to look, " +
-			"and lets it run again with: hooklock executions forget EXECUTION --reason TEXT",
+			"and lets it run again with: hooklock forget EXECUTION --reason TEXT",
 		Lookup: string(DecisionUnknown),
 	}, {
 		Decision: DecisionExhausted, Class: ClassDuplicate, Status: 409, Code: CodeAttemptsExhausted,
@@ -213,7 +213,7 @@ var decisions = [...]DecisionRow{
 		Title:    "This event has failed as often as it may",
 		Detail: "as many attempts of this event failed as its route allows, and nothing was executed now; the " +
 			"operator of this endpoint has to look, " +
-			"and lets it run again with: hooklock executions forget EXECUTION --reason TEXT",
+			"and lets it run again with: hooklock forget EXECUTION --reason TEXT",
 		Lookup: string(DecisionExhausted),
 	}, {
 		Decision: DecisionPaced, Class: ClassDuplicate, Status: 409, Code: "event_paced", Effect: EffectNo,

@@ -221,7 +221,7 @@ func cancel(v *visit) (*question, error) {
 	q.Facts = append(q.Facts, "The event may run again when its sender sends it again.",
 		"Does nothing if it is no longer "+string(x.Status)+" by then.")
 	q.Requests = []request{cancelRequest(x)}
-	q.Commands = []shellLine{command("executions", "cancel", x.ExecutionID, "--if-status", string(x.Status), "--reason",
+	q.Commands = []shellLine{command("cancel", x.ExecutionID, "--if-status", string(x.Status), "--reason",
 		theReason, asFinal)}
 	return q, nil
 }
@@ -315,7 +315,7 @@ func forget(v *visit) (*question, error) {
 	q.Facts = append(q.Facts, "Nothing runs now: the sender has to send it again. Every replica allows it within 2 s.",
 		"Does nothing if the event runs, or has run again, by then.")
 	q.Requests = []request{forgetRequest(x)}
-	q.Commands = []shellLine{command("executions", "forget", x.ExecutionID, "--reason", theReason)}
+	q.Commands = []shellLine{command("forget", x.ExecutionID, "--reason", theReason)}
 	return q, nil
 }
 
@@ -337,7 +337,7 @@ func parkedQuestion(v *visit, do, verb string, facts func(x *client.Execution) [
 	q.Facts = facts(x)
 	q.Requests = []request{{Method: http.MethodPost, Path: executionPath(x.ExecutionID, do), Body: map[string]any{},
 		Reason: "body", Names: shortID(x.ExecutionID)}}
-	q.Commands = []shellLine{command("executions", do, x.ExecutionID, "--reason", theReason)}
+	q.Commands = []shellLine{command(do, x.ExecutionID, "--reason", theReason)}
 	return q, nil
 }
 
@@ -504,7 +504,7 @@ func pickedParked(do, verb, fact string) func(v *visit) (*question, error) {
 					Reason: "body", Names: shortID(x.ExecutionID)}
 			},
 			func(_ client.Status, ids []string) shellLine {
-				return forEach(ids, command("executions", do, theID, "--reason", theReason))
+				return forEach(ids, command(do, theID, "--reason", theReason))
 			}, fact, "Events that changed meanwhile are left alone.")
 	}
 }
@@ -514,7 +514,7 @@ func allCancel(v *visit) (*question, error) {
 		return !x.Status.Terminal() && x.Status != client.CancelRequested
 	}, cancelRequest,
 		func(status client.Status, ids []string) shellLine {
-			return forEach(ids, command("executions", "cancel", theID, "--if-status", string(status), "--reason",
+			return forEach(ids, command("cancel", theID, "--if-status", string(status), "--reason",
 				theReason))
 		},
 		"Waiting events end without having run. Running requests are closed; their outcome may be unknown. Held "+
@@ -527,7 +527,7 @@ func allForget(v *visit) (*question, error) {
 		return x.Status.Terminal()
 	}, forgetRequest,
 		func(_ client.Status, ids []string) shellLine {
-			return forEach(ids, command("executions", "forget", theID, "--reason", theReason))
+			return forEach(ids, command("forget", theID, "--reason", theReason))
 		},
 		"They run when their senders send them again; nothing runs now.",
 		"Events that run, or have run again, meanwhile are left alone.")
@@ -576,7 +576,7 @@ func allOf(do string) func(*visit) (*question, error) {
 			"It goes on when this page is closed, and can be stopped."}
 		q.Requests = []request{jobRequest(client.JobKind(do), "filter", filter)}
 		if client.ParkState(state) != client.ParkWaiting {
-			q.Commands = []shellLine{command("executions", do, flags, "--reason", theReason)}
+			q.Commands = []shellLine{command(do, flags, "--reason", theReason)}
 		}
 		return q, nil
 	}

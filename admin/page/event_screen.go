@@ -408,7 +408,7 @@ func elsewhere(x *client.Execution) section {
 		add("log of the trace", selecting("trace_id", x.TraceID))
 	}
 	if x.ExecutionID != "" {
-		add("command line", story.ShellLine("hooklock", "executions", "get", x.ExecutionID))
+		add("command line", story.ShellLine("hooklock", "show", x.ExecutionID))
 	}
 	return s
 }

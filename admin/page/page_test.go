@@ -436,13 +436,13 @@ func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
 	}
 	api = &scripted{answers: map[string]any{"/v1/jobs": &client.Job{Matched: 37}}}
 	requests, text = questionOf(t, api, "do=all-rerun&state=dead_letter&route=r&label=order%3D1")
-	if len(requests) != 1 || requests[0].Body["kind"] != "rerun" || requests[0].Path != "v1/jobs" || !strings.Contains(text, "Retry 37 events") || fmt.Sprint(requests[0].Body["filter"]) != "map[label:order=1 route:r state:dead_letter]" || !strings.Contains(text, "executions rerun --route r --label 'order=1' --dead-letters --reason") {
+	if len(requests) != 1 || requests[0].Body["kind"] != "rerun" || requests[0].Path != "v1/jobs" || !strings.Contains(text, "Retry 37 events") || fmt.Sprint(requests[0].Body["filter"]) != "map[label:order=1 route:r state:dead_letter]" || !strings.Contains(text, "hooklock rerun --route r --label 'order=1' --dead-letters --reason") {
 		t.Errorf("%+v %s", requests, text)
 	}
-	if _, text = questionOf(t, api, "do=all-run&state=blocked"); !strings.Contains(text, "executions run --blocked --reason") {
+	if _, text = questionOf(t, api, "do=all-run&state=blocked"); !strings.Contains(text, "hooklock run --blocked --reason") {
 		t.Errorf("%s", text)
 	}
-	if _, text = questionOf(t, api, "do=all-run&state=parked&route=r"); strings.Contains(text, "hooklock executions") { // it would run what is blocked, too
+	if _, text = questionOf(t, api, "do=all-run&state=parked&route=r"); strings.Contains(text, "hooklock run") { // it would run what is blocked, too
 		t.Errorf("%s", text)
 	}
 }

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -48,11 +49,7 @@ func (s *Story) Markdown(link string) string {
 	}
 	line("Trace", code(s.TraceID))
 	line("Page", link)
-	if s.ExecutionID != "" {
-		line("Command", code(ShellLine("hooklock", "executions", "get", s.ExecutionID)))
-	} else {
-		line("Command", code(ShellLine("hooklock", "executions", "find", Name(s.Execution))))
-	}
+	line("Command", code(ShellLine("hooklock", "show", cmp.Or(s.ExecutionID, Name(s.Execution)))))
 	return b.String()
 }
 

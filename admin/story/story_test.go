@@ -194,7 +194,7 @@ func TestATicketShowsWhatSendersWroteAsTheyWroteIt(t *testing.T) {
 	const want = "**`` evt`[x](http://a) ``** FAILED\n\nThe service answered 500 at 02:13:31 after 4 s: a \\<b\\> \\* c.\n\n" +
 		"Repair the service. Whether its sender sends it again depends on the sender.\n\n- Route: `stripe`\n- Workflow: `stripe/acme`\n- Execution: `exec_1`\n- Started: 02:13:27\n- Ended: 02:13:31\n" +
 		"- The service said at 02:13:31: 500: `a <b> * c`\n- The service answered: 500\n- The sender got at 02:13:28: 409 (a duplicate, while the same event was running)\n" +
-		"- Page: http://page/\n- Command: `hooklock executions get exec_1`\n"
+		"- Page: http://page/\n- Command: `hooklock show exec_1`\n"
 	if got := s.Markdown("http://page/"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -24,7 +24,7 @@ import (
 // maxRecorded bounds the files of recorded deliveries that are read at one time.
 const maxRecorded = 10_000
 
-// recorded is a delivery in a file: a whole request, as `hooklock executions request` prints it, or
+// recorded is a delivery in a file: a whole request, as `hooklock request` prints it, or
 // a body alone.
 type recorded struct {
 	name   string

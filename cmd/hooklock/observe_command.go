@@ -27,7 +27,7 @@ out. Nothing is sent, and no value of a delivery is printed.
 
 FILE is one of
 
-  a folder, or files in it: each a whole request, as "hooklock executions request" prints it, or a body alone; the file's time counts as that
+  a folder, or files in it: each a whole request, as "hooklock request" prints it, or a body alone; the file's time counts as that
                             of the delivery, and no status is known
   a HAR file:               with times and statuses
   JSON lines:               as nginx writes with log_format escape=json: time_iso8601 or msec, request_method, request_uri, status, request_time,

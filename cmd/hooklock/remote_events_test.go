@@ -101,7 +101,7 @@ func TestAnActionTakesTheIDOfAnEvent(t *testing.T) {
 		"*": page(),
 	})
 	at := []string{"--reason", "r", "--admin", api.url}
-	for _, names := range [][]string{{"cancel"}, {"retry", "rerun"}, {"allow", "forget"}, {"try", "run"}, {"skip"}} {
+	for _, names := range [][]string{{"cancel"}, {"rerun", "retry"}, {"forget", "allow"}, {"run", "try"}, {"skip"}} {
 		for _, name := range names {
 			for _, line := range []string{name, "executions " + name, "ex " + name} {
 				if code, out, problems := command(t, nil,

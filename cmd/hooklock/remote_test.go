@@ -356,7 +356,7 @@ func TestAChangeWhoseAnswerIsLostSaysHowToLook(t *testing.T) {
 	}))
 	defer server.Close()
 	code, _, problems := command(t, nil, "executions", "cancel", id, "--reason", "r", "--admin", server.URL)
-	if code != cli.ExitFailed || !strings.Contains(problems, "it may have been done all the same: hooklock executions get "+id+" tells") {
+	if code != cli.ExitFailed || !strings.Contains(problems, "it may have been done all the same: hooklock show "+id+" tells") {
 		t.Errorf("%d %s", code, problems)
 	}
 	if code, _, problems = command(t, nil, "executions", "get", id, "--admin", server.URL); code != cli.ExitFailed || strings.Contains(problems, "all the same") {
@@ -366,7 +366,7 @@ func TestAChangeWhoseAnswerIsLostSaysHowToLook(t *testing.T) {
 
 func TestAChangeWhoseAnswerEtcdOwesSaysHowToLook(t *testing.T) {
 	api := serveAPI(t, map[string]string{"*": `503 {"code":"store_unavailable","detail":"etcd does not answer in time: whether this was done is not known"}`})
-	for args, look := range map[string]string{"pause route:r --reason r": "hooklock pauses tells", "executions forget " + id + " --reason r": "hooklock executions get " + id + " tells"} {
+	for args, look := range map[string]string{"pause route:r --reason r": "hooklock pauses tells", "executions forget " + id + " --reason r": "hooklock show " + id + " tells"} {
 		code, _, problems := command(t, nil, append(strings.Fields(args), "--admin", api.url)...)
 		if code != cli.ExitFailed || !strings.Contains(problems, look) {
 			t.Errorf("%s: %d %s", args, code, problems)

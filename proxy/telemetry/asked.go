@@ -31,4 +31,4 @@ func (t *Telemetry) OnAsked(e asking.Event) {
 }
 
 const adviceAsked = "the service did not say what became of this event, which waits for a person: look there, then " +
-	"let it run with hooklock allow, or leave it"
+	"let it run with hooklock forget, or leave it"

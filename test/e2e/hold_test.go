@@ -97,7 +97,7 @@ func TestAHoldThatIsNotRenewedEndsAsUnknown(t *testing.T) {
 	passed(t, next, 200, "next", "executed")
 	blocked := testkit.Post(t, shared.patient.Addr, path, "{}", key("1"))
 	refused{409, "outcome_unknown", "unknown", "unknown"}.check(t, blocked)
-	if advice := fmt.Sprint("hooklock executions forget ", first.Execution()); !strings.Contains(string(blocked.Body),
+	if advice := fmt.Sprint("hooklock forget ", first.Execution()); !strings.Contains(string(blocked.Body),
 		advice) {
 		t.Errorf("no %q in %s", advice, blocked.Body)
 	}

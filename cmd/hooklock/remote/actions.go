@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -8,25 +9,35 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// NewActions returns the actions on an event as commands of their own: each is one of "executions".
+// newCommand returns a command of "executions", which gets its flags from the Remote.
+type newCommand func(*cli.Environment, *Remote) *cobra.Command
+
+// NewActions returns the actions on an event. Each has the name of its call in the API; its former name, and the same
+// below "executions", go on working without being listed.
 func NewActions(e *cli.Environment) []*cobra.Command {
+	return slices.Concat(
+		onTop(e, newExecutionsCancel, "cancel"),
+		onTop(e, newExecutionsForget, "forget", "allow"),
+		onTop(e, newExecutionsRerun, "rerun", "retry"),
+		onTop(e, newExecutionsRun, "run", "try"),
+		onTop(e, newExecutionsSkip, "skip"),
+	)
+}
+
+// NewKept returns the commands that print what is stored of an event.
+func NewKept(e *cli.Environment) []*cobra.Command {
+	return slices.Concat(onTop(e, newExecutionsAnswer, "answer"), onTop(e, newExecutionsRequest, "request"))
+}
+
+// onTop returns a command of "executions" as one of the program, under each of the names. Only the first is listed.
+func onTop(e *cli.Environment, makeCommand newCommand, names ...string) []*cobra.Command {
 	var all []*cobra.Command
-	for _, action := range []struct {
-		name string
-		make func(*cli.Environment, *Remote) *cobra.Command
-	}{
-		{"cancel", newExecutionsCancel}, {"retry", newExecutionsRerun}, {"allow", newExecutionsForget},
-		{"try", newExecutionsRun}, {"skip", newExecutionsSkip},
-	} {
+	for i, name := range names {
 		var r Remote
-		cmd := action.make(e, &r)
-		old := cmd.Name()
+		cmd := makeCommand(e, &r)
 		_, arguments, _ := strings.Cut(cmd.Use, " ")
-		cmd.Use, cmd.Aliases = action.name+" "+arguments, nil
-		if old != action.name {
-			cmd.Aliases = []string{old}
-		}
-		cmd.Example = strings.ReplaceAll(cmd.Example, "hooklock executions "+old, "hooklock "+action.name)
+		cmd.Use, cmd.Aliases, cmd.Hidden = name+" "+arguments, nil, i > 0
+		cmd.Example = strings.ReplaceAll(cmd.Example, "hooklock executions ", "hooklock ")
 		cmd.Long += "\n\nID is that of an event, a part of it between slashes, that of an execution, or its beginning."
 		r.Flags(cmd)
 		all = append(all, cmd)

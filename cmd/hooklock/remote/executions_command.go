@@ -17,17 +17,15 @@ import (
 	"hooklock/idem"
 )
 
-// NewExecutions is the command executions, with its subcommands.
+// NewExecutions is the command executions: events, show and the actions on an event below their former names, which go
+// on working without being listed.
 func NewExecutions(e *cli.Environment) *cobra.Command {
 	r := Remote{more: []string{outputCSV}}
 	cmd := &cobra.Command{
-		Use: "executions", Aliases: []string{"ex", "execution"},
+		Use: "executions", Aliases: []string{"ex", "execution"}, Hidden: true,
 		Short: "see what ran and what runs, cancel it, or let an event run again",
-		Long: `See the executions: each is one attempt to run one delivery. STATUS is PENDING (it waits for the lock), RUNNING, CANCEL_REQUESTED,
-SUCCESS, FAILED (an error of the system or the upstream) or ABORTED (the decision of a person or a policy). OUTCOME says what is known of
-the effect: executed, not_executed, or unknown. DUPLICATES counts deliveries of the event that were answered without running. A parked
-execution is one whose sender was told that it is accepted: its request is kept, and it runs when it can (list --parked). Wherever an ID is
-asked for, that of the event will do.`,
+		Long: `The former names of commands, which go on working: list is "hooklock events", find and get are "hooklock show", and the others are
+commands of the program itself, such as "hooklock cancel".`,
 		Args: Subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -277,9 +275,9 @@ whichever replica it runs, and its sender gets 503 execution_aborted. One that i
 
 The event may run again when its sender sends it again; with --final it never does. With --if-status nothing is done where the execution has moved on since
 you looked: what waited may be at the upstream by now. The exit code is 4 when the execution had ended, or had moved on.`,
-		Example: `  hooklock executions cancel exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --reason "wrong account"
-  hooklock executions cancel exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --final --reason "refunded by hand"
-  hooklock executions cancel exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --if-status pending --reason "sent by mistake"`,
+		Example: `  hooklock cancel exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --reason "wrong account"
+  hooklock cancel exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --final --reason "refunded by hand"
+  hooklock cancel exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --if-status pending --reason "sent by mistake"`,
 		Args: OneArg("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := needed(cmd, "reason", reason, `"wrong account"`); err != nil {
@@ -297,7 +295,7 @@ you looked: what waited may be at the upstream by now. The exit code is 4 when t
 				}
 				c, err := d.CancelIf(ctx, id, status, reason, final)
 				if err != nil {
-					return doubtful(err, story.ShellLine("hooklock", "executions", "get", id))
+					return doubtful(err, story.ShellLine("hooklock", "show", id))
 				}
 				return d.Done(c.RawJSON(), cancelledText(c))
 			})
@@ -352,7 +350,7 @@ func newExecutionsForget(e *cli.Environment, r *Remote) *cobra.Command {
 		Long: `Drop the record of an ended execution: its event runs again when the sender sends it again, on every replica within 2 s. This is how an
 event of unknown outcome is let through where the route says on_unknown: block, and how a redelivery from a sender's dashboard is made to run.
 The exit code is 4 while the execution has not ended.`,
-		Example: `  hooklock executions forget exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --reason "not in the ledger of the bank, run it again"`,
+		Example: `  hooklock forget exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --reason "not in the ledger of the bank, run it again"`,
 		Args:    OneArg("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := needed(cmd, "reason", reason, `"run it again"`); err != nil {
@@ -365,7 +363,7 @@ The exit code is 4 while the execution has not ended.`,
 				}
 				x, err := d.Forget(ctx, id, reason)
 				if err != nil {
-					return doubtful(err, story.ShellLine("hooklock", "executions", "get", id))
+					return doubtful(err, story.ShellLine("hooklock", "show", id))
 				}
 				return d.Done(x.RawJSON(), id+" is forgotten: its event may run again")
 			})

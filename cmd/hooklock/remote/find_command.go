@@ -25,9 +25,12 @@ func NewEvents(e *cli.Environment) *cobra.Command {
 	cmd := newList(e, &r, true)
 	cmd.Use, cmd.Aliases, cmd.Short = "events", []string{"ls"},
 		"list events, the newest first, with what happened to each"
-	cmd.Long = `List events, the newest first: those that wait, those that run, those that have ended. All filters that are given have to hold. It is "executions list"
-with the event first, and in a few words what happened to it; the newest ` + strconv.Itoa(shownEvents) + ` of them, unless --limit says otherwise.
-With any filter but --outcome, such as --route or --since, events that were refused each time are among them.`
+	cmd.Long = `List events, the newest first: those that wait, those that run, those that have ended. All filters that are given have to hold. It lists
+the newest ` + strconv.Itoa(shownEvents) + ` of them, unless --limit says otherwise. With any filter but --outcome, such as --route or --since, events that were refused each time are among them.
+
+STATUS is PENDING (it waits for the lock), RUNNING, CANCEL_REQUESTED, SUCCESS, FAILED (an error of the system or the upstream) or ABORTED (the
+decision of a person or a policy). OUTCOME says what is known of the effect: executed, not_executed, or unknown. DUPLICATES counts deliveries
+that were answered without running. -o wide has these columns.`
 	cmd.Example = `  hooklock events --since 02:13 --until 02:20
   hooklock events --status FAILED --route stripe --since "yesterday 22:00"
   hooklock events --decision locked --since 1h
@@ -57,12 +60,12 @@ func newList(e *cli.Environment, r *Remote, people bool) *cobra.Command {
 With --decision the list is of the events of which a delivery was answered so between --since and --until; those that have no execution are
 REFUSED: they never ran, or were forwarded without a lock (bypassed), or RELEASED: their record was forgotten, so that they run again. With --parked, --blocked or --dead-letters it shows what its executions wait for, those first that have waited longest; all filters but --status and --decision
 hold there, too.`,
-		Example: `  hooklock executions list --since 10m
-  hooklock executions list --parked
-  hooklock executions list --dead-letters --workflow 'orders/*' --since 24h
-  hooklock executions list --workflow 'stripe/*' --status FAILED --outcome unknown
-  hooklock executions list --decision upstream_unreachable --since 10m
-  hooklock executions list --status RUNNING -o json | jq -r '.executions[].executionId'`,
+		Example: `  hooklock events --since 10m
+  hooklock events --parked
+  hooklock events --dead-letters --workflow 'orders/*' --since 24h
+  hooklock events --workflow 'stripe/*' --status FAILED --outcome unknown
+  hooklock events --decision upstream_unreachable --since 10m
+  hooklock events --status RUNNING -o json | jq -r '.executions[].executionId'`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q, err := f.query()
@@ -81,7 +84,7 @@ hold there, too.`,
 				if q.Lost {
 					l.none = "no event is possibly lost"
 				}
-				if people && d.output != outputWide {
+				if people && !q.Parked && d.output != outputWide {
 					d.asEvents(l)
 				}
 				if q.Workflow != "" && !strings.Contains(q.Workflow, "*") {
@@ -213,9 +216,9 @@ func newExecutionsFind(e *cli.Environment, r *Remote) *cobra.Command {
 its first half, a trace ID, a label (order:1042) or its value, a workflow or its beginning, or the last letters of one of the newest IDs. A
 whole ID or key is shown alone, the last letters only if nothing else is found.
 Parts of event IDs are found in any case. An event that was refused each time is shown as REFUSED. The exit code is 3 when nothing is found.`,
-		Example: `  hooklock executions find evt_123
-  hooklock executions find 0af7651916cd43dd8448eb211c80319c
-  hooklock executions find stripe/acme`,
+		Example: `  hooklock show evt_123
+  hooklock show 0af7651916cd43dd8448eb211c80319c
+  hooklock show stripe/acme`,
 		Args: OneArg("TEXT"),
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
 			found, err := d.search(ctx, args[0])
@@ -244,7 +247,7 @@ func newExecutionsAnswer(e *cli.Environment, r *Remote) *cobra.Command {
 		Short: "print the body of the answer that duplicates of the event get",
 		Long: `Print the body of the upstream's answer as it is kept for duplicates of the event, byte for byte; -o json shows status and headers,
 too. It needs a token with the scope bodies. The exit code is 3 where no answer is kept.`,
-		Example: `  hooklock executions answer exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra`,
+		Example: `  hooklock answer exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra`,
 		Args:    OneArg("ID"),
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
 			id, err := d.whole(ctx, args[0])

@@ -33,7 +33,7 @@ func NewJobs(e *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "jobs", Aliases: []string{"job"},
 		Short: "list, watch and stop actions on many events",
-		Long: `List the actions on many events ("hooklock retry --dead-letters", and those of the page), the newest first. They run at the replicas, one replica for each, and
+		Long: `List the actions on many events ("hooklock rerun --dead-letters", and those of the page), the newest first. They run at the replicas, one replica for each, and
 another one goes on if that dies: each event is done once. They do not need the command or the page that started them.
 
 ENDED of MATCHED have come to their end, FAILED of them ran and failed, and LEFT ALONE had changed meanwhile.`,

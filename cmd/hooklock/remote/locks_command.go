@@ -232,7 +232,7 @@ func newLocksRelease(e *cli.Environment, r *Remote) *cobra.Command {
 		Use:   "release WORKFLOW --execution ID --reason TEXT",
 		Short: "take a lock away from the execution that holds it",
 		Long: `Take a lock away from the execution that holds it. A running call is closed, its sender gets 503 lock_lost, and its record is
-ABORTED with the reason. The upstream may still be busy with the closed call: "hooklock executions cancel" is the gentler way, which keeps
+ABORTED with the reason. The upstream may still be busy with the closed call: "hooklock cancel" is the gentler way, which keeps
 the lock until the call has ended.
 
 On a terminal it shows the lock and asks, unless --yes is given. --execution names the holder as "hooklock locks get" shows it; a terminal may leave it

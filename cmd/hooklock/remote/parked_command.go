@@ -151,7 +151,7 @@ the head of its queue goes on waiting for those before it.`,
 func newExecutionsSkip(e *cli.Environment, r *Remote) *cobra.Command {
 	return newPerson(e, r, &person{
 		action: client.Skip, short: "end parked executions as dead letters, so that the next of their queues run", example: `"poison"`, done: func(x *client.Execution) string { return x.ExecutionID + " is a dead letter" },
-		long: `End a parked execution as a dead letter: its request is kept as long as its record, so that it can be run again later (executions rerun), and the
+		long: `End a parked execution as a dead letter: its request is kept as long as its record, so that it can be run again later (hooklock rerun), and the
 next one of its workflow runs. The try of one that runs is closed.`,
 		state: client.ParkBlocked, flag: "blocked", about: "all that wait for a person", known: []client.ParkState{client.ParkBlocked, client.ParkWaiting},
 	})
@@ -273,7 +273,7 @@ func (d *Desk) actOn(ctx context.Context, p *person, text, reason string) error 
 	}
 	x, err := d.Act(ctx, p.action, id, reason)
 	if err != nil {
-		return doubtful(err, story.ShellLine("hooklock", "executions", "get", id))
+		return doubtful(err, story.ShellLine("hooklock", "show", id))
 	}
 	said := p.done(x)
 	if x.Status == client.CancelRequested {
@@ -335,7 +335,7 @@ func newExecutionsRequest(e *cli.Environment, r *Remote) *cobra.Command {
 		Long: `Print the request that is kept of a parked execution or a dead letter: its head and its body as the sender sent them, the body without its transfer
 coding. It has every secret that the sender sent. It needs a token with the scope bodies, and leaves a line in the audit log. The exit code is 3
 where no request is kept.`,
-		Example: `  hooklock executions request exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra > request.http`,
+		Example: `  hooklock request exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra > request.http`,
 		Args:    OneArg("ID"),
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
 			var whole bytes.Buffer // a part is of no use

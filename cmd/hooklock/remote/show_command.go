@@ -21,20 +21,26 @@ const outputMarkdown = "md"
 func NewShow(e *cli.Environment) *cobra.Command {
 	r := Remote{more: []string{outputMarkdown}}
 	var web bool
+	var wait time.Duration
 	cmd := &cobra.Command{
 		ValidArgsFunction: r.ask(e, knownEvents),
 
 		Use:   "show TEXT",
 		Short: "say what happened to an event and what to do, by anything in hand",
 		Long: `Say what happened to an event and what an operator can do about it, then all that is known of it. TEXT is an event ID or a part of one, a label
-(order:1042) or its value, an execution ID, its beginning or its last letters, an idempotency key, a trace ID, or a workflow; where several events match, they are listed. Of an event ID that came with bad signatures alone, these are listed. -o md writes
-Markdown for a ticket, and --web prints the address of the event's page. The exit code is 3 when nothing is found.`,
+(order:1042) or its value, an execution ID, its beginning or its last letters, an idempotency key, a trace ID, or a workflow; where several events match, they are
+listed, and of an event ID that came with bad signatures alone, these. -o md writes Markdown for a ticket, and --web prints the address of the event's page. With --wait it is shown when its execution changes, and at once when that
+has ended; when nothing changes in that time (at most 5m), as it is. The exit code is 3 when nothing is found.`,
 		Example: `  hooklock show evt_1QRefused409
   hooklock show order:1042
   hooklock show 72d3162e-cc78-11e3-81ab-4c9367dc0958 -o md
+  hooklock show evt_1QRefused409 --wait 30s -o json
   hooklock show --web exec_7hq3p2k5wv6d4x3nbyc2`,
 		Args: OneArg("event, or anything of it"),
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
+			if wait < 0 {
+				return cli.Misuse(fmt.Errorf("--wait %s: a time span is not negative", wait))
+			}
 			found, err := d.search(ctx, args[0])
 			var p *client.Problem
 			if errors.As(err, &p) && p.Code == client.CodeExecutionNotFound && d.output != outputMarkdown && !web {
@@ -53,7 +59,7 @@ Markdown for a ticket, and --web prints the address of the event's page. The exi
 				d.asEvents(l)
 				return l.print(d)
 			}
-			x, err := d.complete(ctx, &found.events[0])
+			x, err := d.complete(ctx, &found.events[0], wait)
 			if err != nil {
 				return err
 			}
@@ -67,16 +73,18 @@ Markdown for a ticket, and --web prints the address of the event's page. The exi
 	r.Flags(cmd)
 	cmd.PersistentFlags().Lookup("output").Usage += "; md: for a ticket"
 	r.watchFlag(cmd)
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for a change, e.g. 30s; at most 5m")
+	NoFiles(cmd, "wait")
 	cmd.Flags().BoolVar(&web, "web", false, "print the address of its page, and nothing else")
 	return cmd
 }
 
-// complete returns an event of a list with all that is known of it.
-func (d *Desk) complete(ctx context.Context, x *client.Execution) (*client.Execution, error) {
+// complete returns an event of a list with all that is known of it, at its next change or after wait; 0: at once.
+func (d *Desk) complete(ctx context.Context, x *client.Execution, wait time.Duration) (*client.Execution, error) {
 	if x.ExecutionID == "" { // a list has all of it
 		return x, nil
 	}
-	whole, err := d.Execution(ctx, x.ExecutionID)
+	whole, err := d.AwaitExecution(ctx, x.ExecutionID, wait)
 	var p *client.Problem
 	if errors.As(err, &p) && p.Code == client.CodeExecutionNotFound { // it has been forgotten meanwhile
 		return x, nil

@@ -183,7 +183,7 @@ Try these in another terminal:
 
 8. The same for people (docs/cli.md: how to cancel, release and forget):
    export HOOKLOCK_ADMIN=http://%[3]s HOOKLOCK_TOKEN_FILE=%[5]s
-   %[6]s executions list; %[6]s locks list
+   %[6]s events; %[6]s locks list
 
 Ctrl-C ends it.
 `, hook, receiverAt, s.admin.Addr(), path, story.ShellWord(filepath.Join(s.config.DataDir, admin.TokenFile)), program, door)
