@@ -5,7 +5,7 @@
 # Software: axios-retry 4.5.0, axios 1.21.1 (npm), defaults but for the delay; superagent 10.4.2.
 # Seen: the reverse. A POST that is answered 503 is sent once; one whose connection is cut after the
 #   server has read it is sent four times. superagent's retry(3) repeats both, four times within
-#   20 ms, although the 503 has Retry-After: 2.
+#   half a second, although the 503 has Retry-After: 2.
 # Why it matters: what may have been executed is sent again, what was refused is not.
 set -euo pipefail
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT; cd "$dir"
