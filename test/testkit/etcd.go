@@ -34,15 +34,15 @@ func MemberAddresses(tb testing.TB, n int) []MemberAddress {
 
 // StartEtcd starts a cluster of n members for tb, with their data under a temporary folder, and
 // waits until each of them answers. It does not sync to disk: do not use it to test a power cut.
-// program is what Build made of EtcdPackage.
-func StartEtcd(tb testing.TB, program string, n int) []*Member {
+// program is what Build made of EtcdPackage; flags are more of its flags.
+func StartEtcd(tb testing.TB, program string, n int, flags ...string) []*Member {
 	tb.Helper()
-	return StartEtcdIn(tb, program, tb.TempDir(), MemberAddresses(tb, n))
+	return StartEtcdIn(tb, program, tb.TempDir(), MemberAddresses(tb, n), flags...)
 }
 
 // StartEtcdIn is StartEtcd with members at given addresses. The data of each is in a folder with
 // its name below dir; what is there is used.
-func StartEtcdIn(tb testing.TB, program, dir string, at []MemberAddress) []*Member {
+func StartEtcdIn(tb testing.TB, program, dir string, at []MemberAddress, flags ...string) []*Member {
 	tb.Helper()
 	var peers []string
 	for _, a := range at {
@@ -58,6 +58,7 @@ func StartEtcdIn(tb testing.TB, program, dir string, at []MemberAddress) []*Memb
 			"--heartbeat-interval", "50", "--election-timeout", "500",
 			"--unsafe-no-fsync", "--log-level", "error",
 		}}}
+		m.command.Args = append(m.command.Args, flags...)
 		m.Process = Start(tb, m.command)
 		members[i] = m
 	}
