@@ -337,8 +337,7 @@ func (c *call) ok(status int, v any) error {
 
 // problemOf maps the ledger's errors to problems.
 func (c *call) problemOf(err error) *problem {
-	var p *problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*problem](err); ok {
 		return p
 	}
 	for _, row := range []struct {

@@ -307,7 +307,7 @@ func connectionLists(headers map[string]any) []string {
 		if err != nil || !strings.EqualFold(name, "connection") {
 			continue
 		}
-		for _, element := range strings.Split(strings.Join(values, ","), ",") {
+		for element := range strings.SplitSeq(strings.Join(values, ","), ",") {
 			listed = append(listed, strings.ToLower(strings.TrimSpace(element)))
 		}
 	}

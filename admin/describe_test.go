@@ -90,7 +90,7 @@ var document = sync.OnceValue(func() openapi {
 // at follows a reference such as #/components/schemas/Lock.
 func (d openapi) at(ref string) map[string]any {
 	var here any = map[string]any(d)
-	for _, name := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+	for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
 		here = here.(map[string]any)[name]
 	}
 	return here.(map[string]any)

@@ -153,8 +153,7 @@ func (c *call) acquire() error {
 		return err
 	}
 	got, err := c.take(want)
-	var held *idem.LockHeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*idem.LockHeldError](err); ok {
 		return c.lockHeld(held.Holder, want.Wait)
 	}
 	if err != nil {

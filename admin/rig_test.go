@@ -181,10 +181,10 @@ func (l *lines) String() string {
 func (l *lines) audit(t *testing.T) map[string]any {
 	t.Helper()
 	all := strings.Split(strings.TrimSpace(l.String()), "\n")
-	for i := len(all) - 1; i >= 0; i-- {
-		if strings.Contains(all[i], `"msg":"admin.audit"`) {
+	for _, a := range slices.Backward(all) {
+		if strings.Contains(a, `"msg":"admin.audit"`) {
 			var line map[string]any
-			if err := json.Unmarshal([]byte(all[i]), &line); err != nil {
+			if err := json.Unmarshal([]byte(a), &line); err != nil {
 				t.Fatal(err)
 			}
 			return line

@@ -62,7 +62,7 @@ func (s *secretReader) fill(k *key, path string, v reflect.Value) {
 func (s *secretReader) fillOne(k *key, path string, secret secretKey, v reflect.Value) {
 	places := s.places(k, path, secret.name, v)
 	field := v.Field(secret.index)
-	if _, single := field.Interface().(Secret); single {
+	if _, single := reflect.TypeAssert[Secret](field); single {
 		for _, p := range places {
 			text, _ := s.read(p)
 			if secret.name != sealingKeys {

@@ -109,12 +109,12 @@ func (k *key) placesOf(name string) (settings []*key) {
 }
 
 func (k *key) classify() {
-	if c, ok := reflect.Zero(k.typ).Interface().(choice); ok {
+	if c, ok := reflect.TypeAssert[choice](reflect.Zero(k.typ)); ok {
 		k.kind, k.choices = kindChoice, c.Choices()
 		return
 	}
 	if k.typ.Kind() == reflect.Slice {
-		if c, ok := reflect.Zero(k.typ.Elem()).Interface().(choice); ok {
+		if c, ok := reflect.TypeAssert[choice](reflect.Zero(k.typ.Elem())); ok {
 			k.kind, k.choices = kindChoices, c.Choices()
 			return
 		}

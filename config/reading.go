@@ -113,7 +113,7 @@ func (r *reading) config() (*Config, error) {
 
 // numberedItems turns a map with the keys 0, 1 … into a list as long as the one that it replaces. nil changes nothing there.
 func numberedItems(from, to reflect.Value) (any, error) {
-	numbered, ok := from.Interface().(map[string]any)
+	numbered, ok := reflect.TypeAssert[map[string]any](from)
 	if !ok || to.Kind() != reflect.Slice {
 		return from.Interface(), nil
 	}

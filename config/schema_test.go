@@ -169,7 +169,7 @@ func presetNames() []string {
 
 // plain is a default as JSON has it.
 func plain(v reflect.Value) any {
-	if d, ok := v.Interface().(time.Duration); ok {
+	if d, ok := reflect.TypeAssert[time.Duration](v); ok {
 		return idem.DurationText(d)
 	}
 	return v.Interface()

@@ -10,7 +10,7 @@ import (
 func (v *validator) otherMethods(path string, r *Route) {
 	path += ".match.methods"
 	if known := find(v.senders.Presets, r.Preset); known != nil {
-		for _, method := range strings.Split(known.Settings["match.methods"], ",") {
+		for method := range strings.SplitSeq(known.Settings["match.methods"], ",") {
 			if method != "" && !slices.Contains(r.Match.Methods, method) {
 				v.warn(path, "%s sends %s, too, which this route does not take: it passes unguarded, and no duplicate of it is found; add %[2]s, or take the line out", r.Preset, method)
 			}

@@ -1,6 +1,7 @@
 package idem_test
 
 import (
+	"slices"
 	"testing"
 
 	"hooklock/idem"
@@ -105,12 +106,7 @@ func eachSituation(visit func(s idem.Situation, does idem.Action)) {
 
 func TestEachPromiseAboutAnAcceptedExecutionHoldsInEverySituation(t *testing.T) {
 	in := func(a idem.Action, all ...idem.Action) bool {
-		for _, one := range all {
-			if a == one {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(all, a)
 	}
 	written := []idem.Action{idem.ActSettle, idem.ActLetGo, idem.ActRest, idem.ActBlock, idem.ActDeadLetter}
 	for promise, broken := range map[string]func(s idem.Situation, does idem.Action) bool{

@@ -57,12 +57,7 @@ func (r *Route) Mode() string {
 }
 
 func (r *Route) takesMethod(method []byte) bool {
-	for _, m := range r.Methods {
-		if string(method) == m {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(r.Methods, string(method))
 }
 
 func (r *Route) takesHost(host []byte) bool {

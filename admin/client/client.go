@@ -201,8 +201,7 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 
 // bare removes the URL, which the caller knows, and which may hold a password.
 func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

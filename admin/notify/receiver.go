@@ -74,8 +74,7 @@ func after(text string) string {
 
 // withoutURL returns the error of a request to an address, without the address.
 func withoutURL(err error, to string) error {
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -84,8 +84,7 @@ func (a *answer) Write(text []byte) (int, error) {
 
 // problemOf returns the error of the API; any other error is a bug.
 func problemOf(err error) *client.Problem {
-	var p *client.Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*client.Problem](err); ok {
 		return p
 	}
 	return &client.Problem{Status: http.StatusInternalServerError, Code: "internal_error",

@@ -173,7 +173,7 @@ var (
 
 func TestWhatSendersSendIsTextAndNothingElse(t *testing.T) {
 	known := map[string]bool{}
-	for _, tag := range strings.Fields(`html head meta title link script body a header p nav ul li kbd form label input div span button main h1 noscript dialog h2 footer section table
+	for tag := range strings.FieldsSeq(`html head meta title link script body a header p nav ul li kbd form label input div span button main h1 noscript dialog h2 footer section table
 		caption thead tr th tbody td dl dt dd time select option details summary ol svg line rect pre progress text g path`) {
 		known[tag] = true
 	}

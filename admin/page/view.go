@@ -2,6 +2,7 @@ package page
 
 import (
 	"html/template"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -290,9 +291,7 @@ func limited(err error) (note string, is bool) {
 // keep returns the query of the screen with the given pairs set.
 func (v *visit) keep(pairs ...string) []string {
 	q := url.Values{}
-	for name, given := range v.query {
-		q[name] = given
-	}
+	maps.Copy(q, v.query)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		q.Set(pairs[i], pairs[i+1])
 	}

@@ -80,7 +80,7 @@ func TestObserveReadsWhatOthersRecorded(t *testing.T) {
 		}
 		code, explained, problems := command(t, nil, "explain", "--all-routes", "--config", file, folder)
 		events := map[string]bool{}
-		for _, line := range strings.Split(explained, "\n") {
+		for line := range strings.SplitSeq(explained, "\n") {
 			if fields := strings.Fields(line); len(fields) >= 4 && fields[1] == "shop" {
 				events[fields[3]] = true
 			}

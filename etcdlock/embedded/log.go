@@ -52,7 +52,7 @@ type core struct {
 }
 
 func (c *core) With(fields []zapcore.Field) zapcore.Core {
-	return &core{c.LevelEnabler, c.to, c.flush, append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+	return &core{c.LevelEnabler, c.to, c.flush, append(slices.Clip(c.fields), fields...)}
 }
 
 func (c *core) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
@@ -67,7 +67,7 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 		return nil
 	}
 	values := zapcore.NewMapObjectEncoder()
-	for _, f := range append(c.fields[:len(c.fields):len(c.fields)], fields...) {
+	for _, f := range append(slices.Clip(c.fields), fields...) {
 		f.AddTo(values)
 	}
 	attrs := []any{"severity", e.Level.String()}

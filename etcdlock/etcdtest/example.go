@@ -3,6 +3,7 @@ package etcdtest
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -33,7 +34,7 @@ func (x *example) TempDir() string {
 }
 
 func (x *example) end() {
-	for i := len(x.ends) - 1; i >= 0; i-- {
-		x.ends[i]()
+	for _, end := range slices.Backward(x.ends) {
+		end()
 	}
 }

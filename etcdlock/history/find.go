@@ -44,10 +44,8 @@ func (s *Reader) Scope(ctx context.Context, id idem.ExecutionID) (idem.Scope, er
 	search := &search{store: s, id: id, workflow: protocol.Hex16(workflow), half: protocol.Hex16(half),
 		revision: revision}
 	for _, a := range answers {
-		for _, kv := range a.GetResponseRange().Kvs {
-			if search.matches(kv) {
-				return search.scope, nil
-			}
+		if slices.ContainsFunc(a.GetResponseRange().Kvs, search.matches) {
+			return search.scope, nil
 		}
 	}
 	for i, a := range answers {

@@ -91,8 +91,7 @@ func (p *Pool) Because(err error) error {
 // WhySilent asks each member that is connected whether it has a leader, where err says that one has
 // not answered. It returns err, or that there is none.
 func (p *Pool) WhySilent(ctx context.Context, err error) error {
-	var silent *errSilent
-	if !errors.As(err, &silent) {
+	if _, ok := errors.AsType[*errSilent](err); !ok {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.Attempt)

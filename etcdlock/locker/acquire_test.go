@@ -255,8 +255,7 @@ func TestDoHoldsTheLockWhileItsFunctionRunsAndNotLonger(t *testing.T) {
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	err := s.Do(within(t, patience), "w", func(ctx context.Context) error {
 		_, err := s.TryAcquire(ctx, "w")
-		var held *etcdlock.HeldError
-		if !errors.As(err, &held) {
+		if _, ok := errors.AsType[*etcdlock.HeldError](err); !ok {
 			t.Errorf("got %v", err)
 		}
 		if etcdlock.Token(ctx) == 0 {

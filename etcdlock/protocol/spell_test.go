@@ -40,8 +40,8 @@ func set(t *testing.T, v reflect.Value, n *int64) {
 			v.Set(reflect.ValueOf(time.Unix(*n, *n).UTC()))
 			return
 		}
-		for i := range v.NumField() {
-			set(t, v.Field(i), n)
+		for _, field := range v.Fields() {
+			set(t, field, n)
 		}
 	default:
 		t.Fatalf("a %s: say here what to set, and in spell.go how it is spelled", v.Type())

@@ -40,9 +40,8 @@ func TestAnExtractedIDIsBoundByTheRulesOfTemplates(t *testing.T) {
 		{"found", MissingReject, giving("s", "a", "b"), "", false},
 	} {
 		names, err := extracting(t, c.missing, c.extract)
-		var bad *NameError
 		code := ""
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*NameError](err); ok {
 			code = bad.Code
 		}
 		if code != c.code || names.ByPayload != c.byPayload {

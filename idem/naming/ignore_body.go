@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"hash"
 	"io"
+	"slices"
 )
 
 // remainder hashes what is left of a body, in memory that does not grow with it.
@@ -170,7 +171,7 @@ func follow(steps []*ignoredStep, leads func(*ignoredStep) bool) (next []*ignore
 		if next == nil {
 			next = s.children // most often the only one
 		} else {
-			next = append(next[:len(next):len(next)], s.children...)
+			next = append(slices.Clip(next), s.children...)
 		}
 	}
 	return next, ends

@@ -61,7 +61,7 @@ func FuzzNormalPath(f *testing.F) {
 		if got[0] != '/' || len(got) > len(raw)+1 {
 			t.Fatalf("%q: %q", raw, got)
 		}
-		for _, segment := range strings.Split(got[1:], "/") {
+		for segment := range strings.SplitSeq(got[1:], "/") {
 			if got != "/" && (segment == "" || segment == "." || segment == "..") || strings.Contains(segment, ";") {
 				t.Fatalf("%q: %q is not tidy", raw, got)
 			}

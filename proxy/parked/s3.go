@@ -226,8 +226,7 @@ func (s *S3) failed(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var of *url.Error
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*url.Error](err); ok {
 		err = of.Err // without the URL, which is said here
 	}
 	place := fmt.Sprintf("%s the bucket %s at %s", doing, s.options.Bucket, s.options.Endpoint)

@@ -84,8 +84,7 @@ func parsePiece(name string) (piece, error) {
 // pattern of its route captures.
 func parseLookup(source string) (*naming.Lookup, error) {
 	l, err := naming.CompileLookup(source)
-	var bad *naming.TemplateError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*naming.TemplateError](err); ok {
 		return nil, errors.New(bad.Problem)
 	}
 	switch kind := l.Source().Kind; kind {

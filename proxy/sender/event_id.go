@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 
 	"github.com/valyala/fastjson"
 
@@ -35,10 +36,8 @@ var (
 )
 
 func foundID(source string, parts ...string) EventID {
-	for _, p := range parts {
-		if p == "" {
-			return missingID
-		}
+	if slices.Contains(parts, "") {
+		return missingID
 	}
 	return EventID{IDFound, parts, source}
 }

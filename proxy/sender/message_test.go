@@ -17,8 +17,7 @@ func TestAnExtractedIDReachesTheKey(t *testing.T) {
 	name := func(body string, fields ...naming.Field) (naming.Names, string) {
 		names, err := keys.Name(&naming.Message{Method: []byte("POST"), Target: []byte("/"), Path: []byte("/"),
 			Body: []byte(body), Fields: fields})
-		var bad *naming.NameError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*naming.NameError](err); ok {
 			return names, bad.Code
 		}
 		return names, ""

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 )
@@ -164,7 +165,7 @@ func splitLine(whole []byte) (Field, bool) {
 		return Field{}, false
 	}
 	value := trimSpace(whole[colon+1:])
-	return Field{whole[:colon:colon], value[:len(value):len(value)]}, true
+	return Field{whole[:colon:colon], slices.Clip(value)}, true
 }
 
 func (h *Head) addListed(list []byte) error {

@@ -140,8 +140,7 @@ func (p *pump) copy(e *exchange) {
 	} else {
 		err = p.copyLength(e, buf[:])
 	}
-	var broken *senderError
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*senderError](err); ok {
 		err = bodyError(broken.error)
 		e.Cancel(err)
 	}

@@ -33,8 +33,7 @@ routes:
 
 // refusal is the code of a problem; "" for any other error.
 func refusal(err error) string {
-	var p *client.Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*client.Problem](err); ok {
 		return p.Code
 	}
 	return ""

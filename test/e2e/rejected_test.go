@@ -129,10 +129,9 @@ func TestABodyThatWasNotReadIsNotTheNextRequest(t *testing.T) {
 			t.Run(name+"/"+framing, func(t *testing.T) {
 				t.Parallel()
 				c := testkit.Dial(t, h.Addr)
-				read := 8 << 10 // so much of a body is read with the head
-				if len(body) < read {
-					read = len(body)
-				}
+				read := min(
+					// so much of a body is read with the head
+					len(body), 8<<10)
 				c.Say(tt.request + " HTTP/1.1\r\nHost: h\r\n" + framing + "\r\n\r\n" + body[:read])
 				a := c.Answer("POST")
 				if a.Status != tt.status {

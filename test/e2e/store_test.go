@@ -148,7 +148,7 @@ func TestWithoutEtcdHooklockStartsAndIsReadyWhenEtcdComes(t *testing.T) {
 		member.Endpoint, 1))
 	t.Cleanup(func() { leave(t, h.Process) })
 	started := h.AwaitLine(t, h.Stderr, `"msg":"started"`)
-	admin := strings.Split(strings.SplitAfter(started, `"admin":"`)[1], `"`)[0]
+	admin, _, _ := strings.Cut(strings.SplitAfter(started, `"admin":"`)[1], `"`)
 	if a := testkit.Exchange(t, admin, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"); a.Status != 200 {
 		t.Errorf("%v", a)
 	}

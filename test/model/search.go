@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math/rand/v2"
+	"slices"
 )
 
 // result is what a search found.
@@ -75,11 +76,11 @@ func (m *model) replay(nodes []node) (trace []string) {
 		steps = append(steps, nodes[i].step)
 	}
 	s := *m.initial()
-	for i := len(steps) - 1; i >= 0; i-- {
+	for _, taken := range slices.Backward(steps) {
 		number := int32(0)
 		var reached state
 		m.successors(&s, func(n *state, st step) {
-			if number == steps[i] {
+			if number == taken {
 				reached = *n
 				trace = append(trace, st.String())
 			}

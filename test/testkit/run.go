@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -32,8 +33,8 @@ func NewRun(dir string) *Run {
 // Close runs what was registered with Cleanup, the last first.
 func (r *Run) Close() {
 	r.cancel()
-	for i := len(r.cleanups) - 1; i >= 0; i-- {
-		r.cleanups[i]()
+	for _, cleanUp := range slices.Backward(r.cleanups) {
+		cleanUp()
 	}
 }
 

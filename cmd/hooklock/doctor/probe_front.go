@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -137,15 +138,12 @@ func (p *probe) sendTo(ctx context.Context, u url.URL, name, method string, body
 	// or the client repeats what has an Idempotency-Key, on HTTP/2 without end, and the front is
 	// blamed for it
 	r.GetBody = nil
-	for name, values := range header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, header)
 	r.Header.Set(probeHeader, name)
 	r.Header.Set("User-Agent", "hooklock-doctor")
 	res, err := p.client.Do(r)
 	if err != nil {
-		var wrapped *url.Error
-		if errors.As(err, &wrapped) {
+		if wrapped, ok := errors.AsType[*url.Error](err); ok {
 			err = wrapped.Err
 		}
 		return &answered{err: err}

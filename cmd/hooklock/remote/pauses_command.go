@@ -97,8 +97,7 @@ func (d *Desk) beginPause(ctx context.Context, text string, f *pauseFlags) error
 
 // ofUntil names the flag --until in an error of the API about its parameter for.
 func ofUntil(err error) error {
-	var refused *client.Problem
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*client.Problem](err); ok {
 		if rest, ok := strings.CutPrefix(refused.Detail, "for: "); ok {
 			refused.Detail = "--until: " + rest
 		}

@@ -19,7 +19,6 @@ import (
 // explain converts an error of a call to a message that says what to do, with an exit code. Text of
 // the server is made plain.
 func (d *Desk) explain(ctx context.Context, err error) error {
-	var p *client.Problem
 	var coded cli.CodedError
 	var file *fs.PathError // a token file that has gone, or a full disk under the output
 	if err == nil || errors.As(err, &coded) || errors.As(err, &file) {
@@ -27,7 +26,7 @@ func (d *Desk) explain(ctx context.Context, err error) error {
 	}
 	var half doubt
 	errors.As(err, &half)
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*client.Problem](err); ok {
 		return d.refused(p, half.advice())
 	}
 	if ctx.Err() != nil {

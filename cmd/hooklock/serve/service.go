@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -444,8 +445,8 @@ func (s *Service) Stop() error {
 			errs = append(errs, fmt.Errorf("stop %s: %w", c.name, err))
 		}
 	}
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		stop(s.closers[i])
+	for _, c := range slices.Backward(s.closers) {
+		stop(c)
 	}
 	s.stopBase(guard.ErrShutdown)
 	stop(closer{"what runs beside", func(context.Context) error { s.serving.Wait(); return nil }})

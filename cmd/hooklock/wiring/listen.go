@@ -23,8 +23,7 @@ func Listen(ctx context.Context, setting, address string) (net.Listener, error) 
 	if err == nil {
 		return ln, nil
 	}
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
 	advice := "choose another address, or stop the program that uses it"

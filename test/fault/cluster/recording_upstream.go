@@ -342,12 +342,12 @@ func (x *Exchange) Answer(status int, body string, lines ...string) error {
 	x.up.mu.Lock()
 	x.up.rests(x)
 	x.up.mu.Unlock()
-	more := ""
+	var more strings.Builder
 	for _, line := range lines {
-		more += line + "\r\n"
+		more.WriteString(line + "\r\n")
 	}
 	return x.Write(fmt.Sprintf("HTTP/1.1 %d Said\r\nContent-Type: text/plain\r\n%sContent-Length: %d\r\n\r\n%s", status,
-		more, len(body), body))
+		more.String(), len(body), body))
 }
 
 // Write writes raw bytes.

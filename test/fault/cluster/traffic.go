@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -120,9 +121,7 @@ func (t *Traffic) Saw() (deliveries int, answers map[string]int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	answers = map[string]int{}
-	for what, n := range t.saw {
-		answers[what] = n
-	}
+	maps.Copy(answers, t.saw)
 	return t.tries, answers
 }
 
