@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"strings"
 )
 
 // SuggestionList is what one process suggests.
@@ -36,6 +37,16 @@ type Suggestion struct {
 	Predicted  *Predicted `json:"predicted,omitempty"` // nil without an event ID
 	YAML       string     `json:"yaml"`                // the route, to paste below routes
 	Sentences  []string   `json:"sentences"`
+}
+
+// Paste returns the route, with what it is concluded from as comments below it.
+func (s *Suggestion) Paste() string {
+	var b strings.Builder
+	b.WriteString(s.YAML)
+	for _, sentence := range s.Sentences {
+		b.WriteString("    # " + strings.ReplaceAll(sentence, "\n", " ") + "\n")
+	}
+	return b.String()
 }
 
 // Predicted is what the route would have made of the deliveries, one after the other, had the service answered each event

@@ -74,6 +74,7 @@ func screens() []screen {
 		{"routes", "Routes", "4", false, routes},
 		{"audit", "Audit", "5", false, audit},
 		{"jobs", "Jobs", "6", false, jobs},
+		{"suggestions", "Suggestions", "7", false, suggestions},
 		{"story", "Event", "", true, event},
 		{"signatures", "Bad signatures", "", true, signatures},
 	}

@@ -116,7 +116,7 @@ func everything(text string) *scripted {
 		"/v1/attention": filled[client.Attention](text), "/v1/replicas": filled[client.ReplicaList](text),
 		"/v1/seen": filled[client.SeenList](text), "/v1/slots": slots, "/v1/pauses/workflow:w": filled[client.Pause](text),
 		"/v1/status": filled[client.ReplicaStatus](text), "/v1/locks": locks, "/v1/executions": found, "/v1/executions/" + anID: x, "/v1/locks/" + text: lock, "/v1/locks/w": lock,
-		"/v1/report": filled[client.Report](text), "/v1/routes": filled[client.RouteList](text), "/v1/audit": filled[client.AuditPage](text), "/v1/signatures": filled[client.BadSignaturePage](text), "/v1/routes/counts": filled[client.CountList](text),
+		"/v1/report": filled[client.Report](text), "/v1/routes": filled[client.RouteList](text), "/v1/audit": filled[client.AuditPage](text), "/v1/suggestions": filled[client.SuggestionList](text), "/v1/signatures": filled[client.BadSignaturePage](text), "/v1/routes/counts": filled[client.CountList](text),
 		"/v1/jobs": &client.Job{Matched: 3},
 	}}
 }
@@ -154,7 +154,7 @@ func get(t *testing.T, server *httptest.Server, path string, headers ...string) 
 // looks are one address of each kind.
 func looks() []string {
 	all := []string{
-		"/", "/page/now", "/page/find?text=evt_1&status=FAILED", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes", "/page/audit", "/page/signatures", "/page/nothing", "/page/ask?do=nothing", "/page/bar",
+		"/", "/page/now", "/page/find?text=evt_1&status=FAILED", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes", "/page/audit", "/page/signatures", "/page/suggestions", "/page/nothing", "/page/ask?do=nothing", "/page/bar",
 	}
 	for _, do := range []string{"cancel", "forget", "run", "skip", "rerun"} {
 		all = append(all, "/page/ask?do="+do+"&id="+anID)
@@ -294,11 +294,11 @@ func TestARefusalOfTheAPIIsThePagesOwn(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 429, 503} {
 		p := &client.Problem{Status: status, Code: "some_code", Detail: "give a <token>"}
 		api := &scripted{answers: map[string]any{}}
-		for _, path := range []string{"/v1/status", "/v1/locks", "/v1/seen", "/v1/slots", "/v1/executions", "/v1/executions/" + anID, "/v1/report", "/v1/routes", "/v1/audit", "/v1/signatures", "/v1/attention", "/v1/replicas"} {
+		for _, path := range []string{"/v1/status", "/v1/locks", "/v1/seen", "/v1/slots", "/v1/executions", "/v1/executions/" + anID, "/v1/report", "/v1/routes", "/v1/audit", "/v1/signatures", "/v1/suggestions", "/v1/attention", "/v1/replicas"} {
 			api.set(path, p)
 		}
 		server := newPage(t, api)
-		for _, path := range []string{"/page/now", "/page/live", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes", "/page/audit", "/page/signatures", "/page/ask?do=cancel&id=" + anID} {
+		for _, path := range []string{"/page/now", "/page/live", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes", "/page/audit", "/page/signatures", "/page/suggestions", "/page/ask?do=cancel&id=" + anID} {
 			api.asked = nil
 			res, text := get(t, server, path)
 			if res.StatusCode != status || !strings.Contains(text, "give a &lt;token&gt;") || !strings.Contains(text, "some_code") {

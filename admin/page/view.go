@@ -29,6 +29,7 @@ type section struct {
 	Chart     *chart
 	Story     []item
 	Ticket    string // the event in Markdown, to be copied
+	Paste     string // shown as it is, with a button that copies it
 	Asks      []ask
 	Links     []link // to other screens
 	Next      []link // to the other pages of a list

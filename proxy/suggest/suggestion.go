@@ -5,8 +5,10 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"hooklock/idem"
 	"hooklock/idem/naming"
@@ -335,5 +337,8 @@ func (s *Suggestion) YAML() string {
 
 // quoted writes a text as YAML.
 func quoted(text string) string {
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return strconv.Quote(text)
+	}
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 }

@@ -441,7 +441,7 @@
   // copy puts the address or the ticket of an event on the clipboard, which a page without TLS has by the older way only.
   const copy = async (button) => {
     const both = (d) => utc ? day(d) + " " + time(d) + " UTC" : day(d) + " " + time(d) + " " + zone(d) + " (" + d.toISOString().slice(11, 19) + " UTC)";
-    const text = button.dataset.copy === "ids" ? picked().map((c) => c.value).join("\n") : button.dataset.copy === "link" ? location.href : $("ticket").textContent.replaceAll("⟨page⟩", () => location.href).replaceAll(/⟨at:([^⟩]*)⟩/g, (_, at) => both(new Date(at)));
+    const text = button.dataset.copy === "ids" ? picked().map((c) => c.value).join("\n") : button.dataset.copy === "link" ? location.href : button.dataset.copy === "paste" ? button.closest("section").querySelector("[data-paste]").textContent : $("ticket").textContent.replaceAll("⟨page⟩", () => location.href).replaceAll(/⟨at:([^⟩]*)⟩/g, (_, at) => both(new Date(at)));
     const label = button.textContent;
     try {
       if (navigator.clipboard) await navigator.clipboard.writeText(text);

@@ -73,7 +73,7 @@ func doctor(ctx context.Context, e *cli.Environment, path, harmless string, o pr
 	error) {
 	loaded, err := wiring.Load(e, path, nil, true)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = cli.Misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name it with "+
+		err = cli.Misuse(fmt.Errorf("%w; write one (README.md shows two lines to begin with), or name it with "+
 			"--config", err))
 	}
 	if err == nil {

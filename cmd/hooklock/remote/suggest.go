@@ -125,10 +125,8 @@ func (d *Desk) printSuggestions(list *client.SuggestionList) error {
 		b.WriteString("routes:\n")
 	}
 	for i := range list.Suggestions {
-		s := &list.Suggestions[i]
-		b.WriteString(s.YAML)
-		for _, sentence := range s.Sentences {
-			fmt.Fprintf(&b, "    # %s\n", cli.Plain(sentence))
+		for line := range strings.Lines(list.Suggestions[i].Paste()) {
+			b.WriteString(cli.Plain(strings.TrimSuffix(line, "\n")) + "\n")
 		}
 	}
 	if list.Passed > 0 {

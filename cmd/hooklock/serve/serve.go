@@ -36,7 +36,7 @@ A configuration that it cannot start with is exit code 78, so that a supervisor 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := wiring.Load(e, path, nil, true)
 			if errors.Is(err, fs.ErrNotExist) {
-				return cli.Misuse(fmt.Errorf("%w; write one (README.md shows four lines that are enough), or name "+
+				return cli.Misuse(fmt.Errorf("%w; write one (README.md shows two lines to begin with), or name "+
 					"it with --config", err))
 			}
 			if err == nil {

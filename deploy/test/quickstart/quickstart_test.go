@@ -1,6 +1,7 @@
 package quickstart
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -129,27 +130,44 @@ func TestTheCommandsOfTheFirstRouteDoWhatThePageSays(t *testing.T) {
 	}
 }
 
-func TestTheFourLinesOfTheREADMEAreEnough(t *testing.T) {
+func TestTheREADMELeadsFromTwoLinesToARoute(t *testing.T) {
 	p := newPlace(t)
-	service := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
+	service := testkit.NewUpstream(t, func(r *testkit.Received) string {
+		if strings.Contains(r.Body, `"try":1`) {
+			return testkit.Reply(503, "busy")
+		}
+		return testkit.OK("done")
+	})
 	p.up = service.Addr
 	file := kit.Fenced(t, "README.md", "## In front of your service", "yaml")
-	p.write(t, "shop.yaml", p.here(file))
-	commands := strings.SplitAfter(strings.TrimSuffix(kit.Fenced(t, "README.md", file+"```\n", ""), "\n"), "\n")
-	built, serve := commands[0], commands[len(commands)-1]
-	if built != "make build\n" || serve != "bin/hooklock serve --config shop.yaml" {
-		t.Fatalf("the README begins with %q and ends with %q", built, serve)
+	if strings.Count(file, "\n") != 2 {
+		t.Errorf("%q has not two lines", file)
 	}
-	out := p.shell(t, "set -e\n"+strings.Join(commands[1:len(commands)-1], ""))
-	for _, want := range []string{"shop.yaml: valid", "orders/acme", "k1"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is not in:\n%s", want, out)
+	p.write(t, "shop.yaml", p.here(file))
+	if first := kit.Fenced(t, "README.md", file+"```\n", ""); first != "make build\nbin/hooklock serve --config shop.yaml\n" {
+		t.Fatalf("the README begins with %q", first)
+	}
+	admin := testkit.FreePort(t)
+	h := testkit.Start(t, testkit.Command{Program: hooklockProgram, Args: []string{"serve", "--config", "shop.yaml"},
+		Dir: p.dir, Env: []string{"HOOKLOCK__ADMIN__LISTEN=" + admin}})
+	h.AwaitLine(t, h.Stderr, `"msg":"started"`)
+	for event := range 12 {
+		for try := range 2 {
+			testkit.Post(t, p.door, "/hooks/shop",
+				fmt.Sprintf(`{"event_id":"e%d","customer":"c%d","try":%d,"sum":%d}`, event, event%3, try+1, event))
 		}
 	}
-	p.serve(t)
-	for _, want := range []string{"executed", "replayed"} {
-		if a := testkit.Post(t, p.door, "/hooks/acme", "{}", "Idempotency-Key: k1"); a.Decision() != want {
-			t.Errorf("%v", a)
+	suggest, validate, _ := strings.Cut(kit.Fenced(t, "README.md", "Then ask which routes fit", ""), "\n")
+	routes := p.shell(t, "HOOKLOCK_ADMIN="+admin+" "+suggest)
+	p.write(t, "shop.yaml", p.here(file)+routes)
+	if out := p.shell(t, validate); !strings.Contains(out, "shop.yaml: valid") {
+		t.Errorf("%s", out)
+	}
+	h.AwaitLine(t, h.Stderr, `"msg":"config.reloaded"`)
+	for i, want := range []string{"executed", "replayed"} {
+		body := fmt.Sprintf(`{"event_id":"e99","customer":"c1","try":%d,"sum":9}`, i+2)
+		if a := testkit.Post(t, p.door, "/hooks/shop", body); a.Decision() != want {
+			t.Errorf("%v, want %s\n%s", a, want, routes)
 		}
 	}
 }

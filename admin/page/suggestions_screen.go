@@ -1,0 +1,64 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"hooklock/admin/client"
+)
+
+// suggestions shows the routes that fit the deliveries which came, each to paste into the configuration.
+func suggestions(v *visit) ([]section, error) {
+	since := cmp.Or(v.query.Get("since"), "24h")
+	head := section{
+		ID: "suggestions", Title: "Suggestions", Empty: "No delivery came to learn from: send one, or wait.",
+		Search: &search{"suggestions", []input{{Name: "since", Label: "Since", Value: since, Hint: "24h, or a time", Main: true}}},
+	}
+	list := &client.SuggestionList{}
+	switch err := v.api.get("/v1/suggestions", values("since", since), list); {
+	case is(err, client.CodeForbidden):
+		note, ok := limited(err)
+		if !ok {
+			return nil, err
+		}
+		head.Note, head.Search, head.Empty = note, nil, ""
+		return []section{head}, nil
+	case is(err, client.CodeBadRequest):
+		head.Trouble = problemOf(err).Detail
+		return []section{head}, nil
+	case err != nil:
+		return nil, err
+	}
+	head.Count = len(list.Suggestions)
+	head.Note = fmt.Sprintf("Learned by %s from hashes of deliveries, since its start. No value is kept.", list.Replica)
+	if list.Others > 0 {
+		head.Note += fmt.Sprintf(" %d more replicas learn from theirs.", list.Others)
+	}
+	if !list.Recording {
+		head.Trouble = "limits.suggestions is 0B, so nothing is learned from deliveries."
+	}
+	all := []section{head}
+	for i := range list.Suggestions {
+		all = append(all, suggestionOf(i, &list.Suggestions[i]))
+	}
+	return all, nil
+}
+
+func suggestionOf(n int, s *client.Suggestion) section {
+	one := section{ID: fmt.Sprintf("suggestion-%d", n), Title: s.Path, Paste: s.Paste()}
+	add := func(name string, c ...cell) { one.Facts = append(one.Facts, fact{name, c}) }
+	if s.Configured {
+		add("Route", text(s.Route))
+	} else {
+		add("Route", cell{Text: "none", Class: "warn"})
+	}
+	add("Deliveries", number(int64(s.Deliveries)))
+	add("Latest", when(s.Until, "ago"))
+	if p := s.Predicted; p != nil {
+		add("It would run", text(strconv.Itoa(p.Events)))
+		add("answer as repeats", text(strconv.Itoa(p.Repeats)))
+		add("refuse", text(strconv.Itoa(p.Others)))
+	}
+	return one
+}
