@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -70,9 +69,9 @@ func selfHostedPage() string {
 		}
 	}
 	for _, s := range all {
-		run := cmp.Or(string(s.Run), "once")
-		fmt.Fprintf(&refusals, "| %s | %s |\n", s.Name,
-			strings.Join([]string{s.Version, run, s.Refused, s.Unavailable, s.Redirected, s.Silent, s.EventID}, " | "))
+		tested := map[bool]string{true: "*"}[s.Run == sender.RunInTest]
+		fmt.Fprintf(&refusals, "| %s | %s |\n", s.Name+tested,
+			strings.Join([]string{s.Version, s.Refused, s.Unavailable, s.Redirected, s.Silent, s.EventID}, " | "))
 		routes = append(routes, strings.TrimPrefix(s.Route, "\n"))
 		if s.Notes != "" {
 			fmt.Fprintf(&notes, "- %s: %s\n", s.Name, s.Notes)
@@ -83,10 +82,10 @@ func selfHostedPage() string {
 %s
 
 Servers that you run yourself, pointed at a service that refuses. *Lost*: the event never comes again. None obeys Retry-After, and Gitea alone signs: let only the sender
-reach the route of another. %[2]sdeploy/test/senders%[2]s runs those with "test"; the others were run by hand, once.
+reach the route of another. %[2]sdeploy/test/senders%[2]s runs those with *; the others were run by hand, once.
 
-| Sender | Version | Run | 409, 429 | 503 | A redirect | Silence | Event ID |
-| --- | --- | --- | --- | --- | --- | --- | --- |
+| Sender | Version | 409, 429 | 503 | A redirect | Silence | Event ID |
+| --- | --- | --- | --- | --- | --- | --- |
 %[3]s
 
 A preset's page has its route.
