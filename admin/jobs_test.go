@@ -226,7 +226,7 @@ func (l beforeStep) Rerun(ctx context.Context, id idem.ExecutionID, a *idem.Audi
 func TestAJobLeavesAloneWhatAPersonRanAfterItBegan(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	// A person runs it, and it blocks again, after the job has seen it and before the job's step.
-	runBefore := func(id string, h idem.Held) {
+	runBefore := func(id string, h idem.RunningLock) {
 		ledger := f.api.o.Ledger
 		f.api.o.Ledger = beforeStep{ledger, func(named idem.ExecutionID, _ *idem.Audit) error {
 			if string(named) != id || member(f.execution(id), "parked")["tries"] != 1.0 {

@@ -40,7 +40,7 @@ func (f *fleet) park(workflow, event, kept string) string {
 }
 
 // carry lets the first process carry the first parked execution of a workflow.
-func (f *fleet) carry(workflow string) idem.Held {
+func (f *fleet) carry(workflow string) idem.RunningLock {
 	f.t.Helper()
 	for ctx := within(f.t); ; {
 		scope, _, err := f.first.NextReady(ctx)
@@ -55,13 +55,13 @@ func (f *fleet) carry(workflow string) idem.Held {
 		case err != nil:
 			f.t.Fatal(err)
 		case taken != nil:
-			return taken.Held
+			return taken.Running
 		}
 	}
 }
 
 // block lets a try fail, and the execution wait for a person.
-func (f *fleet) block(h idem.Held) {
+func (f *fleet) block(h idem.RunningLock) {
 	f.t.Helper()
 	p := *h.Lock().Parked
 	p.Tries, p.Trying = 1, true
@@ -77,7 +77,7 @@ func (f *fleet) block(h idem.Held) {
 }
 
 // deadLetter makes a dead letter.
-func (f *fleet) deadLetter(h idem.Held) {
+func (f *fleet) deadLetter(h idem.RunningLock) {
 	f.t.Helper()
 	end := failure()
 	end.FinishedAt = time.Now()
@@ -217,7 +217,7 @@ func TestABlockedExecutionRunsWhenAnOperatorSaysSo(t *testing.T) {
 	}
 	f.post(202, "", &delivery{id: id}, "cancel", `{"reason":"wrong shop"}`)
 	f.does(409, "cancel_requested", id, "run")
-	f.settle(&delivery{Held: h}, failure())
+	f.settle(&delivery{RunningLock: h}, failure())
 	if a := f.post(200, "", &delivery{id: id}, "cancel", `{"reason":"twice"}`); a.text("status") != "ABORTED" || a.json["tries"] != 1.0 || a.json["parked"] != nil {
 		t.Errorf("%s", a.body)
 	}

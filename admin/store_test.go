@@ -133,7 +133,7 @@ func (f *fleet) enqueue(l idem.Lock, behind int64) (place idem.QueueEntry, seen 
 
 // delivery is one that runs.
 type delivery struct {
-	idem.Held
+	idem.RunningLock
 	id    string
 	token int64
 	stop  chan error // why it is told to stop
@@ -147,13 +147,13 @@ func (f *fleet) run(workflow, event string) *delivery {
 
 func (f *fleet) start(l idem.Lock, prev int64) *delivery {
 	f.t.Helper()
-	var held idem.Held
+	var held idem.RunningLock
 	var seen *idem.Seen
 	err := f.applied(func(ctx context.Context) (err error) { held, seen, err = f.first.Claim(ctx, l, prev); return err })
 	if err != nil || held == nil {
 		f.t.Fatalf("claim: %+v %v", seen, err)
 	}
-	d := &delivery{Held: held, id: string(l.Execution), token: held.Lock().Token, stop: make(chan error, 1)}
+	d := &delivery{RunningLock: held, id: string(l.Execution), token: held.Lock().Token, stop: make(chan error, 1)}
 	held.OnStop(func(cause error) { d.stop <- cause })
 	return d
 }

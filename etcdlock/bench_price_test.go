@@ -62,7 +62,7 @@ func claimAndSettle(s *Store, lock func(n int) idem.Lock) func(n int) error {
 func claimAndSettleWith(s *Store, lock func(n int) idem.Lock, end func() idem.End) func(n int) error {
 	ctx := context.Background()
 	return func(n int) error {
-		var held idem.Held
+		var held idem.RunningLock
 		var seen *idem.Seen
 		err := applied(func() (err error) { held, seen, err = s.Claim(ctx, lock(n), 0); return err })
 		if err != nil || held == nil {

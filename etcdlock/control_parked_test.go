@@ -19,7 +19,7 @@ func uncarried(tb testing.TB, e *etcdtest.Etcd, tries int) idem.ExecutionID {
 	s := openStore(tb, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(tb, s, l, 0)
-	h := takeNext(tb, s).Held
+	h := takeNext(tb, s).Running
 	for range tries {
 		mustAttempt(tb, h)
 	}
@@ -61,7 +61,7 @@ func TestASkippedExecutionIsADeadLetterAndTheNextOneRuns(t *testing.T) {
 		return err == nil && f.Record != nil && f.Record.Status == idem.Failed && f.Record.Error.Code == "skipped" && f.Record.RequestKept
 	})
 	letterStays(t, s, id)
-	if got := takeNext(t, s).Held.Lock().Execution; got != next.Execution {
+	if got := takeNext(t, s).Running.Lock().Execution; got != next.Execution {
 		t.Fatalf("took %s", got)
 	}
 }
@@ -105,14 +105,14 @@ func TestABlockedExecutionRunsAfterRunNow(t *testing.T) {
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, a, l, 0)
-	h := takeNext(t, a).Held
+	h := takeNext(t, a).Running
 	leaveToAPerson(t, h)
 	drained(t, e, a)
 	f, err := b.RunNow(within(t, patience), l.Execution, nil)
 	if err != nil || f.Lock.Parked.Blocked != "" {
 		t.Fatalf("%+v %v", f, err)
 	}
-	mustSettle(t, takeNext(t, a).Held)
+	mustSettle(t, takeNext(t, a).Running)
 	nothingKept(t, e)
 }
 

@@ -169,7 +169,7 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 // held is a lock that a process which lives has taken and holds.
 func held(ttl time.Duration) func(s *Store) *owned.Lock {
 	return func(s *Store) *owned.Lock {
-		var h idem.Held
+		var h idem.RunningLock
 		err := applied(func() (err error) {
 			h, _, err = s.Claim(context.Background(), withKey(lockFor("w", "one")), 0)
 			return err

@@ -25,16 +25,16 @@ func endsOf(o *Options) <-chan end {
 
 func TestAnEndThatIsWrittenAfterItsCallerHasGoneIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
-		end  func(context.Context, idem.Held) error
+		end  func(context.Context, idem.RunningLock) error
 		wait error
 		want idem.Outcome
 	}{
-		"an answer": {func(ctx context.Context, h idem.Held) error { _, err := h.Settle(ctx, success("")); return err }, idem.ErrNotRecorded, idem.Executed},
-		"nobody knows": {func(ctx context.Context, h idem.Held) error {
+		"an answer": {func(ctx context.Context, h idem.RunningLock) error { _, err := h.Settle(ctx, success("")); return err }, idem.ErrNotRecorded, idem.Executed},
+		"nobody knows": {func(ctx context.Context, h idem.RunningLock) error {
 			_, err := h.Settle(ctx, idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}})
 			return err
 		}, idem.ErrNotRecorded, idem.Unknown},
-		"given back": {func(ctx context.Context, h idem.Held) error { return h.Release(ctx) }, idem.ErrStoreUnavailable, idem.NotExecuted},
+		"given back": {func(ctx context.Context, h idem.RunningLock) error { return h.Release(ctx) }, idem.ErrStoreUnavailable, idem.NotExecuted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := etcdtest.Start(t)

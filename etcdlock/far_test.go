@@ -44,10 +44,13 @@ func TestACallerWhoseTimeIsUpLearnsWhyEtcdDoesNotAnswer(t *testing.T) {
 
 // The log says with it why an answer was not recorded.
 func TestAnEndThatIsNotWrittenInTimeSaysWhyEtcdDoesNotAnswer(t *testing.T) {
-	for what, end := range map[string]func(context.Context, idem.Held) error{
-		"settle":  func(ctx context.Context, h idem.Held) error { _, err := h.Settle(ctx, success("done")); return err },
-		"hold":    func(ctx context.Context, h idem.Held) error { return h.Hold(ctx, time.Minute) },
-		"release": func(ctx context.Context, h idem.Held) error { return h.Release(ctx) },
+	for what, end := range map[string]func(context.Context, idem.RunningLock) error{
+		"settle": func(ctx context.Context, h idem.RunningLock) error {
+			_, err := h.Settle(ctx, success("done"))
+			return err
+		},
+		"hold":    func(ctx context.Context, h idem.RunningLock) error { return h.Hold(ctx, time.Minute) },
+		"release": func(ctx context.Context, h idem.RunningLock) error { return h.Release(ctx) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

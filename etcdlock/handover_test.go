@@ -28,7 +28,7 @@ func firstInLine(t *testing.T, p *inQueue) {
 }
 
 // waitsAt lets p wait, and tells of the lock that it gets.
-func waitsAt(t *testing.T, p *inQueue, l idem.Lock) <-chan idem.Held {
+func waitsAt(t *testing.T, p *inQueue, l idem.Lock) <-chan idem.RunningLock {
 	t.Helper()
 	return ledgertest.WaitsAt(t, p.InQueue, l)
 }
@@ -48,8 +48,8 @@ func TestASettleHandsTheLockToTheHeadOfTheQueueInOneTransaction(t *testing.T) {
 	for _, s := range stores { // brings the leases of their records
 		mustSettle(t, mustClaim(t, s, lockFor("another "+s.writer, "one"), 0))
 	}
-	var held idem.Held = mustClaim(t, stores[0], lockFor("w", "first"), 0)
-	var waiting []<-chan idem.Held
+	var held idem.RunningLock = mustClaim(t, stores[0], lockFor("w", "first"), 0)
+	var waiting []<-chan idem.RunningLock
 	for i := range 4 { // the second to fourth are of the other process
 		l := lockFor("w", fmt.Sprintf("event %d", i))
 		p := mustEnqueue(t, stores[min(i, 1)], l)
@@ -486,7 +486,7 @@ func TestAHotWorkflowRunsOneAtATimeOverThreeProcesses(t *testing.T) {
 	}
 }
 
-func claimOrWait(ctx context.Context, s *Store, l idem.Lock) (idem.Held, error) {
+func claimOrWait(ctx context.Context, s *Store, l idem.Lock) (idem.RunningLock, error) {
 	for {
 		held, seen, err := s.Claim(ctx, l, 0)
 		switch {

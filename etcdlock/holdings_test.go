@@ -25,7 +25,7 @@ func TestHoldsAreCountedWithTheAgeOfTheOldest(t *testing.T) {
 		}
 	}
 	holds(0, nil)
-	var held []idem.Held
+	var held []idem.RunningLock
 	for _, workflow := range []string{"a", "b", "c"} {
 		l := routed(workflow, "one")
 		l.StartedAt = l.StartedAt.Add(time.Duration(len(held)) * time.Minute).Round(0)

@@ -43,10 +43,10 @@ func TestAParkedExecutionIsNotReapedAndTheOneBehindItRests(t *testing.T) {
 		t.Errorf("%d reads of a lock that nothing has happened to", n)
 	}
 	taken := takeNext(t, s)
-	if taken.Held.Lock().Execution != id || reaped.Load() != 0 {
-		t.Fatalf("took %+v, %d reaped", taken.Held.Lock(), reaped.Load())
+	if taken.Running.Lock().Execution != id || reaped.Load() != 0 {
+		t.Fatalf("took %+v, %d reaped", taken.Running.Lock(), reaped.Load())
 	}
-	mustSettle(t, taken.Held)
+	mustSettle(t, taken.Running)
 	if err := <-turn; err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestOnlyAProcessWithTheRouteTakesWhatIsParked(t *testing.T) {
 	if got, err := without.Take(within(t, patience), scope, func(string) bool { return false }); got != nil || err != nil {
 		t.Fatalf("%+v %v", got, err)
 	}
-	mustSettle(t, takeNext(t, with).Held)
+	mustSettle(t, takeNext(t, with).Running)
 }
 
 func TestAQueueOfTwoRoutesContinuesWhereOnlyTheSecondIsLeft(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAQueueOfTwoRoutesContinuesWhereOnlyTheSecondIsLeft(t *testing.T) {
 	mustPark(t, s, first, 0)
 	mustPark(t, s, second, 0)
 	eventually(t, "both are known", func() bool { return s.Parked().Events == 2 })
-	mustSettle(t, takeNext(t, s).Held)
+	mustSettle(t, takeNext(t, s).Running)
 	eventually(t, "one is left", func() bool { return s.Parked().Events == 1 })
 	s.MarkReady(second.Scope)
 	if _, route, err := s.NextReady(within(t, patience)); err != nil || route == "gone" {
@@ -97,15 +97,15 @@ func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 	if !got.TooOld {
 		t.Fatal("who takes it is not told")
 	}
-	p := *got.Held.Lock().Parked
+	p := *got.Running.Lock().Parked
 	p.Blocked = "too old"
-	if err := got.Held.Rest(within(t, patience), p); err != nil {
+	if err := got.Running.Rest(within(t, patience), p); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.RunNow(within(t, patience), l.Execution, nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it has its whole time again", func() bool { return !s.Old(l.Execution) && got.Held.Lock().Parked.Blocked == "" })
+	eventually(t, "it has its whole time again", func() bool { return !s.Old(l.Execution) && got.Running.Lock().Parked.Blocked == "" })
 }
 
 func TestABlockedExecutionThatIsTooOldIsTakenToEndIt(t *testing.T) {
@@ -113,11 +113,11 @@ func TestABlockedExecutionThatIsTooOldIsTakenToEndIt(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, s, parkedLock("w", "event"), 0)
-	h := takeNext(t, s).Held
+	h := takeNext(t, s).Running
 	leaveToAPerson(t, h)
 	e.Expire(t, s.layout.All(protocol.KindAges))
-	if taken := takeNext(t, s); !taken.TooOld || taken.Held.Lock().Parked.Blocked == "" {
-		t.Fatalf("%+v", taken.Held.Lock())
+	if taken := takeNext(t, s); !taken.TooOld || taken.Running.Lock().Parked.Blocked == "" {
+		t.Fatalf("%+v", taken.Running.Lock())
 	}
 }
 
@@ -130,11 +130,11 @@ func TestUnderStrategyNoneEachParkedEventIsAQueueOfItsOwn(t *testing.T) {
 		mustPark(t, s, l, 0)
 	}
 	one, two := takeNext(t, s), takeNext(t, s)
-	if one.Held.Lock().EventID == two.Held.Lock().EventID {
+	if one.Running.Lock().EventID == two.Running.Lock().EventID {
 		t.Fatal("the same one")
 	}
-	mustSettle(t, two.Held)
-	mustSettle(t, one.Held)
+	mustSettle(t, two.Running)
+	mustSettle(t, one.Running)
 	nothingKept(t, e)
 }
 
@@ -143,17 +143,17 @@ func TestAHeldTryWhoseHoldRunsOutIsTakenOver(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, s, parkedLock("w", "event"), 0)
-	h := takeNext(t, s).Held
+	h := takeNext(t, s).Running
 	mustAttempt(t, h)
 	token := h.Lock().Token
 	if err := h.Hold(within(t, patience), time.Second); err != nil {
 		t.Fatal(err)
 	}
 	got := takeNext(t, s)
-	if l := got.Held.Lock(); !got.Carried || !l.Parked.Trying || l.Token <= token || l.Held {
+	if l := got.Running.Lock(); !got.Carried || !l.Parked.Trying || l.Token <= token || l.Held {
 		t.Fatalf("%+v", l)
 	}
-	mustSettle(t, got.Held)
+	mustSettle(t, got.Running)
 	nothingKept(t, e)
 }
 
@@ -161,7 +161,7 @@ func TestAHeldTryIsCompletedByItsUpstream(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, s, parkedLock("w", "event"), 0)
-	h := takeNext(t, s).Held
+	h := takeNext(t, s).Running
 	mustAttempt(t, h)
 	if err := h.Hold(within(t, patience), time.Hour); err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestADuplicateOfAParkedEventSeesIt(t *testing.T) {
 	if seen, err := s.EnqueueParked(within(t, patience), parkedLock("w", "event"), 0, 0, keep("x")); err != nil || seen == nil || seen.Waiting.Execution != l.Execution {
 		t.Fatalf("%+v %v", seen, err)
 	}
-	h := takeNext(t, s).Held
+	h := takeNext(t, s).Running
 	if _, seen, err = tryClaim(t, s, lockFor("w", "event"), 0); err != nil || seen.Lock == nil || seen.Lock.Parked == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
@@ -227,14 +227,14 @@ func TestEachParkedEventIsTakenOnceByAllProcessesTogether(t *testing.T) {
 						}
 						continue
 					}
-					l := got.Held.Lock()
+					l := got.Running.Lock()
 					mu.Lock()
 					ran[l.Workflow] = append(ran[l.Workflow], l.EventID)
 					left--
 					over := left == 0
 					mu.Unlock()
-					mustAttempt(t, got.Held)
-					mustSettle(t, got.Held)
+					mustAttempt(t, got.Running)
+					mustSettle(t, got.Running)
 					if over {
 						cancel()
 					}
@@ -316,7 +316,7 @@ func TestALiveOwnerIsNotReplacedByAProcessThatDoesNotKnowItsSession(t *testing.T
 	e := etcdtest.Start(t)
 	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, a, parkedLock("w", "event"), 0)
-	h := takeNext(t, a).Held
+	h := takeNext(t, a).Running
 	name := currentSession(t, a).Name
 	b.view.Sessions.Remove(name, 0)
 	if got, err := b.Take(within(t, patience), idem.Scope{Workflow: "w"}, anyRoute); got != nil || err != nil {
@@ -333,14 +333,14 @@ func TestAProcessTakesUpAnExecutionOfItsOwnSessionThatNoneOfItsWorkersHas(t *tes
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, s, parkedLock("w", "event"), 0)
-	left := takeNext(t, s).Held.(*owned.Lock)
+	left := takeNext(t, s).Running.(*owned.Lock)
 	s.own.LetGo(left) // as after an adoption that came when its carrier had let go
 	s.MarkReady(idem.Scope{Workflow: "w"})
 	got := takeNext(t, s)
-	if !got.Carried || got.Held.Lock().Token <= left.Lock().Token {
-		t.Fatalf("%+v", got.Held.Lock())
+	if !got.Carried || got.Running.Lock().Token <= left.Lock().Token {
+		t.Fatalf("%+v", got.Running.Lock())
 	}
-	mustSettle(t, got.Held)
+	mustSettle(t, got.Running)
 }
 
 // Whoever lets it run is told that it runs: the end of its age was found out before, and its record is written after that.
@@ -350,7 +350,7 @@ func TestAnExecutionThatRunNowHasJustReleasedDoesNotEndForItsAge(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, s, l, 0)
-	h := takeNext(t, s).Held
+	h := takeNext(t, s).Running
 	e.Expire(t, s.layout.All(protocol.KindAges))
 	eventually(t, "it is too old", func() bool { return s.Old(l.Execution) })
 	if _, err := s.RunNow(within(t, patience), l.Execution, nil); err != nil {

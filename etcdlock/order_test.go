@@ -194,19 +194,19 @@ func TestTheOrderOfAParkedExecutionIsCheckedAtItsTurnAndWhenItIsTakenOver(t *tes
 	}
 	mustSettle(t, first)
 	taken := takeNext(t, a)
-	if s := taken.Held.Lock().Stale; s == nil || s.By != "5s" {
+	if s := taken.Running.Lock().Stale; s == nil || s.By != "5s" {
 		t.Errorf("when it is its turn: %+v", s)
 	}
 	closeStore(t, a)
 	carried := takeNext(t, b)
-	if s := carried.Held.Lock().Stale; !carried.Carried || s == nil || s.By != "5s" {
+	if s := carried.Running.Lock().Stale; !carried.Carried || s == nil || s.By != "5s" {
 		t.Errorf("carried on: %v, %+v", carried.Carried, s)
 	}
-	mustAttempt(t, carried.Held)
-	if s := carried.Held.Lock().Stale; s == nil {
+	mustAttempt(t, carried.Running)
+	if s := carried.Running.Lock().Stale; s == nil {
 		t.Error("forgotten with the try")
 	}
-	if r := mustSettle(t, carried.Held); r.Stale == nil || r.Stale.By != "5s" {
+	if r := mustSettle(t, carried.Running); r.Stale == nil || r.Stale.By != "5s" {
 		t.Errorf("%+v", r.Stale)
 	}
 }
@@ -285,7 +285,7 @@ func TestEventsThatOverlapRaiseOneMark(t *testing.T) {
 		l.Scope.PerEvent, l.Slots = true, []idem.Slot{{Limit: idem.OwnLimit("w"), N: -1}}
 		return l
 	}
-	var held []idem.Held
+	var held []idem.RunningLock
 	for i := range events {
 		held = append(held, mustClaim(t, s, of(i), 0))
 	}

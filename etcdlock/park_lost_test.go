@@ -51,13 +51,13 @@ func parkedPlace(t *testing.T, s *Store) *idem.Lock {
 func carriedOne(t *testing.T, s *Store) *idem.Lock {
 	t.Helper()
 	parkedPlace(t, s)
-	return takeNext(t, s).Held.Lock()
+	return takeNext(t, s).Running.Lock()
 }
 
 func putDownOne(t *testing.T, s *Store) *idem.Lock {
 	t.Helper()
 	parkedPlace(t, s)
-	h := takeNext(t, s).Held
+	h := takeNext(t, s).Running
 	must(t, h.Release)
 	return h.Lock()
 }
@@ -65,7 +65,7 @@ func putDownOne(t *testing.T, s *Store) *idem.Lock {
 func blockedOne(t *testing.T, s *Store) *idem.Lock {
 	t.Helper()
 	parkedPlace(t, s)
-	h := takeNext(t, s).Held
+	h := takeNext(t, s).Running
 	p := *h.Lock().Parked
 	p.Blocked = "why"
 	if err := h.Rest(within(t, patience), p); err != nil {
@@ -81,7 +81,7 @@ func failedEnd() idem.End {
 func deadLetter(t *testing.T, s *Store) *idem.Lock {
 	t.Helper()
 	parkedPlace(t, s)
-	h := takeNext(t, s).Held
+	h := takeNext(t, s).Running
 	if _, err := h.DeadLetter(within(t, patience), failedEnd()); err != nil {
 		t.Fatal(err)
 	}
@@ -89,10 +89,10 @@ func deadLetter(t *testing.T, s *Store) *idem.Lock {
 }
 
 // taken is the one held execution of the test's store.
-func taken(t *testing.T, s *Store) idem.Held {
+func taken(t *testing.T, s *Store) idem.RunningLock {
 	t.Helper()
 	parkedPlace(t, s)
-	return takeNext(t, s).Held
+	return takeNext(t, s).Running
 }
 
 // carriersWork is what a process sends that parks and carries. Each returns what it held before, or nil, and what sends it.
@@ -123,7 +123,7 @@ var carriersWork = map[string]func(t *testing.T, s *Store) func(context.Context)
 			if got == nil {
 				return err // its next look takes it
 			}
-			return errors.Join(err, got.Held.Release(ctx))
+			return errors.Join(err, got.Running.Release(ctx))
 		}
 	},
 	"one without a process is carried on": func(t *testing.T, s *Store) func(context.Context) error {
@@ -133,7 +133,7 @@ var carriersWork = map[string]func(t *testing.T, s *Store) func(context.Context)
 			if got == nil {
 				return err
 			}
-			return errors.Join(err, got.Held.Release(ctx))
+			return errors.Join(err, got.Running.Release(ctx))
 		}
 	},
 	"a try is announced": func(t *testing.T, s *Store) func(context.Context) error {
@@ -188,7 +188,7 @@ func TestAParkedExecutionContinuesAlsoWhereAnAnswerGotLost(t *testing.T) {
 				if n := len(keysBelow(t, e, "/hooklock/v1/requests/")); n != 1 {
 					t.Fatalf("%d requests are kept", n)
 				}
-				h := takeNext(t, other).Held
+				h := takeNext(t, other).Running
 				mustAttempt(t, h)
 				mustSettle(t, h)
 				if kv.arrive(t) {
@@ -241,7 +241,7 @@ func TestItIsUnknownWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testin
 			}
 			wire.Reset()
 			wire.DropAnswers(false)
-			mustSettle(t, takeNext(t, other).Held)
+			mustSettle(t, takeNext(t, other).Running)
 			nothingKept(t, e)
 		})
 	}
@@ -268,7 +268,7 @@ func TestAQueueIsNotTakenAgainBeforeTheClaimThatGotNoAnswerIsOver(t *testing.T) 
 		t.Fatalf("%v, %v", got, err)
 	}
 	arrives()
-	h := takeNext(t, s).Held
+	h := takeNext(t, s).Running
 	mustAttempt(t, h)
 	mustSettle(t, h)
 }

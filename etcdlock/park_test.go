@@ -27,7 +27,7 @@ func TestAParkedEventThatHasFailedBeforeRunsAgain(t *testing.T) {
 	if seen, err := s.EnqueueParked(within(t, patience), parkedLock("w", "event"), st.Prev, 0, keep("body")); seen != nil || err != nil {
 		t.Fatalf("park: %+v %v", seen, err)
 	}
-	held := takeNext(t, s).Held
+	held := takeNext(t, s).Running
 	mustAttempt(t, held)
 	if r := mustSettle(t, held); r.Status != idem.Success {
 		t.Errorf("%+v", r)
@@ -40,23 +40,23 @@ func TestAParkWorkerThatLostItsSessionGetsAnError(t *testing.T) {
 	a, b := openStore(t, Options{Endpoints: []string{wire.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, a, parkedLock("w", "event"), 0)
 	one := takeNext(t, a)
-	mustAttempt(t, one.Held)
+	mustAttempt(t, one.Running)
 	wire.Blackhole(true)
 	revoke(t, e, a)
 	two := takeNext(t, b)
-	if two.Held.Lock().Token <= one.Held.Lock().Token {
+	if two.Running.Lock().Token <= one.Running.Lock().Token {
 		t.Fatal("the token did not grow")
 	}
-	mustAttempt(t, two.Held)
+	mustAttempt(t, two.Running)
 	wire.Blackhole(false)
-	p := *one.Held.Lock().Parked
-	if err := one.Held.Rest(within(t, patience), p); !errors.Is(err, idem.ErrLockLost) {
+	p := *one.Running.Lock().Parked
+	if err := one.Running.Rest(within(t, patience), p); !errors.Is(err, idem.ErrLockLost) {
 		t.Fatalf("got %v", err)
 	}
-	if err := one.Held.Attempt(within(t, patience), p, "x"); !errors.Is(err, idem.ErrLockLost) {
+	if err := one.Running.Attempt(within(t, patience), p, "x"); !errors.Is(err, idem.ErrLockLost) {
 		t.Fatalf("got %v", err)
 	}
-	mustSettle(t, two.Held)
+	mustSettle(t, two.Running)
 }
 
 // revoke ends the session of s in etcd, before s knows.
@@ -82,7 +82,7 @@ func TestAHoldOfAParkedExecutionHasTheMaxDurationOfItsTry(t *testing.T) {
 	l.MaxDuration = time.Hour
 	mustPark(t, s, l, 0)
 	ago.Store(int64(2 * time.Hour))
-	h := takeNext(t, s).Held.(*owned.Lock)
+	h := takeNext(t, s).Running.(*owned.Lock)
 	ago.Store(0)
 	mustAttempt(t, h)
 	if err := h.Hold(within(t, patience), 10*time.Minute); err != nil {

@@ -39,14 +39,14 @@ func TestALongQueueIsServedInItsOrderOverThreeProcesses(t *testing.T) {
 	for i := range stores {
 		stores[i] = openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	}
-	var held idem.Held = mustClaim(t, stores[0], lockFor("w", "holder"), 0)
+	var held idem.RunningLock = mustClaim(t, stores[0], lockFor("w", "holder"), 0)
 	const n = 80
 	type waits struct {
 		l     idem.Lock
 		leave context.CancelFunc
 	}
 	all := make([]waits, n)
-	runs := make(chan idem.Held)
+	runs := make(chan idem.RunningLock)
 	var waiting sync.WaitGroup
 	for i := range n {
 		l := lockFor("w", fmt.Sprintf("event %d", i))
@@ -143,7 +143,7 @@ func TestTheLastEntryIsNotPassedOverAfterOthersLeft(t *testing.T) {
 	e := etcdtest.Start(t)
 	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, here, lockFor("w", "holder"), 0)
-	places, runs := map[string]*inQueue{}, map[string]<-chan idem.Held{}
+	places, runs := map[string]*inQueue{}, map[string]<-chan idem.RunningLock{}
 	comes := func(s *Store, event string, waits bool) {
 		l := lockFor("w", event)
 		places[event] = mustEnqueue(t, s, l)
@@ -198,7 +198,7 @@ func TestALaterEntryIsKnownWithoutReadingTheQueueAgain(t *testing.T) {
 	p := mustEnqueue(t, here, first)
 	runs := waitsAt(t, p, first)
 	firstInLine(t, p)
-	var after []<-chan idem.Held
+	var after []<-chan idem.RunningLock
 	enqueue := func(l idem.Lock) *inQueue {
 		q := mustEnqueue(t, elsewhere, l)
 		after = append(after, waitsAt(t, q, l))

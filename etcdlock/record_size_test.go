@@ -82,15 +82,15 @@ func TestAParkedEventWhoseAnswerEtcdRefusesForItsSizeEndsWithItsStatusAlone(t *t
 			s := openStore(t, reduced.options(e))
 			mustPark(t, s, parkedLock("w", "one"), 0)
 			mustPark(t, s, parkedLock("w", "two"), 0)
-			held := takeNext(t, s).Held
+			held := takeNext(t, s).Running
 			mustAttempt(t, held)
 			if _, err := held.Settle(within(t, patience), success(strings.Repeat("x", size))); err != nil {
 				t.Fatal(err)
 			}
 			reduced.wants(t, size)
 			wantsStatusAlone(t, s, held.(*owned.Lock))
-			if next := takeNext(t, s); next.Held.Lock().EventID != "two" {
-				t.Errorf("the next one is %+v", next.Held.Lock())
+			if next := takeNext(t, s); next.Running.Lock().EventID != "two" {
+				t.Errorf("the next one is %+v", next.Running.Lock())
 			}
 		})
 	}

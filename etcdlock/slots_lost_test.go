@@ -20,7 +20,7 @@ func TestATryWhoseAnswerIsLostDoesNotWaitForItsOwnSlot(t *testing.T) {
 	o.Client = client
 	s := openStore(t, o)
 	mustPark(t, s, withSlots(parkedLock("w1", "a")), 0)
-	h := takeNext(t, s).Held
+	h := takeNext(t, s).Running
 	restNow(t, h, "")
 	kv.lost = func() { // what the watch would say
 		l := h.Lock()

@@ -136,7 +136,7 @@ func TestALockOfAClientHoldsBackWhatSeveralOfMayRun(t *testing.T) {
 	if held, err := inTurn(within(t, patience), p, l); held == nil {
 		t.Fatal(err)
 	}
-	if taken := takeNext(t, s); taken.Held.Lock().Execution != parks.Execution {
+	if taken := takeNext(t, s); taken.Running.Lock().Execution != parks.Execution {
 		t.Errorf("%+v", taken)
 	}
 }

@@ -24,19 +24,19 @@ func TestATryThatIsTakenOverHasItsSlotUntilItRests(t *testing.T) {
 	n := slotsOf(1)
 	survivor, dying := limitedStore(t, e, n), limitedStore(t, e, n)
 	mustPark(t, dying, withSlots(parkedLock("w1", "a")), 0)
-	mustAttempt(t, takeNext(t, dying).Held)
+	mustAttempt(t, takeNext(t, dying).Running)
 	die(t, e, dying)
 	taken := takeNext(t, survivor)
-	if l := taken.Held.Lock(); !taken.Carried || !l.HasSlot() || len(takenSlots(t, e)) != 1 {
+	if l := taken.Running.Lock(); !taken.Carried || !l.HasSlot() || len(takenSlots(t, e)) != 1 {
 		t.Fatalf("carried on with %+v", l)
 	}
-	restNow(t, taken.Held, "nobody knows")
+	restNow(t, taken.Running, "nobody knows")
 	if left := takenSlots(t, e); len(left) > 0 {
 		t.Fatalf("what waits for a person has %v", left)
 	}
 	mustSettle(t, mustClaim(t, survivor, limitedLock("w2", "b"), 0))
-	mustAttempt(t, taken.Held)
-	mustSettle(t, taken.Held)
+	mustAttempt(t, taken.Running)
+	mustSettle(t, taken.Running)
 }
 
 // TestAnOrderIsJudgedBesideALimit: the mark comes with the lock and its slots, past the queue and out of it.
@@ -56,11 +56,11 @@ func TestAnOrderIsJudgedBesideALimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	third := func() idem.Held {
+	third := func() idem.RunningLock {
 		mustSettle(t, second)
 		return mustClaim(t, s, both("third", "1699999973"), 0)
 	}
-	for name, held := range map[string]idem.Held{"out of the queue": second, "past it": third()} {
+	for name, held := range map[string]idem.RunningLock{"out of the queue": second, "past it": third()} {
 		if stale := held.Lock().Stale; stale == nil || stale.By != "37s" {
 			t.Errorf("%s: %+v", name, stale)
 		}

@@ -74,7 +74,7 @@ type Options struct {
 	// It must not block.
 	OnReaped func(*idem.Lock)
 	// OnEnded is called when this process has ended an execution of a route, and no call of
-	// idem.Held says so: its upstream has completed a hold, a person has forced its lock open, or
+	// idem.RunningLock says so: its upstream has completed a hold, a person has forced its lock open, or
 	// what was left with ErrNotRecorded, or with a release that got no answer, has come to its end.
 	// recorded is false where that will never be in etcd, because it is full; the lock is free
 	// then. It must not block.
@@ -118,7 +118,7 @@ type Options struct {
 	// block.
 	OnLost func(idem.LostEvent)
 	// Counted returns what this process has counted of its routes since it was called before, without
-	// what the outcome of an execution counts: idem.Held.Count. It is called every second, and with
+	// what the outcome of an execution counts: idem.RunningLock.Count. It is called every second, and with
 	// each request that commits outcomes. It must not block. Nil: nothing is counted here.
 	Counted func() []idem.RouteCounts
 	// Describe returns what this process says of itself to operators at the other ones, as JSON; it

@@ -24,7 +24,7 @@ var (
 )
 
 // Claim implements idem.Ledger.
-func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Seen, error) {
 	return s.claims.Claim(ctx, l, prev)
 }
 

@@ -45,7 +45,7 @@ func TestALockThatCouldNotBeReapedIsReapedLater(t *testing.T) {
 		t.Fatal("nothing has tried to reap it")
 	}
 	e.MakeRoom(t)
-	if taken := takeNext(t, s); taken.Held.Lock().Execution != l.Execution {
-		t.Errorf("took %+v", taken.Held.Lock())
+	if taken := takeNext(t, s); taken.Running.Lock().Execution != l.Execution {
+		t.Errorf("took %+v", taken.Running.Lock())
 	}
 }

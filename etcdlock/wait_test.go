@@ -34,7 +34,7 @@ func mustEnqueue(tb testing.TB, s *Store, l idem.Lock) *inQueue {
 func myTurn(ctx context.Context, p *inQueue) error { return ledgertest.MyTurn(ctx, p.InQueue) }
 
 // inTurn has the lock for p as soon as it is its turn.
-func inTurn(ctx context.Context, p *inQueue, l idem.Lock) (idem.Held, error) {
+func inTurn(ctx context.Context, p *inQueue, l idem.Lock) (idem.RunningLock, error) {
 	return ledgertest.InTurn(ctx, p.InQueue, l)
 }
 

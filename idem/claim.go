@@ -12,9 +12,9 @@ import (
 // one needs an execution ID of its own. Other errors are those of claim and reap, and the
 // context's.
 func ClaimLock(
-	ctx context.Context, claim func() (Held, *Seen, error), judge func(*Seen) (dead *Lock, over bool),
+	ctx context.Context, claim func() (RunningLock, *Seen, error), judge func(*Seen) (dead *Lock, over bool),
 	reap func(context.Context, *Lock) error,
-) (Held, error) {
+) (RunningLock, error) {
 	for {
 		held, seen, err := claim()
 		switch {
@@ -72,7 +72,8 @@ type Waiting struct {
 // ledger goes on to remove it. After wait_timeout the caller has the entry, to park it or to leave;
 // nil = there is none. Other errors are those that Again returned. v is what w may claim over, as
 // far as it knows.
-func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (held Held, left *Waiting, verdict Verdict,
+func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (held RunningLock, left *Waiting,
+	verdict Verdict,
 	err error) {
 	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: v}
 	over, err := q.repeat(func() (over bool, err error) {
@@ -124,7 +125,7 @@ func (q *queuing) repeat(try func() (over bool, err error)) (over bool, err erro
 }
 
 // take makes a queue entry and waits there. Without a result it has to be called again.
-func (q *queuing) take() (held Held, left *Waiting, v Verdict, err error) {
+func (q *queuing) take() (held RunningLock, left *Waiting, v Verdict, err error) {
 	lock := q.Lock(q.may)
 	request, cancel := q.Request()
 	place, seen, err := q.ledger.Enqueue(request, lock, q.may.Prev, q.may.Behind)
@@ -183,7 +184,7 @@ func (q *queuing) refused(seen *Seen) (Verdict, error) {
 }
 
 // wait waits for the head of the queue, and claims.
-func (q *queuing) wait(place QueueEntry, lock Lock) (Held, Verdict, error) {
+func (q *queuing) wait(place QueueEntry, lock Lock) (RunningLock, Verdict, error) {
 	for {
 		seen, err := place.Await(q.ctx, q.may.Prev)
 		switch {
@@ -210,7 +211,7 @@ func (q *queuing) wait(place QueueEntry, lock Lock) (Held, Verdict, error) {
 		default:
 			q.may = v
 			lock.Attempt, lock.Earlier, lock.StartedAt = v.Attempt, v.Earlier, q.Now()
-			var held Held
+			var held RunningLock
 			if held, err = q.claim(place, lock); held != nil {
 				return held, Verdict{}, nil
 			}
@@ -222,7 +223,7 @@ func (q *queuing) wait(place QueueEntry, lock Lock) (Held, Verdict, error) {
 	}
 }
 
-func (q *queuing) claim(place QueueEntry, lock Lock) (Held, error) {
+func (q *queuing) claim(place QueueEntry, lock Lock) (RunningLock, error) {
 	request, cancel := q.Request()
 	defer cancel()
 	held, _, err := place.ClaimHead(request, lock, q.may.Prev)

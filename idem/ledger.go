@@ -40,7 +40,7 @@ type Ledger interface {
 	// is empty, and if the event's record is still at revision prev (0: absent). Exactly one of the
 	// three results is set: the held lock, what stands in the way, or an error. The ledger fills in
 	// Token, Revision, Holder and Alive of the held lock.
-	Claim(ctx context.Context, l Lock, prev int64) (Held, *Seen, error)
+	Claim(ctx context.Context, l Lock, prev int64) (RunningLock, *Seen, error)
 	// Reap ends the execution of a lock whose owner is dead: FAILED unknown, and after its release
 	// delay the lock is free. It returns nil if another process was faster, or if the owner turns
 	// out to be alive: read again.
@@ -96,7 +96,7 @@ type QueueEntry interface {
 	// those of Claim, and ErrPlaceLost. If the entry is gone it may also return what it sees, or
 	// ErrNotClaimed: Await says why it is gone. Without a lock the entry is still in the queue:
 	// wait again, or leave.
-	ClaimHead(ctx context.Context, l Lock, prev int64) (Held, *Seen, error)
+	ClaimHead(ctx context.Context, l Lock, prev int64) (RunningLock, *Seen, error)
 	// Park keeps the entry beyond its session, at its position in the queue. p and kept as with
 	// Ledger.EnqueueParked. After nil this process does not own the entry any more, and Leave does
 	// nothing. ErrNotRecorded: unknown so far, as with Ledger.EnqueueParked; the ledger goes on
@@ -136,8 +136,8 @@ type Seen struct {
 	Paused *Pause
 }
 
-// Held is a lock that this process holds. Its methods may be called from any goroutine.
-type Held interface {
+// RunningLock is a lock that this process holds. Its methods may be called from any goroutine.
+type RunningLock interface {
 	// Lock returns the lock as this process last saw it. The caller must not change it.
 	Lock() *Lock
 	// Begin is called before the upstream is. After an error the lock can no longer be trusted, and
@@ -163,8 +163,8 @@ type Held interface {
 	Hold(ctx context.Context, ttl time.Duration) error
 	// Park lets the execution outlive this process; this process still has its lock, and goes on.
 	// After ErrLockLost, ErrCancelled and ErrStoreUnavailable it is not parked, and never will be.
-	// ErrNotRecorded: unknown, so the response may say neither; each later call of this Held does
-	// what is right for either.
+	// ErrNotRecorded: unknown, so the response may say neither; each later call of this RunningLock
+	// does what is right for either.
 	Park(ctx context.Context, p Parked, kept Kept) error
 	// Attempt is called before a parked execution is tried again. Its Lock has a new fencing token
 	// then. callbackHash, which is new each time, replaces that of the try before. After an error

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// An execution is parked when its sender has been told that its event is accepted and it has not ended: it waits in its workflow's queue
-// without a session, or has the lock and is tried again (docs/park.md). It survives the process that accepted it.
+// An execution is parked when its sender has been told that its event is accepted and it has not
+// ended: it waits in its workflow's queue without a session, or has the lock and is tried again
+// (docs/park.md). It survives the process that accepted it.
 
 // ParkOn says what lets a delivery be parked.
 type ParkOn string
@@ -18,10 +19,13 @@ const (
 	ParkSlow        ParkOn = "slow"                 // its upstream takes longer than its sender waits
 	ParkUnreachable ParkOn = "unreachable"          // nothing of it reached the upstream
 	ParkUnknown     ParkOn = "unknown"              // it is not known whether it ran
-	ParkFailed      ParkOn = "failed"               // the upstream's answer asks to come later, as ParkPolicy.RetryOn says
-	ParkSenderLimit ParkOn = "sender_limit"         // its sender is half way to switching the endpoint off; not in a policy's list either
-	ParkAgain       ParkOn = "again"                // a person lets the event run again; never in a policy's list
-	ParkPaused      ParkOn = ParkOn(DecisionPaused) // its route or workflow is paused; a policy that parks for anything parks for this too
+	// the upstream's answer asks to come later, as ParkPolicy.RetryOn says
+	ParkFailed ParkOn = "failed"
+	// its sender is half way to switching the endpoint off; not in a policy's list either
+	ParkSenderLimit ParkOn = "sender_limit"
+	ParkAgain       ParkOn = "again" // a person lets the event run again; never in a policy's list
+	// its route or workflow is paused; a policy that parks for anything parks for this too
+	ParkPaused ParkOn = ParkOn(DecisionPaused)
 )
 
 // Choices lists the reasons to park that a policy names.
@@ -56,25 +60,27 @@ func (ParkSignature) Choices() []string { return words(SignatureKeep, SignatureR
 // ParkPolicy is what a route does about parking. A nil one parks nothing.
 type ParkPolicy struct {
 	Locked, Slow, Unreachable, Unknown, Failed bool // its ParkOn
-	// After is how long after its arrival a delivery is parked; 0 = it gets its 2xx at once, always.
+	// After is how long after its arrival a delivery is parked; 0 = it gets its 2xx at once,
+	// always.
 	After     time.Duration
 	Answer    int           // the status with which a parked delivery is answered; 2xx
 	MaxAge    time.Duration // since it was parked; then it becomes a dead letter
 	Attempts  int           // failed tries before it is given up; those that provably did not run do not count
 	OnFailure OnFailure
-	// RetryFirst is the pause after the first failed try; each further one doubles it, up to RetryMost.
-	// 0 = the worker's own.
+	// RetryFirst is the pause after the first failed try; each further one doubles it, up to
+	// RetryMost. 0 = the worker's own.
 	RetryFirst, RetryMost time.Duration
-	// RetryOn are the upstream's answers after which it is tried again. Empty: 5xx and those of the 4xx
-	// that speak of time.
+	// RetryOn are the upstream's answers after which it is tried again. Empty: 5xx and those of the
+	// 4xx that speak of time.
 	RetryOn StatusSet
-	// Delay is how long after it was accepted an event is tried first; 0 = at once. With a delay every
-	// delivery is parked at once, because none runs before.
+	// Delay is how long after it was accepted an event is tried first; 0 = at once. With a delay
+	// every delivery is parked at once, because none runs before.
 	Delay      time.Duration
 	Signature  ParkSignature
 	MaxWaiting int // parked executions of one workflow
 	MaxBytes   int // of a request; a longer one is not parked. 0 = no bound
-	// FailedAnswers: the beginning of each answer that says that a try failed is kept, for operators.
+	// FailedAnswers: the beginning of each answer that says that a try failed is kept, for
+	// operators.
 	FailedAnswers bool
 }
 
@@ -105,7 +111,8 @@ type Parked struct {
 	Tries int       `json:"tries,omitempty"` // calls of the upstream that began, the one before it was parked included
 	// Failures are the tries that count against the policy's Attempts.
 	Failures int `json:"failures,omitempty"`
-	// Trying: a try began, and its end is not written down. A worker that takes the execution over treats its outcome as unknown.
+	// Trying: a try began, and its end is not written down. A worker that takes the execution over
+	// treats its outcome as unknown.
 	Trying bool `json:"trying,omitempty"`
 	// NextAttempt is when it is tried again, by the clock of the process that has it; see Resumed.
 	// Zero: it is tried now, is blocked, or an operator wants a try now.
@@ -118,12 +125,13 @@ type Parked struct {
 	Last    *Evidence `json:"last,omitempty"`    // of the latest try that ended
 	Effect  Outcome   `json:"effect,omitempty"`  // of all tries that ended; "" = none has
 	Blocked string    `json:"blocked,omitempty"` // why it needs a decision; "" = it does not
-	// Asked is how often the service was asked about the latest try; NotToAsk: it is not, because a person
-	// wants the next try.
+	// Asked is how often the service was asked about the latest try; NotToAsk: it is not, because a
+	// person wants the next try.
 	Asked int `json:"asked,omitempty"`
 	// Failed are the newest answers that said that a try failed, the newest last.
 	Failed []FailedAnswer `json:"failed,omitempty"`
-	// MaxAge is the one of Kept, to let it run again. The ledger writes MaxAge, Since and Bytes once.
+	// MaxAge is the one of Kept, to let it run again. The ledger writes MaxAge, Since and Bytes
+	// once.
 	MaxAge time.Duration `json:"maxAgeNs,omitempty"`
 }
 
@@ -148,13 +156,15 @@ func (p *Parked) Outcome() Outcome {
 	return p.Effect
 }
 
-// AfterTry returns p after the end of a try; nil: nothing is known of its end. p is not changed. The latest try that reached the upstream decides: an answer after a try of unknown outcome settles
-// it, and a try of unknown outcome after an answer that said failure may have succeeded.
+// AfterTry returns p after the end of a try; nil: nothing is known of its end. p is not changed.
+// The latest try that reached the upstream decides: an answer after a try of unknown outcome
+// settles it, and a try of unknown outcome after an answer that said failure may have succeeded.
 func (p *Parked) AfterTry(last *Evidence) Parked {
 	next := *p
 	next.Trying, next.Last, next.Asked = false, last, 0
 	if last.answeredFailure() {
-		next.Failed = append(slices.Clone(next.Failed), FailedAnswer{last.At.UTC().Round(time.Millisecond), last.Status, last.Text})
+		next.Failed = append(slices.Clone(next.Failed), FailedAnswer{last.At.UTC().Round(time.Millisecond), last.Status,
+			last.Text})
 		next.Failed = next.Failed[max(0, len(next.Failed)-maxFailed):]
 	}
 	switch {
@@ -168,14 +178,16 @@ func (p *Parked) AfterTry(last *Evidence) Parked {
 // NotToAsk stands in Parked.Asked.
 const NotToAsk = -1
 
-// Asks reports whether the service is to be asked what became of the latest try, before another one.
+// Asks reports whether the service is to be asked what became of the latest try, before another
+// one.
 func (p *Parked) Asks(policy *Policy, question *Question) bool {
-	return question != nil && policy.Ask != nil && p.Last != nil && p.Last.Outcome == Unknown && p.Asked >= 0 && p.Asked < policy.Ask.Attempts
+	return question != nil && policy.Ask != nil && p.Last != nil && p.Last.Outcome == Unknown && p.Asked >= 0 &&
+		p.Asked < policy.Ask.Attempts
 }
 
-// AfterQuestion returns p after the service has said what became of the latest try. That did not take
-// effect: it is as if it had not been. Unknown: it is asked again at now and a pause, or waits for a
-// person. p is not changed.
+// AfterQuestion returns p after the service has said what became of the latest try. That did not
+// take effect: it is as if it had not been. Unknown: it is asked again at now and a pause, or waits
+// for a person. p is not changed.
 func (p *Parked) AfterQuestion(said *Asked, policy *AskPolicy, now time.Time) Parked {
 	next := *p
 	next.Asked = said.Times
@@ -242,7 +254,8 @@ type Evidence struct {
 	Code    string    `json:"code,omitempty"`
 	Detail  string    `json:"detail,omitempty"`
 	At      time.Time `json:"at"`
-	// Text is the beginning of a failed answer's body; it is in Parked.Failed, and not here, when it is written.
+	// Text is the beginning of a failed answer's body; it is in Parked.Failed, and not here, when
+	// it is written.
 	Text string `json:"-"`
 }
 
@@ -257,13 +270,14 @@ type Kept struct {
 
 // Parking is what a delivery that may be parked brings with it.
 type Parking struct {
-	// AtOnce: park the delivery before anything is asked, whatever the policy says, because its sender has seen too many failures.
+	// AtOnce: park the delivery before anything is asked, whatever the policy says, because its
+	// sender has seen too many failures.
 	AtOnce bool
 	// Patience is how long the sender still waits for an answer; less than 0 = no longer.
 	Patience time.Duration
 	Size     int // bytes of the request
-	// Keep stores the request of this execution, and returns what the ledger keeps of it. After a nil error, what is stored outside of the
-	// ledger is durable.
+	// Keep stores the request of this execution, and returns what the ledger keeps of it. After a
+	// nil error, what is stored outside of the ledger is durable.
 	Keep func(ctx context.Context, id ExecutionID) (Kept, error)
 }
 
@@ -276,18 +290,21 @@ type ParkedCount struct {
 	Oldest      time.Time // when the oldest one was parked; zero = none is
 }
 
-// CodeTooOld is the code of an execution that reached the route's max_age. The ledger recognizes by it that DeadLetter is for that.
+// CodeTooOld is the code of an execution that reached the route's max_age. The ledger recognizes by
+// it that DeadLetter is for that.
 const CodeTooOld = "max_age"
 
 // Taken is a parked execution that this process runs from now on.
 type Taken struct {
-	Held Held
+	Running RunningLock
 	// TooOld: its MaxAge is over.
 	TooOld bool
 	// Carried: another process ran it, and its latest try may still be at work.
 	Carried bool
-	// HoldExpired: the upstream had answered its latest try and went on with a hold, which was not renewed in time.
+	// HoldExpired: the upstream had answered its latest try and went on with a hold, which was not
+	// renewed in time.
 	HoldExpired bool
-	// Request is what ParkLedger.Request would return, as read with the rest; nil = it was not found.
+	// Request is what ParkLedger.Request would return, as read with the rest; nil = it was not
+	// found.
 	Request []byte
 }

@@ -121,7 +121,7 @@ func TestATakeOverKeepsThePlanOfTheProcessBefore(t *testing.T) {
 		{"by a clock that is ahead", 24 * time.Hour, 600 * time.Second, 600 * time.Second},
 	} {
 		mustPark(t, a, parkedLock(c.name, "event"), 0)
-		h := takeNext(t, a).Held
+		h := takeNext(t, a).Running
 		mustAttempt(t, h)
 		p := *h.Lock().Parked
 		p.NextAttempt, p.Pause, p.Pauses = time.Now().Add(c.left), c.pause, 3
@@ -134,14 +134,14 @@ func TestATakeOverKeepsThePlanOfTheProcessBefore(t *testing.T) {
 		}
 		taken := takeNext(t, b)
 		written := mustFind(t, a, h.Lock().Execution).Lock.Parked
-		for what, p := range map[string]*idem.Parked{"taken over": taken.Held.Lock().Parked, "written": written} {
+		for what, p := range map[string]*idem.Parked{"taken over": taken.Running.Lock().Parked, "written": written} {
 			left := time.Until(p.NextAttempt)
 			if left > c.most || left < c.most-patience || p.Pauses != 3 || p.Pause != c.pause || p.Failures != 0 ||
 				p.Tries != 1 {
 				t.Errorf("%s, %s: %v to the next try, %+v", c.name, what, left, p)
 			}
 		}
-		mustSettle(t, taken.Held)
+		mustSettle(t, taken.Running)
 	}
 }
 
@@ -174,23 +174,23 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 	boot := clock.Boot
 	clock.Boot = func() time.Duration { return boot() + time.Duration(passed.Load()) }
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}, Clock: clock, SessionTTL: time.Minute})
-	later := func(end func(idem.Held) error) func(idem.Held) error {
-		return func(h idem.Held) error {
+	later := func(end func(idem.RunningLock) error) func(idem.RunningLock) error {
+		return func(h idem.RunningLock) error {
 			passed.Add(int64(2 * delay))
 			return end(h)
 		}
 	}
-	skipped := func(h idem.Held) error {
+	skipped := func(h idem.RunningLock) error {
 		_, _, err := s.Skip(within(t, patience), h.Lock().Execution, idem.Cancel{By: "ops", Reason: "poison"}, nil)
 		return err
 	}
-	putDown := func(h idem.Held) error {
+	putDown := func(h idem.RunningLock) error {
 		if err := h.Release(within(t, patience)); err != nil {
 			return err
 		}
 		return skipped(h)
 	}
-	skippedWhereItRests := func(h idem.Held) error {
+	skippedWhereItRests := func(h idem.RunningLock) error {
 		if err := skipped(h); err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 		}
 		return nil
 	}
-	tooOld := func(h idem.Held) error {
+	tooOld := func(h idem.RunningLock) error {
 		e.Expire(t, ledgertest.Layout.Of(protocol.KindAges, h.Lock().Execution))
 		eventually(t, "it is too old", func() bool { return s.Old(h.Lock().Execution) })
 		_, err := h.DeadLetter(within(t, patience), idem.End{
@@ -208,7 +208,7 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 		})
 		return err
 	}
-	answered := func(h idem.Held) error { // an earlier try was, and the answer to the last one got lost
+	answered := func(h idem.RunningLock) error { // an earlier try was, and the answer to the last one got lost
 		mustAttempt(t, h)
 		_, err := h.DeadLetter(within(t, patience), idem.End{
 			Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(),
@@ -219,7 +219,7 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 	}
 	for _, c := range []struct {
 		name   string
-		end    func(idem.Held) error
+		end    func(idem.RunningLock) error
 		effect idem.Outcome  // of the tries before
 		ahead  time.Duration // the clock that its try was made by
 		closed bool
@@ -237,7 +237,7 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 		l := parkedLock(c.name, "event")
 		l.ReleaseDelay = delay
 		mustPark(t, s, l, 0)
-		h := takeNext(t, s).Held
+		h := takeNext(t, s).Running
 		mustAttempt(t, h)
 		p := *h.Lock().Parked
 		p.Trying, p.Last, p.Effect = false, &idem.Evidence{Outcome: idem.Unknown, At: time.Now().Add(c.ahead)}, c.effect
@@ -264,7 +264,7 @@ func TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome(t *testing.T) {
 	late := openStore(t, etcdlock.Options{Endpoints: []string{wire.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, dead, l, 0)
-	mustAttempt(t, takeNext(t, dead).Held)
+	mustAttempt(t, takeNext(t, dead).Running)
 	closeStore(t, dead)
 	ctx, giveUp := context.WithCancel(t.Context())
 	carries := wire.HoldAnswer(`"holder":"` + sessionOf(t, e, late).Name)
@@ -290,8 +290,8 @@ func TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome(t *testing.T) {
 	wire.Blackhole(false)
 	other := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	next := takeNext(t, other)
-	if p := next.Held.Lock().Parked; !next.Carried || !p.Trying || p.Tries != 1 {
+	if p := next.Running.Lock().Parked; !next.Carried || !p.Trying || p.Tries != 1 {
 		t.Errorf("carried %v: %+v", next.Carried, p)
 	}
-	mustSettle(t, next.Held)
+	mustSettle(t, next.Running)
 }

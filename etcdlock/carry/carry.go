@@ -172,7 +172,8 @@ func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.L
 	parked := l.IsParked()
 	waitsForPerson := parked && l.Parked.Blocked != "" && l.Cancel == nil && !t.o.View.Parked.Old(l.Execution)
 	belongsToOther := parked && !mine(l.Route)
-	// A lock of this session that Own does not have: its adoption came after its carrier had let go.
+	// A lock of this session that Own does not have: its adoption came after its carrier had let
+	// go.
 	ofThisSession := l.Alive == protocol.SessionAlive(session.Name)
 	ownerLives := t.o.View.Sessions.Has(l.Alive) && !ofThisSession
 	switch {
@@ -190,7 +191,7 @@ func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.L
 	if held == nil {
 		return nil, err
 	}
-	return &idem.Taken{Held: held, Carried: true, HoldExpired: l.Held,
+	return &idem.Taken{Running: held, Carried: true, HoldExpired: l.Held,
 		TooOld: t.o.View.Parked.TooOld(l.Execution, around.young), Request: around.request}, nil
 }
 
@@ -249,7 +250,8 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 	case seen != nil: // the queue or the record has changed
 		return nil, idem.ErrNotClaimed
 	}
-	return &idem.Taken{Held: held, TooOld: t.o.View.Parked.TooOld(l.Execution, around.young), Request: around.request},
+	return &idem.Taken{Running: held, TooOld: t.o.View.Parked.TooOld(l.Execution, around.young),
+			Request: around.request},
 		nil
 }
 

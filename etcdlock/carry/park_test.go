@@ -25,7 +25,7 @@ func TestAParkedDeliveryRunsInItsTurnAndLeavesNothingBehind(t *testing.T) {
 	token := first.Lock().Token
 	for i, want := range []idem.Lock{second, third} {
 		taken := takeNext(t, []*etcdlock.Store{b, a}[i])
-		l := taken.Held.Lock()
+		l := taken.Running.Lock()
 		if l.Execution != want.Execution || taken.Carried || taken.TooOld || l.Parked == nil || l.Parked.Bytes == 0 {
 			t.Fatalf("%d: took %+v, want %s", i, l, want.Execution)
 		}
@@ -33,13 +33,13 @@ func TestAParkedDeliveryRunsInItsTurnAndLeavesNothingBehind(t *testing.T) {
 		if err != nil || string(request) != "body of "+want.EventID {
 			t.Fatalf("%q %v", request, err)
 		}
-		mustAttempt(t, taken.Held)
-		if l := taken.Held.Lock(); l.Token <= token || l.Token != l.Revision || !l.Parked.Trying ||
+		mustAttempt(t, taken.Running)
+		if l := taken.Running.Lock(); l.Token <= token || l.Token != l.Revision || !l.Parked.Trying ||
 			l.Parked.Tries != 1 {
 			t.Fatalf("after the attempt: %+v", l)
 		}
-		token = taken.Held.Lock().Token
-		if r := mustSettle(t, taken.Held); r.Tries != 1 || r.Token != token || r.RequestKept {
+		token = taken.Running.Lock().Token
+		if r := mustSettle(t, taken.Running); r.Tries != 1 || r.Token != token || r.RequestKept {
 			t.Fatalf("%+v", r)
 		}
 		if _, err := a.Request(within(t, patience), want.Execution); !errors.Is(err, idem.ErrNoRequest) {
@@ -68,10 +68,10 @@ func TestAWaiterKeepsItsPositionWhenItIsParkedAndItsSessionIsGone(t *testing.T) 
 	closeStore(t, a)
 	mustSettle(t, first)
 	taken := takeNext(t, b)
-	if got := taken.Held.Lock(); got.Execution != l.Execution || got.EventID != "second" {
+	if got := taken.Running.Lock(); got.Execution != l.Execution || got.EventID != "second" {
 		t.Fatalf("%+v", got)
 	}
-	mustSettle(t, taken.Held)
+	mustSettle(t, taken.Running)
 	if err := myTurn(within(t, patience), behind); err != nil {
 		t.Fatal(err)
 	}
@@ -90,11 +90,11 @@ func TestWhatIsParkedWhileItRunsOutlivesItsProcess(t *testing.T) {
 	token := held.Lock().Token
 	closeStore(t, a)
 	taken := takeNext(t, b)
-	if l := taken.Held.Lock(); l.Execution != held.Lock().Execution || l.Token <= token || !taken.Carried ||
+	if l := taken.Running.Lock(); l.Execution != held.Lock().Execution || l.Token <= token || !taken.Carried ||
 		!l.Parked.Trying {
 		t.Fatalf("%+v", l)
 	}
-	mustSettle(t, taken.Held)
+	mustSettle(t, taken.Running)
 }
 
 func TestAnExecutionThatAParkWorkerGivesUpAnotherOneTakes(t *testing.T) {
@@ -104,19 +104,19 @@ func TestAnExecutionThatAParkWorkerGivesUpAnotherOneTakes(t *testing.T) {
 	l := parkedLock("w", "event")
 	mustPark(t, a, l, 0)
 	one := takeNext(t, a)
-	must(t, one.Held.Release)
+	must(t, one.Running.Release)
 	two := takeNext(t, b)
-	if two.Held.Lock().Execution != l.Execution || !two.Carried {
-		t.Fatalf("%+v", two.Held.Lock())
+	if two.Running.Lock().Execution != l.Execution || !two.Carried {
+		t.Fatalf("%+v", two.Running.Lock())
 	}
-	mustSettle(t, two.Held)
+	mustSettle(t, two.Running)
 }
 
 func TestABlockedExecutionIsNotTaken(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, s, parkedLock("w", "event"), 0)
-	h := takeNext(t, s).Held
+	h := takeNext(t, s).Running
 	leaveToAPerson(t, h)
 	scope := idem.Scope{Workflow: "w"}
 	if taken, err := s.Take(within(t, patience), scope, anyRoute); taken != nil || err != nil {
@@ -134,7 +134,7 @@ func TestAParkWorkerContinuesUnderTheNextSession(t *testing.T) {
 	wire := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, etcdlock.Options{Endpoints: []string{wire.Endpoint}, SessionTTL: 2 * time.Second})
 	mustPark(t, s, parkedLock("w", "event"), 0)
-	h := takeNext(t, s).Held
+	h := takeNext(t, s).Running
 	stopped := make(chan error, 1)
 	h.OnStop(func(cause error) { stopped <- cause })
 	mustAttempt(t, h)

@@ -60,7 +60,7 @@ func New(o *Options) *Claims { return &Claims{o} }
 
 // Claim is that of idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then
 // still arrives in etcd is given back.
-func (s *Claims) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+func (s *Claims) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Seen, error) {
 	session, err := s.assign(&l)
 	// what was known stays in force
 	if pause := s.o.View.Pauses.Of(l.Route, l.Scope.Workflow); err != nil && pause != nil {
@@ -86,7 +86,7 @@ func (s *Claims) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held,
 func (s *Claims) ClaimHead(
 	ctx context.Context, l *idem.Lock, of *session.Session, prev, q int64, turn string,
 	help func(func(life context.Context)) bool,
-) (idem.Held, *idem.Seen, error) {
+) (idem.RunningLock, *idem.Seen, error) {
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
 		return nil, nil, commit.Unavailable(err)
@@ -101,7 +101,7 @@ func (s *Claims) ClaimHead(
 // those of Claim.
 func (s *Claims) ClaimHeld(
 	ctx context.Context, held *idem.Lock, of *session.Session, lock, alive protocol.Leased,
-) (idem.Held, *idem.Seen, error) {
+) (idem.RunningLock, *idem.Seen, error) {
 	l := *held
 	l.Alive = protocol.SessionAlive(of.Name)
 	c := &claimer{o: s.o, session: of, lock: *held, keys: s.o.Layout.Keys(&l), value: lock.Value, hold: &alive}
@@ -287,7 +287,8 @@ type claimed struct {
 
 // run claims for as long as ctx lives; what comes later is given back, by help; nil: a task does.
 // The usual way, one answer and the lock, takes no goroutine.
-func (c *claimer) run(ctx context.Context, help func(func(life context.Context)) bool) (idem.Held, *idem.Seen, error) {
+func (c *claimer) run(ctx context.Context, help func(func(life context.Context)) bool) (idem.RunningLock, *idem.Seen,
+	error) {
 	if !c.o.Tasks.Enter() {
 		return nil, nil, commit.Unavailable(commit.ErrClosed)
 	}

@@ -140,7 +140,7 @@ func LetterStays(tb testing.TB, s Store, id idem.ExecutionID) {
 }
 
 // LeaveToAPerson is how a process lets go of an execution that waits for a person.
-func LeaveToAPerson(t *testing.T, h idem.Held) {
+func LeaveToAPerson(t *testing.T, h idem.RunningLock) {
 	t.Helper()
 	p := *h.Lock().Parked
 	p.Blocked = "it failed ten times"
@@ -190,7 +190,7 @@ func CountKeys(tb testing.TB, e *etcdtest.Etcd, prefix string) int {
 }
 
 // RestNow writes down that a try has ended, and that it waits for a person where why is not "".
-func RestNow(tb testing.TB, h idem.Held, why string) {
+func RestNow(tb testing.TB, h idem.RunningLock, why string) {
 	tb.Helper()
 	p := *h.Lock().Parked
 	p.Blocked = why
@@ -313,9 +313,9 @@ func EndSession(tb testing.TB, e *etcdtest.Etcd, s Session) {
 }
 
 // WaitsAt lets p wait, and tells of the lock that it gets.
-func WaitsAt(t *testing.T, p *InQueue, l idem.Lock) <-chan idem.Held {
+func WaitsAt(t *testing.T, p *InQueue, l idem.Lock) <-chan idem.RunningLock {
 	t.Helper()
-	got := make(chan idem.Held, 1)
+	got := make(chan idem.RunningLock, 1)
 	ctx := etcdtest.Within(t, etcdtest.Patience)
 	go func() {
 		defer close(got)

@@ -109,7 +109,8 @@ func Applied(try func() error) error {
 }
 
 // TryClaim claims.
-func TryClaim(tb testing.TB, s idem.Ledger, l idem.Lock, prev int64) (held idem.Held, seen *idem.Seen, err error) {
+func TryClaim(tb testing.TB, s idem.Ledger, l idem.Lock, prev int64) (held idem.RunningLock, seen *idem.Seen,
+	err error) {
 	tb.Helper()
 	ctx := etcdtest.Within(tb, etcdtest.Patience)
 	err = Applied(func() (err error) { held, seen, err = s.Claim(ctx, l, prev); return err })
@@ -178,7 +179,7 @@ func MyTurn(ctx context.Context, p *InQueue) error {
 }
 
 // InTurn has the lock for p as soon as it is its turn.
-func InTurn(ctx context.Context, p *InQueue, l idem.Lock) (held idem.Held, err error) {
+func InTurn(ctx context.Context, p *InQueue, l idem.Lock) (held idem.RunningLock, err error) {
 	for held == nil && err == nil {
 		if err = MyTurn(ctx, p); err == nil {
 			held, _, err = p.ClaimHead(ctx, l, 0)
@@ -212,7 +213,7 @@ func UnknownEnd() idem.End {
 }
 
 // MustSettle settles with a success.
-func MustSettle(tb testing.TB, h idem.Held) *idem.Record {
+func MustSettle(tb testing.TB, h idem.RunningLock) *idem.Record {
 	tb.Helper()
 	r, err := h.Settle(etcdtest.Within(tb, etcdtest.Patience), Success("done"))
 	if err != nil {
@@ -269,7 +270,7 @@ func TakeNext(tb testing.TB, s idem.ParkLedger) *idem.Taken {
 }
 
 // MustAttempt announces a try.
-func MustAttempt(tb testing.TB, h idem.Held) {
+func MustAttempt(tb testing.TB, h idem.RunningLock) {
 	tb.Helper()
 	p := *h.Lock().Parked
 	p.Tries++

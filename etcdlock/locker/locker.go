@@ -73,7 +73,7 @@ const afterDeath = time.Hour
 // the Store.
 func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error) {
 	taken := &HeldError{Workflow: workflow}
-	held, err := idem.ClaimLock(ctx, func() (idem.Held, *idem.Seen, error) {
+	held, err := idem.ClaimLock(ctx, func() (idem.RunningLock, *idem.Seen, error) {
 		return s.locks.Ledger.Claim(ctx, s.locks.Describe(workflow), 0)
 	}, func(seen *idem.Seen) (dead *idem.Lock, over bool) {
 		switch l := seen.Lock; {
@@ -100,7 +100,7 @@ func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error)
 func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 	err := s.locks.Keeper.WaitReady(ctx)
 	if err == nil {
-		var held idem.Held
+		var held idem.RunningLock
 		if held, err = s.locks.Await(ctx, func() idem.Lock { return s.locks.Describe(workflow) }); held != nil {
 			return acquired(ctx, workflow, held)
 		}
@@ -111,7 +111,7 @@ func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 // Await waits for the lock that lock describes, each time it is asked for an execution of its own.
 // The error is ctx's cause where that has ended, or idem.ErrCancelled where an operator ended the
 // wait.
-func (s *Locks) Await(ctx context.Context, lock func() idem.Lock) (idem.Held, error) {
+func (s *Locks) Await(ctx context.Context, lock func() idem.Lock) (idem.RunningLock, error) {
 	held, left, v, err := idem.AwaitLock(ctx, s.Ledger, &waiter{locks: s, ctx: ctx, lock: lock},
 		idem.Verdict{Attempt: 1})
 	if left != nil {
@@ -179,7 +179,7 @@ func (s *Locks) Describe(workflow string) idem.Lock {
 	}
 }
 
-func acquired(ctx context.Context, workflow string, held idem.Held) (*Lock, error) {
+func acquired(ctx context.Context, workflow string, held idem.RunningLock) (*Lock, error) {
 	life, lose := context.WithCancelCause(context.Background())
 	held.OnStop(lose)
 	l := &Lock{owned: held.(*owned.Lock), life: life}

@@ -70,7 +70,7 @@ func TestASettledEventRunsAgainAndTheNewestAnswerCounts(t *testing.T) {
 	if seen := seenBy(t, a, l); !seen.Runs(l.Key) || !seen.Record.Settled() {
 		t.Fatalf("while it waits a copy sees %+v", seen)
 	}
-	h := takeNext(t, a).Held
+	h := takeNext(t, a).Running
 	mustAttempt(t, h)
 	if seen := seenBy(t, a, l); !seen.Runs(l.Key) {
 		t.Fatalf("while it runs a copy sees %+v", seen)
@@ -95,14 +95,14 @@ func TestAnEventThatRunsAgainStaysSettledWhateverComesOfIt(t *testing.T) {
 			}
 		},
 		"forced open while it runs": func(t *testing.T, id idem.ExecutionID) {
-			h := takeNext(t, s).Held
+			h := takeNext(t, s).Running
 			mustAttempt(t, h)
 			if _, err := s.ForceRelease(within(t, patience), h.Lock().Workflow, id, byOps(false), nil); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"a dead letter of unknown outcome": func(t *testing.T, _ idem.ExecutionID) {
-			h := takeNext(t, s).Held
+			h := takeNext(t, s).Running
 			mustAttempt(t, h)
 			end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
 			if _, err := h.DeadLetter(within(t, patience), end); err != nil {
@@ -110,7 +110,7 @@ func TestAnEventThatRunsAgainStaysSettledWhateverComesOfIt(t *testing.T) {
 			}
 		},
 		"a failure that is not kept": func(t *testing.T, _ idem.ExecutionID) {
-			h := takeNext(t, s).Held
+			h := takeNext(t, s).Running
 			mustAttempt(t, h)
 			end := idem.End{
 				Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: idem.CodeUpstreamStatus},

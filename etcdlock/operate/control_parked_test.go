@@ -18,7 +18,7 @@ func TestSkippingARunningParkedExecutionAsksItsProcess(t *testing.T) {
 	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, a, l, 0)
-	h := takeNext(t, a).Held
+	h := takeNext(t, a).Running
 	asked := make(chan error, 1)
 	h.OnStop(func(cause error) { asked <- cause })
 	mustAttempt(t, h)
@@ -59,7 +59,7 @@ func TestRunNowReachesTheProcessThatRunsIt(t *testing.T) {
 	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, a, l, 0)
-	h := takeNext(t, a).Held
+	h := takeNext(t, a).Running
 	p := *h.Lock().Parked
 	p.NextAttempt = time.Now().Add(time.Hour)
 	if err := h.Rest(within(t, patience), p); err != nil {
@@ -77,7 +77,7 @@ func TestADeadLetterRunsAgainAsTheLastOfItsQueue(t *testing.T) {
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, s, l, 0)
-	h := takeNext(t, s).Held
+	h := takeNext(t, s).Running
 	mustAttempt(t, h)
 	failed := idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
 	if r, err := h.DeadLetter(within(t, patience), failed); err != nil || !r.RequestKept {
@@ -95,14 +95,14 @@ func TestADeadLetterRunsAgainAsTheLastOfItsQueue(t *testing.T) {
 	}
 	for _, want := range []idem.ExecutionID{before.Execution, f.Lock.Execution} {
 		taken := takeNext(t, s)
-		if got := taken.Held.Lock().Execution; got != want {
+		if got := taken.Running.Lock().Execution; got != want {
 			t.Fatalf("took %s, want %s", got, want)
 		}
 		if request, err := s.Request(within(t, patience), want); err != nil || len(request) == 0 || taken.TooOld {
 			t.Fatalf("%q %v %v", request, err, taken.TooOld)
 		}
-		mustAttempt(t, taken.Held)
-		mustSettle(t, taken.Held)
+		mustAttempt(t, taken.Running)
+		mustSettle(t, taken.Running)
 	}
 	nothingKept(t, e)
 }

@@ -19,7 +19,7 @@ func TestAStepOfAJobIsMadeOnceAndByTheProcessThatHasTheJob(t *testing.T) {
 	e, a, b := replicas(t)
 	l := parkedLock("w", "event")
 	mustPark(t, b, l, 0)
-	h := takeNext(t, b).Held
+	h := takeNext(t, b).Running
 	p := *h.Lock().Parked
 	p.NextAttempt = time.Now().Add(time.Hour)
 	if err := h.Rest(within(t, patience), p); err != nil {

@@ -56,7 +56,7 @@ func TestWaitersRunInTheirOrderAfterThePause(t *testing.T) {
 	mustPause(t, a, p)
 	type result struct {
 		n    int
-		held idem.Held
+		held idem.RunningLock
 		err  error
 	}
 	results := make(chan result, 3)
@@ -105,7 +105,7 @@ func TestWhatIsParkedIsNeitherTakenNorTriedWhileItIsPaused(t *testing.T) {
 	mustPark(t, s, second, 0)
 	p := pauseOf(t, "route:r")
 	mustPause(t, s, p)
-	if err := one.Held.Attempt(within(t, patience), *one.Held.Lock().Parked, "hash"); !errors.Is(err, idem.ErrPaused) {
+	if err := one.Running.Attempt(within(t, patience), *one.Running.Lock().Parked, "hash"); !errors.Is(err, idem.ErrPaused) {
 		t.Fatalf("got %v", err)
 	}
 	if taken, err := s.Take(within(t, patience), idem.Scope{Workflow: "v"}, anyRoute); taken != nil || err != nil {
@@ -115,9 +115,9 @@ func TestWhatIsParkedIsNeitherTakenNorTriedWhileItIsPaused(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	mustResume(t, s, p)
-	mustAttempt(t, one.Held)
-	mustSettle(t, one.Held)
-	mustSettle(t, takeNext(t, s).Held)
+	mustAttempt(t, one.Running)
+	mustSettle(t, one.Running)
+	mustSettle(t, takeNext(t, s).Running)
 }
 
 func TestWhatGrowsTooOldWhileItIsPausedIsTriedOnce(t *testing.T) {
@@ -137,17 +137,17 @@ func TestWhatGrowsTooOldWhileItIsPausedIsTriedOnce(t *testing.T) {
 		}
 	}
 	eventually(t, "both are too old", func() bool { return s.Old(other.Execution) })
-	mustSettle(t, takeNext(t, s).Held)
+	mustSettle(t, takeNext(t, s).Running)
 	mustResume(t, s, p)
 	taken := takeNext(t, s)
 	if taken.TooOld || s.Old(l.Execution) {
 		t.Fatal("it was given up without a try")
 	}
-	mustAttempt(t, taken.Held)
+	mustAttempt(t, taken.Running)
 	if !s.Old(l.Execution) {
 		t.Fatal("it is not too old after its try")
 	}
-	mustSettle(t, taken.Held)
+	mustSettle(t, taken.Running)
 }
 
 func TestAnOlderReleaseDoesNotAcknowledge(t *testing.T) {

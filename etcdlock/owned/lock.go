@@ -15,7 +15,7 @@ import (
 	"hooklock/idem"
 )
 
-// Lock is a lock that this process holds. It implements idem.Held.
+// Lock is a lock that this process holds. It implements idem.RunningLock.
 type Lock struct {
 	locks  *Locks
 	o      *Options
@@ -38,9 +38,9 @@ type Lock struct {
 	counts     []*commit.Count // of what is not known to be written yet
 }
 
-var _ idem.Held = (*Lock)(nil)
+var _ idem.RunningLock = (*Lock)(nil)
 
-// Lock implements idem.Held.
+// Lock implements idem.RunningLock.
 func (h *Lock) Lock() *idem.Lock {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,7 +62,7 @@ func (h *Lock) ran() time.Duration {
 	return h.o.Clock.Since(h.since)
 }
 
-// Begin implements idem.Held.
+// Begin implements idem.RunningLock.
 func (h *Lock) Begin() error {
 	lock, of, stopped := h.now()
 	switch err := of.Err(); {
@@ -78,7 +78,7 @@ func (h *Lock) Begin() error {
 	return nil
 }
 
-// OnStop implements idem.Held.
+// OnStop implements idem.RunningLock.
 func (h *Lock) OnStop(f func(error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,7 +89,7 @@ func (h *Lock) OnStop(f func(error)) {
 	}
 }
 
-// Count implements idem.Held.
+// Count implements idem.RunningLock.
 func (h *Lock) Count(one idem.Counted) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"hooklock/idem"
 )
 
-// Hold implements idem.Held.
+// Hold implements idem.RunningLock.
 func (h *Lock) Hold(ctx context.Context, ttl time.Duration) error {
 	h.setEnding(true)
 	held, err := commit.InTime(ctx, h.o.Tasks.Start, func(life context.Context) error {

@@ -45,7 +45,7 @@ func (*parking) done(l *idem.Lock, _ *writing) bool { return l.Parked != nil }
 
 func (*parking) over(err error) bool { return park.TooLarge(err) || link.Refuses(err) }
 
-// Park implements idem.Held.
+// Park implements idem.RunningLock.
 func (h *Lock) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
 	if !h.o.Tasks.Enter() {
 		return commit.Unavailable(commit.ErrClosed)

@@ -12,8 +12,8 @@ import (
 	"hooklock/idem"
 )
 
-// Release implements idem.Held. ErrCancelled: a cancel was asked, so the execution ended as ABORTED
-// instead. ErrLockLost: its record says that another process ended it.
+// Release implements idem.RunningLock. ErrCancelled: a cancel was asked, so the execution ended as
+// ABORTED instead. ErrLockLost: its record says that another process ended it.
 func (h *Lock) Release(ctx context.Context) error {
 	h.setEnding(true)
 	released, err := commit.InTime(ctx, h.o.Tasks.Start, h.Free, func(_ context.Context, late error) {

@@ -16,7 +16,7 @@ import (
 // revision that it changes, so one whose answer got lost is sent again until the lock shows what
 // became of it.
 
-// Attempt implements idem.Held.
+// Attempt implements idem.RunningLock.
 func (h *Lock) Attempt(ctx context.Context, p idem.Parked, callbackHash string) error {
 	l := h.Lock()
 	done, paused := h.o.Pauses.Begin(l.Route, l.Scope.Workflow)
@@ -61,7 +61,7 @@ func (a *attempt) isIn(l *idem.Lock) bool {
 	return l.Parked.Trying && l.CallbackHash == a.callbackHash
 }
 
-// Rest implements idem.Held.
+// Rest implements idem.RunningLock.
 func (h *Lock) Rest(ctx context.Context, p idem.Parked) error {
 	p.Trying = false
 	return (&rewriting{h: h, rewrite: &rest{h.o, &p}}).run(ctx)

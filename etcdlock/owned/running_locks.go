@@ -32,7 +32,7 @@ type Options struct {
 	Listener
 }
 
-// Listener is told of what no call of idem.Held returns. None of its methods blocks.
+// Listener is told of what no call of idem.RunningLock returns. None of its methods blocks.
 type Listener interface {
 	// OnEnded is called after such an end. recorded is false if it will never be in etcd.
 	OnEnded(record *idem.Record, recorded bool)
@@ -208,5 +208,5 @@ func (s *Locks) Rewind() {
 	}
 }
 
-// OnEnded tells of an end that no call of idem.Held returns.
+// OnEnded tells of an end that no call of idem.RunningLock returns.
 func (s *Locks) OnEnded(record *idem.Record, recorded bool) { s.o.OnEnded(record, recorded) }

@@ -21,12 +21,12 @@ import (
 var ErrStoreFull = fmt.Errorf("%w and will not be: etcd is out of space; compact, defragment or raise the quota, "+
 	"then disarm the alarm", idem.ErrNotRecorded)
 
-// Settle implements idem.Held. Under etcd's NOSPACE alarm it may return ErrStoreFull.
+// Settle implements idem.RunningLock. Under etcd's NOSPACE alarm it may return ErrStoreFull.
 func (h *Lock) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 	return (&settling{h: h, end: e}).run(ctx)
 }
 
-// DeadLetter implements idem.Held.
+// DeadLetter implements idem.RunningLock.
 func (h *Lock) DeadLetter(ctx context.Context, e idem.End) (*idem.Record, error) {
 	return (&settling{h: h, end: e, letter: true}).run(ctx)
 }

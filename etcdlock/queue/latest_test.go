@@ -29,7 +29,7 @@ func TestAParkedEventIsReplacedWithItsBody(t *testing.T) {
 		}
 	}
 	mustSettle(t, first)
-	h := takeNext(t, b).Held
+	h := takeNext(t, b).Running
 	if l := h.Lock(); l.Execution != fifth.Execution || l.Latest.Replaced != 3 {
 		t.Errorf("took %+v", l)
 	}
@@ -145,7 +145,7 @@ func TestARerunIsNotReplacedAndReplacesNone(t *testing.T) {
 	_, a, b := replicas(t)
 	dead := newestParked("w", "dead")
 	mustPark(t, a, dead, 0)
-	h := takeNext(t, a).Held
+	h := takeNext(t, a).Running
 	mustAttempt(t, h)
 	if _, err := h.DeadLetter(within(t, patience), unknownEnd()); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestARerunIsNotReplacedAndReplacesNone(t *testing.T) {
 	mustEnqueue(t, b, newer)
 	mustBeReplaced(t, a, waits, newer)
 	mustSettle(t, first)
-	if l := takeNext(t, b).Held.Lock(); l.Execution != again.Lock.Execution {
+	if l := takeNext(t, b).Running.Lock(); l.Execution != again.Lock.Execution {
 		t.Errorf("took %+v", l)
 	}
 }
@@ -203,7 +203,7 @@ func TestAParkedOneRestsForTheQuietAndRunsByItself(t *testing.T) {
 	if _, _, err := a.NextReady(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if l := takeNext(t, b).Held.Lock(); l.Execution != second.Execution || time.Since(began) < time.Second {
+	if l := takeNext(t, b).Running.Lock(); l.Execution != second.Execution || time.Since(began) < time.Second {
 		t.Errorf("took %+v after %s", l, time.Since(began))
 	}
 }

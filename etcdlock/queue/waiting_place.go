@@ -242,7 +242,7 @@ func (p *Entry) awaitLock(ctx context.Context, st *protocol.State) {
 // ClaimHead takes the lock for l, which has the execution ID of the place, if it is the first and
 // the event's record is at revision prev. Its results are those of Claim. Without a lock the place
 // is still taken: wait again, or leave.
-func (p *Entry) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+func (p *Entry) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Seen, error) {
 	if p.entry.Session.Err() != nil {
 		return nil, nil, p.lost()
 	}

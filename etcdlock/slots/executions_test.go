@@ -119,7 +119,7 @@ func TestARaisedLimitLetsWaitersInAndALoweredOneEndsNoExecution(t *testing.T) {
 	n.Store(2)
 	two := <-got
 	n.Store(1)
-	for _, held := range []idem.Held{one, two} {
+	for _, held := range []idem.RunningLock{one, two} {
 		if err := held.Begin(); err != nil {
 			t.Errorf("cut off: %v", err)
 		}
@@ -127,7 +127,7 @@ func TestARaisedLimitLetsWaitersInAndALoweredOneEndsNoExecution(t *testing.T) {
 	if _, seen, err := tryClaim(t, s, limitedLock("w3", "c"), 0); err != nil || seen == nil || seen.Full == nil {
 		t.Errorf("a third: %+v %v", seen, err)
 	}
-	for _, held := range []idem.Held{one, two} {
+	for _, held := range []idem.RunningLock{one, two} {
 		mustSettle(t, held)
 	}
 }
@@ -183,11 +183,11 @@ func TestAParkedExecutionWaitsForASlotInItsTurn(t *testing.T) {
 	}
 	mustSettle(t, first)
 	taken := <-got
-	if l := taken.Held.Lock(); l.Execution != parked.Execution || l.Slots[0].N != 0 {
+	if l := taken.Running.Lock(); l.Execution != parked.Execution || l.Slots[0].N != 0 {
 		t.Fatalf("took %+v", l)
 	}
-	mustAttempt(t, taken.Held)
-	mustSettle(t, taken.Held)
+	mustAttempt(t, taken.Running)
+	mustSettle(t, taken.Running)
 	if left := takenSlots(t, e); len(left) > 0 {
 		t.Errorf("slots are left: %v", left)
 	}
@@ -312,11 +312,11 @@ func TestWhatIsParkedAfterItsTryOrIsGivenToOthersHasNoSlot(t *testing.T) {
 		t.Fatalf("what is given to others has %v", taken)
 	}
 	taken := takeNext(t, b)
-	mustAttempt(t, taken.Held)
+	mustAttempt(t, taken.Running)
 	if len(takenSlots(t, e)) != 1 {
 		t.Error("it is tried without a slot")
 	}
-	mustSettle(t, taken.Held)
+	mustSettle(t, taken.Running)
 }
 
 // TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded: before it a claim takes the
@@ -331,10 +331,10 @@ func TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded(t *testing.T) 
 		after := before
 		after.Scope.PerEvent, after.Slots = true, []idem.Slot{{Limit: idem.OwnLimit(before.Scope.Workflow), N: -1}}
 		after.Execution = lockFor(before.Scope.Workflow, "a").Execution
-		won := make(chan idem.Held, 2)
+		won := make(chan idem.RunningLock, 2)
 		for _, l := range []idem.Lock{before, after} {
 			wg.Go(func() {
-				var held idem.Held
+				var held idem.RunningLock
 				if err := applied(func() (err error) {
 					held, _, err = s.Claim(within(t, patience), l, 0)
 					return err

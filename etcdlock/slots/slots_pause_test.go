@@ -27,7 +27,7 @@ func TestWhatIsPausedTakesNoSlotAndIsRefusedAsPausedWhetherThereIsOneOrNot(t *te
 }
 
 // waitsForSlot lets l wait for a slot; the lock comes when it has one.
-func waitsForSlot(t *testing.T, s *etcdlock.Store, l idem.Lock) <-chan idem.Held {
+func waitsForSlot(t *testing.T, s *etcdlock.Store, l idem.Lock) <-chan idem.RunningLock {
 	t.Helper()
 	return waitsAt(t, mustEnqueue(t, s, l), l)
 }
@@ -85,8 +85,8 @@ func TestAPausedParkedExecutionGivesItsTurnToTheNextAndGetsItBack(t *testing.T) 
 	turnsAre(t, e, a, 1)
 	mustSettle(t, next)
 	taken := <-got
-	mustAttempt(t, taken.Held)
-	mustSettle(t, taken.Held)
+	mustAttempt(t, taken.Running)
+	mustSettle(t, taken.Running)
 	turnsAre(t, e, a, 0)
 }
 

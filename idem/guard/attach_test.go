@@ -16,7 +16,7 @@ type refusing struct {
 	why error
 }
 
-func (r *refusing) Claim(_ context.Context, l idem.Lock, _ int64) (idem.Held, *idem.Seen, error) {
+func (r *refusing) Claim(_ context.Context, l idem.Lock, _ int64) (idem.RunningLock, *idem.Seen, error) {
 	r.lock = l
 	return r, nil, nil
 }

@@ -29,7 +29,7 @@ type answered struct {
 	err  error
 }
 
-func (s *script) Claim(_ context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+func (s *script) Claim(_ context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Seen, error) {
 	s.locks, s.prevs = append(s.locks, l), append(s.prevs, prev)
 	a := s.answers[min(len(s.locks), len(s.answers))-1]
 	if a.err != nil || a.seen != nil {
@@ -229,7 +229,7 @@ type failing struct {
 	err error
 }
 
-func (f *failing) Claim(context.Context, idem.Lock, int64) (idem.Held, *idem.Seen, error) {
+func (f *failing) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *idem.Seen, error) {
 	return nil, nil, f.err
 }
 

@@ -17,7 +17,7 @@ type counting struct {
 	kept   time.Duration
 }
 
-func (c *counting) Claim(context.Context, idem.Lock, int64) (idem.Held, *idem.Seen, error) {
+func (c *counting) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *idem.Seen, error) {
 	seen := c.seen
 	return nil, &seen, nil
 }

@@ -20,7 +20,7 @@ type slow struct {
 	stop   func(error)
 }
 
-func (s *slow) Claim(_ context.Context, l idem.Lock, _ int64) (idem.Held, *idem.Seen, error) {
+func (s *slow) Claim(_ context.Context, l idem.Lock, _ int64) (idem.RunningLock, *idem.Seen, error) {
 	s.claims++
 	s.lock = l
 	return s, nil, nil

@@ -23,7 +23,7 @@ type Execution struct {
 	policy *idem.Policy
 	// request is what was admitted; nil: its event was accepted before, and this is one of its tries.
 	request *idem.Request
-	held    idem.Held
+	held    idem.RunningLock
 	spot    *spot
 	began   time.Time // by the guard's clock; MaxDuration is counted from here
 	// CallbackKey is the bearer token for callbacks about this execution. It goes to the upstream and is never stored or logged.
@@ -39,7 +39,7 @@ type Execution struct {
 }
 
 // newExecution returns the execution that has a lock; r is nil for a try of an accepted event.
-func newExecution(g *Guard, p *idem.Policy, r *idem.Request, held idem.Held, at *spot, callbackKey string) *Execution {
+func newExecution(g *Guard, p *idem.Policy, r *idem.Request, held idem.RunningLock, at *spot, callbackKey string) *Execution {
 	x := &Execution{guard: g, policy: p, request: r, held: held, spot: at, began: g.o.Now(), CallbackKey: callbackKey}
 	x.ctx, x.stop = context.WithCancelCause(g.o.Base)
 	x.deadline = func() {}

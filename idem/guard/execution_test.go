@@ -9,7 +9,7 @@ import (
 	"hooklock/idem"
 )
 
-// oneLock is a Ledger with one lock, which is always free, and a Held that does what the test says.
+// oneLock is a Ledger with one lock, which is always free, and a RunningLock that does what the test says.
 type oneLock struct {
 	quiet
 	lock    idem.Lock
@@ -21,7 +21,7 @@ type oneLock struct {
 	release error
 }
 
-func (o *oneLock) Claim(_ context.Context, l idem.Lock, _ int64) (idem.Held, *idem.Seen, error) {
+func (o *oneLock) Claim(_ context.Context, l idem.Lock, _ int64) (idem.RunningLock, *idem.Seen, error) {
 	o.claims++
 	o.lock = l
 	return o, nil, nil

@@ -200,11 +200,11 @@ func unavailable(err error) Admission {
 }
 
 // claim asks the ledger until it holds the lock, or knows why it may not.
-func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.Held, callbackKey string, v idem.Verdict, err error) {
+func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.RunningLock, callbackKey string, v idem.Verdict, err error) {
 	v = idem.Verdict{Attempt: 1}
 	var seenAt moment
 	var unread error
-	held, err = idem.ClaimLock(ctx, func() (idem.Held, *idem.Seen, error) {
+	held, err = idem.ClaimLock(ctx, func() (idem.RunningLock, *idem.Seen, error) {
 		var lock idem.Lock
 		seenAt = g.cache.seenAt(g.o.Now())
 		if r.Policy.Strategy == idem.Wait {

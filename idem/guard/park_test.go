@@ -42,7 +42,7 @@ type parkingLock struct {
 	as idem.Parked
 }
 
-func (p *parkingLock) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+func (p *parkingLock) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Seen, error) {
 	_, _, err := p.oneLock.Claim(ctx, l, prev)
 	return p, nil, err
 }

@@ -18,22 +18,22 @@ type Worker interface {
 // SetWorker sets the park worker, before the Guard admits anything. Without one nothing may be parked.
 func (g *Guard) SetWorker(w Worker) { g.worker = w }
 
-// ParkedExecution is a parked execution that this process runs. It is the Held of its lock, and keeps what the Guard decides from in step with
+// ParkedExecution is a parked execution that this process runs. It is the RunningLock of its execution, and keeps what the Guard decides from in step with
 // it. Its owner is the park worker, which ends with Leave.
 type ParkedExecution struct {
-	idem.Held
+	idem.RunningLock
 	guard *Guard
 	spot  *spot
 }
 
 // Resume returns the parked execution that holds a lock, as one that this process runs from now on.
-func (g *Guard) Resume(held idem.Held) *ParkedExecution {
+func (g *Guard) Resume(held idem.RunningLock) *ParkedExecution {
 	return &ParkedExecution{held, g, g.live.settle(held.Lock().Scope, held.Lock())}
 }
 
-// Rest implements Held.
+// Rest implements RunningLock.
 func (p *ParkedExecution) Rest(ctx context.Context, as idem.Parked) error {
-	err := p.Held.Rest(ctx, as)
+	err := p.RunningLock.Rest(ctx, as)
 	if err == nil {
 		p.guard.live.replace(p.spot, p.Lock())
 	}
@@ -52,7 +52,7 @@ func (p *ParkedExecution) Try(ctx context.Context, policy *idem.Policy, send fun
 		return Tried{Stopped: err, Failure: idem.Failure{Code: string(idem.DecisionStoreUnavailable), Detail: err.Error()}}
 	}
 	p.guard.live.replace(p.spot, p.Lock())
-	x := newExecution(p.guard, policy, nil, p.Held, p.spot, callbackKey)
+	x := newExecution(p.guard, policy, nil, p.RunningLock, p.spot, callbackKey)
 	x.parked = true
 	send(x)
 	x.End(Tried{Sent: true, Failure: idem.Failure{Code: string(idem.DecisionInternalError), Detail: "the try did not say how it ended"}})
@@ -61,7 +61,7 @@ func (p *ParkedExecution) Try(ctx context.Context, policy *idem.Policy, send fun
 
 // End ends the execution with the answer of a try, or lets go of it if the upstream goes on. The policy decides what is stored of the answer.
 func (p *ParkedExecution) End(policy *idem.Policy, t *Tried) Ending {
-	x := newExecution(p.guard, policy, nil, p.Held, nil, "")
+	x := newExecution(p.guard, policy, nil, p.RunningLock, nil, "")
 	if t.Hold > 0 {
 		return x.hold(t.Hold)
 	}

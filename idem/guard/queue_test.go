@@ -48,7 +48,7 @@ type awaited struct {
 	after time.Duration
 }
 
-func (l *line) Claim(context.Context, idem.Lock, int64) (idem.Held, *idem.Seen, error) {
+func (l *line) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *idem.Seen, error) {
 	l.asked++
 	lock := l.lock
 	return nil, &idem.Seen{Lock: &lock}, nil
@@ -84,7 +84,7 @@ func (l *line) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	<-time.After(a.after) // by the clock of synctest
 	return a.seen, a.err
 }
-func (l *line) ClaimHead(_ context.Context, lock idem.Lock, prev int64) (idem.Held, *idem.Seen, error) {
+func (l *line) ClaimHead(_ context.Context, lock idem.Lock, prev int64) (idem.RunningLock, *idem.Seen, error) {
 	l.won++
 	l.claimed, l.prevs = append(l.claimed, lock), append(l.prevs, prev)
 	if l.won <= len(l.claims) {

@@ -88,7 +88,7 @@ type asked struct {
 	claims *int
 }
 
-func (a *asked) Claim(context.Context, idem.Lock, int64) (idem.Held, *idem.Seen, error) {
+func (a *asked) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *idem.Seen, error) {
 	*a.claims++
 	seen := a.seen
 	return nil, &seen, nil

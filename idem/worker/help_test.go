@@ -16,7 +16,7 @@ func testPolicy() *idem.Policy {
 	return p
 }
 
-// oneLock is a Ledger with one lock, which is always free, and its Held.
+// oneLock is a Ledger with one lock, which is always free, and its RunningLock.
 type oneLock struct {
 	idem.Ledger
 	lock idem.Lock
@@ -24,7 +24,7 @@ type oneLock struct {
 
 func (*oneLock) Paused(string, string) *idem.Pause { return nil }
 func (*oneLock) Ahead(idem.Scope) *idem.Lock       { return nil }
-func (o *oneLock) Claim(_ context.Context, l idem.Lock, _ int64) (idem.Held, *idem.Seen, error) {
+func (o *oneLock) Claim(_ context.Context, l idem.Lock, _ int64) (idem.RunningLock, *idem.Seen, error) {
 	o.lock = l
 	return o, nil, nil
 }

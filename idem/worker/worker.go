@@ -199,9 +199,9 @@ func (w *Worker) take(s idem.Scope, slot *turn) {
 		}
 		return
 	}
-	r := w.begin(w.o.Guard.Resume(taken.Held))
+	r := w.begin(w.o.Guard.Resume(taken.Running))
 	r.tooOld = taken.TooOld
-	lock := taken.Held.Lock()
+	lock := taken.Running.Lock()
 	r.plan()
 	switch {
 	case taken.Carried && lock.Parked.Trying: // the end of what was sent will never be known

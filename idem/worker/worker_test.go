@@ -128,14 +128,14 @@ func TestAnExecutionThatRunNowReleasesIsTried(t *testing.T) {
 // takenOver is a ledger with one parked execution, whose process is gone.
 type takenOver struct {
 	roomy
-	held        idem.Held
+	held        idem.RunningLock
 	holdExpired bool
 }
 
 func (o takenOver) Old(idem.ExecutionID) bool { return false }
 
 func (o takenOver) Take(context.Context, idem.Scope, func(string) bool) (*idem.Taken, error) {
-	return &idem.Taken{Held: o.held, Carried: true, HoldExpired: o.holdExpired,
+	return &idem.Taken{Running: o.held, Carried: true, HoldExpired: o.holdExpired,
 		Request: []byte("as it was taken over")}, nil
 }
 
@@ -337,7 +337,10 @@ func TestAnEventThatAPersonLetsRunAgainIsNotRefusedForItsAge(t *testing.T) {
 		p := testPolicy()
 		p.Order = &idem.OrderPolicy{OnStale: idem.StaleReject}
 		w := New(Options{
-			Guard: guard.New(guard.Options{Ledger: held, Base: t.Context()}), Ledger: takenOver{held: held}, Running: func() int { return 1 },
+			Guard: guard.New(guard.Options{Ledger: held, Base: t.Context()}), Ledger: takenOver{held: held},
+			Running: func() int {
+				return 1
+			},
 			Policy: func(string) *idem.Policy { return p }, OnEvent: func(Event) {},
 		})
 		r := w.begin(w.o.Guard.Resume(held))

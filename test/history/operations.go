@@ -191,7 +191,7 @@ func (c *client) refused(n int, call int64, in input, seen *idem.Seen) {
 }
 
 // end settles or releases what was won.
-func (c *client) end(n int, in input, held idem.Held) {
+func (c *client) end(n int, in input, held idem.RunningLock) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.load.Patience)
 	defer cancel()
 	in.kind, in.token = releasing, held.Lock().Token

@@ -199,14 +199,14 @@ func (c *parker) carry(ctx context.Context, n int) bool {
 	case taken == nil:
 		return false // nothing is said by that
 	}
-	in.execution = taken.Held.Lock().Execution
-	c.add(call, in, came{done: true, token: taken.Held.Lock().Token})
-	c.tries(in, taken.Held)
+	in.execution = taken.Running.Lock().Execution
+	c.add(call, in, came{done: true, token: taken.Running.Lock().Token})
+	c.tries(in, taken.Running)
 	return true
 }
 
 // tries does so a few times, and ends it or leaves it to the next carrier.
-func (c *parker) tries(in step, held idem.Held) {
+func (c *parker) tries(in step, held idem.RunningLock) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.load.Patience)
 	defer cancel()
 	for n := c.random.IntN(3); n > 0; n-- {
@@ -242,7 +242,7 @@ func (c *parker) tries(in step, held idem.Held) {
 }
 
 // settle ends it, now and then as a dead letter.
-func (c *parker) settle(in step, held idem.Held) {
+func (c *parker) settle(in step, held idem.RunningLock) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.load.Patience)
 	defer cancel()
 	in.kind = settling

@@ -81,7 +81,7 @@ func slotClient(ctx context.Context, id int, ledger idem.Ledger, h *tenures, mor
 			Slots: []idem.Slot{{Limit: "erp", Rule: "erp", N: -1}},
 		}}
 		patient, done := context.WithTimeout(ctx, 1500*time.Millisecond)
-		var held idem.Held
+		var held idem.RunningLock
 		if random.IntN(2) == 0 {
 			held, _, _ = ledger.Claim(patient, l, 0)
 		} else if place, _, err := ledger.Enqueue(patient, l, 0, 0); err == nil && place != nil {
