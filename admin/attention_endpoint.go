@@ -262,7 +262,7 @@ func (l *attentionReader) readKind(q idem.ExecutionQuery, state idem.ParkState) 
 			}
 			v := viewOfExecution(f)
 			showFailedAnswers(&v, f)
-			found.Seen = append(found.Seen, attention.Seen{Execution: v, At: f.ConcernedAt(&q)})
+			found.Seen = append(found.Seen, attention.Attended{Execution: v, At: f.ConcernedAt(&q)})
 		}
 		if q.Cursor = page.NextCursor; q.Cursor == "" {
 			return found, nil

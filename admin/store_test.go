@@ -122,7 +122,7 @@ func (f *fleet) applied(try func(context.Context) error) error {
 }
 
 // enqueue takes a place in the queue at the first process.
-func (f *fleet) enqueue(l idem.Lock, behind int64) (place idem.QueueEntry, seen *idem.Seen, err error) {
+func (f *fleet) enqueue(l idem.Lock, behind int64) (place idem.QueueEntry, seen *idem.Obstacle, err error) {
 	f.t.Helper()
 	err = f.applied(func(ctx context.Context) (err error) {
 		place, seen, err = f.first.Enqueue(ctx, l, 0, behind)
@@ -148,7 +148,7 @@ func (f *fleet) run(workflow, event string) *delivery {
 func (f *fleet) start(l idem.Lock, prev int64) *delivery {
 	f.t.Helper()
 	var held idem.RunningLock
-	var seen *idem.Seen
+	var seen *idem.Obstacle
 	err := f.applied(func(ctx context.Context) (err error) { held, seen, err = f.first.Claim(ctx, l, prev); return err })
 	if err != nil || held == nil {
 		f.t.Fatalf("claim: %+v %v", seen, err)

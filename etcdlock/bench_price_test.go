@@ -63,7 +63,7 @@ func claimAndSettleWith(s *Store, lock func(n int) idem.Lock, end func() idem.En
 	ctx := context.Background()
 	return func(n int) error {
 		var held idem.RunningLock
-		var seen *idem.Seen
+		var seen *idem.Obstacle
 		err := applied(func() (err error) { held, seen, err = s.Claim(ctx, lock(n), 0); return err })
 		if err != nil || held == nil {
 			return fmt.Errorf("claim: %+v %w", seen, err)

@@ -86,7 +86,7 @@ func TestACancelEndsAtOnceWhatItsProcessIsPuttingDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := protocol.Seen{LockCreated: l.Created, Lock: l.Revision}
+	at := protocol.Revisions{LockCreated: l.Created, Lock: l.Revision}
 	// it is nobody's, and its process, whose answer has not come yet, does not know that
 	if r := other.sender.Do(within(t, patience), commit.NewRequest(keysOf(h).Lock, protocol.Rest(keysOf(h), at, protocol.Leased{Value: value}, nil), len(value))); r.Err != nil || !r.Succeeded {
 		t.Fatalf("%+v", r)

@@ -56,7 +56,7 @@ func TestAFullStoreStillSaysHowAnEventEndedAndWhatRuns(t *testing.T) {
 	}
 	held := mustClaim(t, s, lockFor("busy", "one"), 0)
 	e.Fill(t)
-	claims := func(l idem.Lock) *idem.Seen {
+	claims := func(l idem.Lock) *idem.Obstacle {
 		t.Helper()
 		_, seen, err := tryClaim(t, s, l, 0)
 		if err != nil || seen == nil {

@@ -20,7 +20,7 @@ func TestAClaimThatWasOnItsWayTakesNoLockOnceThePauseIsAcknowledged(t *testing.T
 		t.Fatal(err)
 	}
 	k := s.layout.Keys(&l)
-	late := protocol.Claim(k, protocol.Seen{Epoch: session.Epoch()}, protocol.Leased{Value: value})
+	late := protocol.Claim(k, protocol.Revisions{Epoch: session.Epoch()}, protocol.Leased{Value: value})
 	mustPause(t, s, pauseOf(t, "workflow:w"))
 	response, err := etcdtest.ThroughOf(e.Client).Commit(within(t, patience), &pb.TxnRequest{Success: protocol.Writes{late}})
 	if err != nil || response.Responses[0].GetResponseTxn().Succeeded {

@@ -28,7 +28,7 @@ func TestAWaiterThatTimesOutNamesTheOldestExecutionWithASlot(t *testing.T) {
 	before, p := mustEnqueue(t, s, next), mustEnqueue(t, s, ownLimitLock("w", "p"))
 	ctx, giveUp := context.WithCancel(within(t, patience))
 	type result struct {
-		seen *idem.Seen
+		seen *idem.Obstacle
 		err  error
 	}
 	ended := make(chan result, 1)
@@ -105,7 +105,7 @@ func TestALockOfAClientHoldsBackWhatSeveralOfMayRun(t *testing.T) {
 		}
 	}
 	eventually(t, "it to wait for the client's lock", onClient(1))
-	gaveUp := make(chan *idem.Seen, 1)
+	gaveUp := make(chan *idem.Obstacle, 1)
 	short, giveUp := context.WithCancel(within(t, patience))
 	impatient := mustEnqueue(t, s, ownLimitLock("w", "gives up"))
 	go func() {

@@ -24,22 +24,22 @@ var (
 )
 
 // Claim implements idem.Ledger.
-func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Seen, error) {
+func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Obstacle, error) {
 	return s.claims.Claim(ctx, l, prev)
 }
 
 // Enqueue implements idem.Ledger.
-func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.QueueEntry, *idem.Seen, error) {
+func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.QueueEntry, *idem.Obstacle, error) {
 	return s.places.Enqueue(ctx, l, prev, behind)
 }
 
 // EnqueueParked implements idem.Ledger.
-func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen, error) {
+func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Obstacle, error) {
 	return s.places.EnqueueParked(ctx, l, prev, behind, kept)
 }
 
 // Follow implements idem.Ledger.
-func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Seen, error) {
+func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Obstacle, error) {
 	return s.places.Follow(ctx, l)
 }
 

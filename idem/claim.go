@@ -12,7 +12,7 @@ import (
 // one needs an execution ID of its own. Other errors are those of claim and reap, and the
 // context's.
 func ClaimLock(
-	ctx context.Context, claim func() (RunningLock, *Seen, error), judge func(*Seen) (dead *Lock, over bool),
+	ctx context.Context, claim func() (RunningLock, *Obstacle, error), judge func(*Obstacle) (dead *Lock, over bool),
 	reap func(context.Context, *Lock) error,
 ) (RunningLock, error) {
 	for {
@@ -50,7 +50,7 @@ type Waiter interface {
 	// entry was made. Without a Decision it reaps the dead owner, claims at the head of the queue,
 	// or makes another entry behind Verdict.Behind. An entry at the head that is locked or in
 	// flight waits on.
-	Judge(seen *Seen, placed bool) Verdict
+	Judge(seen *Obstacle, placed bool) Verdict
 	// Again is called after an error, ErrPlaceLost among them; nil makes another entry. It may wait
 	// before it returns.
 	Again(err error) error
@@ -174,7 +174,7 @@ func (q *queuing) accept(keep func(context.Context, ExecutionID) (Kept, error)) 
 
 // refused decides on a delivery that got no entry: its event was settled, or a duplicate waits or
 // runs.
-func (q *queuing) refused(seen *Seen) (Verdict, error) {
+func (q *queuing) refused(seen *Obstacle) (Verdict, error) {
 	v := q.Judge(seen, false)
 	if v.Reap != nil {
 		return Verdict{}, q.ledger.Reap(q.ctx, v.Reap)

@@ -4,22 +4,26 @@ import "time"
 
 // Request is a delivery that has its names and asks to run.
 type Request struct {
-	// Scope is what the delivery locks. If it has no key, the delivery is an event of its own, and Admit makes a key.
+	// Scope is what the delivery locks. If it has no key, the delivery is an event of its own, and
+	// Admit makes a key.
 	Scope       Scope
 	EventID     string
 	Labels      Labels
 	Fingerprint Fingerprint
 	Parts       Parts
-	// Order is the position of the event in its scope; nil = the route does not judge order, or the position is not known.
+	// Order is the position of the event in its scope; nil = the route does not judge order, or the
+	// position is not known.
 	Order *Order
-	// ByPayload: the fingerprint is the key, so equal bodies are one event only for the policy's PayloadRetention.
+	// ByPayload: the fingerprint is the key, so equal bodies are one event only for the policy's
+	// PayloadRetention.
 	ByPayload   bool
 	Policy      *Policy
 	TraceParent string
-	// Credentials digests the credentials of this delivery, salted with an execution; see CredentialsDigest.
-	// Nil means that it came with none.
+	// Credentials digests the credentials of this delivery, salted with an execution; see
+	// CredentialsDigest. Nil means that it came with none.
 	Credentials func(ExecutionID) string
-	// Limits are the limits that the delivery counts against, besides its workflow's own. They must not be changed.
+	// Limits are the limits that the delivery counts against, besides its workflow's own. They must
+	// not be changed.
 	Limits []Slot
 	// Parking is nil where the delivery may not be parked.
 	Parking *Parking
@@ -27,16 +31,18 @@ type Request struct {
 	Question string
 }
 
-// Lock returns the lock of an execution of r that begins now, as verdict v lets it: what a claim or a queue entry writes. callbackHash is
-// Entry.CallbackHash.
+// Lock returns the lock of an execution of r that begins now, as verdict v lets it: what a claim or
+// a queue entry writes. callbackHash is Entry.CallbackHash.
 func (r *Request) Lock(id ExecutionID, callbackHash string, v *Verdict, now time.Time) Lock {
 	l := Lock{
 		Entry: Entry{
-			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Labels: r.Labels, Fingerprint: r.Fingerprint, Parts: r.Parts,
+			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Labels: r.Labels,
+			Fingerprint: r.Fingerprint, Parts: r.Parts,
 			Credentials: r.credentials(id), Order: r.Order, CallbackHash: callbackHash, TraceParent: r.TraceParent,
 			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: now, Retention: r.retention(), Slots: r.slots(),
 		},
-		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody, ReplayFor: r.replayFor(), Latest: r.Policy.series(),
+		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody,
+		ReplayFor: r.replayFor(), Latest: r.Policy.series(),
 	}
 	if ask := r.Policy.Ask; ask != nil && r.Question != "" {
 		l.Question = &Question{URL: r.Question, Window: ask.Window()}
@@ -69,11 +75,12 @@ func (r *Request) replayFor() time.Duration {
 
 func (r *Request) retention() time.Duration { return r.Policy.RetentionOf(r.ByPayload) }
 
-// Verdict is what a delivery may do. With an empty Decision it may claim the lock over the record at revision Prev. If Reap is set, it must
-// first reap the execution of that lock and read again.
+// Verdict is what a delivery may do. With an empty Decision it may claim the lock over the record
+// at revision Prev. If Reap is set, it must first reap the execution of that lock and read again.
 type Verdict struct {
 	Decision Decision
-	// Holder is the execution that stands in the way, or the first one of a replay; empty when it is not known.
+	// Holder is the execution that stands in the way, or the first one of a replay; empty when it
+	// is not known.
 	Holder ExecutionID
 	// HolderTrace is the W3C trace context of the Holder's delivery; empty when it is not known.
 	HolderTrace string
@@ -82,35 +89,44 @@ type Verdict struct {
 	StatusOnly bool
 	RetryAfter time.Duration // 0 = not known
 	Limit      string        // of limited: the limit that has no slot for it
-	Full       bool          // of locked: as many events of its workflow run as Policy.Limit allows; Holder is the oldest of them
-	// ClosedUntil is until when the lock of Holder, which has ended with an unknown outcome, stays closed. The zero time: Holder has not ended.
+	// of locked: as many events of its workflow run as Policy.Limit allows; Holder is the oldest of
+	// them
+	Full bool
+	// ClosedUntil is until when the lock of Holder, which has ended with an unknown outcome, stays
+	// closed. The zero time: Holder has not ended.
 	ClosedUntil time.Time
-	// Differs are the parts that differ from the first delivery, of mismatch and if Changed; nil if they are not known, or, of mismatch, may not
-	// be shown to this sender.
+	// Differs are the parts that differ from the first delivery, of mismatch and if Changed; nil if
+	// they are not known, or, of mismatch, may not be shown to this sender.
 	Differs []string
-	// Changed: it is a duplicate by its event ID, but another request than the first delivery (on_mismatch: replay). Two events may share the ID.
+	// Changed: it is a duplicate by its event ID, but another request than the first delivery
+	// (on_mismatch: replay). Two events may share the ID.
 	Changed bool
 	Copy    *Lock  // of in_flight: the execution of the same event
 	Paused  *Pause // of paused
 
-	// WhileWaiting: (of aborted) this delivery was cancelled while it waited. Otherwise an earlier one was cancelled for good.
+	// WhileWaiting: (of aborted) this delivery was cancelled while it waited. Otherwise an earlier
+	// one was cancelled for good.
 	WhileWaiting bool
-	// Stale: (of superseded and stale) by how much the event is older than the newest one that went through, and which execution that was. nil
-	// for a duplicate.
+	// Stale: (of superseded and stale) by how much the event is older than the newest one that went
+	// through, and which execution that was. nil for a duplicate.
 	Stale *Stale
 
-	// Newer: (of superseded) the newer execution that waits, because of which this one was not enqueued; "" = this one had been enqueued.
+	// Newer: (of superseded) the newer execution that waits, because of which this one was not
+	// enqueued; "" = this one had been enqueued.
 	Newer ExecutionID
 
-	// Accepted: (of parked) this delivery was parked, for On. Otherwise an earlier delivery of the event was.
+	// Accepted: (of parked) this delivery was parked, for On. Otherwise an earlier delivery of the
+	// event was.
 	Accepted bool
 	On       ParkOn
-	// Unsure: (of store_unavailable) it is not known whether the delivery was parked, so it may run.
+	// Unsure: (of store_unavailable) it is not known whether the delivery was parked, so it may
+	// run.
 	Unsure bool
 
 	Reap *Lock
 	Prev int64
-	// Behind is the revision of the lock that stands in the way, for a delivery that waits for it; 0 = the lock is free.
+	// Behind is the revision of the lock that stands in the way, for a delivery that waits for it;
+	// 0 = the lock is free.
 	Behind  int64
 	Attempt int
 	Earlier []Attempt
@@ -121,17 +137,19 @@ func (v *Verdict) Taken() bool {
 	return v.Decision == DecisionLocked || v.Decision == DecisionInFlight || v.Decision == DecisionLimited
 }
 
-// Decide says what a delivery may do, given what the ledger remembers. It reads no clock and does no I/O. The order of its checks is the
-// promise of docs/answers.md: mismatch, in flight, replayed or unknown, then the lock. An event binds its bytes while
-// it runs or waits, and once it does not run again; a failure binds nothing.
-func Decide(seen *Seen, r *Request, now time.Time) Verdict {
+// Decide says what a delivery may do, given what the ledger remembers. It reads no clock and does
+// no I/O. The order of its checks is the promise of docs/answers.md: mismatch, in flight, replayed
+// or unknown, then the lock. An event binds its bytes while it runs or waits, and once it does not
+// run again; a failure binds nothing.
+func Decide(seen *Obstacle, r *Request, now time.Time) Verdict {
 	v := decide(seen, r, now)
 	v.HolderTrace = seen.traceOf(v.Holder)
 	r.compareWithFirst(&v)
 	return v
 }
 
-// compareWithFirst notes in v whether a duplicate is another request than the first delivery of its event.
+// compareWithFirst notes in v whether a duplicate is another request than the first delivery of its
+// event.
 func (r *Request) compareWithFirst(v *Verdict) {
 	var first *Entry
 	switch {
@@ -146,15 +164,16 @@ func (r *Request) compareWithFirst(v *Verdict) {
 	}
 }
 
-// DecideAttached says what a duplicate gets that was attached to execution first, which has ended as seen says: the answer of the first delivery, or
-// why there is none. It reads no clock and does no I/O.
-func DecideAttached(seen *Seen, r *Request, first ExecutionID) Verdict {
+// DecideAttached says what a duplicate gets that was attached to execution first, which has ended
+// as seen says: the answer of the first delivery, or why there is none. It reads no clock and does
+// no I/O.
+func DecideAttached(seen *Obstacle, r *Request, first ExecutionID) Verdict {
 	v := decideAttached(seen, r, first)
 	r.compareWithFirst(&v)
 	return v
 }
 
-func decideAttached(seen *Seen, r *Request, first ExecutionID) Verdict {
+func decideAttached(seen *Obstacle, r *Request, first ExecutionID) Verdict {
 	rec := seen.Record
 	switch {
 	case seen.Released:
@@ -164,7 +183,8 @@ func decideAttached(seen *Seen, r *Request, first ExecutionID) Verdict {
 	case rec.Execution != first && r.other(rec.Fingerprint): // the first one failed, and other bytes settled the event
 		return r.mismatch(&rec.Entry)
 	case rec.Answer != nil:
-		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec, StatusOnly: r.stranger(&rec.Entry)}
+		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec,
+			StatusOnly: r.stranger(&rec.Entry)}
 	case rec.Superseded() != "":
 		return Verdict{Decision: DecisionSuperseded, Holder: rec.Execution, Record: rec}
 	case rec.Status == Aborted:
@@ -181,7 +201,7 @@ func decideAttached(seen *Seen, r *Request, first ExecutionID) Verdict {
 }
 
 // traceOf returns the trace context of the execution that stands in the way.
-func (s *Seen) traceOf(id ExecutionID) string {
+func (s *Obstacle) traceOf(id ExecutionID) string {
 	switch {
 	case id == "":
 	case s.Record != nil && s.Record.Execution == id:
@@ -194,7 +214,7 @@ func (s *Seen) traceOf(id ExecutionID) string {
 	return ""
 }
 
-func decide(seen *Seen, r *Request, now time.Time) Verdict {
+func decide(seen *Obstacle, r *Request, now time.Time) Verdict {
 	rec := seen.Record
 	ended := rec != nil && !r.mayRunAfter(rec)
 	if ended && r.other(rec.Fingerprint) {
@@ -204,7 +224,8 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 		if r.other(copied.Fingerprint) {
 			return r.mismatch(&copied.Entry)
 		}
-		v := Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied, RetryAfter: copied.remaining(now)}
+		v := Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied,
+			RetryAfter: copied.remaining(now)}
 		if copied.Parked != nil { // the event was accepted, and so is each duplicate of it
 			v.Decision = DecisionParked
 		}
@@ -219,8 +240,9 @@ func decide(seen *Seen, r *Request, now time.Time) Verdict {
 	return r.decideLock(seen, rec, now)
 }
 
-// mayRunAfter reports whether an event that ended as rec says may run again. Then it protects nothing, and does not
-// bind the event to its bytes: a sender that corrects a malformed body, or counts its attempts there, is served.
+// mayRunAfter reports whether an event that ended as rec says may run again. Then it protects
+// nothing, and does not bind the event to its bytes: a sender that corrects a malformed body, or
+// counts its attempts there, is served.
 func (r *Request) mayRunAfter(rec *Record) bool {
 	return !rec.Settled() && !rec.Final && !r.Policy.BlocksUnknown(rec) && !r.Policy.Exhausted(rec)
 }
@@ -242,9 +264,9 @@ func (r *Request) decideEnded(rec *Record) Verdict {
 }
 
 // decidePace refuses an event whose attempts end at once, again and again, until its pause is over.
-// Another request of the event is none of them: a sender that corrects it is served. The zero value:
-// it may run.
-func (r *Request) decidePace(seen *Seen, rec *Record, now time.Time) Verdict {
+// Another request of the event is none of them: a sender that corrects it is served. The zero
+// value: it may run.
+func (r *Request) decidePace(seen *Obstacle, rec *Record, now time.Time) Verdict {
 	if rec == nil || rec.Fingerprint != r.Fingerprint || seen.Lock != nil && seen.Lock.Dead {
 		return Verdict{}
 	}
@@ -259,7 +281,7 @@ func (r *Request) decidePace(seen *Seen, rec *Record, now time.Time) Verdict {
 }
 
 // copyOf returns the execution of the same event that runs or waits; nil if there is none.
-func (s *Seen) copyOf(key Key) *Lock {
+func (s *Obstacle) copyOf(key Key) *Lock {
 	if l := s.Lock; l != nil && !l.Cooling && !l.Dead && l.Scope.Key == key {
 		return l
 	}
@@ -267,15 +289,16 @@ func (s *Seen) copyOf(key Key) *Lock {
 }
 
 // Runs reports whether an execution of the event runs or waits.
-func (s *Seen) Runs(key Key) bool { return s.copyOf(key) != nil }
+func (s *Obstacle) Runs(key Key) bool { return s.copyOf(key) != nil }
 
-// other reports whether fp is of another request than this one and the route refuses that. Under MismatchExecute the key tells them apart.
+// other reports whether fp is of another request than this one and the route refuses that. Under
+// MismatchExecute the key tells them apart.
 func (r *Request) other(fp Fingerprint) bool {
 	return r.Policy.OnMismatch == MismatchReject && fp != r.Fingerprint
 }
 
 // decideLock makes the last check: is the lock free? rec is the record that would be overwritten.
-func (r *Request) decideLock(seen *Seen, rec *Record, now time.Time) Verdict {
+func (r *Request) decideLock(seen *Obstacle, rec *Record, now time.Time) Verdict {
 	switch lock := seen.Lock; {
 	case lock != nil && lock.Dead:
 		return Verdict{Reap: lock}
@@ -316,8 +339,8 @@ func (r *Request) mismatch(first *Entry) Verdict {
 	return v
 }
 
-// stranger reports whether the delivery came with other credentials than the first one of its event. Its sender may learn only that there was a
-// first one and that it is settled.
+// stranger reports whether the delivery came with other credentials than the first one of its
+// event. Its sender may learn only that there was a first one and that it is settled.
 func (r *Request) stranger(first *Entry) bool {
 	if r.Policy.Verified && len(r.Policy.Credentials) == 0 || first.Credentials == r.credentials(first.Execution) {
 		return false

@@ -11,10 +11,10 @@
 //	the decisions   decide, about a delivery, and decisions, its table: pure functions
 //	the claim       ClaimLock and AwaitLock, by which a delivery and the lock API take a lock of a Ledger, at once or through the queue
 //
-// Words: an execution is one run of an event. It waits in the queue at a Place, runs under a Lock
-// that this process has (a RunningLock), and its End is in a Record. What the ledger has Seen for a
-// Request makes a Verdict; an empty one lets the delivery claim the lock. A duplicate follows the
-// first delivery of its event and is attached to its end. A Scope is what a lock covers: a
+// Words: an execution is one run of an event. It waits in the queue at its QueueEntry, runs under a
+// Lock that this process has (a RunningLock), and its End is in a Record. What the ledger has Seen
+// for a Request makes a Verdict; an empty one lets the delivery claim the lock. A duplicate follows
+// the first delivery of its event and is attached to its end. A Scope is what a lock covers: a
 // workflow, or one event. To reap a lock is to end the execution of one whose owner is dead; after
 // that the lock may stay closed for its release delay, which is called cooling. A hold lets a lock
 // outlive the answer, and a Callback proves that the upstream may act on it.

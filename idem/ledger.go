@@ -40,7 +40,7 @@ type Ledger interface {
 	// is empty, and if the event's record is still at revision prev (0: absent). Exactly one of the
 	// three results is set: the held lock, what stands in the way, or an error. The ledger fills in
 	// Token, Revision, Holder and Alive of the held lock.
-	Claim(ctx context.Context, l Lock, prev int64) (RunningLock, *Seen, error)
+	Claim(ctx context.Context, l Lock, prev int64) (RunningLock, *Obstacle, error)
 	// Reap ends the execution of a lock whose owner is dead: FAILED unknown, and after its release
 	// delay the lock is free. It returns nil if another process was faster, or if the owner turns
 	// out to be alive: read again.
@@ -50,18 +50,18 @@ type Ledger interface {
 	// seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the three
 	// results is set, as with Claim. An execution that leaves the queue without a lock may not come
 	// back under its ID.
-	Enqueue(ctx context.Context, l Lock, prev, behind int64) (QueueEntry, *Seen, error)
+	Enqueue(ctx context.Context, l Lock, prev, behind int64) (QueueEntry, *Obstacle, error)
 	// EnqueueParked is Enqueue for an execution whose event was accepted: its entry needs no
 	// session, and any process that has its route runs it. l.Parked is set. If Seen and error are
 	// nil, it is parked. ErrNotRecorded: unknown, so the response may say neither that it is
 	// accepted nor that it does not run; should it have been parked, it stays. Other errors mean
 	// that it is not, and never will be; after ErrNotClaimed it may be tried again under a new
 	// execution ID.
-	EnqueueParked(ctx context.Context, l Lock, prev, behind int64, kept Kept) (*Seen, error)
+	EnqueueParked(ctx context.Context, l Lock, prev, behind int64, kept Kept) (*Obstacle, error)
 	// Follow waits until the execution of l, which runs or waits, has ended, or until its owner is
 	// dead. It returns the dead lock, or how that very execution ended, if that can be known: its
 	// record, even when it is gone by now, or Released.
-	Follow(ctx context.Context, l *Lock) (*Seen, error)
+	Follow(ctx context.Context, l *Lock) (*Obstacle, error)
 	// Paused returns the pause that executions of that route and workflow wait for, as far as this
 	// process knows; nil = none. It does not call the store.
 	Paused(route, workflow string) *Pause
@@ -91,12 +91,12 @@ type QueueEntry interface {
 	// the execution was cancelled while it waited; the record found is its own. Other errors are
 	// the context's, and the entry is still in the queue: then what it found is the lock or the
 	// limit that it waits for, nil if that is not known.
-	Await(ctx context.Context, prev int64) (*Seen, error)
+	Await(ctx context.Context, prev int64) (*Obstacle, error)
 	// ClaimHead takes the lock for l, which keeps the execution ID of the entry. Its results are
 	// those of Claim, and ErrPlaceLost. If the entry is gone it may also return what it sees, or
 	// ErrNotClaimed: Await says why it is gone. Without a lock the entry is still in the queue:
 	// wait again, or leave.
-	ClaimHead(ctx context.Context, l Lock, prev int64) (RunningLock, *Seen, error)
+	ClaimHead(ctx context.Context, l Lock, prev int64) (RunningLock, *Obstacle, error)
 	// Park keeps the entry beyond its session, at its position in the queue. p and kept as with
 	// Ledger.EnqueueParked. After nil this process does not own the entry any more, and Leave does
 	// nothing. ErrNotRecorded: unknown so far, as with Ledger.EnqueueParked; the ledger goes on
@@ -108,8 +108,8 @@ type QueueEntry interface {
 	Leave(ctx context.Context) error
 }
 
-// Seen is what stands in the way of a claim, read in one transaction.
-type Seen struct {
+// Obstacle is what stands in the way of a claim, read in one transaction.
+type Obstacle struct {
 	Lock   *Lock   // nil = free
 	Record *Record // nil = none, or one that this version cannot read
 	// RecordRevision is the record's mod revision, 0 when it is absent.

@@ -64,7 +64,7 @@ func TestAMismatchSaysWhatDiffersToTheSameSenderAndUnderASignature(t *testing.T)
 		Parts: parts("POST", "h", "", "/p", "", "b"), Credentials: "mine"},
 		End: End{Outcome: Executed, Kept: true}}
 	ask := func(credentials string, verified bool) Verdict {
-		return Decide(&Seen{Record: first}, &Request{
+		return Decide(&Obstacle{Record: first}, &Request{
 			Scope: Scope{Key: "k"}, Fingerprint: Fingerprint{2}, Parts: parts("POST", "h", "", "/p", "", "B"),
 			Policy:      &Policy{OnMismatch: MismatchReject, Verified: verified},
 			Credentials: func(ExecutionID) string { return credentials },
@@ -80,7 +80,7 @@ func TestAMismatchSaysWhatDiffersToTheSameSenderAndUnderASignature(t *testing.T)
 		t.Errorf("a signature says who he is: %+v", v)
 	}
 	held := &Lock{Entry: first.Entry}
-	v := Decide(&Seen{Lock: held}, &Request{
+	v := Decide(&Obstacle{Lock: held}, &Request{
 		Scope: Scope{Key: "k"}, Fingerprint: Fingerprint{2}, Parts: parts("PUT", "h", "", "/p", "", "b"),
 		Policy:      &Policy{OnMismatch: MismatchReject},
 		Credentials: func(ExecutionID) string { return "mine" },

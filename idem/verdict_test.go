@@ -7,7 +7,7 @@ import (
 
 // decided is what event A of workflow w gets when it meets sees.
 func decided(change func(*Request), sees ...seenBy) Verdict {
-	seen, p := &Seen{}, testPolicy()
+	seen, p := &Obstacle{}, testPolicy()
 	for _, f := range sees {
 		f(seen, p)
 	}
@@ -18,7 +18,7 @@ func decided(change func(*Request), sees ...seenBy) Verdict {
 	return Decide(seen, r, noon)
 }
 
-func traced(s *Seen, _ *Policy) {
+func traced(s *Obstacle, _ *Policy) {
 	if s.Record != nil {
 		s.Record.TraceParent = "trace of the record"
 	}
@@ -139,7 +139,7 @@ func TestARefusalSaysWhenAHoldRunsOut(t *testing.T) {
 	held := &Lock{Entry: Entry{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: keyA}}, Held: true,
 		HoldUntil: noon.Add(42 * time.Second)}
 	for key, want := range map[Key]Decision{keyA: DecisionInFlight, keyB: DecisionLocked} {
-		v := Decide(&Seen{Lock: held}, &Request{Scope: Scope{Workflow: "w", Key: key}, Policy: testPolicy()}, noon)
+		v := Decide(&Obstacle{Lock: held}, &Request{Scope: Scope{Workflow: "w", Key: key}, Policy: testPolicy()}, noon)
 		if v.Decision != want || v.RetryAfter != 42*time.Second {
 			t.Errorf("%+v", v)
 		}

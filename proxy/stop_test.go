@@ -31,7 +31,7 @@ type lastMoment struct {
 	release error
 }
 
-func (l *lastMoment) Claim(_ context.Context, lock idem.Lock, _ int64) (idem.RunningLock, *idem.Seen, error) {
+func (l *lastMoment) Claim(_ context.Context, lock idem.Lock, _ int64) (idem.RunningLock, *idem.Obstacle, error) {
 	l.lock = lock
 	return &lastHeld{l}, nil, nil
 }

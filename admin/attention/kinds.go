@@ -286,7 +286,7 @@ func kindsOfFound() map[string]kindOfFound {
 }
 
 // cause is why an execution is as it is: equal ones are one item. said is what the service said.
-func (s *Seen) cause(kind string) (cause, said string) {
+func (s *Attended) cause(kind string) (cause, said string) {
 	x := &s.Execution
 	if kind == client.AttentionLost {
 		if x.Arrivals == nil || len(x.Arrivals.Newest) == 0 {

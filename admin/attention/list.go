@@ -53,12 +53,12 @@ type Input struct {
 // Found are executions of one kind.
 type Found struct {
 	Kind string
-	Seen []Seen
+	Seen []Attended
 	More bool // there are more
 }
 
-// Seen is an execution, and when it came to need attention.
-type Seen struct {
+// Attended is an execution that needs attention, and since when.
+type Attended struct {
 	client.Execution
 	At time.Time
 }

@@ -17,9 +17,9 @@ var now = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 func ago(d time.Duration) time.Time { return now.Add(-d) }
 
 // letters are dead letters of one cause.
-func letters(n int, route, said string) (all []Seen) {
+func letters(n int, route, said string) (all []Attended) {
 	for i := range n {
-		all = append(all, Seen{At: ago(time.Duration(i+1) * time.Minute), Execution: client.Execution{
+		all = append(all, Attended{At: ago(time.Duration(i+1) * time.Minute), Execution: client.Execution{
 			ExecutionID: fmt.Sprint("exec_", i), Workflow: fmt.Sprint("w", i), Route: route,
 			FailedAnswers: []client.FailedAnswer{{Status: 500, Text: said}},
 		}})

@@ -17,8 +17,8 @@ type Contact struct {
 	failure string
 }
 
-// Seen is the state of a Contact.
-type Seen struct {
+// ContactState is the state of a Contact.
+type ContactState struct {
 	Answered time.Time // when the latest answer came; zero: none has
 	Failed   time.Time // when the latest request failed; zero: none has
 	Failure  string    // its error
@@ -40,10 +40,10 @@ func (c *Contact) Fail(at time.Time, why string) {
 }
 
 // Seen returns the state.
-func (c *Contact) Seen() Seen {
+func (c *Contact) Seen() ContactState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	seen := Seen{Failed: c.failed, Failure: c.failure, Fails: c.fails.Load()}
+	seen := ContactState{Failed: c.failed, Failure: c.failure, Fails: c.fails.Load()}
 	if at := c.answered.Load(); at != 0 {
 		seen.Answered = time.Unix(0, at)
 	}

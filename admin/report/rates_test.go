@@ -61,7 +61,7 @@ func TestRatesCountEachDeliveryOnce(t *testing.T) {
 
 func TestAContactKnowsWhatWasSeenLast(t *testing.T) {
 	var c Contact
-	if c.Seen() != (Seen{}) {
+	if c.Seen() != (ContactState{}) {
 		t.Error("nobody has asked yet")
 	}
 	at := time.Unix(1, 0)

@@ -158,7 +158,7 @@ func (s *Callbacks) beat(ctx context.Context, at *history.State, ttl, left time.
 		return nil, err
 	}
 	r := commit.NewRequest(at.Keys.Lock,
-		protocol.Heartbeat(at.Keys, protocol.Seen{LockCreated: at.Lock.Created, Hold: at.Hold}, alive),
+		protocol.Heartbeat(at.Keys, protocol.Revisions{LockCreated: at.Lock.Created, Hold: at.Hold}, alive),
 		len(alive.Value))
 	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease}, true
 	answer := s.o.Sender.Do(ctx, r)

@@ -81,10 +81,10 @@ func (s *Callbacks) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*id
 	defer cancel()
 	var callbackKey string
 	taken := &idem.LockHeldError{}
-	held, err := idem.ClaimLock(ctx, func() (held idem.RunningLock, seen *idem.Seen, err error) {
+	held, err := idem.ClaimLock(ctx, func() (held idem.RunningLock, seen *idem.Obstacle, err error) {
 		held, seen, callbackKey, err = s.claimForClient(ctx, q)
 		return held, seen, err
-	}, func(seen *idem.Seen) (dead *idem.Lock, over bool) {
+	}, func(seen *idem.Obstacle) (dead *idem.Lock, over bool) {
 		if seen.Lock != nil && seen.Lock.Dead {
 			return seen.Lock, false
 		}
@@ -103,7 +103,7 @@ func (s *Callbacks) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*id
 }
 
 // claimForClient claims a lock that lives on a hold of its own.
-func (s *Callbacks) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_ idem.RunningLock, _ *idem.Seen,
+func (s *Callbacks) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_ idem.RunningLock, _ *idem.Obstacle,
 	callbackKey string, _ error) {
 	l, callbackKey := s.clientLock(q)
 	session, _, err := s.o.Claims.Prepare(&l)

@@ -70,7 +70,7 @@ func (s *Callbacks) pass(ctx context.Context, l *idem.Lock, step string, plan []
 		return nil, err
 	}
 	k := s.o.Layout.Keys(l)
-	r := commit.NewRequest(k.Lock, protocol.Guard(k, protocol.Seen{LockCreated: l.Created, Lock: l.Revision},
+	r := commit.NewRequest(k.Lock, protocol.Guard(k, protocol.Revisions{LockCreated: l.Created, Lock: l.Revision},
 		protocol.Leased{Value: value}), len(value))
 	answer := s.o.Sender.Do(ctx, r)
 	if answer.Err != nil || !answer.Succeeded {

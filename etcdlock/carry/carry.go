@@ -292,7 +292,7 @@ func (t *taking) carryFor(life context.Context, session *session.Session, l, nex
 	}
 	for {
 		epoch := session.Epoch()
-		at := protocol.Seen{Epoch: epoch, LockCreated: l.Created, Lock: l.Revision}
+		at := protocol.Revisions{Epoch: epoch, LockCreated: l.Created, Lock: l.Revision}
 		answer := t.o.Sender.Do(life, commit.NewRequest(k.Lock, txn(k, at, protocol.Leased{Value: value}), len(value)))
 		switch {
 		case answer.Applied() && adopts && k.Mark != "": // it does not bring the mark

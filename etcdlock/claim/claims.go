@@ -60,11 +60,11 @@ func New(o *Options) *Claims { return &Claims{o} }
 
 // Claim is that of idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then
 // still arrives in etcd is given back.
-func (s *Claims) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Seen, error) {
+func (s *Claims) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Obstacle, error) {
 	session, err := s.assign(&l)
 	// what was known stays in force
 	if pause := s.o.View.Pauses.Of(l.Route, l.Scope.Workflow); err != nil && pause != nil {
-		return nil, &idem.Seen{Paused: pause}, nil
+		return nil, &idem.Obstacle{Paused: pause}, nil
 	}
 	if err != nil {
 		return nil, nil, err
@@ -86,7 +86,7 @@ func (s *Claims) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Runni
 func (s *Claims) ClaimHead(
 	ctx context.Context, l *idem.Lock, of *session.Session, prev, q int64, turn string,
 	help func(func(life context.Context)) bool,
-) (idem.RunningLock, *idem.Seen, error) {
+) (idem.RunningLock, *idem.Obstacle, error) {
 	value, err := protocol.EncodeLock(l)
 	if err != nil {
 		return nil, nil, commit.Unavailable(err)
@@ -101,7 +101,7 @@ func (s *Claims) ClaimHead(
 // those of Claim.
 func (s *Claims) ClaimHeld(
 	ctx context.Context, held *idem.Lock, of *session.Session, lock, alive protocol.Leased,
-) (idem.RunningLock, *idem.Seen, error) {
+) (idem.RunningLock, *idem.Obstacle, error) {
 	l := *held
 	l.Alive = protocol.SessionAlive(of.Name)
 	c := &claimer{o: s.o, session: of, lock: *held, keys: s.o.Layout.Keys(&l), value: lock.Value, hold: &alive}
@@ -109,7 +109,7 @@ func (s *Claims) ClaimHeld(
 }
 
 // transaction takes the lock, if all is as in at.
-func (c *claimer) transaction(at protocol.Seen) protocol.Op {
+func (c *claimer) transaction(at protocol.Revisions) protocol.Op {
 	lock := protocol.Leased{Value: c.value}
 	switch {
 	case c.hold != nil:
@@ -172,7 +172,7 @@ func (c *claimer) refused(life context.Context, epoch int64, answer commit.Reply
 // next is what follows a claim that was not applied as far as is known, when things stand as in st.
 func (c *claimer) next(st *protocol.State, answer protocol.Answer) protocol.Step {
 	return protocol.AfterClaim(st,
-		&protocol.Unapplied{Lock: &c.lock, At: protocol.Seen{OtherLock: c.other, Entry: c.q, Record: c.prev},
+		&protocol.Unapplied{Lock: &c.lock, At: protocol.Revisions{OtherLock: c.other, Entry: c.q, Record: c.prev},
 			Answer: answer})
 }
 
@@ -251,7 +251,7 @@ func (c *claimer) whilePaused(ctx context.Context) claimed {
 	if c.q != 0 {
 		return claimed{err: idem.ErrNotClaimed}
 	}
-	seen := &idem.Seen{}
+	seen := &idem.Obstacle{}
 	if st, err := history.Look(ctx, c.o.Pool, c.keys); err == nil {
 		if found := c.inTheWay(ctx, st); found.err == nil {
 			seen = found.seen
@@ -281,13 +281,14 @@ type claimer struct {
 // claimed is the result of a claim: one of the three is set.
 type claimed struct {
 	held *owned.Lock
-	seen *idem.Seen
+	seen *idem.Obstacle
 	err  error
 }
 
 // run claims for as long as ctx lives; what comes later is given back, by help; nil: a task does.
 // The usual way, one answer and the lock, takes no goroutine.
-func (c *claimer) run(ctx context.Context, help func(func(life context.Context)) bool) (idem.RunningLock, *idem.Seen,
+func (c *claimer) run(ctx context.Context, help func(func(life context.Context)) bool) (idem.RunningLock,
+	*idem.Obstacle,
 	error) {
 	if !c.o.Tasks.Enter() {
 		return nil, nil, commit.Unavailable(commit.ErrClosed)
@@ -333,7 +334,7 @@ func (c *claimer) depart() (r *commit.Request, epoch int64) {
 		return nil, epoch
 	}
 	r = commit.NewRequest(c.keys.Lock,
-		c.transaction(protocol.Seen{Epoch: epoch, OtherLock: c.other, Record: c.prev, Entry: c.q}),
+		c.transaction(protocol.Revisions{Epoch: epoch, OtherLock: c.other, Record: c.prev, Entry: c.q}),
 		len(c.value)).AddSlots(c.keys).AddOtherLock(c.keys, &c.lock)
 	r.Unbatched = c.hold != nil
 	c.o.Sender.Send(r)
@@ -415,7 +416,7 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 			return c.encode()
 		}
 		if c.q != 0 && c.o.View.Slots.Knows() { // it goes on waiting, and the watch tells it
-			return &claimed{seen: &idem.Seen{Full: c.limit(full), Oldest: c.o.View.Slots.Oldest(full)}}
+			return &claimed{seen: &idem.Obstacle{Full: c.limit(full), Oldest: c.o.View.Slots.Oldest(full)}}
 		}
 		st, err := c.o.View.Slots.Look(ctx, c.keys, c.lock.Slots)
 		switch {

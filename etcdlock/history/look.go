@@ -34,7 +34,8 @@ func Look(ctx context.Context, pool *link.Pool, k protocol.Keys) (*protocol.Stat
 // which Store wrote it. If etcd has compacted that revision, nothing is known. LookBack repeats
 // until etcd has answered: a caller that takes silence for "nothing is known" calls an end of its
 // own a lost lock (a recorded history showed it). It returns the error of ctx.
-func LookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.ExecutionID, ran int64) (seen *idem.Seen,
+func LookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.ExecutionID,
+	ran int64) (seen *idem.Obstacle,
 	writer string, err error) {
 	for pause := link.NewBackoff(); ; {
 		seen, writer, err = tryLookBack(ctx, pool, k, id, ran)
@@ -48,7 +49,7 @@ func LookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.Exe
 }
 
 func tryLookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.ExecutionID,
-	ran int64) (seen *idem.Seen, writer string, err error) {
+	ran int64) (seen *idem.Obstacle, writer string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*pool.Attempt) // it reads twice
 	defer cancel()
 	left, err := leftLock(ctx, pool, k, id, ran)
@@ -60,23 +61,23 @@ func tryLookBack(ctx context.Context, pool *link.Pool, k protocol.Keys, id idem.
 	case err != nil:
 		return orCompacted(err)
 	case len(kvs) == 0:
-		return &idem.Seen{Released: true}, "", nil
+		return &idem.Obstacle{Released: true}, "", nil
 	}
 	r, writer, err := protocol.DecodeRecord(kvs[0])
 	switch {
 	case err != nil:
-		return &idem.Seen{}, "", nil // as it is, for ever
+		return &idem.Obstacle{}, "", nil // as it is, for ever
 	case r.Execution != id:
-		return &idem.Seen{Released: true}, "", nil
+		return &idem.Obstacle{Released: true}, "", nil
 	}
 	r.Revision = kvs[0].ModRevision
-	return &idem.Seen{Record: r}, writer, nil
+	return &idem.Obstacle{Record: r}, writer, nil
 }
 
 // orCompacted returns that nothing is known if etcd has compacted the revision, else err.
-func orCompacted(err error) (*idem.Seen, string, error) {
+func orCompacted(err error) (*idem.Obstacle, string, error) {
 	if errors.Is(err, rpctypes.ErrCompacted) {
-		return &idem.Seen{}, "", nil
+		return &idem.Obstacle{}, "", nil
 	}
 	return nil, "", err
 }

@@ -109,7 +109,7 @@ func Applied(try func() error) error {
 }
 
 // TryClaim claims.
-func TryClaim(tb testing.TB, s idem.Ledger, l idem.Lock, prev int64) (held idem.RunningLock, seen *idem.Seen,
+func TryClaim(tb testing.TB, s idem.Ledger, l idem.Lock, prev int64) (held idem.RunningLock, seen *idem.Obstacle,
 	err error) {
 	tb.Helper()
 	ctx := etcdtest.Within(tb, etcdtest.Patience)
@@ -138,7 +138,8 @@ func MustHold(tb testing.TB, s idem.Ledger, l idem.Lock, ttl time.Duration) *own
 }
 
 // TryEnqueue enqueues.
-func TryEnqueue(tb testing.TB, s idem.Ledger, l idem.Lock, prev, behind int64) (place idem.QueueEntry, seen *idem.Seen,
+func TryEnqueue(tb testing.TB, s idem.Ledger, l idem.Lock, prev, behind int64) (place idem.QueueEntry,
+	seen *idem.Obstacle,
 	err error) {
 	tb.Helper()
 	ctx := etcdtest.Within(tb, etcdtest.Patience)

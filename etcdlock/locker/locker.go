@@ -73,9 +73,9 @@ const afterDeath = time.Hour
 // the Store.
 func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error) {
 	taken := &HeldError{Workflow: workflow}
-	held, err := idem.ClaimLock(ctx, func() (idem.RunningLock, *idem.Seen, error) {
+	held, err := idem.ClaimLock(ctx, func() (idem.RunningLock, *idem.Obstacle, error) {
 		return s.locks.Ledger.Claim(ctx, s.locks.Describe(workflow), 0)
-	}, func(seen *idem.Seen) (dead *idem.Lock, over bool) {
+	}, func(seen *idem.Obstacle) (dead *idem.Lock, over bool) {
 		switch l := seen.Lock; {
 		case l == nil: // it is free, and others wait for it
 		case l.Dead:
@@ -143,7 +143,7 @@ func (w *waiter) Lock(idem.Verdict) idem.Lock {
 }
 
 // Judge implements idem.Waiter.
-func (w *waiter) Judge(seen *idem.Seen, _ bool) idem.Verdict {
+func (w *waiter) Judge(seen *idem.Obstacle, _ bool) idem.Verdict {
 	if seen.Lock != nil && seen.Lock.Dead {
 		return idem.Verdict{Reap: seen.Lock}
 	}

@@ -31,7 +31,7 @@ func settledEvent(t *testing.T, s *etcdlock.Store, workflow, event string) *idem
 }
 
 // seenBy returns what a delivery of the event of l sees.
-func seenBy(t *testing.T, s *etcdlock.Store, l *idem.Lock) *idem.Seen {
+func seenBy(t *testing.T, s *etcdlock.Store, l *idem.Lock) *idem.Obstacle {
 	t.Helper()
 	held, seen, err := s.Claim(within(t, patience), lockFor(l.Workflow, l.EventID), 0)
 	if err != nil || held != nil || seen == nil {

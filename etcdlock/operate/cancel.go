@@ -94,7 +94,7 @@ func (c *cancelling) ask(ctx context.Context, at *history.State) (bool, error) {
 	next.Cancel = &asked
 	c.says(string(c.found.Status()), c.after(idem.CancelRequested))
 	found, done, err := c.rewrite(ctx, at, &next, commit.NoticeLife, func(lock, news protocol.Leased) protocol.Op {
-		return protocol.Cancel(at.Keys, protocol.Seen{Lock: next.Revision}, lock, news)
+		return protocol.Cancel(at.Keys, protocol.Revisions{Lock: next.Revision}, lock, news)
 	})
 	c.found, c.asked = found, done || err != nil
 	return done, err
@@ -117,9 +117,9 @@ func (c *cancelling) endWaiting(ctx context.Context, at *history.State) (bool, e
 	c.says(string(idem.Pending), c.after(record.Status))
 	found, _, err := c.end(ctx, at, at.Copied, record, c.writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
 		if at.Copied.Parked != nil {
-			return protocol.EndParkedPlace(at.Keys, protocol.Seen{Entry: at.Place, Record: at.Prev}, rec, finish.DeadLetter(at.Copied, record))
+			return protocol.EndParkedPlace(at.Keys, protocol.Revisions{Entry: at.Place, Record: at.Prev}, rec, finish.DeadLetter(at.Copied, record))
 		}
-		return protocol.CancelWaiting(at.Keys, protocol.Seen{Entry: at.Place, Record: at.Prev}, rec)
+		return protocol.CancelWaiting(at.Keys, protocol.Revisions{Entry: at.Place, Record: at.Prev}, rec)
 	})
 	c.found = found
 	return found != nil, err

@@ -77,7 +77,7 @@ func TestACancelOfAWaitingExecutionEndsItAtOnce(t *testing.T) {
 	l := lockFor("w", "two")
 	p := mustEnqueue(t, a, l)
 	waited := make(chan error, 1)
-	var seen *idem.Seen
+	var seen *idem.Obstacle
 	go func() {
 		var err error
 		seen, err = p.Await(within(t, patience), 0)

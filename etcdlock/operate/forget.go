@@ -74,7 +74,7 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	}
 	mark := protocol.MarkOf(&rec.Entry)
 	k.Mark = f.o.Layout.Mark(at.Scope.Workflow, rec.Order)
-	r := commit.NewRequest(k.Lock, protocol.Forget(k, protocol.Seen{Record: at.Prev}, news, mark, rec.RequestKept), len(news.Value)+len(mark))
+	r := commit.NewRequest(k.Lock, protocol.Forget(k, protocol.Revisions{Record: at.Prev}, news, mark, rec.RequestKept), len(news.Value)+len(mark))
 	r.SharedLease = news.Lease
 	if mark != nil {
 		r.Slots = append(r.Slots, k.Mark)
@@ -137,7 +137,7 @@ func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.E
 				status = found.Status()
 			}
 			t.says("locked by "+string(id), "free, execution "+string(status))
-			_, applied, err := t.change(ctx, commit.NewRequest(at.Keys.Lock, protocol.ForceReleaseCooling(at.Keys, protocol.Seen{Lock: at.Lock.Revision}), 0).AddSlots(at.Keys))
+			_, applied, err := t.change(ctx, commit.NewRequest(at.Keys.Lock, protocol.ForceReleaseCooling(at.Keys, protocol.Revisions{Lock: at.Lock.Revision}), 0).AddSlots(at.Keys))
 			freed = freed || err != nil
 			return applied, err
 		}
@@ -163,9 +163,9 @@ func (t *trail) force(ctx context.Context, at *history.State, by *idem.Cancel, w
 	free.ReleaseDelay = 0 // a person who forces it wants it free
 	found, _, err := t.end(ctx, at, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
 		if at.Lock.IsParked() {
-			return protocol.ForceReleaseParked(at.Keys, protocol.Seen{Lock: at.Lock.Revision}, rec, news, *finish.DeadLetter(at.Lock, record))
+			return protocol.ForceReleaseParked(at.Keys, protocol.Revisions{Lock: at.Lock.Revision}, rec, news, *finish.DeadLetter(at.Lock, record))
 		}
-		return protocol.ForceRelease(at.Keys, protocol.Seen{Lock: at.Lock.Revision}, rec, news)
+		return protocol.ForceRelease(at.Keys, protocol.Revisions{Lock: at.Lock.Revision}, rec, news)
 	})
 	return found, err
 }

@@ -27,7 +27,7 @@ func (c *cancelling) endOrphaned(ctx context.Context, at *history.State) (bool, 
 	record := protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: c.o.Clock.Now(), Abort: l.Cancel})
 	c.says(string(c.found.Status()), c.after(record.Status))
 	found, answer, err := c.end(ctx, at, &l, record, c.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
-		return protocol.EndUncarried(at.Keys, protocol.Seen{Lock: l.Revision}, rec, cool, finish.DeadLetter(&l, record))
+		return protocol.EndUncarried(at.Keys, protocol.Revisions{Lock: l.Revision}, rec, cool, finish.DeadLetter(&l, record))
 	})
 	if found == nil && err == nil {
 		c.o.Reaper.NoteAlive(l.Alive, answer)
@@ -92,7 +92,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 		next.Parked = &p
 		found, done, err = t.rewrite(ctx, at, &next, p.MaxAge, func(lock, age protocol.Leased) protocol.Op {
 			index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}
-			return protocol.RunNow(at.Keys, protocol.Seen{Lock: next.Revision}, lock, index, age)
+			return protocol.RunNow(at.Keys, protocol.Revisions{Lock: next.Revision}, lock, index, age)
 		})
 		return done, err
 	})
@@ -207,7 +207,7 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 		return nil, err
 	}
 	k := t.o.Layout.Keys(l)
-	seen := protocol.Seen{Lock: at.LockRevision(), OtherLock: at.OtherRevision(), Record: at.Prev}
+	seen := protocol.Revisions{Lock: at.LockRevision(), OtherLock: at.OtherRevision(), Record: at.Prev}
 	r := commit.NewRequest(k.Lock, protocol.Rerun(k, seen, protocol.Leased{Value: value}, news, keep, at.Keys), len(value)+len(stored.Value)).AddOtherLock(k, l)
 	r.SharedLease = keep.Age.Lease
 	answer, applied, err := t.change(ctx, r)

@@ -147,7 +147,7 @@ func (c *correction) request(ctx context.Context, at *history.State, r *idem.Rec
 		k.Mark, mark = o.Layout.Mark(at.Scope.Workflow, r.Order), &protocol.Leased{Value: value, Lease: lease}
 	}
 	cools := at.Lock != nil && at.Lock.Cooling && at.Lock.Execution == at.ID
-	seen := protocol.Seen{Record: at.Prev, Lock: at.LockRevision(), OtherLock: at.OtherRevision()}
+	seen := protocol.Revisions{Record: at.Prev, Lock: at.LockRevision(), OtherLock: at.OtherRevision()}
 	txn := protocol.Correct(k, seen, protocol.Leased{Value: value, Lease: lease}, news, c.question, cools, mark)
 	request := commit.NewRequest(k.Lock, txn, len(value)+len(news.Value))
 	if request.SharedLease = lease; cools {

@@ -46,7 +46,7 @@ func (a *adopting) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lo
 		h.stopAsLost()
 		return nil, commit.Reply{}, errNotWanted
 	}
-	at := protocol.Seen{Epoch: to.Epoch(), LockCreated: l.Created, Lock: l.Revision}
+	at := protocol.Revisions{Epoch: to.Epoch(), LockCreated: l.Created, Lock: l.Revision}
 	return &next, h.o.Sender.Do(ctx, commit.NewRequest(k.Lock, protocol.Adopt(k, at, protocol.Leased{Value: value}),
 		len(value))), nil
 }

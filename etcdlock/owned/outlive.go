@@ -38,8 +38,9 @@ func (o *holding) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 	if err != nil {
 		return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
 	}
-	r := commit.NewRequest(h.keys.Lock, protocol.Hold(h.keys, protocol.Seen{LockCreated: l.Created, Lock: l.Revision},
-		lock, alive), len(lock.Value))
+	r := commit.NewRequest(h.keys.Lock,
+		protocol.Hold(h.keys, protocol.Revisions{LockCreated: l.Created, Lock: l.Revision},
+			lock, alive), len(lock.Value))
 	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
 	return next, h.o.Sender.Do(ctx, h.withCounts(r)), nil
 }

@@ -36,7 +36,7 @@ func (p *parking) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 	counts := w.h.withCounts(&commit.Request{Counts: []*commit.Count{p.count}}).Counts
 	answer := park.Send(ctx, o.Sender, o.Leases, &next, k, p.kept, counts,
 		func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
-			return protocol.ParkRunning(k, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, lock, keep)
+			return protocol.ParkRunning(k, protocol.Revisions{LockCreated: l.Created, Lock: l.Revision}, lock, keep)
 		})
 	return &next, answer, nil
 }

@@ -89,7 +89,8 @@ func (o *Options) freed(k protocol.Keys, l *idem.Lock) (*idem.Lock, *commit.Requ
 	next := *l
 	if l.Parked == nil {
 		k = o.keysOf(k, l)
-		return &next, commit.NewRequest(k.Lock, protocol.Release(k, protocol.Seen{Lock: l.Revision}), 0).AddSlots(k),
+		return &next, commit.NewRequest(k.Lock, protocol.Release(k, protocol.Revisions{Lock: l.Revision}),
+				0).AddSlots(k),
 			nil
 	}
 	next.Alive = ""
@@ -99,7 +100,7 @@ func (o *Options) freed(k protocol.Keys, l *idem.Lock) (*idem.Lock, *commit.Requ
 		return nil, nil, err
 	}
 	index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(l))}
-	at := protocol.Seen{LockCreated: l.Created, Lock: l.Revision}
+	at := protocol.Revisions{LockCreated: l.Created, Lock: l.Revision}
 	return &next, commit.NewRequest(k.Lock, protocol.Rest(k, at, protocol.Leased{Value: value}, &index),
 		len(value)).AddSlots(k), nil
 }

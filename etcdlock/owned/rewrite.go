@@ -53,7 +53,7 @@ func (a *attempt) slots(ctx context.Context, next *idem.Lock, refused bool) ([]p
 
 func (*attempt) encode(l *idem.Lock) ([]byte, error) { return protocol.EncodeFresh(l) }
 
-func (*attempt) op(k protocol.Keys, at protocol.Seen, lock protocol.Leased, _ *idem.Lock) protocol.Op {
+func (*attempt) op(k protocol.Keys, at protocol.Revisions, lock protocol.Leased, _ *idem.Lock) protocol.Op {
 	return protocol.Attempt(k, at, lock)
 }
 
@@ -81,7 +81,7 @@ func (r *rest) slots(_ context.Context, next *idem.Lock, _ bool) ([]protocol.Slo
 
 func (*rest) encode(l *idem.Lock) ([]byte, error) { return protocol.EncodeLock(l) }
 
-func (r *rest) op(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) protocol.Op {
+func (r *rest) op(k protocol.Keys, at protocol.Revisions, lock protocol.Leased, before *idem.Lock) protocol.Op {
 	return protocol.Rest(k, at, lock, announcement(before, r.parked.Blocked))
 }
 
@@ -132,7 +132,7 @@ type rewrite interface {
 	// refused: the one before was.
 	slots(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error)
 	encode(*idem.Lock) ([]byte, error)
-	op(k protocol.Keys, at protocol.Seen, lock protocol.Leased, before *idem.Lock) protocol.Op
+	op(k protocol.Keys, at protocol.Revisions, lock protocol.Leased, before *idem.Lock) protocol.Op
 	// isIn reports whether the lock shows that an attempt whose answer got lost was applied.
 	isIn(*idem.Lock) bool
 }
@@ -228,7 +228,7 @@ func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (
 		o.Slots.Unchoose(&next)
 		return nil, answer, commit.Unavailable(err)
 	}
-	op := w.op(k, protocol.Seen{LockCreated: l.Created, Lock: l.Revision}, protocol.Leased{Value: value}, l)
+	op := w.op(k, protocol.Revisions{LockCreated: l.Created, Lock: l.Revision}, protocol.Leased{Value: value}, l)
 	request := commit.NewRequest(k.Lock, op, len(value)).AddSlots(k)
 	if !w.runs {
 		w.h.withCounts(request)

@@ -159,7 +159,7 @@ func (s *settling) txn(
 	l *idem.Lock, record *idem.Record, k protocol.Keys, rec protocol.Leased, cool *protocol.Cooling, markValue []byte,
 	next *handOver,
 ) protocol.Op {
-	at := protocol.Seen{LockCreated: l.Created, Lock: l.Revision}
+	at := protocol.Revisions{LockCreated: l.Created, Lock: l.Revision}
 	var mark *protocol.Leased
 	if markValue != nil {
 		mark = &protocol.Leased{Value: markValue, Lease: rec.Lease}
@@ -171,7 +171,8 @@ func (s *settling) txn(
 		return protocol.SettleParked(k, at, rec, cool, finish.DeadLetter(l, record), mark)
 	case next != nil:
 		k.Session, at.Epoch = next.ending.Key, next.epoch
-		return protocol.HandOver(k, at, next.keys, protocol.Seen{Entry: next.first.Revision, Record: next.first.Prev},
+		return protocol.HandOver(k, at, next.keys,
+			protocol.Revisions{Entry: next.first.Revision, Record: next.first.Prev},
 			rec,
 			next.value, mark, len(next.then.Entries) == 0)
 	}
@@ -292,7 +293,7 @@ func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.
 	}
 	record, writer := st.Ended(l.Execution), st.Writer
 	if record == nil && !rewound {
-		var seen *idem.Seen
+		var seen *idem.Obstacle
 		var err error
 		if seen, writer, err = history.LookBack(life, h.o.Pool, h.keys, l.Execution, l.Revision); err != nil {
 			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)

@@ -39,7 +39,7 @@ func (x *Index) SweepDeadLetters(ctx context.Context) error {
 			return err
 		}
 		for i, e := range some {
-			at := protocol.Seen{}
+			at := protocol.Revisions{}
 			if kv := protocol.First(answers[i]); kv != nil {
 				at.Record = kv.ModRevision
 			}

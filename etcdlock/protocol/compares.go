@@ -21,7 +21,7 @@ func With(op Op, more Writes) Op {
 	return txn(t.Compare, append(slices.Clip(t.Success), more...), t.Failure)
 }
 
-func epochIs(k Keys, at Seen) Cmp { return modified(k.Session, at.Epoch) }
+func epochIs(k Keys, at Revisions) Cmp { return modified(k.Session, at.Epoch) }
 
 func modified(key string, revision int64) Cmp {
 	c := &struct {

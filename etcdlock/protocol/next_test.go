@@ -101,7 +101,7 @@ func recordOf(id idem.ExecutionID, o idem.Outcome) *idem.Record {
 
 func TestWhatWasReadSaysWhereAnExecutionIs(t *testing.T) {
 	const mine = idem.ExecutionID("mine")
-	at := Seen{Entry: 7, Record: 5}
+	at := Revisions{Entry: 7, Record: 5}
 	cooling := lockOf(mine, "", 0)
 	cooling.Cooling = true
 	dead := lockOf("other", "", 0)
@@ -187,7 +187,8 @@ func TestWhatFollowsAnEnqueueThatWasNotApplied(t *testing.T) {
 		"etcd is full, and would be again": {mine, State{Prev: 5}, Full, NoSpace},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			if got := AfterEnqueue(&c.state, &Unapplied{c.lock, Seen{Lock: 3, Record: 5}, c.answer}); got != c.want {
+			if got := AfterEnqueue(&c.state,
+				&Unapplied{c.lock, Revisions{Lock: 3, Record: 5}, c.answer}); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
@@ -249,7 +250,8 @@ func TestWhatFollowsAClaimThatWasNotApplied(t *testing.T) {
 		"etcd is full, and would be again": {mine, 0, State{Prev: 5}, Full, NoSpace},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			if got := AfterClaim(&c.state, &Unapplied{c.lock, Seen{Entry: c.q, Record: 5}, c.answer}); got != c.want {
+			if got := AfterClaim(&c.state,
+				&Unapplied{c.lock, Revisions{Entry: c.q, Record: 5}, c.answer}); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})

@@ -148,12 +148,12 @@ func (st *State) Waits(id idem.ExecutionID) bool {
 
 // Seen returns what the Guard decides on about this event. The lock of a duplicate has precedence
 // over its workflow's lock.
-func (st *State) Seen(event idem.Key) *idem.Seen {
+func (st *State) Seen(event idem.Key) *idem.Obstacle {
 	lock := st.Lock
 	if st.CopyInOther(event) {
 		lock = st.Other
 	}
-	return &idem.Seen{Lock: lock, Record: st.Record, RecordRevision: st.Prev, Queue: st.Head != 0 || st.Place != 0,
+	return &idem.Obstacle{Lock: lock, Record: st.Record, RecordRevision: st.Prev, Queue: st.Head != 0 || st.Place != 0,
 		Waiting: st.Copied}
 }
 

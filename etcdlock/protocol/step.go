@@ -92,7 +92,7 @@ type Known struct {
 
 // Saw adds what was read, for an execution whose entry is of revision at.Entry and that knows the
 // record of revision at.Record.
-func (k *Known) Saw(st *State, id idem.ExecutionID, at Seen) {
+func (k *Known) Saw(st *State, id idem.ExecutionID, at Revisions) {
 	k.Told = true
 	switch ended := st.Ended(id); {
 	case st.Place == at.Entry:
@@ -178,7 +178,7 @@ const (
 // Unapplied is an Enqueue or a claim that, as far as its sender knows, was not applied.
 type Unapplied struct {
 	Lock   *idem.Lock
-	At     Seen // what it has compared; Entry = 0: it was past the queue
+	At     Revisions // what it has compared; Entry = 0: it was past the queue
 	Answer Answer
 }
 

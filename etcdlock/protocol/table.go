@@ -53,8 +53,8 @@ type SlotKey struct {
 	Waiters string // the prefix of all slot waiters of that limit
 }
 
-// Seen are the revisions that a transaction relies on.
-type Seen struct {
+// Revisions are the revisions that a transaction relies on.
+type Revisions struct {
 	Epoch       int64 // mod revision of Keys.Session
 	LockCreated int64 // create revision of Keys.Lock
 	Lock        int64 // its mod revision
@@ -87,7 +87,7 @@ type Cooling struct{ Lock, Hold Leased }
 
 // Claim compares the lock that a duplicate under another strategy would have. If another event has
 // it, at.OtherLock is its revision.
-func Claim(k Keys, at Seen, lock Leased) Op {
+func Claim(k Keys, at Revisions, lock Leased) Op {
 	return txn(
 		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), queueEmpty(k),
 			modified(k.Record, at.Record)}, append(slotsFree(k), noSlotWaiters(k)...)...),
@@ -100,7 +100,7 @@ func Claim(k Keys, at Seen, lock Leased) Op {
 // and run at once. If another event has the other lock, at.OtherLock is its revision, as with
 // Claim. With k.Turn it also becomes a slot waiter. With k.Latest it replaces the waiting
 // execution, which ends for good in the transaction that enqueues its successor.
-func Enqueue(k Keys, at Seen, place, turn Leased) Op {
+func Enqueue(k Keys, at Revisions, place, turn Leased) Op {
 	return txn(
 		append(append(Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock),
 			Absent(k.Entry), modified(k.Record, at.Record)}, noNewEntry(k)...), stillWaits(k)...),
@@ -112,7 +112,7 @@ func Enqueue(k Keys, at Seen, place, turn Leased) Op {
 // is the head then. If another execution has the other lock, at.OtherLock is its revision, as with
 // Claim: a client's lock of the workflow holds back executions with a lock for each event. The
 // order at a limit is known to its slot waiters.
-func ClaimAsHead(k Keys, at Seen, lock Leased) Op {
+func ClaimAsHead(k Keys, at Revisions, lock Leased) Op {
 	return txn(
 		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), Created(k.Entry, at.Entry),
 			isHead(k, at.Entry), modified(k.Record, at.Record)}, slotsFree(k)...),
@@ -122,7 +122,7 @@ func ClaimAsHead(k Keys, at Seen, lock Leased) Op {
 
 // Leave removes a queue entry, and the slot waiter k.OldTurn. Both revisions of an entry are equal
 // until it is parked: then the process that made it may not end it.
-func Leave(k Keys, at Seen) Op {
+func Leave(k Keys, at Revisions) Op {
 	return txn(
 		Compares{modified(k.Entry, at.Entry)},
 		append(Writes{del(k.Entry)}, leaveLine(k)...),
@@ -131,7 +131,7 @@ func Leave(k Keys, at Seen) Op {
 
 // TakeTurn lets the head of the queue wait for a slot of a limit: no later one gets a slot before
 // it. It compares the queue entry, so that no slot waiter is left behind when that is gone.
-func TakeTurn(k Keys, at Seen, turn Leased) Op {
+func TakeTurn(k Keys, at Revisions, turn Leased) Op {
 	return txn(
 		Compares{Created(k.Entry, at.Entry)},
 		append(leaveLine(k), Put(k.Turn, turn)),
@@ -149,7 +149,7 @@ func DropTurn(k Keys) Op {
 // Settle writes the record and ends the lock: it stays for a cooling time, or is free if cool is
 // nil. mark is not nil if the event went through. As each end, it compares the mod revision of the
 // lock alone: the same revision is the same lock.
-func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
+func Settle(k Keys, at Revisions, record Leased, cool *Cooling, mark *Leased) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock)},
 		append(endLock(k, record, cool), raise(k, mark)...),
@@ -163,7 +163,7 @@ func Settle(k Keys, at Seen, record Leased, cool *Cooling, mark *Leased) Op {
 // entries do, and is compared because its key alone may go. The epoch is that of the process that
 // ends: what it sends before it acknowledges a pause takes no lock afterwards. It reads the mark of
 // the next execution, and with more the queue.
-func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark *Leased, more bool) Op {
+func HandOver(k Keys, at Revisions, next Keys, first Revisions, record, lock Leased, mark *Leased, more bool) Op {
 	return txn(
 		Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(next.Entry, first.Entry), present(next.Session),
 			modified(next.Record, first.Record)},
@@ -174,7 +174,7 @@ func HandOver(k Keys, at Seen, next Keys, first Seen, record, lock Leased, mark 
 
 // Release frees the lock of an execution that is as if it had not been, because nothing of it
 // reached the upstream or because that asked for credentials first. It leaves the record as it was.
-func Release(k Keys, at Seen) Op {
+func Release(k Keys, at Revisions) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock)},
 		freeLock(k),
@@ -182,7 +182,7 @@ func Release(k Keys, at Seen) Op {
 }
 
 // Adopt puts a lock on the session that its owner has now.
-func Adopt(k Keys, at Seen, lock Leased) Op {
+func Adopt(k Keys, at Revisions, lock Leased) Op {
 	return txn(
 		Compares{epochIs(k, at), Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
 		Writes{Put(k.Lock, lock)},
@@ -190,7 +190,7 @@ func Adopt(k Keys, at Seen, lock Leased) Op {
 }
 
 // Reap with cool nil frees the lock.
-func Reap(k Keys, at Seen, record Leased, cool *Cooling) Op {
+func Reap(k Keys, at Revisions, record Leased, cool *Cooling) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock), Absent(k.Alive)},
 		endLock(k, record, cool),
@@ -198,7 +198,7 @@ func Reap(k Keys, at Seen, record Leased, cool *Cooling) Op {
 }
 
 // ReapCooling frees the lock of an execution that has ended before: only its lock is left.
-func ReapCooling(k Keys, at Seen) Op {
+func ReapCooling(k Keys, at Revisions) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock), Absent(k.Alive)},
 		freeLock(k),
@@ -207,7 +207,7 @@ func ReapCooling(k Keys, at Seen) Op {
 
 // Acquire is a claim for a client of the lock API: its lock lives on a hold of its own, not on a
 // session.
-func Acquire(k Keys, at Seen, lock, alive Leased) Op {
+func Acquire(k Keys, at Revisions, lock, alive Leased) Op {
 	return txn(
 		Compares{epochIs(k, at), Absent(k.Lock), queueEmpty(k)},
 		Writes{Put(k.Lock, lock), Put(k.Hold, alive)},
@@ -215,7 +215,7 @@ func Acquire(k Keys, at Seen, lock, alive Leased) Op {
 }
 
 // Hold lets the lock outlive its answer and its session.
-func Hold(k Keys, at Seen, lock, alive Leased) Op {
+func Hold(k Keys, at Revisions, lock, alive Leased) Op {
 	return txn(
 		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
 		Writes{Put(k.Lock, lock), Put(k.Hold, alive)},
@@ -225,7 +225,7 @@ func Hold(k Keys, at Seen, lock, alive Leased) Op {
 // Heartbeat puts the hold on a new lease, and reads the lock: a cancel that is not seen here comes
 // after it. It is sent only if the hold was seen: to etcd an absent key has revision 0, and a late
 // heartbeat would revive a hold that has run out.
-func Heartbeat(k Keys, at Seen, alive Leased) Op {
+func Heartbeat(k Keys, at Revisions, alive Leased) Op {
 	return txn(
 		Compares{Created(k.Lock, at.LockCreated), modified(k.Hold, at.Hold)},
 		Writes{Put(k.Hold, alive), get(k.Lock)},
@@ -233,7 +233,7 @@ func Heartbeat(k Keys, at Seen, alive Leased) Op {
 }
 
 // Guard writes the steps of an execution into its lock.
-func Guard(k Keys, at Seen, lock Leased) Op {
+func Guard(k Keys, at Revisions, lock Leased) Op {
 	return txn(
 		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock), present(k.Alive)},
 		Writes{Put(k.Lock, lock)},
@@ -241,7 +241,7 @@ func Guard(k Keys, at Seen, lock Leased) Op {
 }
 
 // Cancel asks the process that runs or holds the execution to stop it.
-func Cancel(k Keys, at Seen, lock, news Leased) Op {
+func Cancel(k Keys, at Revisions, lock, news Leased) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock)},
 		append(tell(k, news), Put(k.Lock, lock)),
@@ -249,7 +249,7 @@ func Cancel(k Keys, at Seen, lock, news Leased) Op {
 }
 
 // CancelWaiting ends an execution that has not begun. Its waiter watches the queue entry.
-func CancelWaiting(k Keys, at Seen, record Leased) Op {
+func CancelWaiting(k Keys, at Revisions, record Leased) Op {
 	return txn(
 		Compares{modified(k.Entry, at.Entry), modified(k.Record, at.Record)},
 		Writes{del(k.Entry), Put(k.Record, record)},
@@ -258,7 +258,7 @@ func CancelWaiting(k Keys, at Seen, record Leased) Op {
 
 // Forget lets the event run again. The mark that it has raised is removed, too; mark is its value.
 // With letter it was a dead letter, and what was stored of its request goes as well.
-func Forget(k Keys, at Seen, news Leased, mark []byte, letter bool) Op {
+func Forget(k Keys, at Revisions, news Leased, mark []byte, letter bool) Op {
 	return txn(
 		Compares{modified(k.Record, at.Record)},
 		append(append(Writes{del(k.Record), Put(k.Forget, news)}, dropMark(k, mark)...), dropLetter(k, letter)...),
@@ -269,7 +269,7 @@ func Forget(k Keys, at Seen, news Leased, mark []byte, letter bool) Op {
 // question. It compares everything that a later attempt of the event would be: one that runs or
 // waits is not rewritten. With cools, the lock is that of the execution, which cools, and is freed.
 // With a mark the event went through.
-func Correct(k Keys, at Seen, record, news Leased, question string, cools bool, mark *Leased) Op {
+func Correct(k Keys, at Revisions, record, news Leased, question string, cools bool, mark *Leased) Op {
 	writes := Writes{Put(k.Record, record), Put(k.Forget, news), del(question)}
 	if cools {
 		writes = append(writes, freeLock(k)...)
@@ -283,7 +283,7 @@ func Correct(k Keys, at Seen, record, news Leased, question string, cools bool, 
 
 // ForceRelease takes the lock away from its holder. The lock does not cool: the operator wants it
 // free.
-func ForceRelease(k Keys, at Seen, record, news Leased) Op {
+func ForceRelease(k Keys, at Revisions, record, news Leased) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock)},
 		append(tell(k, news), endLock(k, record, nil)...),
@@ -291,7 +291,7 @@ func ForceRelease(k Keys, at Seen, record, news Leased) Op {
 }
 
 // ForceReleaseCooling frees the lock of an execution that has ended before: only its lock is left.
-func ForceReleaseCooling(k Keys, at Seen) Op {
+func ForceReleaseCooling(k Keys, at Revisions) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock)},
 		freeLock(k),
@@ -354,7 +354,7 @@ func Unmark(key string, prev int64) Op {
 // Fence makes every unanswered transaction of the epoch fail for ever. It is not sent in a batch:
 // it must not be read together with the claims that it is to stop. A process that knows of a pause
 // acknowledges it so: no claim that it sent before takes a lock afterwards.
-func Fence(k Keys, at Seen, session Leased) Op {
+func Fence(k Keys, at Revisions, session Leased) Op {
 	return txn(
 		Compares{epochIs(k, at)},
 		Writes{Put(k.Session, session)},

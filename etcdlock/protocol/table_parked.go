@@ -9,16 +9,17 @@ type Parking struct{ Request, Index, Age Leased }
 // EnqueueParked is an Enqueue for an execution without a waiter: the entry is on no session, and
 // any process that has its route runs it. If another event has the other lock, at.OtherLock is its
 // revision, as with Claim.
-func EnqueueParked(k Keys, at Seen, place Leased, p Parking) Op {
+func EnqueueParked(k Keys, at Revisions, place Leased, p Parking) Op {
 	return txn(
-		append(append(Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock), Absent(k.Entry), modified(k.Record, at.Record)}, noNewEntry(k)...), stillWaits(k)...),
+		append(append(Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock),
+			Absent(k.Entry), modified(k.Record, at.Record)}, noNewEntry(k)...), stillWaits(k)...),
 		append(append(Writes{Put(k.Entry, place)}, keep(k, p)...), replace(k)...),
 		LockRecordAndQueue(k))
 }
 
 // ParkWaiting takes an entry off its session. Its create revision stays, which is its position in
 // the queue; with the session it would have gone.
-func ParkWaiting(k Keys, at Seen, place Leased, p Parking) Op {
+func ParkWaiting(k Keys, at Revisions, place Leased, p Parking) Op {
 	return txn(
 		Compares{Created(k.Entry, at.Entry)},
 		append(Writes{Put(k.Entry, place)}, keep(k, p)...),
@@ -27,7 +28,7 @@ func ParkWaiting(k Keys, at Seen, place Leased, p Parking) Op {
 
 // ParkRunning lets an execution outlive the process that runs it. k.Slots are those that it gives
 // back, because it does not run any more.
-func ParkRunning(k Keys, at Seen, lock Leased, p Parking) Op {
+func ParkRunning(k Keys, at Revisions, lock Leased, p Parking) Op {
 	return txn(
 		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
 		append(append(Writes{Put(k.Lock, lock)}, keep(k, p)...), freeSlots(k)...),
@@ -37,7 +38,7 @@ func ParkRunning(k Keys, at Seen, lock Leased, p Parking) Op {
 // Attempt writes a new token before each try of a parked execution: the one before may still be at
 // work. It proves that the process lives, as a claim does. k.Slots are those that it takes, because
 // a resting execution has none. It does not wait behind slot waiters: it came before them.
-func Attempt(k Keys, at Seen, lock Leased) Op {
+func Attempt(k Keys, at Revisions, lock Leased) Op {
 	return txn(
 		append(Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock), present(k.Alive)}, slotsFree(k)...),
 		append(Writes{Put(k.Lock, lock)}, takeSlots(k)...),
@@ -46,7 +47,7 @@ func Attempt(k Keys, at Seen, lock Leased) Op {
 
 // Rest writes down how a try of a parked execution ended, and gives its slots back. With an index
 // the other processes are notified.
-func Rest(k Keys, at Seen, lock Leased, index *Leased) Op {
+func Rest(k Keys, at Revisions, lock Leased, index *Leased) Op {
 	return txn(
 		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
 		append(append(Writes{Put(k.Lock, lock)}, announce(k, index)...), freeSlots(k)...),
@@ -54,7 +55,7 @@ func Rest(k Keys, at Seen, lock Leased, index *Leased) Op {
 }
 
 // Carry takes over a parked execution whose process is gone, with a new token: it is never reaped.
-func Carry(k Keys, at Seen, lock Leased) Op {
+func Carry(k Keys, at Revisions, lock Leased) Op {
 	return txn(
 		Compares{epochIs(k, at), modified(k.Lock, at.Lock), Absent(k.Alive)},
 		append(Writes{Put(k.Lock, lock)}, readMark(k)...),
@@ -62,7 +63,7 @@ func Carry(k Keys, at Seen, lock Leased) Op {
 }
 
 // SettleParked is a Settle; with a letter the request is kept as a dead letter.
-func SettleParked(k Keys, at Seen, record Leased, cool *Cooling, letter, mark *Leased) Op {
+func SettleParked(k Keys, at Revisions, record Leased, cool *Cooling, letter, mark *Leased) Op {
 	return txn(
 		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
 		append(append(endLock(k, record, cool), unpark(k, letter)...), raise(k, mark)...),
@@ -71,7 +72,7 @@ func SettleParked(k Keys, at Seen, record Leased, cool *Cooling, letter, mark *L
 
 // SettleTooOld ends an execution that was parked for too long, unless it was allowed to run since:
 // that renews its time.
-func SettleTooOld(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) Op {
+func SettleTooOld(k Keys, at Revisions, record Leased, cool *Cooling, letter *Leased) Op {
 	return txn(
 		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock), Absent(k.Age)},
 		append(endLock(k, record, cool), unpark(k, letter)...),
@@ -79,7 +80,7 @@ func SettleTooOld(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased)
 }
 
 // EndUncarried ends a parked execution that no process runs, at the request of an operator.
-func EndUncarried(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased) Op {
+func EndUncarried(k Keys, at Revisions, record Leased, cool *Cooling, letter *Leased) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock), Absent(k.Alive)},
 		append(endLock(k, record, cool), unpark(k, letter)...),
@@ -87,7 +88,7 @@ func EndUncarried(k Keys, at Seen, record Leased, cool *Cooling, letter *Leased)
 }
 
 // EndParkedPlace ends a parked execution that has not begun, at the request of an operator.
-func EndParkedPlace(k Keys, at Seen, record Leased, letter *Leased) Op {
+func EndParkedPlace(k Keys, at Revisions, record Leased, letter *Leased) Op {
 	return txn(
 		Compares{Created(k.Entry, at.Entry), modified(k.Record, at.Record)},
 		append(Writes{del(k.Entry), Put(k.Record, record)}, unpark(k, letter)...),
@@ -96,7 +97,7 @@ func EndParkedPlace(k Keys, at Seen, record Leased, letter *Leased) Op {
 
 // ForceReleaseParked is a ForceRelease. The request is kept: an accepted event is never lost
 // without a trace.
-func ForceReleaseParked(k Keys, at Seen, record, news, letter Leased) Op {
+func ForceReleaseParked(k Keys, at Revisions, record, news, letter Leased) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock)},
 		append(append(tell(k, news), endLock(k, record, nil)...), unpark(k, &letter)...),
@@ -104,7 +105,7 @@ func ForceReleaseParked(k Keys, at Seen, record, news, letter Leased) Op {
 }
 
 // RunNow lets a parked execution in its lock be tried now, whatever it waited for.
-func RunNow(k Keys, at Seen, lock, index, age Leased) Op {
+func RunNow(k Keys, at Revisions, lock, index, age Leased) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock)},
 		Writes{Put(k.Lock, lock), Put(k.Index, index), Put(k.Age, age)},
@@ -114,16 +115,18 @@ func RunNow(k Keys, at Seen, lock, index, age Leased) Op {
 // Rerun lets the event of a record run again whose request was kept, at the end of its queue. old
 // are the keys of the execution that ended. The record stays until the new one ends, so nothing but
 // the queue says that the event is not settled now: every process drops what it remembers of old.
-func Rerun(k Keys, at Seen, place, news Leased, p Parking, old Keys) Op {
+func Rerun(k Keys, at Revisions, place, news Leased, p Parking, old Keys) Op {
 	return txn(
-		Compares{modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock), Absent(k.Entry), modified(k.Record, at.Record)},
-		append(append(Writes{Put(k.Entry, place)}, keep(k, p)...), del(old.Request), del(old.Index), Put(old.Forget, news)),
+		Compares{modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock), Absent(k.Entry),
+			modified(k.Record, at.Record)},
+		append(append(Writes{Put(k.Entry, place)}, keep(k, p)...), del(old.Request), del(old.Index),
+			Put(old.Forget, news)),
 		LockRecordAndQueue(k))
 }
 
 // SweepLetter removes the request that was kept with a record which is gone, or belongs to another
 // execution by now.
-func SweepLetter(k Keys, at Seen) Op {
+func SweepLetter(k Keys, at Revisions) Op {
 	return txn(
 		Compares{modified(k.Record, at.Record)},
 		Writes{del(k.Request), del(k.Index)},

@@ -11,7 +11,7 @@ import (
 
 // Drop is that of idem.Ledger.
 func (s *Entries) Drop(r *idem.Record) {
-	k, at := s.o.Layout.Keys(&idem.Lock{Entry: r.Entry}), protocol.Seen{Record: r.Revision}
+	k, at := s.o.Layout.Keys(&idem.Lock{Entry: r.Entry}), protocol.Revisions{Record: r.Revision}
 	s.o.Tasks.Help(func(life context.Context) {
 		for pause := link.NewBackoff(); at.Record != 0; {
 			news, err := s.o.Leases.Notice(life, commit.NoticeLife)

@@ -18,14 +18,15 @@ import (
 // Enqueue takes a place in the queue of l.Scope, if the event's record is still at revision prev
 // and no copy of it waits or runs. behind is the revision of the lock that was seen in the way, 0 =
 // it was free: knowing it saves a request. Exactly one of the three results is set, as with Claim.
-func (s *Entries) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.QueueEntry, *idem.Seen, error) {
+func (s *Entries) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.QueueEntry, *idem.Obstacle,
+	error) {
 	session, value, err := s.o.Claims.Prepare(&l)
 	if err != nil {
 		return nil, nil, err
 	}
 	p := &Entry{o: s.o, entry: view.Waiter{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route}
 	p.turn = newSlotTurn(p, &l)
-	e := &enqueuing{p: p, lock: &l, keys: p.keys(), value: value, at: protocol.Seen{Lock: behind, Record: prev},
+	e := &enqueuing{p: p, lock: &l, keys: p.keys(), value: value, at: protocol.Revisions{Lock: behind, Record: prev},
 		replacing: newReplacing(s.o, &l)}
 	if e.handed = e.mayBeHandedTheLock(); e.handed {
 		if e.value, err = protocol.EncodePlace(&l, prev); err != nil {
@@ -35,7 +36,7 @@ func (s *Entries) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) 
 		s.o.View.Queues.Register(&p.entry)
 	}
 	type result struct {
-		seen *idem.Seen
+		seen *idem.Obstacle
 		err  error
 	}
 	r, err := commit.InTime(ctx, s.o.Tasks.Start, func(life context.Context) result {
@@ -74,7 +75,7 @@ type enqueuing struct {
 	kept   *idem.Kept    // the request of one that is parked at once; nil = it is not
 	// what it compares; O is the revision of the lock under another strategy, which another event
 	// has
-	at        protocol.Seen
+	at        protocol.Revisions
 	replacing *replacing // under strategy latest; nil = it has another one
 	behind    int64      // the revision of the lock that it was sent behind
 	seen      int64      // of the store, when it read that; 0 = it has not yet
@@ -126,7 +127,7 @@ func (e *enqueuing) come() *commit.Request {
 }
 
 // run sends until the answer is definite. What it returns is why the execution may not wait.
-func (e *enqueuing) run(life context.Context) (*idem.Seen, error) {
+func (e *enqueuing) run(life context.Context) (*idem.Obstacle, error) {
 	if seen, err := e.lookAround(life, e.at.Lock); seen != nil || err != nil {
 		return seen, err
 	}
@@ -170,7 +171,7 @@ func (e *enqueuing) forgot(err error) bool {
 }
 
 // after is what follows a refusal, or an answer that got lost: errAgain, or a result.
-func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen, error) {
+func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Obstacle, error) {
 	st, err := e.stateAfter(life, answer)
 	switch {
 	case err != nil && e.p.parking && answer.Err != nil:
@@ -207,7 +208,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Seen
 
 // unexplained is after a refusal that lock, record and entry do not explain: the queue was
 // compared, too, or the epoch has moved.
-func (e *enqueuing) unexplained(life context.Context) (*idem.Seen, error) {
+func (e *enqueuing) unexplained(life context.Context) (*idem.Obstacle, error) {
 	moved, seen, err := e.queueMoved(life, e.at.Lock)
 	if seen == nil && err == nil && !moved {
 		if err = e.p.entry.Session.Moved(life, e.p.o.Pool, e.at.Epoch); err != nil {
@@ -218,7 +219,7 @@ func (e *enqueuing) unexplained(life context.Context) (*idem.Seen, error) {
 }
 
 // again is errAgain, unless something is in the way.
-func (e *enqueuing) again(seen *idem.Seen, err error) (*idem.Seen, error) {
+func (e *enqueuing) again(seen *idem.Obstacle, err error) (*idem.Obstacle, error) {
 	if seen == nil && err == nil {
 		err = errAgain
 	}
@@ -226,7 +227,7 @@ func (e *enqueuing) again(seen *idem.Seen, err error) (*idem.Seen, error) {
 }
 
 // inTheWay is why the execution may not wait.
-func (e *enqueuing) inTheWay(life context.Context, st *protocol.State) (_ *idem.Seen, err error) {
+func (e *enqueuing) inTheWay(life context.Context, st *protocol.State) (_ *idem.Obstacle, err error) {
 	if st.Unread != nil {
 		return nil, commit.Unavailable(st.Unread)
 	}

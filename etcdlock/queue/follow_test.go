@@ -10,9 +10,9 @@ import (
 )
 
 // follow starts to follow and returns when the Store is at it.
-func follow(tb testing.TB, s *etcdlock.Store, l idem.Lock) <-chan *idem.Seen {
+func follow(tb testing.TB, s *etcdlock.Store, l idem.Lock) <-chan *idem.Obstacle {
 	tb.Helper()
-	found := make(chan *idem.Seen, 1)
+	found := make(chan *idem.Obstacle, 1)
 	go func() {
 		seen, err := s.Follow(within(tb, patience), &l)
 		if err != nil {

@@ -22,7 +22,7 @@ import (
 // that the outcome is unknown.
 
 // EnqueueParked implements idem.Ledger.
-func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Seen,
+func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Obstacle,
 	error) {
 	l.Parked = park.As(*l.Parked, &kept)
 	session, _, err := s.o.Claims.Prepare(&l)
@@ -35,13 +35,13 @@ func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind i
 		return nil, commit.Unavailable(err)
 	}
 	type result struct {
-		seen *idem.Seen
+		seen *idem.Obstacle
 		err  error
 	}
 	p := &Entry{o: s.o, entry: view.Waiter{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
 	e := &enqueuing{
 		p: p, lock: &l, keys: p.keys(), value: value, kept: &kept, count: park.CountOf(l.Route),
-		at: protocol.Seen{Lock: behind, Record: prev}, replacing: newReplacing(s.o, &l),
+		at: protocol.Revisions{Lock: behind, Record: prev}, replacing: newReplacing(s.o, &l),
 	}
 	r, err := commit.InTime(ctx, s.o.Tasks.Start, func(life context.Context) result {
 		seen, err := e.run(life)
@@ -129,7 +129,7 @@ func (e *parkingEntry) run(life context.Context) error {
 			l.Parked, l.Alive = e.as, ""
 			answer := park.Send(life, p.o.Sender, p.o.Leases, &l, k, e.kept, []*commit.Count{e.count},
 				func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
-					return protocol.ParkWaiting(k, protocol.Seen{Entry: p.entry.Revision}, lock, keep)
+					return protocol.ParkWaiting(k, protocol.Revisions{Entry: p.entry.Revision}, lock, keep)
 				})
 			if err = answer.Err; err == nil && answer.Succeeded {
 				return nil

@@ -158,7 +158,7 @@ const maxForgets = 3
 
 // lookAround is before the first attempt, and when the lock has changed hands. What it returns is
 // why the execution may not wait.
-func (e *enqueuing) lookAround(life context.Context, behind int64) (*idem.Seen, error) {
+func (e *enqueuing) lookAround(life context.Context, behind int64) (*idem.Obstacle, error) {
 	if e.replacing == nil {
 		return nil, nil
 	}
@@ -171,7 +171,7 @@ func (e *enqueuing) lookAround(life context.Context, behind int64) (*idem.Seen, 
 
 // queueMoved looks again after a refusal that nothing else explains: true where it was about the
 // queue.
-func (e *enqueuing) queueMoved(life context.Context, behind int64) (moved bool, _ *idem.Seen, _ error) {
+func (e *enqueuing) queueMoved(life context.Context, behind int64) (moved bool, _ *idem.Obstacle, _ error) {
 	if e.replacing == nil {
 		return false, nil, nil
 	}
@@ -181,7 +181,7 @@ func (e *enqueuing) queueMoved(life context.Context, behind int64) (moved bool, 
 }
 
 // olderThan is how things stand for an execution that is older than one that waits.
-func (e *enqueuing) olderThan(life context.Context, newer *idem.Lock) (*idem.Seen, error) {
+func (e *enqueuing) olderThan(life context.Context, newer *idem.Lock) (*idem.Obstacle, error) {
 	if newer == nil {
 		return nil, nil
 	}

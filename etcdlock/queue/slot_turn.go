@@ -46,7 +46,7 @@ func (t *slotTurn) key() string {
 }
 
 // atOnce returns the keys and the turn of an Enqueue where no lock is in the way, only the limit.
-func (t *slotTurn) atOnce(k protocol.Keys, at protocol.Seen) (protocol.Keys, protocol.Leased) {
+func (t *slotTurn) atOnce(k protocol.Keys, at protocol.Revisions) (protocol.Keys, protocol.Leased) {
 	if t == nil {
 		return k, protocol.Leased{}
 	}
@@ -99,7 +99,7 @@ func (t *slotTurn) await(ctx context.Context, revision int64) bool {
 
 // full is the limit that the place waits at, and which execution has had a slot there for longest,
 // as far as this process knows; nil = it does not.
-func (t *slotTurn) full() *idem.Seen {
+func (t *slotTurn) full() *idem.Obstacle {
 	if t == nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (t *slotTurn) full() *idem.Seen {
 	turn := s.TurnOf(t.place.entry.Execution)
 	for i := range t.slots {
 		if slot, oldest := &t.slots[i], s.Oldest(turn); slot.Limit == turn && oldest != "" {
-			return &idem.Seen{Full: slot, Oldest: oldest}
+			return &idem.Obstacle{Full: slot, Oldest: oldest}
 		}
 	}
 	return nil

@@ -164,7 +164,7 @@ func TestAWaiterWhoseEventHasRunMeanwhileFindsTheRecord(t *testing.T) {
 	if p == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
-	found := make(chan *idem.Seen, 1)
+	found := make(chan *idem.Obstacle, 1)
 	go func() {
 		seen, err := p.Await(within(t, patience), 0)
 		if err != nil {

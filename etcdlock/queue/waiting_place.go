@@ -49,11 +49,11 @@ func (p *Entry) keys() protocol.Keys {
 // session. idem.ErrCancelled: an operator cancelled this execution, and the record found is its
 // own. Other errors are the context's; the place is then still taken. What it waits for,
 // protocol.WhileQueued says.
-func (p *Entry) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
+func (p *Entry) Await(ctx context.Context, prev int64) (*idem.Obstacle, error) {
 	if before, since := p.entry.Predecessor(); before != "" {
 		p.awaitGone(ctx, nil, since, before)
 	}
-	var behind *idem.Seen // the lock that was read last
+	var behind *idem.Obstacle // the lock that was read last
 	for {
 		at := p.told(ctx)
 		step := protocol.WhileQueued(&at.Known)
@@ -130,14 +130,14 @@ func (p *Entry) lookAt(ctx context.Context, prev int64) *position {
 		return at
 	}
 	at.state, at.news = st, p.o.View.Pauses.Change(p.route, p.entry.Scope.Workflow)
-	at.Saw(st.State, p.entry.Execution, protocol.Seen{Entry: p.entry.Revision, Record: prev})
+	at.Saw(st.State, p.entry.Execution, protocol.Revisions{Entry: p.entry.Revision, Record: prev})
 	at.Vouched, at.Preceded, at.Limited = st.vouched, st.before != "", p.turn != nil
 	at.Paused, at.Rests = at.news != nil, p.rests() > 0
 	return at
 }
 
 // sees notes the lock that was read, where the place is to wait for that.
-func (p *Entry) sees(step protocol.Step, st *queueState) *idem.Seen {
+func (p *Entry) sees(step protocol.Step, st *queueState) *idem.Obstacle {
 	if step != protocol.AwaitLock {
 		return nil
 	}
@@ -175,10 +175,10 @@ func (p *Entry) awaitGone(ctx context.Context, news <-chan struct{}, revision in
 }
 
 // outcome is what Await returns at the end of the wait.
-func (p *Entry) outcome(step protocol.Step, at *position) (*idem.Seen, error) {
+func (p *Entry) outcome(step protocol.Step, at *position) (*idem.Obstacle, error) {
 	switch step {
 	case protocol.Go:
-		return &idem.Seen{}, nil
+		return &idem.Obstacle{}, nil
 	case protocol.Lost:
 		return nil, p.lost()
 	case protocol.LockLost:
@@ -216,13 +216,13 @@ func (p *Entry) found(ctx context.Context, st *protocol.State) (err error) {
 
 // cancelled is how this execution ended: a place that goes while its session lives was cancelled,
 // also where its record was forgotten or written over since.
-func (p *Entry) cancelled(st *protocol.State) *idem.Seen {
+func (p *Entry) cancelled(st *protocol.State) *idem.Obstacle {
 	r := st.Ended(p.entry.Execution)
 	if r == nil {
 		l := p.lock()
 		r = protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted})
 	}
-	return &idem.Seen{Record: r, RecordRevision: r.Revision}
+	return &idem.Obstacle{Record: r, RecordRevision: r.Revision}
 }
 
 // awaitLock waits for the end of the lock, or of its owner. A lock of our own goes with it from
@@ -242,7 +242,7 @@ func (p *Entry) awaitLock(ctx context.Context, st *protocol.State) {
 // ClaimHead takes the lock for l, which has the execution ID of the place, if it is the first and
 // the event's record is at revision prev. Its results are those of Claim. Without a lock the place
 // is still taken: wait again, or leave.
-func (p *Entry) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Seen, error) {
+func (p *Entry) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Obstacle, error) {
 	if p.entry.Session.Err() != nil {
 		return nil, nil, p.lost()
 	}
@@ -297,7 +297,7 @@ func (p *Entry) leave(life context.Context) error {
 	k.OldTurn = p.turn.key()
 	for pause := link.NewBackoff(); ; {
 		answer := p.o.Sender.Do(life, commit.NewRequest(k.Lock,
-			protocol.Leave(k, protocol.Seen{Entry: p.entry.Revision}), 0).AddSlots(k))
+			protocol.Leave(k, protocol.Revisions{Entry: p.entry.Revision}), 0).AddSlots(k))
 		err := answer.Err
 		if err == nil && answer.Succeeded {
 			return nil

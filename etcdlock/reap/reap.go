@@ -88,7 +88,7 @@ func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
 // request ends the execution of dead. refusals is how often etcd has refused that for its size, see
 // finish.Reduce.
 func (r *Reaper) request(ctx context.Context, dead *idem.Lock, k protocol.Keys, refusals int) (*commit.Request, error) {
-	at := protocol.Seen{Lock: dead.Revision}
+	at := protocol.Revisions{Lock: dead.Revision}
 	if dead.Cooling {
 		return commit.NewRequest(k.Lock, protocol.ReapCooling(k, at), 0).AddSlots(k), nil
 	}

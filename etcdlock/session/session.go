@@ -166,7 +166,7 @@ func (s *Session) tryFence(ctx context.Context, p *link.Pool, epoch int64) error
 	s.mu.Lock()
 	heard, value := s.heard, s.value
 	s.mu.Unlock()
-	op := protocol.Fence(protocol.Keys{Session: s.Key}, protocol.Seen{Epoch: epoch},
+	op := protocol.Fence(protocol.Keys{Session: s.Key}, protocol.Revisions{Epoch: epoch},
 		protocol.Leased{Value: []byte(value), Lease: s.Lease})
 	response, err := p.Commit(ctx, p.Attempt, nil, protocol.Writes{op})
 	switch {

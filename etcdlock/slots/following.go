@@ -160,6 +160,6 @@ func (p *Slots) TakeTurn(life context.Context, w *Waiter, k protocol.Keys, q int
 		w.turn = at // also if its answer gets lost
 	}
 	p.mu.Unlock()
-	return p.o.Sender.Do(life, commit.NewRequest(k.Lock, protocol.TakeTurn(k, protocol.Seen{Entry: q}, turn),
+	return p.o.Sender.Do(life, commit.NewRequest(k.Lock, protocol.TakeTurn(k, protocol.Revisions{Entry: q}, turn),
 		len(turn.Value)).AddSlots(k)).Err
 }

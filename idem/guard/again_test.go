@@ -14,7 +14,7 @@ func TestTheOldAnswerOfAnEventThatRunsAgainIsNotRemembered(t *testing.T) {
 	rec := cached(1)
 	rec.Retention = time.Hour
 	next := &idem.Lock{Entry: idem.Entry{Execution: "exec_next", Scope: rec.Scope}, Parked: &idem.Parked{On: idem.ParkAgain}}
-	for name, seen := range map[string]idem.Seen{"it waits": {Record: rec, Waiting: next}, "it runs": {Record: rec, Lock: next}} {
+	for name, seen := range map[string]idem.Obstacle{"it waits": {Record: rec, Waiting: next}, "it runs": {Record: rec, Lock: next}} {
 		g := guardOf(t, &asked{seen: seen, claims: &claims}, &clock)
 		v := g.Admit(t.Context(), &idem.Request{Scope: rec.Scope, Policy: testPolicy()}).Verdict
 		if v.Decision != idem.DecisionParked || v.Holder != next.Execution {
@@ -33,7 +33,7 @@ func TestAnEventThatFailedWhenItRanAgainIsRememberedAsSettled(t *testing.T) {
 	rec.Retention, rec.Status, rec.Outcome, rec.Kept = time.Hour, idem.Failed, idem.Unknown, false
 	rec.Earlier = []idem.Attempt{{Execution: "exec_first", Status: idem.Success, Outcome: idem.Executed, AnswerStatus: 201, Settled: true}}
 	rec.InheritAnswer()
-	g := guardOf(t, &asked{seen: idem.Seen{Record: rec}, claims: &claims}, &clock)
+	g := guardOf(t, &asked{seen: idem.Obstacle{Record: rec}, claims: &claims}, &clock)
 	for range 2 {
 		v := g.Admit(t.Context(), &idem.Request{Scope: rec.Scope, Fingerprint: rec.Fingerprint, Policy: testPolicy()}).Verdict
 		if v.Decision != idem.DecisionReplayed || v.Record.Answer.Status != 201 {

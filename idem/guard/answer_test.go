@@ -69,9 +69,9 @@ func TestReplayBodyBoundsWhatIsKeptOfAnAnswer(t *testing.T) {
 }
 
 // attachedTo is what a copy gets that was attached to exec_first, when the ledger says how that ended.
-func attachedTo(t *testing.T, ended *idem.Seen, change func(*idem.Request, *idem.Policy)) Admission {
+func attachedTo(t *testing.T, ended *idem.Obstacle, change func(*idem.Request, *idem.Policy)) Admission {
 	t.Helper()
-	running := idem.Seen{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Token: 5}}}
+	running := idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Token: 5}}}
 	l := &counting{seen: running, follow: ended, copies: map[idem.ExecutionID]int{}}
 	p := testPolicy()
 	p.InFlight, p.MaxWaiting, p.AttachTimeout = idem.Attach, 1, minHold
@@ -86,18 +86,18 @@ func attachedTo(t *testing.T, ended *idem.Seen, change func(*idem.Request, *idem
 func TestAnAttachedDuplicateGetsTheEndOfTheExecutionThatItIsAttachedTo(t *testing.T) {
 	answer := &idem.Answer{Status: 500, Whole: true}
 	for name, c := range map[string]struct {
-		seen idem.Seen
+		seen idem.Obstacle
 		want idem.Decision
 	}{
-		"its answer": {idem.Seen{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed, Answer: answer}}}, idem.DecisionAttached},
+		"its answer": {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed, Answer: answer}}}, idem.DecisionAttached},
 		"not that of the event's next execution, which settles nothing": {
-			idem.Seen{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed, Answer: answer}}}, idem.DecisionLockLost},
-		"nor its unknown outcome":                            {idem.Seen{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "upstream_timeout"}}}}, idem.DecisionLockLost},
-		"but the answer of the next one, where that settles": {idem.Seen{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Kept: true, Answer: answer}}}, idem.DecisionAttached},
-		"its time-out":                      {idem.Seen{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "upstream_timeout"}}}}, idem.DecisionUpstreamTimeout},
-		"its abort":                         {idem.Seen{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"}, End: idem.End{Status: idem.Aborted, Outcome: idem.Unknown, Abort: &idem.Cancel{By: "ops"}}}}, idem.DecisionAborted},
-		"nothing, where nobody can tell":    {idem.Seen{}, idem.DecisionLockLost},
-		"its release, which reached nobody": {idem.Seen{Released: true}, idem.DecisionUpstreamUnreachable},
+			idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed, Answer: answer}}}, idem.DecisionLockLost},
+		"nor its unknown outcome":                            {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "upstream_timeout"}}}}, idem.DecisionLockLost},
+		"but the answer of the next one, where that settles": {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Kept: true, Answer: answer}}}, idem.DecisionAttached},
+		"its time-out":                      {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "upstream_timeout"}}}}, idem.DecisionUpstreamTimeout},
+		"its abort":                         {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"}, End: idem.End{Status: idem.Aborted, Outcome: idem.Unknown, Abort: &idem.Cancel{By: "ops"}}}}, idem.DecisionAborted},
+		"nothing, where nobody can tell":    {idem.Obstacle{}, idem.DecisionLockLost},
+		"its release, which reached nobody": {idem.Obstacle{Released: true}, idem.DecisionUpstreamUnreachable},
 	} {
 		if got := attachedTo(t, &c.seen, nil); got.Decision != c.want {
 			t.Errorf("%s: %q, want %q", name, got.Decision, c.want)
@@ -106,7 +106,7 @@ func TestAnAttachedDuplicateGetsTheEndOfTheExecutionThatItIsAttachedTo(t *testin
 }
 
 func TestAnAttachedDuplicateWithOtherCredentialsGetsTheStatusAlone(t *testing.T) {
-	ended := &idem.Seen{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first", Credentials: "alice"}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Kept: true, Answer: &idem.Answer{Status: 200, Whole: true}}}}
+	ended := &idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first", Credentials: "alice"}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Kept: true, Answer: &idem.Answer{Status: 200, Whole: true}}}}
 	login := func(name string) func(idem.ExecutionID) string { return func(idem.ExecutionID) string { return name } }
 	for name, c := range map[string]struct {
 		credentials func(idem.ExecutionID) string

@@ -16,7 +16,7 @@ type refusing struct {
 	why error
 }
 
-func (r *refusing) Claim(_ context.Context, l idem.Lock, _ int64) (idem.RunningLock, *idem.Seen, error) {
+func (r *refusing) Claim(_ context.Context, l idem.Lock, _ int64) (idem.RunningLock, *idem.Obstacle, error) {
 	r.lock = l
 	return r, nil, nil
 }
@@ -40,7 +40,7 @@ type followed struct {
 	reap   error
 }
 
-func (f *followed) Follow(ctx context.Context, _ *idem.Lock) (*idem.Seen, error) {
+func (f *followed) Follow(ctx context.Context, _ *idem.Lock) (*idem.Obstacle, error) {
 	if f.at++; f.at > len(f.ends) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
@@ -56,7 +56,7 @@ func TestADuplicateIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T)
 	running := idem.Lock{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Token: 5, TraceParent: "trace"}}
 	dead := running
 	dead.Dead = true
-	lost := &idem.Seen{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "owner_lost"}}}}
+	lost := &idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "owner_lost"}}}}
 	for name, c := range map[string]struct {
 		most   int
 		ends   []queued
@@ -68,15 +68,15 @@ func TestADuplicateIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T)
 	}{
 		"as many wait as may":             {0, nil, nil, idem.DecisionQueueFull, nil, 0, 0},
 		"the first one goes on":           {1, nil, nil, idem.DecisionInFlight, errWaited, time.Minute, 0},
-		"its owner has died":              {1, []queued{{seen: &idem.Seen{Lock: &dead}}, {seen: lost}}, nil, idem.DecisionLockLost, nil, 0, 1},
-		"its owner cannot be reaped":      {1, []queued{{seen: &idem.Seen{Lock: &dead}}}, idem.ErrStoreUnavailable, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 1},
+		"its owner has died":              {1, []queued{{seen: &idem.Obstacle{Lock: &dead}}, {seen: lost}}, nil, idem.DecisionLockLost, nil, 0, 1},
+		"its owner cannot be reaped":      {1, []queued{{seen: &idem.Obstacle{Lock: &dead}}}, idem.ErrStoreUnavailable, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 1},
 		"the store fails":                 {1, []queued{{err: idem.ErrStoreUnavailable}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 0},
-		"the store fails after its death": {1, []queued{{seen: &idem.Seen{Lock: &dead}}, {err: idem.ErrStoreUnavailable}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 1},
+		"the store fails after its death": {1, []queued{{seen: &idem.Obstacle{Lock: &dead}}, {err: idem.ErrStoreUnavailable}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lock := running
-				l := &followed{counting: counting{seen: idem.Seen{Lock: &lock}, copies: map[idem.ExecutionID]int{}}, ends: c.ends, reap: c.reap}
+				l := &followed{counting: counting{seen: idem.Obstacle{Lock: &lock}, copies: map[idem.ExecutionID]int{}}, ends: c.ends, reap: c.reap}
 				p := testPolicy()
 				p.InFlight, p.MaxWaiting, p.AttachTimeout = idem.Attach, c.most, time.Minute
 				g := New(Options{Ledger: l, Base: t.Context(), Cache: NewCache(0), MaxWaiting: func() int { return 1 }})

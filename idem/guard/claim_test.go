@@ -25,11 +25,11 @@ type script struct {
 }
 
 type answered struct {
-	seen *idem.Seen // nil and no err: the lock is taken
+	seen *idem.Obstacle // nil and no err: the lock is taken
 	err  error
 }
 
-func (s *script) Claim(_ context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Seen, error) {
+func (s *script) Claim(_ context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Obstacle, error) {
 	s.locks, s.prevs = append(s.locks, l), append(s.prevs, prev)
 	a := s.answers[min(len(s.locks), len(s.answers))-1]
 	if a.err != nil || a.seen != nil {
@@ -46,7 +46,7 @@ func (s *script) Duplicate(idem.ExecutionID, time.Duration) { s.copies++ }
 // What a claim says is all that any process will ever know of the delivery.
 func TestAClaimSaysAllOfItsDelivery(t *testing.T) {
 	earlier := &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Fingerprint: idem.Fingerprint{1}, Attempt: 4}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
-	l := &script{answers: []answered{{seen: &idem.Seen{Record: earlier, RecordRevision: 9}}, {}}}
+	l := &script{answers: []answered{{seen: &idem.Obstacle{Record: earlier, RecordRevision: 9}}, {}}}
 	p := testPolicy()
 	p.Route, p.MaxDuration, p.ReleaseDelay, p.ReplayBody = "orders", time.Hour, time.Minute, 77
 	g := New(Options{Ledger: l, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return noon }})
@@ -132,7 +132,7 @@ func TestAConflictInOneProcessCostsNoCallToTheLedger(t *testing.T) {
 
 func TestAClaimGoesOnUntilTheLedgerHasSaidSomething(t *testing.T) {
 	dead := &idem.Lock{Entry: idem.Entry{Execution: "exec_dead", Scope: idem.Scope{Workflow: "w", Key: keyB}}, Dead: true}
-	l := &script{answers: []answered{{err: idem.ErrNotClaimed}, {seen: &idem.Seen{Lock: dead}}, {}}}
+	l := &script{answers: []answered{{err: idem.ErrNotClaimed}, {seen: &idem.Obstacle{Lock: dead}}, {}}}
 	a := guardOf(t, l, &noon).Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()})
 	if a.Execution == nil || len(l.locks) != 3 || !reflect.DeepEqual(l.reaped, []idem.ExecutionID{"exec_dead"}) {
 		t.Errorf("%+v: %d claims, reaped %v", a, len(l.locks), l.reaped)
@@ -140,7 +140,7 @@ func TestAClaimGoesOnUntilTheLedgerHasSaidSomething(t *testing.T) {
 	if l.locks[0].Execution == l.locks[1].Execution || l.locks[2].Attempt != 1 {
 		t.Errorf("%+v", l.locks)
 	}
-	l = &script{answers: []answered{{seen: &idem.Seen{Lock: dead}}}, reap: idem.ErrStoreUnavailable}
+	l = &script{answers: []answered{{seen: &idem.Obstacle{Lock: dead}}}, reap: idem.ErrStoreUnavailable}
 	if a := guardOf(t, l, &noon).Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()}); a.Decision != idem.DecisionStoreUnavailable || !errors.Is(a.Err, idem.ErrStoreUnavailable) {
 		t.Errorf("%+v", a)
 	}
@@ -168,8 +168,8 @@ func TestAClaimThatNeverEndsIsNoExecution(t *testing.T) {
 func TestOnlyNewEventsUseUpTheQuotaOfTheirRoute(t *testing.T) {
 	p := testPolicy()
 	p.NewPerSecond = 1
-	again := &idem.Seen{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Attempt: 1}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}, RecordRevision: 3}
-	l := &script{answers: []answered{{seen: again}, {}, {seen: &idem.Seen{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_other", Scope: idem.Scope{Workflow: "v", Key: keyB}}}}}, {}}}
+	again := &idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Attempt: 1}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}, RecordRevision: 3}
+	l := &script{answers: []answered{{seen: again}, {}, {seen: &idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_other", Scope: idem.Scope{Workflow: "v", Key: keyB}}}}}, {}}}
 	g := guardOf(t, l, &noon)
 	for i, want := range []struct {
 		workflow string
@@ -229,7 +229,7 @@ type failing struct {
 	err error
 }
 
-func (f *failing) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *idem.Seen, error) {
+func (f *failing) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *idem.Obstacle, error) {
 	return nil, nil, f.err
 }
 

@@ -11,17 +11,17 @@ import (
 // counting is a Ledger in which something stands in the way, and which counts copies.
 type counting struct {
 	quiet
-	seen   idem.Seen
-	follow *idem.Seen
+	seen   idem.Obstacle
+	follow *idem.Obstacle
 	copies map[idem.ExecutionID]int
 	kept   time.Duration
 }
 
-func (c *counting) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *idem.Seen, error) {
+func (c *counting) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *idem.Obstacle, error) {
 	seen := c.seen
 	return nil, &seen, nil
 }
-func (c *counting) Follow(context.Context, *idem.Lock) (*idem.Seen, error) { return c.follow, nil }
+func (c *counting) Follow(context.Context, *idem.Lock) (*idem.Obstacle, error) { return c.follow, nil }
 func (c *counting) Duplicate(id idem.ExecutionID, retention time.Duration) {
 	c.copies[id]++
 	c.kept = retention
@@ -29,18 +29,18 @@ func (c *counting) Duplicate(id idem.ExecutionID, retention time.Duration) {
 
 func TestADuplicateThatIsAnsweredWithoutRunningCountsForItsExecution(t *testing.T) {
 	const id = idem.ExecutionID("exec_first")
-	record := func(change func(*idem.Record)) idem.Seen {
+	record := func(change func(*idem.Record)) idem.Obstacle {
 		r := &idem.Record{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Key: keyA}, Retention: time.Hour}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Kept: true, Answer: &idem.Answer{Status: 200}}}
 		change(r)
-		return idem.Seen{Record: r, RecordRevision: 7}
+		return idem.Obstacle{Record: r, RecordRevision: 7}
 	}
 	keep := func(*idem.Record) {}
-	running := idem.Seen{Lock: &idem.Lock{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Workflow: "w", Key: keyA}, Token: 5}}}
-	parked := idem.Seen{Lock: &idem.Lock{Entry: running.Lock.Entry, Parked: &idem.Parked{Since: noon}}}
-	other := idem.Seen{Lock: &idem.Lock{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Workflow: "w", Key: keyB}, Token: 5}}}
+	running := idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Workflow: "w", Key: keyA}, Token: 5}}}
+	parked := idem.Obstacle{Lock: &idem.Lock{Entry: running.Lock.Entry, Parked: &idem.Parked{Since: noon}}}
+	other := idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Workflow: "w", Key: keyB}, Token: 5}}}
 	ended := record(keep)
 	for name, c := range map[string]struct {
-		seen     idem.Seen
+		seen     idem.Obstacle
 		policy   func(*idem.Policy)
 		decision idem.Decision
 		copies   int

@@ -20,7 +20,7 @@ type slow struct {
 	stop   func(error)
 }
 
-func (s *slow) Claim(_ context.Context, l idem.Lock, _ int64) (idem.RunningLock, *idem.Seen, error) {
+func (s *slow) Claim(_ context.Context, l idem.Lock, _ int64) (idem.RunningLock, *idem.Obstacle, error) {
 	s.claims++
 	s.lock = l
 	return s, nil, nil
@@ -208,18 +208,18 @@ func TestAFailureSaysWhatTheUpstreamAnswered(t *testing.T) {
 }
 
 func TestAnAttachedDuplicateNamesTheExecutionItWasAttachedTo(t *testing.T) {
-	first := func(change func(*idem.Record)) idem.Seen {
+	first := func(change func(*idem.Record)) idem.Obstacle {
 		r := &idem.Record{Entry: idem.Entry{Execution: "exec_first", TraceParent: "trace"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown}}
 		change(r)
-		return idem.Seen{Record: r}
+		return idem.Obstacle{Record: r}
 	}
 	for name, c := range map[string]struct {
-		seen   idem.Seen
+		seen   idem.Obstacle
 		want   idem.Decision
 		record bool
 	}{
-		"released":                   {idem.Seen{Released: true}, idem.DecisionUpstreamUnreachable, false},
-		"nobody can tell":            {idem.Seen{}, idem.DecisionLockLost, false},
+		"released":                   {idem.Obstacle{Released: true}, idem.DecisionUpstreamUnreachable, false},
+		"nobody can tell":            {idem.Obstacle{}, idem.DecisionLockLost, false},
 		"its answer":                 {first(func(r *idem.Record) { r.Answer = &idem.Answer{Status: 500} }), idem.DecisionAttached, true},
 		"its abort":                  {first(func(r *idem.Record) { r.Status = idem.Aborted }), idem.DecisionAborted, true},
 		"it failed, without answer":  {first(func(r *idem.Record) { r.Outcome, r.Error = idem.Executed, &idem.Failure{Code: "internal_error"} }), idem.DecisionUpstreamFailed, true},

@@ -21,7 +21,7 @@ type oneLock struct {
 	release error
 }
 
-func (o *oneLock) Claim(_ context.Context, l idem.Lock, _ int64) (idem.RunningLock, *idem.Seen, error) {
+func (o *oneLock) Claim(_ context.Context, l idem.Lock, _ int64) (idem.RunningLock, *idem.Obstacle, error) {
 	o.claims++
 	o.lock = l
 	return o, nil, nil

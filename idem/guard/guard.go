@@ -143,7 +143,7 @@ func (g *Guard) Waiting() (n int, since time.Time) { return g.waiting.waiting() 
 // admit decides without waiting.
 func (g *Guard) admit(r *idem.Request) Admission {
 	if rec := g.cache.get(r.Scope.Key, g.o.Now()); rec != nil {
-		if v := idem.Decide(&idem.Seen{Record: rec}, r, g.o.Now()); v.Decision != "" {
+		if v := idem.Decide(&idem.Obstacle{Record: rec}, r, g.o.Now()); v.Decision != "" {
 			return Admission{Verdict: v}
 		}
 	}
@@ -157,7 +157,7 @@ func (g *Guard) admit(r *idem.Request) Admission {
 	case err != nil:
 		return unavailable(err)
 	case running != nil:
-		return Admission{Verdict: idem.Decide(&idem.Seen{Lock: running}, r, g.o.Now())}
+		return Admission{Verdict: idem.Decide(&idem.Obstacle{Lock: running}, r, g.o.Now())}
 	}
 	if wait, ok := g.quotas.take(r.Policy, g.o.Now()); !ok {
 		g.live.leave(mine)
@@ -204,19 +204,19 @@ func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.RunningLo
 	v = idem.Verdict{Attempt: 1}
 	var seenAt moment
 	var unread error
-	held, err = idem.ClaimLock(ctx, func() (idem.RunningLock, *idem.Seen, error) {
+	held, err = idem.ClaimLock(ctx, func() (idem.RunningLock, *idem.Obstacle, error) {
 		var lock idem.Lock
 		seenAt = g.cache.seenAt(g.o.Now())
 		if r.Policy.Strategy == idem.Wait {
 			// A delivery that cannot wait claims all the same: it may be a duplicate, which is answered as one.
 			ahead := g.o.Ledger.Ahead(r.Scope)
 			if ahead != nil && g.o.Ledger.Paused(r.Policy.Route, r.Scope.Workflow) == nil && g.waiting.room(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting()) {
-				return nil, &idem.Seen{Lock: ahead, Queue: true}, nil
+				return nil, &idem.Obstacle{Lock: ahead, Queue: true}, nil
 			}
 		}
 		lock, callbackKey = g.newLock(r, v)
 		return g.o.Ledger.Claim(ctx, lock, v.Prev)
-	}, func(seen *idem.Seen) (dead *idem.Lock, over bool) {
+	}, func(seen *idem.Obstacle) (dead *idem.Lock, over bool) {
 		if unread = g.rememberRecord(ctx, r, seen, seenAt); unread != nil {
 			return nil, true
 		}
@@ -233,7 +233,7 @@ func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.RunningLo
 
 // rememberRecord reads the answer of the record that was seen, which was written at any time before,
 // and remembers both: unless a person lets the event run again, whose answer will be another one.
-func (g *Guard) rememberRecord(ctx context.Context, r *idem.Request, seen *idem.Seen, at moment) error {
+func (g *Guard) rememberRecord(ctx context.Context, r *idem.Request, seen *idem.Obstacle, at moment) error {
 	rec := seen.Record
 	if rec == nil {
 		return nil

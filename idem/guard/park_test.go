@@ -20,7 +20,7 @@ func (roomy) Waiting(idem.Scope) int   { return 0 }
 
 // A store that hangs takes all the time that there is for a decision: its sender would wait for that again.
 func TestAStoreThatDoesNotTakeARequestIsAskedOnce(t *testing.T) {
-	other := &counting{seen: idem.Seen{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_other", Scope: idem.Scope{Workflow: "w", Key: keyB}, Token: 5}}}}
+	other := &counting{seen: idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_other", Scope: idem.Scope{Workflow: "w", Key: keyB}, Token: 5}}}}
 	g := New(Options{
 		Ledger: other, Parks: roomy{}, Base: t.Context(), Cache: NewCache(0), ParkLimits: func() ParkLimits { return ParkLimits{Events: 10, Bytes: 10} },
 	})
@@ -42,7 +42,7 @@ type parkingLock struct {
 	as idem.Parked
 }
 
-func (p *parkingLock) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Seen, error) {
+func (p *parkingLock) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Obstacle, error) {
 	_, _, err := p.oneLock.Claim(ctx, l, prev)
 	return p, nil, err
 }
@@ -94,7 +94,7 @@ type acceptingLedger struct {
 	entered []idem.Lock
 }
 
-func (l *acceptingLedger) EnqueueParked(_ context.Context, lock idem.Lock, _, _ int64, _ idem.Kept) (*idem.Seen, error) {
+func (l *acceptingLedger) EnqueueParked(_ context.Context, lock idem.Lock, _, _ int64, _ idem.Kept) (*idem.Obstacle, error) {
 	l.entered = append(l.entered, lock)
 	return nil, nil
 }

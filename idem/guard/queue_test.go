@@ -36,24 +36,24 @@ type line struct {
 func (l *line) Ahead(idem.Scope) *idem.Lock { return l.ahead }
 
 type queued struct {
-	seen *idem.Seen
+	seen *idem.Obstacle
 	err  error
 }
 
 // awaited is the answer of Await or ClaimHead: hangs until the context ends where wait is set, and then tells seen.
 type awaited struct {
-	seen  *idem.Seen
+	seen  *idem.Obstacle
 	err   error
 	wait  bool
 	after time.Duration
 }
 
-func (l *line) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *idem.Seen, error) {
+func (l *line) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *idem.Obstacle, error) {
 	l.asked++
 	lock := l.lock
-	return nil, &idem.Seen{Lock: &lock}, nil
+	return nil, &idem.Obstacle{Lock: &lock}, nil
 }
-func (l *line) Enqueue(_ context.Context, lock idem.Lock, prev, behind int64) (idem.QueueEntry, *idem.Seen, error) {
+func (l *line) Enqueue(_ context.Context, lock idem.Lock, prev, behind int64) (idem.QueueEntry, *idem.Obstacle, error) {
 	l.enqueued, l.prevs, l.behind = append(l.enqueued, lock), append(l.prevs, prev), append(l.behind, behind)
 	if len(l.answers) == 0 {
 		return l, nil, nil
@@ -69,7 +69,7 @@ func (l *line) Reap(_ context.Context, dead *idem.Lock) error {
 	return l.reap
 }
 func (l *line) Duplicate(idem.ExecutionID, time.Duration) {}
-func (l *line) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
+func (l *line) Await(ctx context.Context, prev int64) (*idem.Obstacle, error) {
 	l.at++
 	l.knew = append(l.knew, prev)
 	if l.at > len(l.awaits) {
@@ -84,7 +84,7 @@ func (l *line) Await(ctx context.Context, prev int64) (*idem.Seen, error) {
 	<-time.After(a.after) // by the clock of synctest
 	return a.seen, a.err
 }
-func (l *line) ClaimHead(_ context.Context, lock idem.Lock, prev int64) (idem.RunningLock, *idem.Seen, error) {
+func (l *line) ClaimHead(_ context.Context, lock idem.Lock, prev int64) (idem.RunningLock, *idem.Obstacle, error) {
 	l.won++
 	l.claimed, l.prevs = append(l.claimed, lock), append(l.prevs, prev)
 	if l.won <= len(l.claims) {
@@ -120,7 +120,7 @@ func lined(t *testing.T, l *line, change func(*idem.Policy)) (Admission, *Guard)
 
 func TestADeliveryThatWillWaitBehindOthersClaimsNoLock(t *testing.T) {
 	ahead := busy()
-	l := &line{ahead: &ahead, awaits: []awaited{{seen: &idem.Seen{}}}}
+	l := &line{ahead: &ahead, awaits: []awaited{{seen: &idem.Obstacle{}}}}
 	a, _ := lined(t, l, nil)
 	if a.Execution == nil || l.asked != 0 {
 		t.Fatalf("%+v after %d claims", a, l.asked)
@@ -138,7 +138,7 @@ func TestADuplicateIsAnsweredAsOneAlsoWhereTheQueueIsFull(t *testing.T) {
 
 func TestADeliveryWaitsForItsTurnAndRunsThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &line{awaits: []awaited{{seen: &idem.Seen{Queue: true, Waiting: &idem.Lock{Entry: idem.Entry{Execution: "exec_itself", Scope: idem.Scope{Key: keyA}}}}}}}
+		l := &line{awaits: []awaited{{seen: &idem.Obstacle{Queue: true, Waiting: &idem.Lock{Entry: idem.Entry{Execution: "exec_itself", Scope: idem.Scope{Key: keyA}}}}}}}
 		a, g := lined(t, l, nil)
 		if a.Execution == nil || a.Decision != "" || len(l.enqueued) != 1 || l.behind[0] != 5 || l.left != 0 {
 			t.Fatalf("%+v, behind %v, left %d times", a, l.behind, l.left)
@@ -189,7 +189,7 @@ func TestADeliveryThatTimesOutNamesTheExecutionInItsWay(t *testing.T) {
 
 func TestADeliveryThatGivesUpNamesTheOldestThatRunsThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		full := idem.Seen{Full: &idem.Slot{Limit: idem.OwnLimit("w")}, Oldest: "exec_oldest"}
+		full := idem.Obstacle{Full: &idem.Slot{Limit: idem.OwnLimit("w")}, Oldest: "exec_oldest"}
 		a, _ := lined(t, &line{awaits: []awaited{{wait: true, seen: &full}}}, func(p *idem.Policy) { p.Limit = 2 })
 		if a.Decision != idem.DecisionWaitTimeout || a.Holder != "exec_oldest" || !a.Full {
 			t.Errorf("%+v", a)
@@ -257,25 +257,25 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 		attempt int
 		reaped  int
 	}{
-		"its event was settled":                            {nil, []awaited{{seen: &idem.Seen{Record: settled, RecordRevision: 9}}}, nil, idem.DecisionReplayed, nil, 1, 1, 0, 0},
-		"it was settled before it had a place":             {[]queued{{seen: &idem.Seen{Record: settled, RecordRevision: 9}}}, nil, nil, idem.DecisionReplayed, nil, 0, 1, 0, 0},
-		"a copy waits already":                             {[]queued{{seen: &idem.Seen{Lock: &other, Waiting: &idem.Lock{Entry: idem.Entry{Execution: "exec_copy", Scope: idem.Scope{Key: keyA}, Fingerprint: idem.Fingerprint{1}}}}}}, nil, nil, idem.DecisionInFlight, nil, 0, 1, 0, 0},
-		"its record has changed, and it may run again":     {nil, []awaited{{seen: &idem.Seen{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 1, 4, 0},
-		"so it has before it had a place":                  {[]queued{{seen: &idem.Seen{Record: again, RecordRevision: 9}}, {}}, []awaited{{seen: &idem.Seen{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 2, 4, 0},
-		"the place did not come to be":                     {[]queued{{err: idem.ErrNotClaimed}, {}}, []awaited{{seen: &idem.Seen{}}}, nil, "", nil, 0, 2, 1, 0},
-		"the record has changed, and the lock is taken":    {nil, []awaited{{seen: &idem.Seen{Lock: &other, Record: again, RecordRevision: 9}}, {seen: &idem.Seen{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 1, 4, 0},
-		"the owner of the lock died":                       {nil, []awaited{{seen: &idem.Seen{Lock: &dead}}, {seen: &idem.Seen{}}}, nil, "", nil, 0, 1, 1, 1},
-		"it had died before it had a place":                {[]queued{{seen: &idem.Seen{Lock: &dead, Record: again}}, {}}, []awaited{{seen: &idem.Seen{}}}, nil, "", nil, 0, 2, 1, 0},
-		"its own copy died before it had a place":          {[]queued{{seen: &idem.Seen{Lock: &deadCopy}}, {}}, []awaited{{seen: &idem.Seen{}}}, nil, "", nil, 0, 2, 1, 1},
-		"somebody cancelled it":                            {nil, []awaited{{seen: &idem.Seen{Record: cancelled}, err: idem.ErrCancelled}}, nil, idem.DecisionAborted, nil, 1, 1, 0, 0},
-		"its place was lost":                               {nil, []awaited{{err: idem.ErrPlaceLost}, {seen: &idem.Seen{}}}, nil, "", nil, 1, 2, 1, 0},
-		"its place was lost when its turn came":            {nil, []awaited{{seen: &idem.Seen{}}, {seen: &idem.Seen{}}}, []awaited{{err: idem.ErrPlaceLost}}, "", nil, 1, 2, 1, 0},
-		"somebody was faster when its turn came":           {nil, []awaited{{seen: &idem.Seen{}}, {seen: &idem.Seen{}}}, []awaited{{seen: &idem.Seen{Lock: &other}}}, "", nil, 0, 1, 1, 0},
-		"its claim did not come to be":                     {nil, []awaited{{seen: &idem.Seen{}}, {seen: &idem.Seen{}}}, []awaited{{err: idem.ErrNotClaimed}}, "", nil, 0, 1, 1, 0},
-		"the store fails when its turn comes":              {nil, []awaited{{seen: &idem.Seen{}}}, []awaited{{err: idem.ErrStoreUnavailable}}, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1, 1, 0, 0},
+		"its event was settled":                            {nil, []awaited{{seen: &idem.Obstacle{Record: settled, RecordRevision: 9}}}, nil, idem.DecisionReplayed, nil, 1, 1, 0, 0},
+		"it was settled before it had a place":             {[]queued{{seen: &idem.Obstacle{Record: settled, RecordRevision: 9}}}, nil, nil, idem.DecisionReplayed, nil, 0, 1, 0, 0},
+		"a copy waits already":                             {[]queued{{seen: &idem.Obstacle{Lock: &other, Waiting: &idem.Lock{Entry: idem.Entry{Execution: "exec_copy", Scope: idem.Scope{Key: keyA}, Fingerprint: idem.Fingerprint{1}}}}}}, nil, nil, idem.DecisionInFlight, nil, 0, 1, 0, 0},
+		"its record has changed, and it may run again":     {nil, []awaited{{seen: &idem.Obstacle{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 1, 4, 0},
+		"so it has before it had a place":                  {[]queued{{seen: &idem.Obstacle{Record: again, RecordRevision: 9}}, {}}, []awaited{{seen: &idem.Obstacle{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 2, 4, 0},
+		"the place did not come to be":                     {[]queued{{err: idem.ErrNotClaimed}, {}}, []awaited{{seen: &idem.Obstacle{}}}, nil, "", nil, 0, 2, 1, 0},
+		"the record has changed, and the lock is taken":    {nil, []awaited{{seen: &idem.Obstacle{Lock: &other, Record: again, RecordRevision: 9}}, {seen: &idem.Obstacle{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 1, 4, 0},
+		"the owner of the lock died":                       {nil, []awaited{{seen: &idem.Obstacle{Lock: &dead}}, {seen: &idem.Obstacle{}}}, nil, "", nil, 0, 1, 1, 1},
+		"it had died before it had a place":                {[]queued{{seen: &idem.Obstacle{Lock: &dead, Record: again}}, {}}, []awaited{{seen: &idem.Obstacle{}}}, nil, "", nil, 0, 2, 1, 0},
+		"its own copy died before it had a place":          {[]queued{{seen: &idem.Obstacle{Lock: &deadCopy}}, {}}, []awaited{{seen: &idem.Obstacle{}}}, nil, "", nil, 0, 2, 1, 1},
+		"somebody cancelled it":                            {nil, []awaited{{seen: &idem.Obstacle{Record: cancelled}, err: idem.ErrCancelled}}, nil, idem.DecisionAborted, nil, 1, 1, 0, 0},
+		"its place was lost":                               {nil, []awaited{{err: idem.ErrPlaceLost}, {seen: &idem.Obstacle{}}}, nil, "", nil, 1, 2, 1, 0},
+		"its place was lost when its turn came":            {nil, []awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}}, []awaited{{err: idem.ErrPlaceLost}}, "", nil, 1, 2, 1, 0},
+		"somebody was faster when its turn came":           {nil, []awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}}, []awaited{{seen: &idem.Obstacle{Lock: &other}}}, "", nil, 0, 1, 1, 0},
+		"its claim did not come to be":                     {nil, []awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}}, []awaited{{err: idem.ErrNotClaimed}}, "", nil, 0, 1, 1, 0},
+		"the store fails when its turn comes":              {nil, []awaited{{seen: &idem.Obstacle{}}}, []awaited{{err: idem.ErrStoreUnavailable}}, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1, 1, 0, 0},
 		"the store fails while it waits":                   {nil, []awaited{{err: idem.ErrStoreUnavailable}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1, 1, 0, 0},
 		"the store fails before it has a place":            {[]queued{{err: idem.ErrStoreUnavailable}}, nil, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 1, 0, 0},
-		"the store fails between two sessions":             {[]queued{{}, {err: idem.ErrStoreUnavailable}, {}}, []awaited{{err: idem.ErrPlaceLost}, {seen: &idem.Seen{}}}, nil, "", nil, 1, 3, 1, 0},
+		"the store fails between two sessions":             {[]queued{{}, {err: idem.ErrStoreUnavailable}, {}}, []awaited{{err: idem.ErrPlaceLost}, {seen: &idem.Obstacle{}}}, nil, "", nil, 1, 3, 1, 0},
 		"it fails for longer than a session takes to come": {[]queued{{}, {err: idem.ErrStoreUnavailable}}, []awaited{{err: idem.ErrPlaceLost}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1, 103, 0, 0}, // one each betweenSessions, for RequestTimeout
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -319,7 +319,7 @@ func TestAWaiterUsesItsLastReadAndBeginsWhenItHasTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := busy()
 		again := &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Fingerprint: idem.Fingerprint{1}, Attempt: 3}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
-		l := &line{awaits: []awaited{{seen: &idem.Seen{Lock: &other, Record: again, RecordRevision: 9}}, {seen: &idem.Seen{Record: again, RecordRevision: 9}, after: time.Second}}}
+		l := &line{awaits: []awaited{{seen: &idem.Obstacle{Lock: &other, Record: again, RecordRevision: 9}}, {seen: &idem.Obstacle{Record: again, RecordRevision: 9}, after: time.Second}}}
 		began := time.Now()
 		a, _ := lined(t, l, nil)
 		if a.Execution == nil || !slices.Equal(l.knew, []int64{0, 9}) {
@@ -341,7 +341,7 @@ func TestAWaiterUsesTheQuotaOfItsRouteOnlyForANewEvent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var policy *idem.Policy
-				a, g := lined(t, &line{awaits: []awaited{{seen: &idem.Seen{Record: c.record}}}}, func(p *idem.Policy) {
+				a, g := lined(t, &line{awaits: []awaited{{seen: &idem.Obstacle{Record: c.record}}}}, func(p *idem.Policy) {
 					p.NewPerSecond, p.OnMismatch = 1, idem.MismatchReplay
 					policy = p
 				})
@@ -360,15 +360,15 @@ func TestAWaiterUsesTheQuotaOfItsRouteOnlyForANewEvent(t *testing.T) {
 
 // Who is refused a place comes after another event's lock, and is told of what concerns its own.
 func TestADeliveryThatIsRefusedAnEntryWaitsBehindAnotherEventAlone(t *testing.T) {
-	change := func(f func(*idem.Lock)) *idem.Seen {
+	change := func(f func(*idem.Lock)) *idem.Obstacle {
 		l := busy()
 		l.Revision = 7
 		f(&l)
-		return &idem.Seen{Lock: &l}
+		return &idem.Obstacle{Lock: &l}
 	}
 	own := func(l *idem.Lock) { l.Scope.Key, l.Fingerprint = keyA, idem.Fingerprint{1} }
 	for name, c := range map[string]struct {
-		seen *idem.Seen
+		seen *idem.Obstacle
 		want idem.Decision // "": it takes a place behind the lock
 	}{
 		"another event runs":                          {change(func(*idem.Lock) {}), ""},
@@ -379,7 +379,7 @@ func TestADeliveryThatIsRefusedAnEntryWaitsBehindAnotherEventAlone(t *testing.T)
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &line{answers: []queued{{seen: c.seen}, {}}, awaits: []awaited{{seen: &idem.Seen{}}}}
+				l := &line{answers: []queued{{seen: c.seen}, {}}, awaits: []awaited{{seen: &idem.Obstacle{}}}}
 				a, _ := lined(t, l, func(*idem.Policy) {})
 				if a.Decision != c.want || (a.Execution != nil) != (c.want == "") {
 					t.Fatalf("%+v", a)

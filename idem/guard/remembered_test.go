@@ -47,7 +47,7 @@ func TestWhatIsRememberedIsDecidedAsTheLedgerSaysIt(t *testing.T) {
 		"an answer whose body was long": {first(func(r *idem.Record) { r.Answer = &idem.Answer{Status: 204} }), nil, nil, idem.DecisionReplayed, false, false},
 	} {
 		clock, claims := noon, 0
-		l := &asked{seen: idem.Seen{Record: c.record, RecordRevision: 7}, claims: &claims}
+		l := &asked{seen: idem.Obstacle{Record: c.record, RecordRevision: 7}, claims: &claims}
 		g := guardOf(t, l, &clock)
 		var verdicts []idem.Verdict
 		for range 2 {
@@ -84,11 +84,11 @@ func notKept(r *idem.Record) {
 // asked counts how often a delivery came as far as the ledger.
 type asked struct {
 	quiet
-	seen   idem.Seen
+	seen   idem.Obstacle
 	claims *int
 }
 
-func (a *asked) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *idem.Seen, error) {
+func (a *asked) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *idem.Obstacle, error) {
 	*a.claims++
 	seen := a.seen
 	return nil, &seen, nil
@@ -103,7 +103,7 @@ func TestAnOutcomeIsRememberedForItsRetentionAndOneThatWasReadForItsSlack(t *tes
 		clock, claims := noon, 0
 		rec := cached(1)
 		rec.Retention = time.Hour
-		var l idem.Ledger = &asked{seen: idem.Seen{Record: rec}, claims: &claims}
+		var l idem.Ledger = &asked{seen: idem.Obstacle{Record: rec}, claims: &claims}
 		if c.admit {
 			l = &oneLock{record: rec}
 		}

@@ -136,7 +136,7 @@ func (w *waiter) Request() (context.Context, context.CancelFunc) {
 }
 
 // Judge implements Waiter.
-func (w *waiter) Judge(seen *idem.Seen, placed bool) idem.Verdict {
+func (w *waiter) Judge(seen *idem.Obstacle, placed bool) idem.Verdict {
 	seen.Queue = false
 	if placed {
 		seen.Waiting = nil // that is this entry itself

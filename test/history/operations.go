@@ -178,7 +178,7 @@ func (c *client) wait(n int) bool {
 	return err == nil
 }
 
-func (c *client) refused(n int, call int64, in input, seen *idem.Seen) {
+func (c *client) refused(n int, call int64, in input, seen *idem.Obstacle) {
 	out := output{revision: seen.RecordRevision, queue: seen.Queue}
 	if seen.Lock != nil {
 		out.holder = seen.Lock.Execution

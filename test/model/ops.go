@@ -31,7 +31,7 @@ func (m *model) op(t *txn) protocol.Op {
 
 // sound is op where no rule is left out of the writes.
 func (m *model) sound(t *txn) protocol.Op {
-	at := protocol.Seen{
+	at := protocol.Revisions{
 		Epoch:       int64(t.epoch),
 		LockCreated: int64(t.created),
 		Lock:        int64(t.l),
@@ -102,7 +102,7 @@ func (m *model) sound(t *txn) protocol.Op {
 }
 
 // soundParked is sound of the transactions about what is parked.
-func (m *model) soundParked(t *txn, k protocol.Keys, at protocol.Seen) protocol.Op {
+func (m *model) soundParked(t *txn, k protocol.Keys, at protocol.Revisions) protocol.Op {
 	switch t.kind {
 	case enqueueParked:
 		k.Latest = m.replacing(t)
@@ -149,7 +149,7 @@ func (m *model) soundParked(t *txn, k protocol.Keys, at protocol.Seen) protocol.
 // never is no revision of the store: who knows no epoch has none.
 const never = 255
 
-func (m *model) handingOver(t *txn, k protocol.Keys, at protocol.Seen) protocol.Op {
+func (m *model) handingOver(t *txn, k protocol.Keys, at protocol.Revisions) protocol.Op {
 	next := m.spelled.of[t.next]
 	next.Session = m.aliveKey(alive(t.heir), 0)
 	own := sight{by: t.next, alive: alive(t.heir)}
@@ -157,7 +157,7 @@ func (m *model) handingOver(t *txn, k protocol.Keys, at protocol.Seen) protocol.
 	if !fresh {
 		own.token = t.saw.token
 	}
-	first := protocol.Seen{Entry: int64(t.q), Record: int64(t.prev)}
+	first := protocol.Revisions{Entry: int64(t.q), Record: int64(t.prev)}
 	return protocol.HandOver(k, at, next, first, m.recordOf(t), lockValue(&own, false, fresh), m.raised(t), false)
 }
 
