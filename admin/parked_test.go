@@ -30,7 +30,7 @@ func (f *fleet) park(workflow, event, kept string) string {
 	l.Parked = &idem.Parked{Since: time.Now(), On: idem.ParkLocked, Bytes: int64(len(kept))}
 	var seen *idem.Obstacle
 	err := f.applied(func(ctx context.Context) (err error) {
-		seen, err = f.first.EnqueueParked(ctx, l, 0, 0, idem.Kept{Value: []byte(kept), Bytes: int64(len(kept)), MaxAge: time.Hour})
+		seen, err = f.first.EnqueueParked(ctx, l, 0, 0, idem.StoredRequest{Value: []byte(kept), Bytes: int64(len(kept)), MaxAge: time.Hour})
 		return err
 	})
 	if seen != nil || err != nil {

@@ -79,11 +79,11 @@ func (f *fleet) openWith(t testing.TB, o etcdlock.Options) *etcdlock.Store {
 }
 
 // rekeep is for what keptRequests reads.
-func rekeep(_ context.Context, _, _ idem.ExecutionID, kept []byte) (idem.Kept, error) {
+func rekeep(_ context.Context, _, _ idem.ExecutionID, kept []byte) (idem.StoredRequest, error) {
 	if !bytes.Contains(kept, []byte("|")) {
-		return idem.Kept{}, errors.New("key k7 is missing")
+		return idem.StoredRequest{}, errors.New("key k7 is missing")
 	}
-	return idem.Kept{Value: kept, Bytes: int64(len(kept))}, nil
+	return idem.StoredRequest{Value: kept, Bytes: int64(len(kept))}, nil
 }
 
 func within(t testing.TB) context.Context {

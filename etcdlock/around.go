@@ -114,7 +114,7 @@ func (a *surroundings) OnReduced(record *idem.Record, bytes int) {
 }
 
 // Rekeep implements operate.Process.
-func (a *surroundings) Rekeep(ctx context.Context, from, to idem.ExecutionID, kept idem.Kept) (idem.Kept, error) {
+func (a *surroundings) Rekeep(ctx context.Context, from, to idem.ExecutionID, kept idem.StoredRequest) (idem.StoredRequest, error) {
 	if a.s.o.Rekeep == nil {
 		return kept, nil
 	}
@@ -122,9 +122,9 @@ func (a *surroundings) Rekeep(ctx context.Context, from, to idem.ExecutionID, ke
 }
 
 // Archived implements operate.Process.
-func (a *surroundings) Archived(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.Kept, *idem.ParkedEntry, error) {
+func (a *surroundings) Archived(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.StoredRequest, *idem.ParkedEntry, error) {
 	if a.s.o.Archived == nil {
-		return idem.Kept{}, nil, idem.ErrNoRequest
+		return idem.StoredRequest{}, nil, idem.ErrNoRequest
 	}
 	return a.s.o.Archived(ctx, r, to)
 }

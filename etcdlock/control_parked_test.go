@@ -119,8 +119,8 @@ func TestABlockedExecutionRunsAfterRunNow(t *testing.T) {
 // TestWhatRunsAgainCountsTheBytesThatAreKeptOfItNow: a key that has come since makes them more.
 func TestWhatRunsAgainCountsTheBytesThatAreKeptOfItNow(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, Rekeep: func(_ context.Context, _, _ idem.ExecutionID, value []byte) (idem.Kept, error) {
-		return idem.Kept{Value: append([]byte("sealed "), value...), Bytes: 4711}, nil
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, Rekeep: func(_ context.Context, _, _ idem.ExecutionID, value []byte) (idem.StoredRequest, error) {
+		return idem.StoredRequest{Value: append([]byte("sealed "), value...), Bytes: 4711}, nil
 	}})
 	l := deadLetter(t, s)
 	f, err := s.Rerun(within(t, patience), l.Execution, nil)

@@ -91,11 +91,11 @@ type Options struct {
 	// sealed, or kept elsewhere, is bound to its execution. It may be longer: there may be a key
 	// now. MaxAge of it is not looked at. idem.ErrNoRequest: its bytes are gone. nil: it is taken
 	// as it is.
-	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) (idem.Kept, error)
+	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) (idem.StoredRequest, error)
 	// Archived is Rekeep for an execution of which etcd keeps no request, because it was settled or
 	// not parked: it is kept elsewhere, for all events of the route. It also returns how the other
 	// execution is to run: MaxAge and the fields behind it. nil: none is kept.
-	Archived func(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.Kept, *idem.ParkedEntry, error)
+	Archived func(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.StoredRequest, *idem.ParkedEntry, error)
 	// Erase deletes what is kept for an execution outside of etcd; value is what etcd had of it,
 	// and has no more. nil: nothing is.
 	Erase func(ctx context.Context, id idem.ExecutionID, value []byte) error

@@ -34,7 +34,7 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 }
 
 // EnqueueParked implements idem.Ledger.
-func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Obstacle, error) {
+func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.StoredRequest) (*idem.Obstacle, error) {
 	return s.places.EnqueueParked(ctx, l, prev, behind, kept)
 }
 

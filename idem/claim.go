@@ -89,7 +89,8 @@ func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (held Ru
 // Accept makes an entry that is parked from the beginning, so that w need not wait; keep returns
 // its stored request. The verdict is parked, w's own, or has no Decision if ctx has ended. Errors
 // are those that Again returned.
-func Accept(ctx context.Context, ledger Ledger, w Waiter, keep func(context.Context, ExecutionID) (Kept, error),
+func Accept(ctx context.Context, ledger Ledger, w Waiter,
+	keep func(context.Context, ExecutionID) (StoredRequest, error),
 	v Verdict) (verdict Verdict, err error) {
 	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: v}
 	_, err = q.repeat(func() (over bool, err error) {
@@ -153,7 +154,7 @@ func (q *queuing) take() (held RunningLock, left *Waiting, v Verdict, err error)
 }
 
 // accept makes a queue entry that is parked.
-func (q *queuing) accept(keep func(context.Context, ExecutionID) (Kept, error)) (Verdict, error) {
+func (q *queuing) accept(keep func(context.Context, ExecutionID) (StoredRequest, error)) (Verdict, error) {
 	lock := q.Lock(q.may)
 	request, cancel := q.Request()
 	defer cancel()

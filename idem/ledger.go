@@ -52,12 +52,12 @@ type Ledger interface {
 	// back under its ID.
 	Enqueue(ctx context.Context, l Lock, prev, behind int64) (QueueEntry, *Obstacle, error)
 	// EnqueueParked is Enqueue for an execution whose event was accepted: its entry needs no
-	// session, and any process that has its route runs it. l.Parked is set. If Seen and error are
-	// nil, it is parked. ErrNotRecorded: unknown, so the response may say neither that it is
+	// session, and any process that has its route runs it. l.Parked is set. If Obstacle and error
+	// are nil, it is parked. ErrNotRecorded: unknown, so the response may say neither that it is
 	// accepted nor that it does not run; should it have been parked, it stays. Other errors mean
 	// that it is not, and never will be; after ErrNotClaimed it may be tried again under a new
 	// execution ID.
-	EnqueueParked(ctx context.Context, l Lock, prev, behind int64, kept Kept) (*Obstacle, error)
+	EnqueueParked(ctx context.Context, l Lock, prev, behind int64, kept StoredRequest) (*Obstacle, error)
 	// Follow waits until the execution of l, which runs or waits, has ended, or until its owner is
 	// dead. It returns the dead lock, or how that very execution ended, if that can be known: its
 	// record, even when it is gone by now, or Released.
@@ -102,7 +102,7 @@ type QueueEntry interface {
 	// nothing. ErrNotRecorded: unknown so far, as with Ledger.EnqueueParked; the ledger goes on
 	// trying by itself, and Leave does nothing. After other errors it is not parked: ErrPlaceLost
 	// and ErrCancelled as with Await, or ErrStoreUnavailable.
-	Park(ctx context.Context, p Parked, kept Kept) error
+	Park(ctx context.Context, p Parked, kept StoredRequest) error
 	// Leave removes the entry. Should a claim of it still be applied, the ledger takes that back
 	// too. It goes on by itself if ctx ends first.
 	Leave(ctx context.Context) error
@@ -165,7 +165,7 @@ type RunningLock interface {
 	// After ErrLockLost, ErrCancelled and ErrStoreUnavailable it is not parked, and never will be.
 	// ErrNotRecorded: unknown, so the response may say neither; each later call of this RunningLock
 	// does what is right for either.
-	Park(ctx context.Context, p Parked, kept Kept) error
+	Park(ctx context.Context, p Parked, kept StoredRequest) error
 	// Attempt is called before a parked execution is tried again. Its Lock has a new fencing token
 	// then. callbackHash, which is new each time, replaces that of the try before. After an error
 	// nothing may be sent: ErrLockLost, ErrCancelled, ErrPaused, ErrStoreUnavailable, or ErrNoSlot:

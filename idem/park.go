@@ -259,8 +259,8 @@ type Evidence struct {
 	Text string `json:"-"`
 }
 
-// Kept is the stored request of a parked execution.
-type Kept struct {
+// StoredRequest is the stored request of a parked execution.
+type StoredRequest struct {
 	// Value goes into the ledger: the request itself, or its location. The ledger does not read it.
 	Value []byte
 	Bytes int64 // of the request, for the budget
@@ -278,7 +278,7 @@ type Parking struct {
 	Size     int // bytes of the request
 	// Keep stores the request of this execution, and returns what the ledger keeps of it. After a
 	// nil error, what is stored outside of the ledger is durable.
-	Keep func(ctx context.Context, id ExecutionID) (Kept, error)
+	Keep func(ctx context.Context, id ExecutionID) (StoredRequest, error)
 }
 
 // ParkedCount is what is parked over all processes, as far as this one knows.

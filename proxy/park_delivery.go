@@ -28,13 +28,13 @@ func (d *delivery) parking() *idem.Parking {
 		return nil
 	}
 	near := d.route.ParkNearLimit && d.h.o.NearLimit != nil && d.h.o.NearLimit(d.route.Name)
-	keep := func(ctx context.Context, id idem.ExecutionID) (idem.Kept, error) {
+	keep := func(ctx context.Context, id idem.ExecutionID) (idem.StoredRequest, error) {
 		value, err := d.h.o.Requests.Keep(ctx, id, d.stored())
 		if err != nil {
-			return idem.Kept{}, err
+			return idem.StoredRequest{}, err
 		}
 		size, err := d.h.o.Requests.Size(value)
-		return idem.Kept{Value: value, Bytes: size, MaxAge: p.MaxAge}, err
+		return idem.StoredRequest{Value: value, Bytes: size, MaxAge: p.MaxAge}, err
 	}
 	return &idem.Parking{AtOnce: near, Patience: d.patience(), Size: d.req.size(), Keep: keep}
 }

@@ -227,8 +227,8 @@ func MustSettle(tb testing.TB, h idem.RunningLock) *idem.Record {
 func ParkedNow() idem.Parked { return idem.Parked{Since: time.Now(), On: idem.ParkLocked} }
 
 // Keep is a request to be stored.
-func Keep(body string) idem.Kept {
-	return idem.Kept{Value: []byte(body), Bytes: int64(len(body)), MaxAge: time.Hour}
+func Keep(body string) idem.StoredRequest {
+	return idem.StoredRequest{Value: []byte(body), Bytes: int64(len(body)), MaxAge: time.Hour}
 }
 
 // ParkedLock is what a delivery that is parked at once puts into the store.

@@ -13,8 +13,8 @@ import (
 )
 
 // archive has the request of each event.
-func archive(context.Context, *idem.Record, idem.ExecutionID) (idem.Kept, *idem.ParkedEntry, error) {
-	return idem.Kept{Value: []byte("request"), Bytes: 7}, &idem.ParkedEntry{MaxAge: time.Hour}, nil
+func archive(context.Context, *idem.Record, idem.ExecutionID) (idem.StoredRequest, *idem.ParkedEntry, error) {
+	return idem.StoredRequest{Value: []byte("request"), Bytes: 7}, &idem.ParkedEntry{MaxAge: time.Hour}, nil
 }
 
 // settledEvent returns the lock of an event that has been settled with 201.

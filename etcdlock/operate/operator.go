@@ -34,10 +34,10 @@ type Process interface {
 	// OnEnded is called with an end that no delivery reports. It must not block. recorded is true.
 	OnEnded(record *idem.Record, recorded bool)
 	// Rekeep returns the stored request of one execution as that of another one, or idem.ErrNoRequest.
-	Rekeep(ctx context.Context, from, to idem.ExecutionID, kept idem.Kept) (idem.Kept, error)
+	Rekeep(ctx context.Context, from, to idem.ExecutionID, kept idem.StoredRequest) (idem.StoredRequest, error)
 	// Archived returns the request of the execution of r as that of another one, from where the requests of all events of its route are kept, and how that
 	// one runs by the policy of the route: its Scope, Route and Execution are not looked at. It returns idem.ErrNoRequest.
-	Archived(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.Kept, *idem.ParkedEntry, error)
+	Archived(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.StoredRequest, *idem.ParkedEntry, error)
 	// Erase deletes what is stored outside of etcd of the request of an execution, whose value etcd does not have any more.
 	Erase(ctx context.Context, id idem.ExecutionID, value []byte) error
 }

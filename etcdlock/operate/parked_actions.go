@@ -149,7 +149,7 @@ func (op *Operator) rerun(ctx context.Context, id idem.ExecutionID, again bool, 
 
 // storedRequest is the request of an ended execution as that of the next one.
 type storedRequest struct {
-	idem.Kept
+	idem.StoredRequest
 	runs *idem.ParkedEntry // how the next one runs
 	old  []byte            // what etcd has of that of the ended one; nil = it is not there
 }
@@ -157,7 +157,7 @@ type storedRequest struct {
 // rekeep makes of the request of an ended execution that of the next one. It returns idem.ErrNoRequest or idem.ErrRequestUnavailable.
 func (t *trail) rekeep(ctx context.Context, at *history.State, next idem.ExecutionID) (s storedRequest, err error) {
 	if !at.Record.RequestKept {
-		s.Kept, s.runs, err = t.o.Archived(ctx, at.Record, next)
+		s.StoredRequest, s.runs, err = t.o.Archived(ctx, at.Record, next)
 		return s, unavailableRequest(err)
 	}
 	answers, _, err := t.o.Pool.Read(ctx, clientv3.OpGet(at.Keys.Request), clientv3.OpGet(at.Keys.Index))
@@ -172,7 +172,7 @@ func (t *trail) rekeep(ctx context.Context, at *history.State, next idem.Executi
 		return s, commit.Unavailable(err)
 	}
 	s.old = request.Value
-	s.Kept, err = t.o.Rekeep(ctx, at.Record.Execution, next, idem.Kept{Value: request.Value, Bytes: s.runs.Bytes})
+	s.StoredRequest, err = t.o.Rekeep(ctx, at.Record.Execution, next, idem.StoredRequest{Value: request.Value, Bytes: s.runs.Bytes})
 	return s, unavailableRequest(err)
 }
 
@@ -198,7 +198,7 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	keep, err := park.Stored(ctx, t.o.Leases, l, &stored.Kept)
+	keep, err := park.Stored(ctx, t.o.Leases, l, &stored.StoredRequest)
 	if err != nil {
 		return nil, err
 	}

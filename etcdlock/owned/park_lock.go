@@ -15,7 +15,7 @@ import (
 // parking makes the execution of a lock a parked one.
 type parking struct {
 	as   *idem.Parked
-	kept *idem.Kept
+	kept *idem.StoredRequest
 
 	count *commit.Count
 }
@@ -46,7 +46,7 @@ func (*parking) done(l *idem.Lock, _ *writing) bool { return l.Parked != nil }
 func (*parking) over(err error) bool { return park.TooLarge(err) || link.Refuses(err) }
 
 // Park implements idem.RunningLock.
-func (h *Lock) Park(ctx context.Context, p idem.Parked, kept idem.Kept) error {
+func (h *Lock) Park(ctx context.Context, p idem.Parked, kept idem.StoredRequest) error {
 	if !h.o.Tasks.Enter() {
 		return commit.Unavailable(commit.ErrClosed)
 	}

@@ -14,7 +14,8 @@ import (
 
 // Stored returns what is stored of the parked execution of l besides l itself, with the lease of
 // its age. It returns the error of the grant or of ctx.
-func Stored(ctx context.Context, leases *commit.Leases, l *idem.Lock, kept *idem.Kept) (p protocol.Parking, err error) {
+func Stored(ctx context.Context, leases *commit.Leases, l *idem.Lock, kept *idem.StoredRequest) (p protocol.Parking,
+	err error) {
 	p.Request.Value = kept.Value
 	p.Index.Value = protocol.EncodeIndex(protocol.IndexOf(l))
 	p.Age, err = leases.Notice(ctx, l.Parked.MaxAge)
@@ -22,7 +23,7 @@ func Stored(ctx context.Context, leases *commit.Leases, l *idem.Lock, kept *idem
 }
 
 // As returns p with what the ledger keeps of it from now on.
-func As(p idem.Parked, kept *idem.Kept) *idem.Parked {
+func As(p idem.Parked, kept *idem.StoredRequest) *idem.Parked {
 	p.Bytes, p.MaxAge, p.Since = kept.Bytes, kept.MaxAge, p.Since.UTC().Round(time.Millisecond)
 	return &p
 }
@@ -35,7 +36,8 @@ func CountOf(route string) *commit.Count {
 // Send sends the transaction that parks l, which txn makes, and commits counts with it: one of them
 // is CountOf. The error of the answer wraps link.ErrNotSent if there was nothing to send.
 func Send(
-	ctx context.Context, sender *commit.Sender, leases *commit.Leases, l *idem.Lock, k protocol.Keys, kept *idem.Kept,
+	ctx context.Context, sender *commit.Sender, leases *commit.Leases, l *idem.Lock, k protocol.Keys,
+	kept *idem.StoredRequest,
 	counts []*commit.Count,
 	txn func(lock protocol.Leased, keep protocol.Parking) protocol.Op,
 ) commit.Reply {

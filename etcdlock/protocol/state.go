@@ -146,8 +146,8 @@ func (st *State) Waits(id idem.ExecutionID) bool {
 	return st.Copied != nil && st.Copied.Execution == id
 }
 
-// Seen returns what the Guard decides on about this event. The lock of a duplicate has precedence
-// over its workflow's lock.
+// Obstacle returns what the Guard decides on about this event. The lock of a duplicate has
+// precedence over its workflow's lock.
 func (st *State) Seen(event idem.Key) *idem.Obstacle {
 	lock := st.Lock
 	if st.CopyInOther(event) {

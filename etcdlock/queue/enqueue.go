@@ -69,10 +69,10 @@ type enqueuing struct {
 	p      *Entry
 	lock   *idem.Lock
 	keys   protocol.Keys
-	value  []byte        // of the entry
-	handed bool          // it may be handed the lock
-	count  *commit.Count // of one that is parked at once
-	kept   *idem.Kept    // the request of one that is parked at once; nil = it is not
+	value  []byte              // of the entry
+	handed bool                // it may be handed the lock
+	count  *commit.Count       // of one that is parked at once
+	kept   *idem.StoredRequest // the request of one that is parked at once; nil = it is not
 	// what it compares; O is the revision of the lock under another strategy, which another event
 	// has
 	at        protocol.Revisions

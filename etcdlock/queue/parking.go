@@ -22,7 +22,8 @@ import (
 // that the outcome is unknown.
 
 // EnqueueParked implements idem.Ledger.
-func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.Kept) (*idem.Obstacle,
+func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64,
+	kept idem.StoredRequest) (*idem.Obstacle,
 	error) {
 	l.Parked = park.As(*l.Parked, &kept)
 	session, _, err := s.o.Claims.Prepare(&l)
@@ -74,7 +75,7 @@ func (e *enqueuing) parked(life context.Context) (*commit.Request, error) {
 }
 
 // Park implements idem.Place.
-func (p *Entry) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error {
+func (p *Entry) Park(ctx context.Context, as idem.Parked, kept idem.StoredRequest) error {
 	p.parking = true
 	parked, err := commit.InTime(ctx, p.o.Tasks.Start,
 		(&parkingEntry{p: p, as: park.As(as, &kept), kept: &kept, count: park.CountOf(p.route),
@@ -103,7 +104,7 @@ func (p *Entry) Park(ctx context.Context, as idem.Parked, kept idem.Kept) error 
 type parkingEntry struct {
 	p    *Entry
 	as   *idem.Parked
-	kept *idem.Kept
+	kept *idem.StoredRequest
 	// closed when no caller waits for the result any more: what etcd has refused until then is not
 	// tried again
 	abandoned <-chan struct{}

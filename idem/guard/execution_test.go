@@ -34,11 +34,11 @@ func (o *oneLock) Hold(_ context.Context, ttl time.Duration) error {
 	o.ttl = ttl
 	return o.hold
 }
-func (o *oneLock) Release(context.Context) error                              { return o.release }
-func (o *oneLock) Park(context.Context, idem.Parked, idem.Kept) error         { return nil }
-func (o *oneLock) Attempt(context.Context, idem.Parked, string) error         { return nil }
-func (o *oneLock) Rest(context.Context, idem.Parked) error                    { return nil }
-func (o *oneLock) DeadLetter(context.Context, idem.End) (*idem.Record, error) { return nil, nil }
+func (o *oneLock) Release(context.Context) error                               { return o.release }
+func (o *oneLock) Park(context.Context, idem.Parked, idem.StoredRequest) error { return nil }
+func (o *oneLock) Attempt(context.Context, idem.Parked, string) error          { return nil }
+func (o *oneLock) Rest(context.Context, idem.Parked) error                     { return nil }
+func (o *oneLock) DeadLetter(context.Context, idem.End) (*idem.Record, error)  { return nil, nil }
 func (o *oneLock) Settle(_ context.Context, e idem.End) (*idem.Record, error) {
 	o.settled = append(o.settled, e)
 	if o.record != nil {
@@ -133,7 +133,7 @@ func TestACancelIsTheEndOfWhatIsGivenUpWithoutAnAnswer(t *testing.T) {
 }
 
 // storing is an execution whose event may be accepted for any reason, with a request that keep stores.
-func storing(t *testing.T, o idem.Ledger, keep func(context.Context, idem.ExecutionID) (idem.Kept, error)) *Execution {
+func storing(t *testing.T, o idem.Ledger, keep func(context.Context, idem.ExecutionID) (idem.StoredRequest, error)) *Execution {
 	t.Helper()
 	g := New(Options{
 		Ledger: o, Parks: roomy{}, Base: t.Context(), Cache: NewCache(0), ParkLimits: func() ParkLimits { return ParkLimits{Events: 10, Bytes: 10} },
@@ -159,10 +159,10 @@ func TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest(t *testing.T) {
 	for name, end := range endings {
 		t.Run(name, func(t *testing.T) {
 			called, over := context.WithCancel(t.Context())
-			x := storing(t, &oneLock{}, func(ctx context.Context, _ idem.ExecutionID) (idem.Kept, error) {
+			x := storing(t, &oneLock{}, func(ctx context.Context, _ idem.ExecutionID) (idem.StoredRequest, error) {
 				over()
 				<-ctx.Done() // a store that is called off, or a disk that goes on all the same
-				return idem.Kept{}, nil
+				return idem.StoredRequest{}, nil
 			})
 			if err := x.Park(called); !errors.Is(err, context.Canceled) || x.Parked() {
 				t.Errorf("parked: %v, %v", x.Parked(), err)
@@ -178,7 +178,9 @@ func TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest(t *testing.T) {
 // TestWhatIsToldToStopIsStillParked: a process that ends hands over what it may.
 func TestWhatIsToldToStopIsStillParked(t *testing.T) {
 	for cause, parked := range map[error]bool{ErrShutdown: true, ErrMaxDuration: true, idem.ErrCancelled: false, idem.ErrLockLost: false} {
-		x := storing(t, &oneLock{}, func(ctx context.Context, _ idem.ExecutionID) (idem.Kept, error) { return idem.Kept{}, ctx.Err() })
+		x := storing(t, &oneLock{}, func(ctx context.Context, _ idem.ExecutionID) (idem.StoredRequest, error) {
+			return idem.StoredRequest{}, ctx.Err()
+		})
 		x.stop(cause)
 		if end := x.End(Tried{Sent: true}); end.Parked != parked || x.Parked() != parked || parked && end.On != idem.ParkUnknown {
 			t.Errorf("%v: %+v", cause, end)

@@ -41,7 +41,7 @@ func (g *Guard) park(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admiss
 	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
 	defer cancel()
 	var unstored error // if the store took all the time there was, no other error says so
-	keep := func(ctx context.Context, id idem.ExecutionID) (idem.Kept, error) {
+	keep := func(ctx context.Context, id idem.ExecutionID) (idem.StoredRequest, error) {
 		kept, err := r.Parking.Keep(ctx, id)
 		if err != nil {
 			unstored = fmt.Errorf("%w: %w", errNotStored, err)

@@ -27,9 +27,9 @@ func TestAStoreThatDoesNotTakeARequestIsAskedOnce(t *testing.T) {
 	p := testPolicy()
 	p.Park = &idem.ParkPolicy{Locked: true, MaxWaiting: 10}
 	asked := 0
-	a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p, Parking: &idem.Parking{Keep: func(context.Context, idem.ExecutionID) (idem.Kept, error) {
+	a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p, Parking: &idem.Parking{Keep: func(context.Context, idem.ExecutionID) (idem.StoredRequest, error) {
 		asked++
-		return idem.Kept{}, errors.New("it is away")
+		return idem.StoredRequest{}, errors.New("it is away")
 	}}})
 	if a.Decision != idem.DecisionLocked || asked != 1 {
 		t.Errorf("%s, and it was asked %d times", a.Decision, asked)
@@ -47,7 +47,7 @@ func (p *parkingLock) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.
 	return p, nil, err
 }
 
-func (p *parkingLock) Park(_ context.Context, as idem.Parked, _ idem.Kept) error {
+func (p *parkingLock) Park(_ context.Context, as idem.Parked, _ idem.StoredRequest) error {
 	p.as = as
 	return nil
 }
@@ -64,7 +64,7 @@ func TestWhatIsParkedForItsUnknownOutcomeIsStillBeingTried(t *testing.T) {
 		idem.ParkFailed:      {Tried{Answer: &idem.Answer{Status: 503, Whole: true}}, false},
 	} {
 		held := &parkingLock{}
-		x := storing(t, held, func(context.Context, idem.ExecutionID) (idem.Kept, error) { return idem.Kept{}, nil })
+		x := storing(t, held, func(context.Context, idem.ExecutionID) (idem.StoredRequest, error) { return idem.StoredRequest{}, nil })
 		if end := x.End(c.end); !end.Parked || end.On != on || held.as.Trying != c.trying || held.as.Tries != 1 {
 			t.Errorf("%s: %+v, parked as %+v", on, end, held.as)
 		}
@@ -94,7 +94,7 @@ type acceptingLedger struct {
 	entered []idem.Lock
 }
 
-func (l *acceptingLedger) EnqueueParked(_ context.Context, lock idem.Lock, _, _ int64, _ idem.Kept) (*idem.Obstacle, error) {
+func (l *acceptingLedger) EnqueueParked(_ context.Context, lock idem.Lock, _, _ int64, _ idem.StoredRequest) (*idem.Obstacle, error) {
 	l.entered = append(l.entered, lock)
 	return nil, nil
 }
@@ -110,7 +110,7 @@ func TestADelayAcceptsEachDeliveryAtOnce(t *testing.T) {
 		p := testPolicy()
 		p.Park = &idem.ParkPolicy{Locked: true, MaxWaiting: 10, After: time.Minute, Delay: delay}
 		a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p, Parking: &idem.Parking{
-			Patience: time.Minute, Keep: func(context.Context, idem.ExecutionID) (idem.Kept, error) { return idem.Kept{}, nil },
+			Patience: time.Minute, Keep: func(context.Context, idem.ExecutionID) (idem.StoredRequest, error) { return idem.StoredRequest{}, nil },
 		}})
 		if a.Decision != want {
 			t.Fatalf("a delay of %v: %+v", delay, a)

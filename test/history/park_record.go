@@ -103,10 +103,10 @@ func (c *parker) once() bool {
 }
 
 // event is a new execution of an event that nobody else has.
-func (c *parker) event(n int) (idem.Lock, step, idem.Kept) {
+func (c *parker) event(n int) (idem.Lock, step, idem.StoredRequest) {
 	l := c.lock(n, 1000+int(c.h.seq.Add(1)))
 	return l, step{workflow: l.Scope.Workflow, execution: l.Execution},
-		idem.Kept{Value: []byte("request"), Bytes: 7, MaxAge: time.Hour}
+		idem.StoredRequest{Value: []byte("request"), Bytes: 7, MaxAge: time.Hour}
 }
 
 // accept parks a delivery at the end of its line.

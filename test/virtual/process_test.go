@@ -189,13 +189,14 @@ func (p *process) refusal(r *idem.Request, e *event, a *guard.Admission) reply {
 }
 
 // keep stores the request of an event in the ledger. A full disk refuses.
-func (p *process) keep(e *event, park *idem.ParkPolicy) func(context.Context, idem.ExecutionID) (idem.Kept, error) {
-	return func(context.Context, idem.ExecutionID) (idem.Kept, error) {
+func (p *process) keep(e *event, park *idem.ParkPolicy) func(context.Context, idem.ExecutionID) (idem.StoredRequest,
+	error) {
+	return func(context.Context, idem.ExecutionID) (idem.StoredRequest, error) {
 		if p.w.diskFull.Load() {
-			return idem.Kept{}, errors.New("no space left on device")
+			return idem.StoredRequest{}, errors.New("no space left on device")
 		}
 		value, err := json.Marshal(e.id)
-		return idem.Kept{Value: value, Bytes: int64(len(value)), MaxAge: park.MaxAge}, err
+		return idem.StoredRequest{Value: value, Bytes: int64(len(value)), MaxAge: park.MaxAge}, err
 	}
 }
 
