@@ -180,7 +180,7 @@ func (f *fleet) settle(d *delivery, e idem.End) *idem.Record {
 }
 
 func success() idem.End {
-	return idem.End{Status: idem.Success, Outcome: idem.Executed, Kept: true, Answer: &idem.Answer{Status: 200, Bytes: 4, Whole: true, Body: []byte("done")}}
+	return idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: &idem.Answer{Status: 200, Bytes: 4, Whole: true, Body: []byte("done")}}
 }
 
 func failure() idem.End {

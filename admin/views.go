@@ -157,7 +157,7 @@ func showEnd(v *client.Execution, e *idem.End) {
 		v.Asked = &client.Asked{Outcome: client.Outcome(a.Outcome), At: client.Time{Time: a.At}, URL: a.URL, Status: a.Status, Detail: a.Detail, Times: a.Times}
 	}
 	if e.Answer != nil {
-		v.Response = &client.Response{Status: e.Answer.Status, Bytes: e.Answer.Bytes, Kept: e.Kept && (e.Answer.Whole || e.Answer.Apart || e.Answer.Left), Hash: e.Answer.Hash}
+		v.Response = &client.Response{Status: e.Answer.Status, Bytes: e.Answer.Bytes, Kept: e.Remembered && (e.Answer.Whole || e.Answer.Apart || e.Answer.Left), Hash: e.Answer.Hash}
 	}
 }
 

@@ -156,7 +156,7 @@ func settledEvent(n, all int) idem.Lock {
 func settledEnd() idem.End {
 	const body = `{"received":true,"id":"12345"}`
 	return idem.End{
-		Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now(), Kept: true,
+		Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now(), Remembered: true,
 		Answer: &idem.Answer{Status: 200, Bytes: int64(len(body)), Whole: true, Header: []idem.HeaderField{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body)},
 	}
 }

@@ -26,7 +26,7 @@ func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing
 	}
 	settled := make(chan result, 1)
 	end := success("")
-	end.Kept = false // so that the event may run again
+	end.Remembered = false // so that the event may run again
 	go func() {
 		rec, err := held.Settle(within(t, patience), end)
 		settled <- result{rec, err}
@@ -60,7 +60,7 @@ func TestAnEndWhoseEventRanAgainIsLookedForUntilEtcdAnswers(t *testing.T) {
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
 	first := *held.Lock()
 	end := success("")
-	end.Kept = false // so that the event may run again
+	end.Remembered = false // so that the event may run again
 	record, err := held.Settle(within(t, patience), end)
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func wantsStatusAlone(t *testing.T, s *Store, h *owned.Lock) {
 		t.Fatal(err)
 	}
 	r := st.Record
-	if r == nil || r.Status != idem.Success || !r.Kept || r.Answer == nil || r.Answer.Status != 200 || r.Answer.Whole || len(r.Answer.Body) > 0 {
+	if r == nil || r.Status != idem.Success || !r.Remembered || r.Answer == nil || r.Answer.Status != 200 || r.Answer.Whole || len(r.Answer.Body) > 0 {
 		t.Errorf("the record is %+v, its answer %+v", r, r.Answer)
 	}
 	if st.Runs(h.Lock().Execution) {

@@ -12,7 +12,7 @@ func TestAKnownOutcomeOpensTheLockAtOnceWhateverTheReleaseDelay(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for i, end := range []idem.End{
-		{Status: idem.Success, Outcome: idem.Executed, Kept: true, Answer: &idem.Answer{Status: 200}},
+		{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: &idem.Answer{Status: 200}},
 		{Status: idem.Failed, Outcome: idem.Executed, Error: &idem.Failure{Code: "upstream_status"}, Answer: &idem.Answer{Status: 500}},
 	} {
 		l := lockFor("w", string(rune('a'+i)))

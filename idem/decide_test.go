@@ -34,7 +34,8 @@ func record(change ...func(*Record)) seenBy {
 				Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1},
 				Attempt: 1, Retention: time.Hour,
 			},
-			End:      End{Status: Success, Outcome: Executed, Kept: true, Answer: &Answer{Status: 200, Whole: true}},
+			End: End{Status: Success, Outcome: Executed, Remembered: true,
+				Answer: &Answer{Status: 200, Whole: true}},
 			Revision: 7,
 		}
 		s.RecordRevision = 7
@@ -55,11 +56,11 @@ func lockOf(key Key, change ...func(*Lock)) seenBy {
 }
 
 func unknownOutcome(r *Record) {
-	r.Status, r.Outcome, r.Kept, r.Answer = Failed, Unknown, false, nil
+	r.Status, r.Outcome, r.Remembered, r.Answer = Failed, Unknown, false, nil
 }
 
 func replaced(r *Record) {
-	r.Status, r.Outcome, r.Kept, r.Answer = Aborted, NotExecuted, false, nil
+	r.Status, r.Outcome, r.Remembered, r.Answer = Aborted, NotExecuted, false, nil
 	r.Abort, r.Final = &Cancel{Final: true, Successor: "exec_newer"}, true
 }
 
@@ -88,7 +89,7 @@ func failedTries(n int) func(*Record) {
 }
 
 func notKept(r *Record) {
-	r.Status, r.Kept, r.Answer = Failed, false, &Answer{Status: 500}
+	r.Status, r.Remembered, r.Answer = Failed, false, &Answer{Status: 500}
 }
 func changed(r *Record)   { r.Fingerprint = Fingerprint{2} }
 func old(r *Record)       { r.FinishedAt = noon.Add(-48 * time.Hour) }
@@ -96,10 +97,10 @@ func changedLock(l *Lock) { l.Fingerprint = Fingerprint{2} }
 func dead(l *Lock)        { l.Dead = true }
 func cooling(l *Lock)     { l.Cooling, l.CoolUntil = true, noon.Add(9*time.Second) }
 func finalAbort(r *Record) {
-	r.Status, r.Outcome, r.Kept, r.Abort, r.Final = Aborted, NotExecuted, false, &Cancel{Final: true}, true
+	r.Status, r.Outcome, r.Remembered, r.Abort, r.Final = Aborted, NotExecuted, false, &Cancel{Final: true}, true
 }
 func aborted(r *Record) {
-	r.Status, r.Outcome, r.Kept, r.Answer, r.Abort = Aborted, Unknown, false, nil, &Cancel{By: "ops"}
+	r.Status, r.Outcome, r.Remembered, r.Answer, r.Abort = Aborted, Unknown, false, nil, &Cancel{By: "ops"}
 }
 func keptFailure(r *Record) { r.Status, r.Answer = Failed, &Answer{Status: 422, Whole: true} }
 func otherLogin(r *Record)  { r.Credentials = "somebody else" }
@@ -223,7 +224,7 @@ func TestDecide(t *testing.T) {
 		"an unknown outcome that blocks is told first": {[]seenBy{failedOften(5, time.Hour,
 			unknownOutcome), fiveAttempts, onUnknownBlock}, DecisionUnknown},
 		"a success after many failures is replayed": {[]seenBy{failedOften(9, time.Hour, func(r *Record) {
-			r.Status, r.Kept = Success, true
+			r.Status, r.Remembered = Success, true
 		}), fiveAttempts}, DecisionReplayed},
 		"one that was cancelled for good stays so": {[]seenBy{failedOften(9, time.Hour, func(r *Record) {
 			r.Final = true
@@ -437,7 +438,7 @@ func TestADeliveryThatMeetsAnExecutionLearnsItsTrace(t *testing.T) {
 	const first, holder = "trace of the first", "trace of the holder"
 	for name, seen := range map[string]Obstacle{
 		first: {Record: &Record{Entry: Entry{Execution: "exec_first", Scope: Scope{Key: keyA},
-			Fingerprint: Fingerprint{1}, TraceParent: first}, End: End{Outcome: Executed, Kept: true}}},
+			Fingerprint: Fingerprint{1}, TraceParent: first}, End: End{Outcome: Executed, Remembered: true}}},
 		holder: {Lock: &Lock{Entry: Entry{Execution: "exec_holder", Scope: Scope{Key: keyB}, TraceParent: holder}}},
 		"":     {},
 	} {

@@ -23,9 +23,9 @@ type Try struct {
 type Judgement struct {
 	// Outcome is what is known of the effect of the try.
 	Outcome Outcome
-	// Status and Kept are those of the record, if the execution ends with the try.
-	Status Status
-	Kept   bool
+	// Status and Remembered are those of the record, if the execution ends with the try.
+	Status     Status
+	Remembered bool
 	// Attached is what follows if the sender waits for the answer: it is the sender that repeats
 	// the event, so there is one try.
 	Attached Disposition
@@ -121,7 +121,7 @@ func (p *Policy) judgeUnknown(t Try) Judgement {
 // judgeAnswer judges a try whose answer says whether it took effect.
 func (p *Policy) judgeAnswer(t Try) Judgement {
 	keeps := p.Keep.Has(t.Status)
-	j := Judgement{Outcome: Executed, Status: Failed, Kept: keeps && p.Idempotency, Attached: ToSettle,
+	j := Judgement{Outcome: Executed, Status: Failed, Remembered: keeps && p.Idempotency, Attached: ToSettle,
 		Accepted: ToSettle}
 	switch {
 	case Succeeded(t.Status):

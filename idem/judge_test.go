@@ -37,8 +37,9 @@ func TestWhatATryMeans(t *testing.T) {
 		try    idem.Try
 		want   idem.Judgement
 	}{
-		{"a 2xx settles the event", nil, answered(204), idem.Judgement{Outcome: done, Status: idem.Success, Kept: true,
-			Attached: idem.ToSettle, Accepted: idem.ToSettle}},
+		{"a 2xx settles the event", nil, answered(204),
+			idem.Judgement{Outcome: done, Status: idem.Success, Remembered: true,
+				Attached: idem.ToSettle, Accepted: idem.ToSettle}},
 		{"a 2xx that is not kept succeeds, and a duplicate runs", func(p *idem.Policy) {
 			p.Keep = idem.StatusSet{}
 		}, answered(204),
@@ -50,10 +51,10 @@ func TestWhatATryMeans(t *testing.T) {
 			idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, Accepted: idem.ToDeadLetter,
 				Counts: true, Code: refused}},
 		{"a redirect that is kept settles the event", keeps(303), answered(303),
-			idem.Judgement{Outcome: done, Status: idem.Failed, Kept: true, Attached: idem.ToSettle,
+			idem.Judgement{Outcome: done, Status: idem.Failed, Remembered: true, Attached: idem.ToSettle,
 				Accepted: idem.ToSettle}},
 		{"so does a 404 that is kept", keeps(404), answered(404),
-			idem.Judgement{Outcome: done, Status: idem.Failed, Kept: true, Attached: idem.ToSettle,
+			idem.Judgement{Outcome: done, Status: idem.Failed, Remembered: true, Attached: idem.ToSettle,
 				Accepted: idem.ToSettle}},
 		{"another 4xx waits for a person at once", nil, answered(404),
 			idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, Accepted: idem.ToBlock,
@@ -72,10 +73,10 @@ func TestWhatATryMeans(t *testing.T) {
 		{"so is a 429", nil, answered(429), idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle,
 			ParkOn: idem.ParkFailed, Accepted: idem.ToTryAgain, Counts: true}},
 		{"a 5xx that is kept settles an attached event, and is repeated for an accepted one", keeps(500), answered(500),
-			idem.Judgement{Outcome: done, Status: idem.Failed, Kept: true, Attached: idem.ToSettle,
+			idem.Judgement{Outcome: done, Status: idem.Failed, Remembered: true, Attached: idem.ToSettle,
 				Accepted: idem.ToTryAgain, Counts: true}},
 		{"so does a 409 that is kept", keeps(409), answered(409), idem.Judgement{Outcome: done, Status: idem.Failed,
-			Kept: true, Attached: idem.ToSettle, Accepted: idem.ToTryAgain, Counts: true}},
+			Remembered: true, Attached: idem.ToSettle, Accepted: idem.ToTryAgain, Counts: true}},
 		{"the last try that may fail waits for a person", nil, last(answered(500)),
 			idem.Judgement{Outcome: done, Status: idem.Failed, Attached: idem.ToSettle, ParkOn: idem.ParkFailed,
 				Accepted: idem.ToBlock, Counts: true, Code: exhausted}},
@@ -136,9 +137,9 @@ func TestWhatHoldsForEachTry(t *testing.T) {
 			{"only a challenge, and a try of which nothing was sent, leave no trace",
 				(j.Attached == idem.ToRelease) == (j.Outcome == idem.NotExecuted || try.Challenge)},
 			{"an accepted event is never forgotten", j.Accepted != idem.ToRelease},
-			{"only an answer that the policy keeps settles the event", !j.Kept ||
+			{"only an answer that the policy keeps settles the event", !j.Remembered ||
 				j.Outcome == idem.Executed && p.Keep.Has(try.Status)},
-			{"what settles the event is not parked", !j.Kept || j.ParkOn == ""},
+			{"what settles the event is not parked", !j.Remembered || j.ParkOn == ""},
 			{"without an answer, what was sent may have run", try.Status != 0 || !try.Sent ||
 				j.Outcome == idem.Unknown},
 			{"a failed try of an accepted event counts, unless nothing was sent",

@@ -62,7 +62,7 @@ func TestPartsAreSmallAndDoNoHarmWhereTheyCannotBeRead(t *testing.T) {
 func TestAMismatchSaysWhatDiffersToTheSameSenderAndUnderASignature(t *testing.T) {
 	first := &Record{Entry: Entry{Execution: "exec_a", Scope: Scope{Key: "k"}, Fingerprint: Fingerprint{1},
 		Parts: parts("POST", "h", "", "/p", "", "b"), Credentials: "mine"},
-		End: End{Outcome: Executed, Kept: true}}
+		End: End{Outcome: Executed, Remembered: true}}
 	ask := func(credentials string, verified bool) Verdict {
 		return Decide(&Obstacle{Record: first}, &Request{
 			Scope: Scope{Key: "k"}, Fingerprint: Fingerprint{2}, Parts: parts("POST", "h", "", "/p", "", "B"),

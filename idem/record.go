@@ -9,12 +9,14 @@ import (
 	"time"
 )
 
-// ExecutionID names one attempt to run one delivery: "exec_" and 32 letters. It carries the hashes of its workflow and of its idempotency key,
-// so that its keys in the ledger are found without a pointer. See NewExecutionID.
+// ExecutionID names one attempt to run one delivery: "exec_" and 32 letters. It carries the hashes
+// of its workflow and of its idempotency key, so that its keys in the ledger are found without a
+// pointer. See NewExecutionID.
 type ExecutionID string
 
-// Key is an idempotency key: 16 hex digits of XXH64, "-", 32 hex digits of SHA-256. The second half is over route, workflow and event, and
-// makes collisions impossible to forge. The first half is the short name in logs, picks the shard, and is over the event ID alone (EventHalf).
+// Key is an idempotency key: 16 hex digits of XXH64, "-", 32 hex digits of SHA-256. The second half
+// is over route, workflow and event, and makes collisions impossible to forge. The first half is
+// the short name in logs, picks the shard, and is over the event ID alone (EventHalf).
 type Key string
 
 // Short returns the first half: enough for a log line, not an identity.
@@ -25,7 +27,8 @@ func (k Key) Short() string {
 	return string(k[:16])
 }
 
-// Fingerprint is half of the SHA-256 of method, host, path, query and raw body of a delivery. As text it is 32 hex digits.
+// Fingerprint is half of the SHA-256 of method, host, path, query and raw body of a delivery. As
+// text it is 32 hex digits.
 type Fingerprint [sha256.Size / 2]byte
 
 // Hex returns f as text; "" for a lock without a delivery.
@@ -39,7 +42,8 @@ func (f Fingerprint) Hex() string {
 // MarshalText implements encoding.TextMarshaler.
 func (f Fingerprint) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, f[:]), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It takes the whole hash, too, as locks of earlier releases have it.
+// UnmarshalText implements encoding.TextUnmarshaler. It takes the whole hash, too, as locks of
+// earlier releases have it.
 func (f *Fingerprint) UnmarshalText(text []byte) error {
 	if len(text) == 2*sha256.Size {
 		text = text[:sha256.Size]
@@ -67,8 +71,8 @@ func (s Scope) OfLock() Scope {
 	return s
 }
 
-// Entry is what the ledger stores of an execution, in its lock first, and then in its record. The tags of Entry, Lock, End and Record are the
-// stored names; every output of an execution uses them.
+// Entry is what the ledger stores of an execution, in its lock first, and then in its record. The
+// tags of Entry, Lock, End and Record are the stored names; every output of an execution uses them.
 type Entry struct {
 	Execution ExecutionID `json:"executionId"`
 	Scope
@@ -77,7 +81,8 @@ type Entry struct {
 	EventID     string      `json:"eventId,omitempty"`
 	Labels      Labels      `json:"labels,omitempty"` // what it is found by, beside its IDs
 	Fingerprint Fingerprint `json:"fingerprint"`
-	// Parts tell a mismatching delivery what differs, in 27 bytes of each lock and record. Older releases did not write them.
+	// Parts tell a mismatching delivery what differs, in 27 bytes of each lock and record. Older
+	// releases did not write them.
 	Parts Parts `json:"parts,omitzero"`
 	// Credentials is CredentialsDigest of the delivery that runs; empty when it came with none.
 	Credentials string `json:"credentials,omitempty"`
@@ -87,19 +92,23 @@ type Entry struct {
 	Attempt      int       `json:"attempt"`           // 1 for the first execution of the key
 	Earlier      []Attempt `json:"earlier,omitempty"` // the attempts before, oldest first, at most maxEarlier
 	StartedAt    time.Time `json:"startedAt"`
-	Order        *Order    `json:"order,omitempty"` // nil = its route does not judge order, or the position is not known
-	Stale        *Stale    `json:"stale,omitempty"` // nil = it is not older than what went through before its turn, or they cannot be compared
-	Steps        []Step    `json:"steps,omitempty"` // those that the upstream has begun, and in a record those that were skipped
+	// nil = its route does not judge order, or the position is not known
+	Order *Order `json:"order,omitempty"`
+	// nil = it is not older than what went through before its turn, or they cannot be compared
+	Stale *Stale `json:"stale,omitempty"`
+	// those that the upstream has begun, and in a record those that were skipped
+	Steps []Step `json:"steps,omitempty"`
 
-	// Slots are those of the limits that the execution counts against. It has them for as long as its lock, but not while it is parked and
-	// rests; its record says which it had.
+	// Slots are those of the limits that the execution counts against. It has them for as long as
+	// its lock, but not while it is parked and rests; its record says which it had.
 	Slots []Slot `json:"slots,omitempty"`
 
-	// Lock and record store the next two in ways of their own: a lock's token is the revision that its key was created at, and a record says
-	// when it expires.
+	// Lock and record store the next two in ways of their own: a lock's token is the revision that
+	// its key was created at, and a record says when it expires.
 
 	Token int64 `json:"-"` // the fencing token; 0 = it never had the lock
-	// Retention is how long the record answers duplicates, from its end. The ledger ends it, up to Slack later: clocks of processes differ.
+	// Retention is how long the record answers duplicates, from its end. The ledger ends it, up to
+	// Slack later: clocks of processes differ.
 	Retention time.Duration `json:"-"`
 }
 
@@ -111,11 +120,13 @@ type Lock struct {
 	Alive string `json:"alive"`
 
 	// The fields that another process needs to end this execution, besides the retention.
-	MaxDuration  time.Duration `json:"maxDurationNs,omitempty"`  // 0 = none
-	ReleaseDelay time.Duration `json:"releaseDelayNs,omitempty"` // 0 = the lock is free at once after an unknown outcome
+	MaxDuration time.Duration `json:"maxDurationNs,omitempty"` // 0 = none
+	// 0 = the lock is free at once after an unknown outcome
+	ReleaseDelay time.Duration `json:"releaseDelayNs,omitempty"`
 	// ReplayBody is the policy's, for the process that completes a held execution; bytes.
 	ReplayBody int `json:"replayBody,omitempty"`
-	// ReplayFor is the policy's ReplayRetention, for the same process; 0 = the kept answer stays as long as its record.
+	// ReplayFor is the policy's ReplayRetention, for the same process; 0 = the kept answer stays as
+	// long as its record.
 	ReplayFor time.Duration `json:"replayForNs,omitempty"`
 
 	Cancel *Cancel `json:"cancel,omitempty"` // a cancel that was requested and not yet carried out
@@ -129,48 +140,57 @@ type Lock struct {
 
 	Plan []string `json:"plan,omitempty"` // the steps that the upstream means to take, as last reported
 
-	// Held: the lock outlives the answer of its delivery, or never had one, and lives until HoldUntil unless it is renewed.
+	// Held: the lock outlives the answer of its delivery, or never had one, and lives until
+	// HoldUntil unless it is renewed.
 	Held      bool          `json:"held,omitempty"`
 	HoldTTL   time.Duration `json:"holdTtlNs,omitempty"` // what a renewal without a TTL means
 	HoldUntil time.Time     `json:"-"`                   // as read with the hold; zero when it is not known
-	// Limit is the ledger's name for the lease that ends when a held execution reaches MaxDuration, by the ledger's own clock; opaque to idem.
-	// 0 = none.
+	// Limit is the ledger's name for the lease that ends when a held execution reaches MaxDuration,
+	// by the ledger's own clock; opaque to idem. 0 = none.
 	Limit int64 `json:"limitLease,omitempty"`
 
-	// Cooling: the execution has ended, outcome unknown, and the lock stays closed until CoolUntil. Such a lock has no owner.
+	// Cooling: the execution has ended, outcome unknown, and the lock stays closed until CoolUntil.
+	// Such a lock has no owner.
 	Cooling   bool      `json:"cooling,omitempty"`
 	CoolUntil time.Time `json:"coolUntil,omitzero"`
 
 	MayPark  bool  `json:"-"` // of a queue entry: it may be parked, so the lock is not handed to it
 	Created  int64 `json:"-"` // create revision of its key, which no other lock or entry shares
 	Revision int64 `json:"-"` // mod revision
-	// Dead: the key that Alive names is gone, as far as this process knows. The transaction that reaps the execution proves it.
+	// Dead: the key that Alive names is gone, as far as this process knows. The transaction that
+	// reaps the execution proves it.
 	Dead bool `json:"-"`
 }
 
-// Series is the state of a queue entry under strategy latest: the events of the workflow that replaced each other there.
+// Series is the state of a queue entry under strategy latest: the events of the workflow that
+// replaced each other there.
 type Series struct {
 	Since    time.Time `json:"since"`              // when the first of them came
 	Replaced int       `json:"replaced,omitempty"` // how many did not run, because of the one that waits
-	// NotBefore: it does not run before then, because a newer one may come. The zero value: it runs when the lock is free.
+	// NotBefore: it does not run before then, because a newer one may come. The zero value: it runs
+	// when the lock is free.
 	NotBefore time.Time `json:"notBefore,omitzero"`
 
-	// For the ledger: how long nothing newer must come before it runs, and how long all of them wait at most. 0 = they do not wait for that.
+	// For the ledger: how long nothing newer must come before it runs, and how long all of them
+	// wait at most. 0 = they do not wait for that.
 	Quiet   time.Duration `json:"-"`
 	MaxWait time.Duration `json:"-"`
 }
 
-// Slot is a unit of a limit: at most so many executions have one at a time, over all workflows, routes and replicas.
+// Slot is a unit of a limit: at most so many executions have one at a time, over all workflows,
+// routes and replicas.
 type Slot struct {
-	// Limit is the name with the delivery's values in it: tenant/acme. It is OwnLimit for the limit of a workflow.
+	// Limit is the name with the delivery's values in it: tenant/acme. It is OwnLimit for the limit
+	// of a workflow.
 	Limit string `json:"limit"`
-	// Rule is the name in limits.shared: tenant/{path.account}. "" = the limit is the workflow's own, and its route says how many slots there
-	// are.
+	// Rule is the name in limits.shared: tenant/{path.account}. "" = the limit is the workflow's
+	// own, and its route says how many slots there are.
 	Rule string `json:"rule,omitempty"`
 	N    int    `json:"n"` // from 0; -1 = it has none yet
 }
 
-// OwnLimit returns the name of the limit of a workflow whose route has a lock.limit. No shared limit has such a name.
+// OwnLimit returns the name of the limit of a workflow whose route has a lock.limit. No shared
+// limit has such a name.
 func OwnLimit(workflow string) string { return "workflow:" + workflow }
 
 // OwnSlot returns the number of its slot in the limit of its workflow; -1 = there is no such limit.
@@ -188,7 +208,8 @@ func (e *Entry) OwnLimit() bool {
 	return slices.ContainsFunc(e.Slots, func(s Slot) bool { return s.Rule == "" })
 }
 
-// HasSlot reports whether it has a slot of a limit. A parked execution has one only while it is tried.
+// HasSlot reports whether it has a slot of a limit. A parked execution has one only while it is
+// tried.
 func (e *Entry) HasSlot() bool {
 	for i := range e.Slots {
 		if e.Slots[i].N >= 0 {
@@ -198,12 +219,15 @@ func (e *Entry) HasSlot() bool {
 	return false
 }
 
-// IsParked reports whether l is the lock of a parked execution. It is not reaped when its owner dies: another process takes it over.
+// IsParked reports whether l is the lock of a parked execution. It is not reaped when its owner
+// dies: another process takes it over.
 func (l *Lock) IsParked() bool { return l.Parked != nil && !l.Cooling }
 
-// remaining returns how long the lock is expected to stay as it is: for the rest of a hold or of a delay, unless it is renewed. The duration of
-// a call is not known; the guess that needs no memory is that it takes as long again as it has taken, so a sender that follows Retry-After asks
-// a few times, and not each second of a long call. At most 0: it may be over at any time, or the clock of the holder is ahead.
+// remaining returns how long the lock is expected to stay as it is: for the rest of a hold or of a
+// delay, unless it is renewed. The duration of a call is not known; the guess that needs no memory
+// is that it takes as long again as it has taken, so a sender that follows Retry-After asks a few
+// times, and not each second of a long call. At most 0: it may be over at any time, or the clock of
+// the holder is ahead.
 func (l *Lock) remaining(now time.Time) time.Duration {
 	switch {
 	case l.Cooling:
@@ -218,22 +242,26 @@ func (l *Lock) remaining(now time.Time) time.Duration {
 
 // Closed says why the lock of an execution that has ended is closed, and until when.
 func Closed(id ExecutionID, until time.Time) string {
-	return string(id) + " has ended with an unknown outcome, and its upstream may still be at work: the lock stays closed until " +
+	return string(id) + " has ended with an unknown outcome, and its upstream may still be at work: the lock stays " +
+		"closed until " +
 		until.Add(time.Second-1).UTC().Format(time.RFC3339)
 }
 
-// Cancel is a request to stop an execution: who, why, when. By and Reason have at most MaxReason bytes each; longer ones are refused where they
-// come in.
+// Cancel is a request to stop an execution: who, why, when. By and Reason have at most MaxReason
+// bytes each; longer ones are refused where they come in.
 type Cancel struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitempty"`
 	At     time.Time `json:"at"`
 	Final  bool      `json:"final,omitempty"`  // the event never runs again
 	Forced bool      `json:"forced,omitempty"` // the lock was taken away, by a force release
-	Skip   bool      `json:"skip,omitempty"`   // the execution is parked, and becomes a dead letter: its request is kept
-	// Successor is the newer execution of its scope because of which the route's policy ended it; "" = that is not why it ended.
+	// the execution is parked, and becomes a dead letter: its request is kept
+	Skip bool `json:"skip,omitempty"`
+	// Successor is the newer execution of its scope because of which the route's policy ended it;
+	// "" = that is not why it ended.
 	Successor ExecutionID `json:"successor,omitempty"`
-	// Only is the status in which the caller has seen the execution: in another one nothing is done. "" = in any.
+	// Only is the status in which the caller has seen the execution: in another one nothing is
+	// done. "" = in any.
 	Only Status `json:"-"`
 }
 
@@ -243,7 +271,8 @@ const MaxReason = 1024
 // maxEarlier bounds the earlier attempts that a record keeps; the oldest go first.
 const maxEarlier = 16
 
-// maxAttemptDetail bounds an error's detail, By and Reason in an Attempt, each; bytes. All attempts have to fit into a lock.
+// maxAttemptDetail bounds an error's detail, By and Reason in an Attempt, each; bytes. All attempts
+// have to fit into a lock.
 const maxAttemptDetail = 160
 
 // Attempt is an ended execution in short.
@@ -260,11 +289,14 @@ type Attempt struct {
 	AnswerStatus int    `json:"answerStatus,omitempty"`
 	TraceParent  string `json:"traceParent,omitempty"`
 	Tries        int    `json:"tries,omitempty"` // of the upstream, where it was parked
-	// FailedTries are those of its Tries that failed, or may have; earlier releases did not write them.
+	// FailedTries are those of its Tries that failed, or may have; earlier releases did not write
+	// them.
 	FailedTries int `json:"failedTries,omitempty"`
-	// Settled: it settled the event, or one before it did. What came after it was let run by a person.
+	// Settled: it settled the event, or one before it did. What came after it was let run by a
+	// person.
 	Settled bool `json:"settled,omitempty"`
-	// NextDiffers are the parts in which the request of the attempt after it differs; nil = none, or they are not known.
+	// NextDiffers are the parts in which the request of the attempt after it differs; nil = none,
+	// or they are not known.
 	NextDiffers []string `json:"nextDiffers,omitempty"`
 }
 
@@ -275,12 +307,14 @@ type End struct {
 	FinishedAt time.Time `json:"finishedAt"`
 	Error      *Failure  `json:"error,omitempty"` // FAILED only
 	Abort      *Cancel   `json:"abort,omitempty"` // ABORTED only
-	// Kept: the answer settles the event; duplicates get it. Otherwise the event may run again.
-	Kept   bool    `json:"kept,omitempty"`
-	Answer *Answer `json:"-"` // nil when no whole answer came; the ledger stores its body as it is
+	// Remembered: the answer settles the event; duplicates get it. Otherwise the event may run
+	// again.
+	Remembered bool    `json:"kept,omitempty"`
+	Answer     *Answer `json:"-"` // nil when no whole answer came; the ledger stores its body as it is
 	// Asked is what the service said when the outcome was unknown; nil = it was not asked.
 	Asked *Asked `json:"asked,omitempty"`
-	// Tried is the try of a parked execution that this ends with, if it is not written down yet; nil: there is none.
+	// Tried is the try of a parked execution that this ends with, if it is not written down yet;
+	// nil: there is none.
 	Tried *Evidence `json:"-"`
 }
 
@@ -288,30 +322,36 @@ type End struct {
 type Record struct {
 	Entry
 	End
-	// Final: the event was cancelled for good, whatever became of this execution. It never runs again.
+	// Final: the event was cancelled for good, whatever became of this execution. It never runs
+	// again.
 	Final bool `json:"final,omitempty"`
-	// RequestKept: the request of a dead letter is kept as long as this record, and can be run again.
+	// RequestKept: the request of a dead letter is kept as long as this record, and can be run
+	// again.
 	RequestKept bool `json:"requestKept,omitempty"`
 	// Tries counts the calls of the upstream of a parked execution; 0 = it was not parked.
 	Tries int `json:"tries,omitempty"`
-	// FailedTries are those of its Tries that failed, or may have; earlier releases did not write them.
+	// FailedTries are those of its Tries that failed, or may have; earlier releases did not write
+	// them.
 	FailedTries int `json:"failedTries,omitempty"`
-	// ParkedOn is what it was parked for; "" = it was not parked, or an older release wrote the record.
+	// ParkedOn is what it was parked for; "" = it was not parked, or an older release wrote the
+	// record.
 	ParkedOn ParkOn `json:"parkedOn,omitempty"`
-	// Failed are the newest answers that said that a try of a parked execution failed, the newest last.
+	// Failed are the newest answers that said that a try of a parked execution failed, the newest
+	// last.
 	Failed []FailedAnswer `json:"failed,omitempty"`
 
 	Revision int64 `json:"-"` // mod revision
 	Size     int   `json:"-"` // bytes in the ledger, as this process wrote it; 0 = not known
 }
 
-// Slack returns how much longer than its retention a ledger may keep a record, because records share leases, and how long a process may trust one
-// that it has read without reading again.
+// Slack returns how much longer than its retention a ledger may keep a record, because records
+// share leases, and how long a process may trust one that it has read without reading again.
 func Slack(retention time.Duration) time.Duration {
 	return min(max(retention/16, 5*time.Second), 6*time.Hour)
 }
 
-// Superseded returns the newer execution because of which this one did not run; "" = that is not why it ended.
+// Superseded returns the newer execution because of which this one did not run; "" = that is not
+// why it ended.
 func (r *Record) Superseded() ExecutionID {
 	if r.Abort == nil {
 		return ""
@@ -330,9 +370,11 @@ type Answer struct {
 	Status int `json:"status"`
 	// Bytes is the length of the body as the first sender got it, kept or not.
 	Bytes int64 `json:"bytes"`
-	// Whole: Header and Body are here. Otherwise duplicates get the status alone: the answer was too long, or has left.
+	// Whole: Header and Body are here. Otherwise duplicates get the status alone: the answer was
+	// too long, or has left.
 	Whole bool `json:"whole,omitempty"`
-	// Apart: Header and Body are in the ledger, apart from the record, and were not read; see Ledger.Answer.
+	// Apart: Header and Body are in the ledger, apart from the record, and were not read; see
+	// Ledger.Answer.
 	Apart bool `json:"-"`
 	// Left: they were stored apart, and have expired.
 	Left bool `json:"-"`
@@ -349,7 +391,8 @@ type HeaderField struct{ Name, Value string }
 // Short returns r as an Attempt.
 func (r *Record) Short() Attempt {
 	a := Attempt{
-		Execution: r.Execution, Status: r.Status, Outcome: r.Outcome, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, TraceParent: r.TraceParent, Tries: r.Tries, FailedTries: r.FailedTries,
+		Execution: r.Execution, Status: r.Status, Outcome: r.Outcome, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
+		TraceParent: r.TraceParent, Tries: r.Tries, FailedTries: r.FailedTries,
 		Settled: r.Settled(),
 	}
 	if r.Error != nil {
@@ -360,7 +403,7 @@ func (r *Record) Short() Attempt {
 		by.By, by.Reason = clip(by.By), clip(by.Reason)
 		a.Abort = &by
 	}
-	if r.Answer != nil && (r.Kept || !r.SettledBefore()) {
+	if r.Answer != nil && (r.Remembered || !r.SettledBefore()) {
 		a.AnswerStatus = r.Answer.Status
 	}
 	return a
@@ -374,14 +417,16 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:maxAttemptDetail], "")
 }
 
-// DropBody removes the body of the answer, which may keep the whole buffer that it was read into in memory.
+// DropBody removes the body of the answer, which may keep the whole buffer that it was read into in
+// memory.
 func (r *Record) DropBody() {
 	if r.Answer != nil {
 		r.Answer.Body = nil
 	}
 }
 
-// AndBefore returns the attempts before r and r in short, for the next attempt, whose request has these parts.
+// AndBefore returns the attempts before r and r in short, for the next attempt, whose request has
+// these parts.
 func (r *Record) AndBefore(next Parts) []Attempt {
 	n, last := len(r.Earlier), r.Short()
 	last.NextDiffers = r.Parts.Differ(next)
@@ -390,7 +435,7 @@ func (r *Record) AndBefore(next Parts) []Attempt {
 
 // Settled reports whether the event of r never runs again, unless a person lets it: duplicates get
 // the kept answer. An attempt that a person lets run does not change that, whatever becomes of it.
-func (r *Record) Settled() bool { return r.Kept && r.Outcome == Executed || r.SettledBefore() }
+func (r *Record) Settled() bool { return r.Remembered && r.Outcome == Executed || r.SettledBefore() }
 
 // SettledBefore reports whether an attempt before e has settled the event, so that a person has let
 // this one run.
@@ -398,10 +443,10 @@ func (e *Entry) SettledBefore() bool {
 	return len(e.Earlier) > 0 && e.Earlier[len(e.Earlier)-1].Settled
 }
 
-// InheritAnswer sets what duplicates get if an attempt before r has settled the event and r has not:
-// the status of that attempt alone.
+// InheritAnswer sets what duplicates get if an attempt before r has settled the event and r has
+// not: the status of that attempt alone.
 func (r *Record) InheritAnswer() {
-	if r.Kept || !r.SettledBefore() {
+	if r.Remembered || !r.SettledBefore() {
 		return
 	}
 	r.Answer = &Answer{Status: 200} // of attempts that are too old to be in Earlier

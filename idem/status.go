@@ -39,7 +39,7 @@ func (r *Record) Check() error {
 		wrong = "it must have an error and no abort"
 	case r.Status == Aborted && (r.Abort == nil || r.Error != nil):
 		wrong = "it must have an abort and no error"
-	case r.Status == Aborted && r.Outcome == Executed && (r.Tries == 0 || r.Kept):
+	case r.Status == Aborted && r.Outcome == Executed && (r.Tries == 0 || r.Remembered):
 		wrong = "an executed one cannot be ABORTED"
 	case r.Status == Success && (r.Error != nil || r.Abort != nil || r.Outcome != Executed):
 		wrong = "it must be executed, without an error and an abort"
@@ -47,7 +47,7 @@ func (r *Record) Check() error {
 		wrong = "a record needs a terminal status"
 	case r.Outcome != Executed && r.Outcome != NotExecuted && r.Outcome != Unknown:
 		wrong = "the outcome must be known by name"
-	case r.Kept && r.Outcome != Executed:
+	case r.Remembered && r.Outcome != Executed:
 		wrong = "only an executed one can be kept"
 	default:
 		return nil

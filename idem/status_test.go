@@ -40,7 +40,7 @@ func TestFailedAndAbortedAreNeverConfused(t *testing.T) {
 			for _, e := range []*Failure{nil, failure} {
 				for _, a := range []*Cancel{nil, abort} {
 					for _, kept := range []bool{false, true} {
-						r := &Record{End: End{Status: status, Outcome: outcome, Error: e, Abort: a, Kept: kept}}
+						r := &Record{End: End{Status: status, Outcome: outcome, Error: e, Abort: a, Remembered: kept}}
 						want := (!kept || outcome == Executed) && map[Status]bool{
 							Success: e == nil && a == nil && outcome == Executed,
 							Failed:  e != nil && a == nil,

@@ -221,24 +221,24 @@ func (s *Callbacks) Complete(ctx context.Context, cb idem.Callback, final idem.F
 
 // endOf is the end of a held execution as its upstream tells it. Only SUCCESS settles the event.
 func endOf(l *idem.Lock, f idem.Final, now time.Time) idem.End {
-	end := idem.End{Status: f.Status, Outcome: idem.Executed, FinishedAt: now, Kept: f.Status == idem.Success,
+	end := idem.End{Status: f.Status, Outcome: idem.Executed, FinishedAt: now, Remembered: f.Status == idem.Success,
 		Error: f.Error}
 	if f.Answer != nil {
 		a := *f.Answer
-		a.Bytes, a.Whole = int64(len(a.Body)), end.Kept && len(a.Body) <= l.ReplayBody
+		a.Bytes, a.Whole = int64(len(a.Body)), end.Remembered && len(a.Body) <= l.ReplayBody
 		if !a.Whole {
 			a.Header, a.Body = nil, nil
 		}
 		end.Answer = &a
 	}
 	switch {
-	case end.Kept && end.Answer == nil:
+	case end.Remembered && end.Answer == nil:
 		end.Answer = &idem.Answer{Status: 200, Whole: true}
-	case !end.Kept && end.Error == nil:
+	case !end.Remembered && end.Error == nil:
 		end.Error = &idem.Failure{Code: string(idem.DecisionUpstreamFailed),
 			Detail: "the upstream said that it failed, and gave no reason"}
 	}
-	if end.Kept {
+	if end.Remembered {
 		end.Error = nil
 	}
 	return end

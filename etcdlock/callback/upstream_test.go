@@ -112,7 +112,7 @@ func TestAHeldExecutionIsCompletedAtAnyReplicaAndItsAnswerIsWhatDuplicatesGet(t 
 			}
 			r := seen.Record
 			got := string(r.Status)
-			if r.Kept {
+			if r.Remembered {
 				got += fmt.Sprintf(" kept %d %d %v %s", r.Answer.Status, r.Answer.Bytes, r.Answer.Whole, r.Answer.Body)
 			} else {
 				got += " " + r.Error.Code

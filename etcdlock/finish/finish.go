@@ -102,7 +102,7 @@ func Reduce(refusals int, l *idem.Lock, r *idem.Record) *idem.Lock {
 func (f *Finisher) record(ctx context.Context, e *Ended) (stored protocol.Leased, err error) {
 	l, r, writer := e.Lock, e.Record, e.Writer
 	var answer []byte
-	if l.ReplayFor == 0 || !r.Kept {
+	if l.ReplayFor == 0 || !r.Remembered {
 		stored.Value, err = protocol.EncodeRecord(r, writer)
 	} else {
 		stored.Value, answer, err = protocol.SplitRecord(r, writer)

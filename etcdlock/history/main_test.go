@@ -78,7 +78,7 @@ func lockIn(workflow, event string) idem.Lock {
 
 func success(body string) idem.End {
 	return idem.End{
-		Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now(), Kept: true,
+		Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now(), Remembered: true,
 		Answer: &idem.Answer{Status: 200, Bytes: int64(len(body)), Whole: true, Body: []byte(body)},
 	}
 }

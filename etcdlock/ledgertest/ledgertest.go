@@ -195,7 +195,7 @@ func InTurn(ctx context.Context, p *InQueue, l idem.Lock) (held idem.RunningLock
 // Success is an end with a kept answer.
 func Success(body string) idem.End {
 	return idem.End{
-		Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now(), Kept: true,
+		Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now(), Remembered: true,
 		Answer: &idem.Answer{Status: 200, Bytes: int64(len(body)), Whole: true,
 			Header: []idem.HeaderField{{Name: "X-a", Value: "b"}}, Body: []byte(body)},
 	}

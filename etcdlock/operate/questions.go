@@ -120,7 +120,7 @@ func (c *correction) correct(r *idem.Record) *idem.Record {
 	next := *r
 	next.Asked, next.Outcome = &c.said, c.said.Outcome
 	if next.Outcome == idem.Executed {
-		next.Status, next.Error, next.Abort, next.Kept = idem.Success, nil, nil, true
+		next.Status, next.Error, next.Abort, next.Remembered = idem.Success, nil, nil, true
 		next.Answer = &idem.Answer{Status: c.status, Whole: true}
 	}
 	return &next

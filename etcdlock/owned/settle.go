@@ -275,7 +275,8 @@ func (s *settling) recordLess(c *conclusion) {
 // outcome.
 func (s *settling) needsNoRecord(err error) bool {
 	l := s.h.Lock()
-	return errors.Is(err, rpctypes.ErrNoSpace) && s.end.Outcome == idem.Executed && !s.end.Kept && l.Cancel == nil &&
+	return errors.Is(err, rpctypes.ErrNoSpace) && s.end.Outcome == idem.Executed && !s.end.Remembered &&
+		l.Cancel == nil &&
 		l.Parked == nil
 }
 

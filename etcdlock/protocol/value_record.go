@@ -113,7 +113,7 @@ func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
 	rare := r.Error != nil || r.Abort != nil || len(r.Failed) > 0 || r.Asked != nil
 	apart := answered && r.Answer.Apart
 	own := strings.HasSuffix(r.Holder, "/"+*writer)
-	c.flags(&r.Kept, &r.Final, &own, &answered, &whole, &rare, &apart, &r.RequestKept)
+	c.flags(&r.Remembered, &r.Final, &own, &answered, &whole, &rare, &apart, &r.RequestKept)
 	c.entry(&r.Entry, key)
 	word(c, &r.Status, []idem.Status{idem.Success, idem.Failed, idem.Aborted})
 	word(c, &r.Outcome, []idem.Outcome{idem.Executed, idem.NotExecuted, idem.Unknown})

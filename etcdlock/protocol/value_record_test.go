@@ -28,7 +28,7 @@ func settledRecord() *idem.Record {
 			TraceParent: "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01", Attempt: 1, StartedAt: at,
 			Retention: 24 * time.Hour, Token: 1 << 30,
 		},
-		End: idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: at.Add(12345000), Kept: true,
+		End: idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: at.Add(12345000), Remembered: true,
 			Answer: &idem.Answer{
 				Status: 200, Bytes: int64(len(body)), Whole: true,
 				Header: []idem.HeaderField{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body),
@@ -57,7 +57,7 @@ func TestARecordComesBackAsItWasWritten(t *testing.T) {
 	full.Answer.Apart, full.Answer.Left, full.Answer.Hash = false, false, ""
 	full.StartedAt, full.FinishedAt = full.StartedAt.Truncate(time.Microsecond),
 		full.FinishedAt.Truncate(time.Microsecond)
-	full.Abort.Only, full.Tried, full.Kept = "", nil, false // these are not stored
+	full.Abort.Only, full.Tried, full.Remembered = "", nil, false // these are not stored
 	for i := range full.Earlier {
 		full.Earlier[i].Abort.Only = ""
 	}
@@ -95,7 +95,7 @@ func TestALargeAnswerLeavesItsRecord(t *testing.T) {
 		t.Fatalf("%d bytes, %+v, %v", len(value), r.Answer, err)
 	}
 	got, _, err := DecodeRecord(kvOf(r.Scope, value))
-	if err != nil || !got.Kept || !reflect.DeepEqual(got.Answer,
+	if err != nil || !got.Remembered || !reflect.DeepEqual(got.Answer,
 		&idem.Answer{Status: 200, Bytes: 300, Apart: true, Hash: got.Answer.Hash}) || len(got.Answer.Hash) != 32 {
 		t.Fatalf("%+v %v", got.Answer, err)
 	}

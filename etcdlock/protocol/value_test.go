@@ -33,7 +33,7 @@ func sampleLock() *idem.Lock {
 
 func sampleRecord() *idem.Record {
 	l := sampleLock()
-	r := RecordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: l.StartedAt, Kept: true,
+	r := RecordOf(l, idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: l.StartedAt, Remembered: true,
 		Answer: &idem.Answer{
 			Status: 200, Bytes: 5, Whole: true, Header: []idem.HeaderField{{Name: "content-Type", Value: "a"}},
 			Body: []byte("a\nb\x00\xff"),

@@ -30,7 +30,7 @@ func TestTheOldAnswerOfAnEventThatRunsAgainIsNotRemembered(t *testing.T) {
 func TestAnEventThatFailedWhenItRanAgainIsRememberedAsSettled(t *testing.T) {
 	clock, claims := noon, 0
 	rec := cached(1)
-	rec.Retention, rec.Status, rec.Outcome, rec.Kept = time.Hour, idem.Failed, idem.Unknown, false
+	rec.Retention, rec.Status, rec.Outcome, rec.Remembered = time.Hour, idem.Failed, idem.Unknown, false
 	rec.Earlier = []idem.Attempt{{Execution: "exec_first", Status: idem.Success, Outcome: idem.Executed, AnswerStatus: 201, Settled: true}}
 	rec.InheritAnswer()
 	g := guardOf(t, &asked{seen: idem.Obstacle{Record: rec}, claims: &claims}, &clock)

@@ -8,10 +8,10 @@ import (
 
 func TestOnlyAnAnswerThatTheRouteKeepsSettlesItsEvent(t *testing.T) {
 	for status, want := range map[int]idem.End{
-		200: {Status: idem.Success, Outcome: idem.Executed, Kept: true},
-		299: {Status: idem.Success, Outcome: idem.Executed, Kept: true},
+		200: {Status: idem.Success, Outcome: idem.Executed, Remembered: true},
+		299: {Status: idem.Success, Outcome: idem.Executed, Remembered: true},
 		302: {Status: idem.Failed, Outcome: idem.Executed},
-		404: {Status: idem.Failed, Outcome: idem.Executed, Kept: true}, // the route says so
+		404: {Status: idem.Failed, Outcome: idem.Executed, Remembered: true}, // the route says so
 		409: {Status: idem.Failed, Outcome: idem.Executed},
 		500: {Status: idem.Failed, Outcome: idem.Executed},
 		503: {Status: idem.Failed, Outcome: idem.Executed},
@@ -29,7 +29,7 @@ func TestOnlyAnAnswerThatTheRouteKeepsSettlesItsEvent(t *testing.T) {
 			t.Fatalf("%d: settled %d times", status, len(o.settled))
 		}
 		got := o.settled[0]
-		if got.Status != want.Status || got.Outcome != want.Outcome || got.Kept != want.Kept || (got.Error != nil) != (want.Status == idem.Failed) {
+		if got.Status != want.Status || got.Outcome != want.Outcome || got.Remembered != want.Remembered || (got.Error != nil) != (want.Status == idem.Failed) {
 			t.Errorf("%d: %+v, want %+v", status, got, want)
 		}
 	}
@@ -38,7 +38,7 @@ func TestOnlyAnAnswerThatTheRouteKeepsSettlesItsEvent(t *testing.T) {
 func TestWithoutIdempotencyNoAnswerSettlesAnything(t *testing.T) {
 	o, clock := &oneLock{}, noon
 	admitted(t, o, &clock, func(p *idem.Policy) { p.Idempotency = false }).End(Tried{Answer: &idem.Answer{Status: 200, Whole: true}})
-	if o.settled[0].Kept {
+	if o.settled[0].Remembered {
 		t.Errorf("%+v", o.settled[0])
 	}
 }
@@ -93,7 +93,7 @@ func TestAnAttachedDuplicateGetsTheEndOfTheExecutionThatItIsAttachedTo(t *testin
 		"not that of the event's next execution, which settles nothing": {
 			idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed, Answer: answer}}}, idem.DecisionLockLost},
 		"nor its unknown outcome":                            {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "upstream_timeout"}}}}, idem.DecisionLockLost},
-		"but the answer of the next one, where that settles": {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Kept: true, Answer: answer}}}, idem.DecisionAttached},
+		"but the answer of the next one, where that settles": {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: answer}}}, idem.DecisionAttached},
 		"its time-out":                      {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "upstream_timeout"}}}}, idem.DecisionUpstreamTimeout},
 		"its abort":                         {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"}, End: idem.End{Status: idem.Aborted, Outcome: idem.Unknown, Abort: &idem.Cancel{By: "ops"}}}}, idem.DecisionAborted},
 		"nothing, where nobody can tell":    {idem.Obstacle{}, idem.DecisionLockLost},
@@ -106,7 +106,7 @@ func TestAnAttachedDuplicateGetsTheEndOfTheExecutionThatItIsAttachedTo(t *testin
 }
 
 func TestAnAttachedDuplicateWithOtherCredentialsGetsTheStatusAlone(t *testing.T) {
-	ended := &idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first", Credentials: "alice"}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Kept: true, Answer: &idem.Answer{Status: 200, Whole: true}}}}
+	ended := &idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first", Credentials: "alice"}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: &idem.Answer{Status: 200, Whole: true}}}}
 	login := func(name string) func(idem.ExecutionID) string { return func(idem.ExecutionID) string { return name } }
 	for name, c := range map[string]struct {
 		credentials func(idem.ExecutionID) string

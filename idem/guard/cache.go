@@ -76,7 +76,7 @@ func (c *Cache) get(key idem.Key, now time.Time) *idem.Record {
 			Execution: idem.ExecutionIDOf(r.execution), Scope: idem.Scope{Key: key}, Fingerprint: r.fingerprint, Parts: r.parts,
 			Credentials: credentials, Attempt: int(r.attempt), TraceParent: r.trace.String(),
 		},
-		End: idem.End{Outcome: idem.Executed, Kept: r.settled, Answer: answer},
+		End: idem.End{Outcome: idem.Executed, Remembered: r.settled, Answer: answer},
 	}
 	if r.unknown && !r.settled { // else its answer is that of an attempt before
 		rec.Outcome = idem.Unknown

@@ -14,7 +14,7 @@ func cached(i int) *idem.Record {
 	key := idem.Key(fmt.Sprintf("%016x-%032x", i+1, i+1))
 	return &idem.Record{
 		Entry: idem.Entry{Execution: idem.NewExecutionID("w", key, [4]byte{1}), Scope: idem.Scope{Workflow: "w", Key: key}},
-		End:   idem.End{Kept: true, Outcome: idem.Executed, Answer: &idem.Answer{Status: 200, Whole: true, Body: []byte("answer")}},
+		End:   idem.End{Remembered: true, Outcome: idem.Executed, Answer: &idem.Answer{Status: 200, Whole: true, Body: []byte("answer")}},
 	}
 }
 
@@ -132,7 +132,7 @@ func TestEventsThatAreCalledTheSameInTwoWorkflowsAreBothRemembered(t *testing.T)
 		key := idem.MakeKey(idem.EventHalf("1"), [16]byte{15: byte(i)})
 		rec := &idem.Record{
 			Entry: idem.Entry{Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(i)}), Scope: idem.Scope{Workflow: workflow, Key: key}},
-			End:   idem.End{Status: idem.Success, Outcome: idem.Executed, Kept: true, Answer: &idem.Answer{Status: 200}},
+			End:   idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: &idem.Answer{Status: 200}},
 		}
 		c.add(rec, c.seenAt(noon), time.Hour)
 		all = append(all, rec)

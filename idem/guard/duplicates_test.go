@@ -30,7 +30,7 @@ func (c *counting) Duplicate(id idem.ExecutionID, retention time.Duration) {
 func TestADuplicateThatIsAnsweredWithoutRunningCountsForItsExecution(t *testing.T) {
 	const id = idem.ExecutionID("exec_first")
 	record := func(change func(*idem.Record)) idem.Obstacle {
-		r := &idem.Record{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Key: keyA}, Retention: time.Hour}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Kept: true, Answer: &idem.Answer{Status: 200}}}
+		r := &idem.Record{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Key: keyA}, Retention: time.Hour}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: &idem.Answer{Status: 200}}}
 		change(r)
 		return idem.Obstacle{Record: r, RecordRevision: 7}
 	}
@@ -50,9 +50,9 @@ func TestADuplicateThatIsAnsweredWithoutRunningCountsForItsExecution(t *testing.
 		"attached":                         {running, func(p *idem.Policy) { p.InFlight, p.MaxWaiting, p.AttachTimeout = idem.Attach, 1, time.Hour }, idem.DecisionAttached, 1},
 		"of a parked one":                  {parked, nil, idem.DecisionParked, 1},
 		"skipped copy":                     {running, func(p *idem.Policy) { p.Strategy = idem.Skip }, idem.DecisionSkipped, 1},
-		"blocked after an unknown outcome": {record(func(r *idem.Record) { r.Status, r.Outcome, r.Kept = idem.Failed, idem.Unknown, false }), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, idem.DecisionUnknown, 1},
+		"blocked after an unknown outcome": {record(func(r *idem.Record) { r.Status, r.Outcome, r.Remembered = idem.Failed, idem.Unknown, false }), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, idem.DecisionUnknown, 1},
 		"cancelled for good": {record(func(r *idem.Record) {
-			r.Status, r.Outcome, r.Kept, r.Final = idem.Aborted, idem.NotExecuted, false, true
+			r.Status, r.Outcome, r.Remembered, r.Final = idem.Aborted, idem.NotExecuted, false, true
 		}), nil, idem.DecisionAborted, 1},
 		"another event runs":        {other, nil, idem.DecisionLocked, 0},
 		"skipped for another event": {other, func(p *idem.Policy) { p.Strategy = idem.Skip }, idem.DecisionSkipped, 0},

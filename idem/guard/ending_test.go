@@ -119,7 +119,7 @@ func TestAnAnswerThatIsNotKeptIsNotRemembered(t *testing.T) {
 	// One that was read as settled by mistake would be replayed for its whole retention.
 	clock := noon
 	rec := cached(1)
-	rec.Kept, rec.Retention, rec.Status = false, time.Hour, idem.Failed
+	rec.Remembered, rec.Retention, rec.Status = false, time.Hour, idem.Failed
 	l := &slow{clock: &clock, rec: rec}
 	g := guardOf(t, l, &clock)
 	p := testPolicy()

@@ -146,9 +146,9 @@ func (x *Execution) complete(t *Tried) {
 
 // endOf returns the end of an execution that its latest try settles.
 func (x *Execution) endOf(j *idem.Judgement, t *Tried) idem.End {
-	end := idem.End{Status: j.Status, Outcome: j.Outcome, Kept: j.Kept, Answer: t.Answer, Error: &t.Failure}
+	end := idem.End{Status: j.Status, Outcome: j.Outcome, Remembered: j.Remembered, Answer: t.Answer, Error: &t.Failure}
 	if a := t.Answer; a != nil {
-		if end.Error = j.AnswerFailure(a.Status); !end.Kept && x.policy.InFlight != idem.Attach || a.Bytes > int64(x.policy.ReplayBody) {
+		if end.Error = j.AnswerFailure(a.Status); !end.Remembered && x.policy.InFlight != idem.Attach || a.Bytes > int64(x.policy.ReplayBody) {
 			a.Whole, a.Header, a.Body = false, nil, nil
 		}
 	} else if errors.Is(t.Stopped, ErrMaxDuration) {

@@ -27,11 +27,11 @@ func testPolicy() *idem.Policy {
 }
 
 func unknownOutcome(r *idem.Record) {
-	r.Status, r.Outcome, r.Kept, r.Answer = idem.Failed, idem.Unknown, false, nil
+	r.Status, r.Outcome, r.Remembered, r.Answer = idem.Failed, idem.Unknown, false, nil
 }
 
 func finalAbort(r *idem.Record) {
-	r.Status, r.Outcome, r.Kept, r.Abort, r.Final = idem.Aborted, idem.NotExecuted, false, &idem.Cancel{Final: true}, true
+	r.Status, r.Outcome, r.Remembered, r.Abort, r.Final = idem.Aborted, idem.NotExecuted, false, &idem.Cancel{Final: true}, true
 }
 
 // quiet is the part of a Ledger that most tests do not ask: nothing is paused, no delivery waits, and answers are in their records.

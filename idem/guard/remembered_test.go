@@ -78,7 +78,7 @@ func TestWhatIsRememberedIsDecidedAsTheLedgerSaysIt(t *testing.T) {
 func threeAttempts(p *idem.Policy) { p.Attempts = 3 }
 
 func notKept(r *idem.Record) {
-	r.Status, r.Kept, r.Answer = idem.Failed, false, &idem.Answer{Status: 500}
+	r.Status, r.Remembered, r.Answer = idem.Failed, false, &idem.Answer{Status: 500}
 }
 
 // asked counts how often a delivery came as far as the ledger.

@@ -33,7 +33,7 @@ func (r *run) ask() (over bool) {
 		return false
 	}
 	rec, err := r.held.Settle(ctx, idem.End{
-		Status: idem.Success, Outcome: idem.Executed, Kept: policy.Idempotency, Asked: &said, FinishedAt: said.At,
+		Status: idem.Success, Outcome: idem.Executed, Remembered: policy.Idempotency, Asked: &said, FinishedAt: said.At,
 		Answer: &idem.Answer{Status: policy.Ask.Answer, Whole: true},
 	})
 	if errors.Is(err, idem.ErrCancelled) {
