@@ -54,11 +54,11 @@ func (f *fleet) openAt(t testing.TB, holder, endpoint string) *etcdlock.Store {
 func (f *fleet) openWith(t testing.TB, o etcdlock.Options) *etcdlock.Store {
 	t.Helper()
 	o.Limit, o.Rekeep = func(string, idem.Slot) int { return 1 }, rekeep
-	o.Archived = func(_ context.Context, r *idem.Record, _ idem.ExecutionID) (idem.Kept, *idem.ParkedEntry, error) {
+	o.Archived = func(_ context.Context, r *idem.Record, _ idem.ExecutionID) (idem.StoredRequest, *idem.ParkedEntry, error) {
 		if r.Route == "" || r.EventID == "unkept" {
-			return idem.Kept{}, nil, idem.ErrNoRequest
+			return idem.StoredRequest{}, nil, idem.ErrNoRequest
 		}
-		return idem.Kept{Value: []byte("a|b"), Bytes: 3}, &idem.ParkedEntry{MaxAge: time.Hour}, nil
+		return idem.StoredRequest{Value: []byte("a|b"), Bytes: 3}, &idem.ParkedEntry{MaxAge: time.Hour}, nil
 	}
 	s, err := etcdlock.Open(o)
 	if err != nil {

@@ -74,7 +74,7 @@ func (e *enqueuing) parked(life context.Context) (*commit.Request, error) {
 	return r, nil
 }
 
-// Park implements idem.Place.
+// Park implements idem.QueueEntry.
 func (p *Entry) Park(ctx context.Context, as idem.Parked, kept idem.StoredRequest) error {
 	p.parking = true
 	parked, err := commit.InTime(ctx, p.o.Tasks.Start,

@@ -187,7 +187,7 @@ func (t *txn) op() protocol.Op {
 }
 
 func (t *txn) runNow() protocol.Op {
-	return protocol.RunNow(all[t.event], protocol.Seen{Lock: int64(t.lock)}, leased(value{released}), leased(value{}), leased(value{}))
+	return protocol.RunNow(all[t.event], protocol.Revisions{Lock: int64(t.lock)}, leased(value{released}), leased(value{}), leased(value{}))
 }
 
 func leased(v value) protocol.Leased { return protocol.Leased{Value: v[:]} }
