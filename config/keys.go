@@ -52,6 +52,9 @@ type key struct {
 	// reload says that a reload takes the setting over. All others outside of routes are built into
 	// listeners and clients when the process starts; those of routes are reloaded, but for one case.
 	reload bool
+	// days says that a duration may be written in days, as 7d. Elsewhere a day is refused, because it
+	// is not always 24 hours.
+	days bool
 }
 
 // secretKey is a field that is filled from <name>_file or <name>_env.
@@ -84,6 +87,7 @@ func (k *key) addFields(typ reflect.Type) {
 			beside: field.Tag.Get("beside"),
 			empty:  field.Tag.Get("empty"),
 			reload: field.Tag.Get("reload") == "true",
+			days:   field.Tag.Get("days") == "true",
 		}
 		child.classify()
 		k.keys = append(k.keys, child)

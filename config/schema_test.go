@@ -143,6 +143,9 @@ func (g generator) leaf(k *key, path string) object {
 	case kindBool:
 		return object{"type": "boolean"}
 	case kindDuration:
+		if k.days {
+			return object{"type": "string", "pattern": `^([0-9]+d|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`}
+		}
 		return object{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`}
 	case kindSize:
 		return object{"type": "string", "pattern": "^[0-9]+(B|KiB|MiB|GiB)$"}

@@ -30,7 +30,8 @@ type KeptLimits struct {
 type Requests struct {
 	// For how long the request of each event that the service was called for is kept, from the start of
 	// its execution, in the request store: park_store.dir or park_store.s3. Default 0s: none is.
-	Keep time.Duration `koanf:"keep"`
+	// It may be written in days: 7d.
+	Keep time.Duration `koanf:"keep" days:"true"`
 }
 
 // Park says which deliveries of a route are accepted and run later: their bytes are committed to the store, then the sender gets a 2xx, and the

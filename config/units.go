@@ -114,6 +114,16 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// parseDays is parseDuration that also reads whole days of 24 hours, as 7d.
+func parseDays(text string) (time.Duration, error) {
+	if days, found := strings.CutSuffix(text, "d"); found {
+		if n, err := parseDigits(days); err == nil && n <= 100000 {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	return parseDuration(text)
+}
+
 // StatusRange is the HTTP statuses from Low to High, both included. Its text is 2xx, 404 or 200-299.
 type StatusRange struct{ Low, High int }
 

@@ -41,6 +41,19 @@ func TestDurationsNeedAUnit(t *testing.T) {
 	}
 }
 
+func TestHowLongRequestsAreKeptMayBeWrittenInDays(t *testing.T) {
+	for text, want := range map[string]time.Duration{"7d": 168 * time.Hour, "0d": 0, "90m": 90 * time.Minute} {
+		if d, err := parseDays(text); err != nil || d != want {
+			t.Errorf("%q: %v, %v", text, d, err)
+		}
+	}
+	for _, text := range []string{"d", "-7d", "1.5d", "7d12h", "100001d", "7"} {
+		if d, err := parseDays(text); err == nil {
+			t.Errorf("%q: %v", text, d)
+		}
+	}
+}
+
 func TestDurationsAreWrittenShort(t *testing.T) {
 	for want, d := range map[string]time.Duration{
 		"0s": 0, "168h": 168 * time.Hour, "1h30m": 90 * time.Minute, "10m": 10 * time.Minute, "1m5s": 65 * time.Second, "1h0m5s": 3605 * time.Second, "200ms": 200 * time.Millisecond,

@@ -31,6 +31,9 @@ func (k *key) parseScalar(text string) (any, error) {
 		}
 		return text == "true", nil
 	case kindDuration:
+		if k.days {
+			return parseDays(text)
+		}
 		return parseDuration(text)
 	case kindSize:
 		var s Size
