@@ -36,6 +36,23 @@ type ParkedEntry struct {
 	ReplayFor    time.Duration `json:"replayForNs,omitempty"`
 }
 
+// agesAgain is for how long an event is tried that a person lets run again, on a route that parks
+// nothing.
+const agesAgain = 24 * time.Hour
+
+// RunsAgain returns how an execution of the event of r runs that a person lets run again: the fields
+// that follow Revision.
+func (p *Policy) RunsAgain(r *Record) *ParkedEntry {
+	e := &ParkedEntry{MaxAge: agesAgain, MaxDuration: p.MaxDuration, ReleaseDelay: p.ReleaseDelay, ReplayBody: p.ReplayBody}
+	if p.Park != nil {
+		e.MaxAge = p.Park.MaxAge
+	}
+	if p.ReplayRetention < r.Retention {
+		e.ReplayFor = p.ReplayRetention
+	}
+	return e
+}
+
 // ParkedQuery selects stored requests. The zero value selects all of them.
 type ParkedQuery struct {
 	Workflow string    // a pattern, see MatchPattern; "" = any

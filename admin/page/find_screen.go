@@ -206,6 +206,8 @@ func canDo(x *client.Execution) []string {
 		return []string{"run", "skip", "cancel"}
 	case x.RequestKept:
 		return []string{"rerun", "forget"}
+	case x.Status.Terminal() && x.RequestStored == client.StoredYes:
+		return []string{"again", "forget"}
 	case x.Status.Terminal():
 		return []string{"forget"}
 	}
@@ -245,7 +247,7 @@ func storyOf(x *client.Execution) string {
 }
 
 // actions are the names of the buttons.
-var actions = map[string]string{"run": "Try now…", "skip": "Skip…", "cancel": "Cancel…", "rerun": "Retry…",
+var actions = map[string]string{"run": "Try now…", "skip": "Skip…", "cancel": "Cancel…", "rerun": "Retry…", "again": "Run again…",
 	"forget": "Allow again…"}
 
 // asksOf returns the buttons for the actions of canDo.

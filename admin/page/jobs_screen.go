@@ -24,7 +24,7 @@ func jobs(v *visit) ([]section, error) {
 				return cell{Text: j.JobID, Class: "id", Title: j.Who + ": " + j.Reason,
 					Href: to("jobs", "job", j.JobID)}
 			}},
-			{"Does", func(j *client.Job) cell { return text(jobVerb(j.Kind) + " " + jobAbout(j)) }},
+			{"Does", func(j *client.Job) cell { return text(jobVerb(j) + " " + jobAbout(j)) }},
 			{"Progress", jobProgress},
 			{"Failed", func(j *client.Job) cell { return number(int64(j.Failed)) }},
 			{"Left alone", func(j *client.Job) cell { return number(int64(j.Refused)) }},
@@ -43,7 +43,7 @@ func jobs(v *visit) ([]section, error) {
 
 // oneJob shows one job, with the first that failed or were left alone.
 func oneJob(j *client.Job) section {
-	s := section{ID: "job", Title: jobVerb(j.Kind) + " " + jobAbout(j), Asks: jobAsks(j)}
+	s := section{ID: "job", Title: jobVerb(j) + " " + jobAbout(j), Asks: jobAsks(j)}
 	add := func(name string, cells ...cell) { s.Facts = append(s.Facts, fact{name, cells}) }
 	add("Job", cell{Text: j.JobID, Class: "id"})
 	add("Progress", jobProgress(j), jobResult(j))
@@ -68,9 +68,12 @@ func oneJob(j *client.Job) section {
 	return s
 }
 
-func jobVerb(kind client.JobKind) string {
+func jobVerb(j *client.Job) string {
+	if j.Again {
+		return "Run again"
+	}
 	return map[client.JobKind]string{client.JobRun: "Try now", client.JobSkip: "Skip", client.JobRerun: "Retry",
-		client.JobCancel: "Cancel", client.JobForget: "Allow again"}[kind]
+		client.JobCancel: "Cancel", client.JobForget: "Allow again"}[j.Kind]
 }
 
 func jobAbout(j *client.Job) string {
@@ -78,7 +81,7 @@ func jobAbout(j *client.Job) string {
 		return story.Count(n, "selected event", "selected events")
 	}
 	f, said := &j.Filter, []string{}
-	for _, one := range [][2]string{{"of ", f.Route}, {"of workflow ", f.Workflow}, {"labelled ", f.Label},
+	for _, one := range [][2]string{{"of ", f.Route}, {"of workflow ", f.Workflow}, {"labelled ", f.Label}, {"that ended as ", string(f.Status)},
 		{"since ", f.Since}, {"until ", f.Until}} {
 		if one[1] != "" {
 			said = append(said, one[0]+one[1])

@@ -156,7 +156,7 @@ func looks() []string {
 	all := []string{
 		"/", "/page/now", "/page/find?text=evt_1&status=FAILED", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes", "/page/audit", "/page/signatures", "/page/suggestions", "/page/nothing", "/page/ask?do=nothing", "/page/bar",
 	}
-	for _, do := range []string{"cancel", "forget", "run", "skip", "rerun"} {
+	for _, do := range []string{"cancel", "forget", "run", "skip", "rerun", "again"} {
 		all = append(all, "/page/ask?do="+do+"&id="+anID)
 	}
 	all = append(all, "/page/ask?do=pause&scope=workflow:w", "/page/ask?do=resume&scope=workflow:w")
@@ -374,6 +374,8 @@ func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
 	done.Status, done.Outcome, done.FinishedAt, done.Response, done.Duplicates = client.Success, client.Executed, at, &client.Response{Status: 200, Bytes: 31, Kept: true}, 7
 	parked.Parked = &client.Parked{Since: at, Tries: 2, Failures: 1, Blocked: "its outcome is unknown"}
 	letter.Status, letter.Outcome, letter.FinishedAt, letter.RequestKept = client.Failed, client.Unknown, at, true
+	stored := done
+	stored.RequestStored, stored.Route = client.StoredYes, "signed"
 	lock := client.Lock{Workflow: "w", ExecutionID: anID, Token: 42, Waiting: 3, LockedAt: at}
 	cooling := lock
 	cooling.Cooling = true
@@ -386,23 +388,26 @@ func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
 		want  string // of the first request; "" = there is none
 		says  []string
 	}{
-		"cancel what waits":    {"do=cancel&id=" + anID, pending, nil, `POST v1/executions/` + anID + `/cancel map[ifStatus:PENDING]`, []string{"nothing was sent to the service", "--if-status PENDING", `'{"ifStatus":"PENDING","reason":"why"}'`}},
-		"cancel what runs":     {"do=cancel&id=" + anID, running, &lock, `POST v1/executions/` + anID + `/cancel map[ifStatus:RUNNING]`, []string{"closed within 200 ms", "3 events wait for the lock"}},
-		"cancel what ended":    {"do=cancel&id=" + anID, done, nil, "", []string{"It has ended: SUCCESS"}},
-		"release":              {"do=release&workflow=w&id=" + anID, running, &lock, "DELETE v1/locks/w map[]", []string{"A second event can then run at the same time", "Fencing number 42 becomes stale", "locks release w --execution " + anID, "execution=" + anID + "&reason="}},
-		"release what cools":   {"do=release&workflow=w&id=" + anID, unknown, &cooling, "DELETE v1/locks/w map[]", []string{"412 bytes were sent and no answer came"}},
-		"release another's":    {"do=release&workflow=w&id=" + anID, running, &other, "", []string{"Another execution has the lock now"}},
-		"forget what is known": {"do=forget&id=" + anID, done, nil, "DELETE v1/executions/" + anID + " map[]", []string{"a second time", "7 duplicates"}},
-		"forget what is not":   {"do=forget&id=" + anID, unknown, nil, "DELETE v1/executions/" + anID + " map[]", []string{"412 bytes were sent and no answer came", "twice"}},
-		"forget what runs":     {"do=forget&id=" + anID, running, nil, "", []string{"cancel it first"}},
-		"run":                  {"do=run&id=" + anID, parked, nil, "POST v1/executions/" + anID + "/run map[]", []string{"tried 2 times", "its outcome is unknown"}},
-		"run what is not":      {"do=run&id=" + anID, running, nil, "", []string{"It does not wait any more"}},
-		"skip":                 {"do=skip&id=" + anID, parked, nil, "POST v1/executions/" + anID + "/skip map[]", []string{"dead letter"}},
-		"rerun":                {"do=rerun&id=" + anID, letter, nil, "POST v1/executions/" + anID + "/rerun map[]", []string{"takes effect twice"}},
-		"rerun what is not":    {"do=rerun&id=" + anID, unknown, nil, "", []string{"not kept"}},
+		"cancel what waits":     {"do=cancel&id=" + anID, pending, nil, `POST v1/executions/` + anID + `/cancel map[ifStatus:PENDING]`, []string{"nothing was sent to the service", "--if-status PENDING", `'{"ifStatus":"PENDING","reason":"why"}'`}},
+		"cancel what runs":      {"do=cancel&id=" + anID, running, &lock, `POST v1/executions/` + anID + `/cancel map[ifStatus:RUNNING]`, []string{"closed within 200 ms", "3 events wait for the lock"}},
+		"cancel what ended":     {"do=cancel&id=" + anID, done, nil, "", []string{"It has ended: SUCCESS"}},
+		"release":               {"do=release&workflow=w&id=" + anID, running, &lock, "DELETE v1/locks/w map[]", []string{"A second event can then run at the same time", "Fencing number 42 becomes stale", "locks release w --execution " + anID, "execution=" + anID + "&reason="}},
+		"release what cools":    {"do=release&workflow=w&id=" + anID, unknown, &cooling, "DELETE v1/locks/w map[]", []string{"412 bytes were sent and no answer came"}},
+		"release another's":     {"do=release&workflow=w&id=" + anID, running, &other, "", []string{"Another execution has the lock now"}},
+		"forget what is known":  {"do=forget&id=" + anID, done, nil, "DELETE v1/executions/" + anID + " map[]", []string{"a second time", "7 duplicates"}},
+		"forget what is not":    {"do=forget&id=" + anID, unknown, nil, "DELETE v1/executions/" + anID + " map[]", []string{"412 bytes were sent and no answer came", "twice"}},
+		"forget what runs":      {"do=forget&id=" + anID, running, nil, "", []string{"cancel it first"}},
+		"run":                   {"do=run&id=" + anID, parked, nil, "POST v1/executions/" + anID + "/run map[]", []string{"tried 2 times", "its outcome is unknown"}},
+		"run what is not":       {"do=run&id=" + anID, running, nil, "", []string{"It does not wait any more"}},
+		"skip":                  {"do=skip&id=" + anID, parked, nil, "POST v1/executions/" + anID + "/skip map[]", []string{"dead letter"}},
+		"rerun":                 {"do=rerun&id=" + anID, letter, nil, "POST v1/executions/" + anID + "/rerun map[]", []string{"takes effect twice"}},
+		"run again":             {"do=again&id=" + anID, stored, nil, "POST v1/executions/" + anID + "/rerun map[again:true]", []string{"may do twice", "the signature as it came", "executions rerun " + anID + " --again --reason"}},
+		"run again what is not": {"do=again&id=" + anID, done, nil, "", []string{"not kept"}},
+		"rerun what is not":     {"do=rerun&id=" + anID, unknown, nil, "", []string{"not kept"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			api := &scripted{answers: map[string]any{"/v1/executions/" + anID: &c.x}}
+			api := &scripted{answers: map[string]any{"/v1/executions/" + anID: &c.x,
+				"/v1/routes": &client.RouteList{Routes: []client.RouteRules{{Route: "signed", SignatureAge: 300}}}}}
 			if c.lock != nil {
 				api.set("/v1/locks/w", c.lock)
 			}

@@ -198,7 +198,7 @@ func (s *Service) openStore(context.Context) error {
 	}
 	cache := guard.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
-	o.Rekeep, o.Erase = s.rekeep, s.eraseRequest
+	o.Rekeep, o.Archived, o.Erase = s.rekeep, s.archivedAgain, s.eraseRequest
 	o.Limit = func(route string, slot idem.Slot) int { return s.limits.Load().slots(route, slot) }
 	o.OnReaped, o.OnEnded, o.OnReduced = s.telemetry.OnReaped, s.telemetry.OnEnded, s.telemetry.OnReduced
 	o.OnPause = s.telemetry.OnPause

@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"hooklock/test/testkit"
+)
+
+// books is a service that books orders. Until it is mended it books refunds as payments, and answers
+// 200 all the same.
+type books struct {
+	mu     sync.Mutex
+	mended bool
+	booked map[string]int      // what it last booked of each order
+	again  map[string][]string // the refunds that it booked since it is mended, by account
+}
+
+type order struct {
+	ID      string `json:"id"`
+	Account string `json:"account"`
+	Kind    string `json:"kind"`
+	Amount  int    `json:"amount"`
+}
+
+// right is what an order comes to.
+func (o *order) right() int {
+	if o.Kind == "refund" {
+		return -o.Amount
+	}
+	return o.Amount
+}
+
+func (b *books) book(r *testkit.Received) string {
+	var o order
+	if err := json.Unmarshal([]byte(r.Body), &o); err != nil {
+		return testkit.Reply(400, err.Error())
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.mended {
+		b.booked[o.ID] = o.Amount
+		return testkit.OK("wrong " + o.ID)
+	}
+	if o.Kind == "refund" {
+		b.again[o.Account] = append(b.again[o.Account], o.ID)
+	}
+	b.booked[o.ID] = o.right()
+	return testkit.OK("right " + o.ID)
+}
+
+// TestEventsThatTheServiceGotWrongAreRunAgain is a service that is mended, and whose wrong events run
+// again beside new ones: then its books are those of a service that was always right.
+func TestEventsThatTheServiceGotWrongAreRunAgain(t *testing.T) {
+	t.Parallel()
+	const accounts, each = 8, 25
+	b := &books{booked: map[string]int{}, again: map[string][]string{}}
+	up := testkit.NewUpstream(t, b.book)
+	h := own(t, bare(up.URL, fmt.Sprintf(`
+park_store: {dir: %q}
+routes:
+  - name: books
+    path: /books/{account}
+    workflow: "books/{path.account}"
+    event_id: "{header.Idempotency-Key}"
+    labels: {kind: "{body.kind}"}
+    lock: {strategy: wait}
+    requests: {keep: 24h}
+`, filepath.Join(t.TempDir(), "requests"))))
+	var mu sync.Mutex
+	var refunds []string // their executions
+	all, wrong := map[string]order{}, map[string][]string{}
+	deliver := func(account, prefix string, n int) {
+		for i := range n {
+			o := order{ID: fmt.Sprintf("%s-%s-%d", prefix, account, i), Account: account, Kind: "payment", Amount: i + 1}
+			if prefix == "old" && i%3 == 0 {
+				o.Kind = "refund"
+			}
+			text, _ := json.Marshal(o)
+			a := testkit.Post(t, h.Addr, "/books/"+account, string(text), key(o.ID))
+			if a.Status != 200 {
+				t.Errorf("%s: %v", o.ID, a)
+			}
+			mu.Lock()
+			if all[o.ID] = o; o.Kind == "refund" {
+				refunds, wrong[account] = append(refunds, a.Execution()), append(wrong[account], o.ID)
+			}
+			mu.Unlock()
+		}
+	}
+	forEach := func(prefix string, n int) (wait func()) {
+		var senders sync.WaitGroup
+		for i := range accounts {
+			senders.Go(func() { deliver(fmt.Sprint("a", i), prefix, n) })
+		}
+		return senders.Wait
+	}
+	forEach("old", each)()
+	for _, id := range refunds {
+		isStored(t, h, id)
+	}
+	b.mu.Lock()
+	b.mended = true
+	b.mu.Unlock()
+	said := cli(t, h, "rerun", "--again", "--route", "books", "--label", "kind=refund", "--dry-run")
+	if !strings.Contains(said, fmt.Sprintf("%d match, of which the first 10 are shown", len(refunds))) || len(b.again) > 0 {
+		t.Errorf("a dry run says\n%s", said)
+	}
+	wait := forEach("new", each)
+	said = cli(t, h, "rerun", "--again", "--route", "books", "--label", "kind=refund", "--rate", "500", "--reason", "they were booked as payments")
+	wait()
+	if want := fmt.Sprintf("%d of %d ran: %d succeeded, 0 failed", len(refunds), len(refunds), len(refunds)); !strings.Contains(said, want) {
+		t.Errorf("want %q, got\n%s", want, said)
+	}
+	for id, o := range all {
+		if b.booked[id] != o.right() {
+			t.Errorf("%s is booked as %d, not %d", id, b.booked[id], o.right())
+		}
+	}
+	for account, ids := range wrong {
+		if !slices.Equal(b.again[account], ids) {
+			t.Errorf("account %s: ran again %v, had run %v", account, b.again[account], ids)
+		}
+		if n := up.MostAtOnce("books/" + account); n != 1 {
+			t.Errorf("account %s: %d at once", account, n)
+		}
+		o := all[ids[0]]
+		text, _ := json.Marshal(o)
+		passed(t, testkit.Post(t, h.Addr, "/books/"+account, string(text), key(o.ID)), 200, "right "+o.ID, "replayed")
+	}
+}
