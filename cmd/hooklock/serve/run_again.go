@@ -12,7 +12,7 @@ import (
 )
 
 // archivedAgain implements etcdlock.Options.Archived.
-func (s *Service) archivedAgain(ctx context.Context, r *idem.Record, to idem.ExecutionID) (again idem.Kept,
+func (s *Service) archivedAgain(ctx context.Context, r *idem.Record, to idem.ExecutionID) (again idem.StoredRequest,
 	runs *idem.ParkedEntry, err error) {
 	a := s.archive.Load()
 	if a == nil {
