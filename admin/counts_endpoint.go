@@ -50,14 +50,24 @@ func (c *call) counts() error {
 	return c.ok(http.StatusOK, list)
 }
 
-// countQuery reads since and step.
+// countQuery reads since, until, step and latency.
 func (c *call) countQuery() (q idem.CountQuery, err error) {
 	now := c.api.o.Now()
-	if q.Since, err = c.moment("since", c.query("since")); err != nil {
+	if q.Since, q.Until, err = c.period(c.query("since"), c.query("until")); err != nil {
 		return q, err
 	}
+	end := now
+	if !q.Until.IsZero() && q.Until.Before(now) {
+		end = q.Until
+	}
+	switch text := c.query("latency"); text {
+	case "", "true", "false":
+		q.Times = text != "false"
+	default:
+		return q, refuse("bad_request", "latency="+quote(text)+": give true or false")
+	}
 	if q.Since.IsZero() {
-		q.Since = now.Add(-countsSince)
+		q.Since = end.Add(-countsSince)
 	}
 	if oldest := now.Add(-idem.HourRetention); q.Since.Before(oldest) {
 		q.Since = oldest
@@ -69,7 +79,7 @@ func (c *call) countQuery() (q idem.CountQuery, err error) {
 	text := c.query("step")
 	if text == "" {
 		for _, q.Step = range []time.Duration{time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour} {
-			if q.Step%whole == 0 && now.Sub(q.Since) <= q.Step*100 {
+			if q.Step%whole == 0 && end.Sub(q.Since) <= q.Step*100 {
 				break
 			}
 		}
@@ -78,7 +88,7 @@ func (c *call) countQuery() (q idem.CountQuery, err error) {
 	if q.Step, err = time.ParseDuration(text); err != nil || q.Step < whole || q.Step%whole != 0 || q.Step > 24*time.Hour {
 		return q, refuse("bad_request", "step="+quote(text)+": give whole minutes, such as 15m, or whole hours where since is more than 24h ago; up to 24h")
 	}
-	if now.Sub(q.Since) > q.Step*idem.MaxCountSteps {
+	if end.Sub(q.Since) > q.Step*idem.MaxCountSteps {
 		return q, refuse("bad_request", "step="+quote(text)+": that is more than "+strconv.Itoa(idem.MaxCountSteps)+" steps; give a longer step, or a later since")
 	}
 	return q, nil
@@ -90,7 +100,11 @@ func viewOfCounts(r *idem.RouteHistory) client.RouteCounts {
 		Steps: []client.CountStep{},
 	}
 	for i := range r.Steps {
-		view.Steps = append(view.Steps, client.CountStep{At: client.Time{Time: r.Steps[i].At}, Counts: numbersOf(&r.Steps[i].Counts)})
+		s := &r.Steps[i]
+		view.Steps = append(view.Steps, client.CountStep{
+			At: client.Time{Time: s.At}, Counts: numbersOf(&s.Counts),
+			P50Seconds: s.Took.Quantile(0.5).Seconds(), P95Seconds: s.Took.Quantile(0.95).Seconds(),
+		})
 	}
 	return view
 }

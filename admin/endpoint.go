@@ -76,7 +76,7 @@ func endpoints() []endpoint {
 		{"GET", "/v1/suggestions", forRead, "", []string{"since", "route"}, (*call).suggestions},
 		{"GET", "/v1/status", forRead, "", nil, (*call).replicaStatus},
 		{"GET", "/v1/routes", forRead, "", nil, (*call).routes},
-		{"GET", "/v1/routes/counts", forRead, "", []string{"since", "step"}, (*call).counts},
+		{"GET", "/v1/routes/counts", forRead, "", []string{"since", "until", "step", "latency"}, (*call).counts},
 		{"GET", "/v1/config", forRead, "", []string{"origin"}, (*call).config},
 		{"POST", "/v1/config/reload", forWrite, ReloadConfig, nil, (*call).reload},
 		{"POST", "/v1/notify/test", forWrite, "notify.test", nil, (*call).testNotify},

@@ -136,6 +136,65 @@ func TestCountsOfAllProcessesAreAddedUp(t *testing.T) {
 	}
 }
 
+// countTook counts an answer that took so long.
+func (c *counter) countTook(route string, took time.Duration) {
+	c.count(route, 1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.some[route].Took.Forget(time.Second)
+	c.some[route].Took.Longest = 0
+	c.some[route].Took.Note(took)
+}
+
+// How long requests took is known of each minute, and after a day of each hour, whoever reads it and whether it is folded.
+func TestTheTimesOfRequestsAreKnownByTheMinuteAndByTheHour(t *testing.T) {
+	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
+	a, b := counterAt(t, s, "a", noon), counterAt(t, s, "b", noon)
+	minute := noon.Truncate(time.Minute)
+	for n, took := range []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
+		for _, c := range []*counter{a, b} {
+			c.set(noon.Add(time.Duration(n) * time.Hour))
+			c.countTook("stripe", took)
+			mustWrite(t, c)
+		}
+	}
+	for _, folded := range []bool{false, true} {
+		for _, step := range []time.Duration{time.Minute, time.Hour} {
+			for _, c := range []*counter{a, b} {
+				h, err := c.Counts.Counts(within(t, patience), idem.CountQuery{Since: minute, Step: step, Times: true})
+				if err != nil || len(h.Routes) != 1 || len(h.Routes[0].Steps) != 3 {
+					t.Fatalf("%+v, %v", h, err)
+				}
+				for n, want := range []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
+					one := h.Routes[0].Steps[n]
+					if p := one.Took.Quantile(0.95); one.Counts[idem.CountSucceeded] != 2 || p > want || p < want*7/10 || one.Took.Longest != want {
+						t.Errorf("folded %v, step %v: at %v p95 is %v: %+v", folded, step, one.At, p, one)
+					}
+				}
+				h, err = c.Counts.Counts(within(t, patience), idem.CountQuery{
+					Since: minute, Until: noon.Add(time.Hour + time.Minute), Step: step, Times: true,
+				})
+				if err != nil || len(h.Routes[0].Steps) != 2 || h.Routes[0].Counts[idem.CountDeliveries] != 4 ||
+					h.Routes[0].Took.Longest != 100*time.Millisecond || !h.Until.Equal(noon.Add(time.Hour+time.Minute)) {
+					t.Errorf("until: %+v, %v", h, err)
+				}
+			}
+		}
+		for _, c := range []*counter{a, b} {
+			c.set(noon.Add(3 * time.Hour))
+			mustWrite(t, c)
+		}
+	}
+	a.set(noon.Add(27 * time.Hour)) // by the hour from here on
+	h, err := a.Counts.Counts(within(t, patience), idem.CountQuery{Since: minute, Step: 24 * time.Hour, Times: true})
+	if err != nil || len(h.Routes) != 1 || len(h.Routes[0].Steps) != 1 {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	if p := h.Routes[0].Steps[0].Took.Quantile(0.5); p < 50*time.Millisecond || p > 200*time.Millisecond {
+		t.Errorf("of the day p50 is %v", p)
+	}
+}
+
 func TestCountsSurviveARestartInTheSameMinute(t *testing.T) {
 	e := etcdtest.Start(t)
 	var counted []idem.RouteCounts

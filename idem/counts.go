@@ -224,6 +224,10 @@ type CountQuery struct {
 	// Step is a whole number of minutes, or of hours where Since is longer ago than
 	// MinuteRetention.
 	Step time.Duration
+	// Until bounds it: minutes, or hours, count that begin before it. Zero means now.
+	Until time.Time
+	// Times: with Took of each step. It costs more than all the rest.
+	Times bool
 }
 
 // CountHistory is what was counted from Since to Until.
@@ -243,4 +247,7 @@ type RouteHistory struct {
 type CountStep struct {
 	At time.Time // its beginning
 	Counts
+	// Took is how long requests to the service took. It is zero where CountQuery.Times did not ask for
+	// it, and where an earlier release has counted.
+	Took Durations
 }

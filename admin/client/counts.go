@@ -15,6 +15,16 @@ type CountList struct {
 	raw
 }
 
+// Of returns the counts of a route; nil = there are none.
+func (l *CountList) Of(route string) *RouteCounts {
+	for i := range l.Routes {
+		if l.Routes[i].Route == route {
+			return &l.Routes[i]
+		}
+	}
+	return nil
+}
+
 // RouteCounts is what was counted of one route.
 type RouteCounts struct {
 	Route string `json:"route"`
@@ -33,6 +43,10 @@ type RouteCounts struct {
 type CountStep struct {
 	At     Time   `json:"at"` // its beginning
 	Counts Counts `json:"counts"`
+	// P50Seconds and P95Seconds are as in RouteCounts, of this step; 0 = there were none, or an older
+	// release counted them.
+	P50Seconds float64 `json:"p50Seconds,omitempty"`
+	P95Seconds float64 `json:"p95Seconds,omitempty"`
 }
 
 // Counts are numbers of one span of time. Succeeded, Failed and Errors count requests to the
@@ -53,9 +67,22 @@ type Counts struct {
 	Changed int64 `json:"changed"`
 }
 
-// Counts returns what was counted since then: a time (RFC 3339), or how long ago (24h), at most 30
-// days; "" is 24h. step is the length of a step (15m); "" gives about a hundred steps.
+// CountQuery says which counts are asked for. The zero value asks for the last 24 hours.
+type CountQuery struct {
+	// Since and Until are times (RFC 3339), or how long ago ("24h"), at most 30 days; "" = 24 hours
+	// before Until, and now. A minute, or where Since is more than 24 hours ago an hour, counts that
+	// begins before Until.
+	Since, Until string
+	Step         string // the length of a step ("15m"); "" = what gives about a hundred steps
+}
+
+// Counts returns what was counted since then: CountsOf without Until.
 func (c *Client) Counts(ctx context.Context, since, step string) (*CountList, error) {
-	return ask[CountList](ctx, c, call{method: http.MethodGet, path: "/v1/routes/counts",
-		query: query("since", since, "step", step), has: "routes"})
+	return c.CountsOf(ctx, CountQuery{Since: since, Step: step})
+}
+
+// CountsOf returns what was counted.
+func (c *Client) CountsOf(ctx context.Context, q CountQuery) (*CountList, error) {
+	return ask[CountList](ctx, c, call{method: http.MethodGet, path: "/v1/routes/counts", has: "routes",
+		query: query("since", q.Since, "until", q.Until, "step", q.Step)})
 }

@@ -127,7 +127,7 @@ func (v *visit) counts(since, step string) (*client.CountList, error) {
 		return list, nil
 	}
 	list := &client.CountList{}
-	if err := v.api.get("/v1/routes/counts", values("since", since, "step", step), list); err != nil {
+	if err := v.api.get("/v1/routes/counts", values("since", since, "step", step, "latency", "false"), list); err != nil {
 		return nil, err
 	}
 	if v.read == nil {
@@ -139,8 +139,8 @@ func (v *visit) counts(since, step string) (*client.CountList, error) {
 	return list, nil
 }
 
-// chartOf draws counts; nil if there are none.
-func chartOf(list *client.CountList) *chart {
+// chartOf draws counts; nil if there are none. Its links find events also by the other filters where.
+func chartOf(list *client.CountList, where ...string) *chart {
 	sums := map[time.Time]*client.Counts{}
 	step := seconds(list.StepSeconds)
 	kinds := countKinds()
@@ -166,7 +166,8 @@ func chartOf(list *client.CountList) *chart {
 	}
 	c := &chart{Height: chartHeight + 20, Kinds: kinds}
 	during := func(at client.Time) []string {
-		return []string{"since", at.UTC().Format(time.RFC3339), "until", at.Add(step).UTC().Format(time.RFC3339)}
+		return append([]string{"since", at.UTC().Format(time.RFC3339),
+			"until", at.Add(step).UTC().Format(time.RFC3339)}, where...)
 	}
 	percent := func(d time.Duration) string {
 		return fmt.Sprintf("%.2f%%", chartWidth*float64(d)/float64(step)/float64(n))
@@ -257,7 +258,8 @@ func countColumns(list *client.CountList, status *client.ReplicaStatus) []column
 			if r.P95Seconds == 0 {
 				return cell{}
 			}
-			return text(roughly(r.P50Seconds) + " / " + roughly(r.P95Seconds))
+			return cell{Text: roughly(r.P50Seconds) + " / " + roughly(r.P95Seconds), Href: to("latency", "route", r.Route),
+				Title: "over time"}
 		}},
 		column[client.RouteCounts]{"Trend", func(r *client.RouteCounts) cell { return cell{Trend: trendOf(list, r)} }},
 		column[client.RouteCounts]{"Last", func(r *client.RouteCounts) cell {

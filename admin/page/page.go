@@ -77,6 +77,7 @@ func screens() []screen {
 		{"suggestions", "Suggestions", "7", false, suggestions},
 		{"story", "Event", "", true, event},
 		{"signatures", "Bad signatures", "", true, signatures},
+		{"latency", "Route over time", "", true, latency},
 	}
 }
 

@@ -322,7 +322,7 @@ func TestWhileEtcdIsAwayThePageSaysWhatItKnowsAndSinceWhen(t *testing.T) {
 		api.set(path, answer)
 	}
 	server := newPage(t, api)
-	for _, path := range []string{"/page/now", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/audit", "/page/signatures"} {
+	for _, path := range []string{"/page/now", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/audit", "/page/signatures", "/page/latency?route=x"} {
 		res, text := get(t, server, path)
 		if res.StatusCode != http.StatusOK || !strings.Contains(text, "etcd does not answer") {
 			t.Errorf("%s: %d %s", path, res.StatusCode, text)

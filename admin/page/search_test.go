@@ -124,12 +124,12 @@ func TestTheTabsOfTheListHaveNumbersWhereTheyAreCountedAnyway(t *testing.T) {
 		"Dead letters": "9"})
 	shows("route:github", map[string]string{"Succeeded": "50"})
 	shows("route:stripe", map[string]string{"Succeeded": "7"})
-	if !slices.Contains(api.asked, "GET /v1/routes/counts?since=24h") {
+	if !slices.Contains(api.asked, "GET /v1/routes/counts?latency=false&since=24h") {
 		t.Errorf("asked %q", api.asked)
 	}
 	api.asked = nil
 	shows("since:10m", map[string]string{"Succeeded": "57"}) // what waits now may have come before
-	if !slices.Contains(api.asked, "GET /v1/routes/counts?since=10m") {
+	if !slices.Contains(api.asked, "GET /v1/routes/counts?latency=false&since=10m") {
 		t.Errorf("asked %q", api.asked)
 	}
 	api.asked = nil

@@ -27,6 +27,7 @@ type section struct {
 	Table     *table
 	Picture   *timeline
 	Chart     *chart
+	Lines     *lineChart
 	Story     []item
 	Ticket    string // the event in Markdown, to be copied
 	Paste     string // shown as it is, with a button that copies it

@@ -91,7 +91,7 @@ func addCommands(root *cobra.Command, e *cli.Environment) {
 	}{
 		{"Begin with", []*cobra.Command{serve.NewDemo(e), serve.NewServe(e), newValidate(e), newExplain(e), remote.NewStatus(e), remote.NewShow(e)}},
 		{"Serve and check", []*cobra.Command{newConfig(e), doctor.NewDoctor(e), newDrain(), newHealthcheck(e), inject.New(e, os.Stdin), newObserve(e), newReload(e), newSampleCommand(e)}},
-		{"Look", append(remote.NewKept(e), remote.NewAudit(e), remote.NewEvents(e), remote.NewExecutions(e), remote.NewPauses(e), remote.NewQueue(e), remote.NewReport(e), remote.NewSignatures(e), remote.NewSuggest(e))},
+		{"Look", append(remote.NewKept(e), remote.NewAudit(e), remote.NewCounts(e), remote.NewEvents(e), remote.NewExecutions(e), remote.NewPauses(e), remote.NewQueue(e), remote.NewReport(e), remote.NewSignatures(e), remote.NewSuggest(e))},
 		{"Act", append(remote.NewActions(e), remote.NewJobs(e), remote.NewNotify(e), remote.NewPause(e), remote.NewResume(e), remote.NewSeen(e))},
 		{"Locks", []*cobra.Command{remote.NewLocks(e)}},
 		{"etcd", []*cobra.Command{newEmbedded(e), newEtcd(e)}},

@@ -26,7 +26,10 @@ func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHisto
 	if oldest := now.Add(-idem.HourRetention).Truncate(q.Step); since.Before(oldest) {
 		since = oldest
 	}
-	m := &merge{since: since, until: now, step: q.Step, routes: map[string]*protocol.CountedRoute{}}
+	m := &merge{since: since, now: now, until: now, step: q.Step, times: q.Times, routes: map[string]*protocol.CountedRoute{}}
+	if !q.Until.IsZero() && q.Until.Before(now) {
+		m.until = q.Until.UTC()
+	}
 	revision := int64(0)
 	found := map[series]map[string]*protocol.CountChunk{}
 	// at one revision: a fold moves counts from the first to the second
@@ -39,7 +42,7 @@ func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHisto
 				return idem.CountHistory{}, commit.Unavailable(err)
 			}
 			// a newer release may write what this one cannot read
-			if one, err := protocol.DecodeCounts(kv.Value); err == nil {
+			if one, err := protocol.DecodeCounts(kv.Value, q.Times); err == nil {
 				found[each][string(kv.Key)] = one
 			}
 		}
@@ -75,30 +78,56 @@ func (c *Counts) addOwn(m *merge, of series, found map[series]map[string]*protoc
 
 // merge adds up chunks.
 type merge struct {
-	since, until time.Time
-	step         time.Duration
-	routes       map[string]*protocol.CountedRoute // with the steps since that time
+	since, until, now time.Time
+	step              time.Duration
+	times             bool                              // also how long requests took in each step
+	routes            map[string]*protocol.CountedRoute // with the steps since that time
+}
+
+// at returns the step of a time; false: it is not asked for.
+func (m *merge) at(at time.Time) (step int, asked bool) {
+	if at.After(m.now) { // the clock of another process is ahead
+		at = m.now
+	}
+	if at.Before(m.since) || !at.Before(m.until) && m.until.Before(m.now) {
+		return 0, false
+	}
+	return int(at.Truncate(m.step).Sub(m.since) / m.step), true
 }
 
 func (m *merge) add(one *protocol.CountChunk, of series) {
-	if !one.At.Add(of.length).After(m.since) {
+	if !one.At.Add(of.length).After(m.since) || one.At.After(m.until) && m.until.Before(m.now) {
 		return
 	}
 	for name, r := range one.Routes {
 		to := routeIn(m.routes, name)
-		to.Took.Add(&r.Took)
 		if !r.Last.Before(m.since) && r.Last.After(to.Last) {
 			to.Last = r.Last
 		}
 		for step, counts := range r.Steps {
-			at := one.At.Add(time.Duration(step) * of.step)
-			if at.Before(m.since) {
-				continue
+			if at, asked := m.at(one.At.Add(time.Duration(step) * of.step)); asked {
+				addStep(to, at, counts)
 			}
-			if at.After(m.until) { // the clock of another process is ahead
-				at = m.until
-			}
-			addStep(to, int(at.Truncate(m.step).Sub(m.since)/m.step), counts)
+		}
+		m.addTimes(to, r, one.At, of)
+	}
+}
+
+// addTimes adds how long requests took. What an earlier release has counted is known of the whole
+// chunk alone.
+func (m *merge) addTimes(to, r *protocol.CountedRoute, began time.Time, of series) {
+	steps := r.StepTook
+	if of.length == of.step { // a chunk of one step
+		steps = map[int]*idem.Durations{0: &r.Took}
+	}
+	if len(steps) == 0 || !m.times {
+		to.Took.Add(&r.Took)
+		return
+	}
+	for step, took := range steps {
+		if at, asked := m.at(began.Add(time.Duration(step) * of.step)); asked {
+			to.Took.Add(took)
+			addTook(to, at, took)
 		}
 	}
 }
@@ -111,8 +140,11 @@ func (m *merge) history() idem.CountHistory {
 			Last: one.Last}}
 		for _, step := range slices.Sorted(maps.Keys(one.Steps)) {
 			r.Counts.Add(one.Steps[step])
-			r.Steps = append(r.Steps, idem.CountStep{At: m.since.Add(time.Duration(step) * m.step),
-				Counts: *one.Steps[step]})
+			s := idem.CountStep{At: m.since.Add(time.Duration(step) * m.step), Counts: *one.Steps[step]}
+			if took := one.StepTook[step]; took != nil {
+				s.Took = *took
+			}
+			r.Steps = append(r.Steps, s)
 		}
 		h.Routes = append(h.Routes, r)
 	}

@@ -467,16 +467,18 @@ func (one *chunk) merge(m *protocol.CountChunk) {
 	for _, name := range slices.Sorted(maps.Keys(m.Routes)) {
 		r := m.Routes[name]
 		more := idem.RouteCounts{Route: name, Counts: *r.Steps[0], Took: r.Took, Last: r.Last}
-		addRoute(one.Routes, &more, int(m.At.Sub(one.At)/one.of.step))
+		step := int(m.At.Sub(one.At) / one.of.step)
+		addTook(addRoute(one.Routes, &more, step), step, &r.Took)
 	}
 }
 
-// addRoute adds what was counted in one step.
-func addRoute(routes map[string]*protocol.CountedRoute, more *idem.RouteCounts, step int) {
+// addRoute adds what was counted in one step, and returns what it was added to.
+func addRoute(routes map[string]*protocol.CountedRoute, more *idem.RouteCounts, step int) *protocol.CountedRoute {
 	r := roomFor(routes, more.Route)
 	addStep(r, step, &more.Counts)
 	r.Took.Add(&more.Took)
 	noteEnd(r, more.Last)
+	return r
 }
 
 // noteEnd notes when a delivery noteEnd; zero = none has.
@@ -508,4 +510,18 @@ func addStep(r *protocol.CountedRoute, step int, more *idem.Counts) {
 		r.Steps[step] = new(idem.Counts)
 	}
 	r.Steps[step].Add(more)
+}
+
+// addTook adds how long requests took in one step, if there were any.
+func addTook(r *protocol.CountedRoute, step int, more *idem.Durations) {
+	if more.Quantile(1) == 0 {
+		return
+	}
+	if r.StepTook == nil {
+		r.StepTook = map[int]*idem.Durations{}
+	}
+	if r.StepTook[step] == nil {
+		r.StepTook[step] = new(idem.Durations)
+	}
+	r.StepTook[step].Add(more)
 }

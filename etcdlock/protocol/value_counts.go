@@ -22,6 +22,8 @@ type CountedRoute struct {
 	Last  time.Time // when the newest delivery ended; zero = none has
 	Took  idem.Durations
 	Steps map[int]*idem.Counts // by the number of the step; nil where there was nothing
+	// StepTook is Took by the number of the step; nil of a chunk of one step, or of an older release.
+	StepTook map[int]*idem.Durations
 }
 
 // EncodeCounts encodes a chunk: zeros take no byte.
@@ -29,15 +31,24 @@ func EncodeCounts(chunk *CountChunk) []byte {
 	c := &codec{b: []byte{countsVersion}}
 	c.chunk(chunk)
 	c.longest(chunk)
+	for _, r := range chunk.Routes {
+		if len(r.StepTook) > 0 {
+			c.stepTook(chunk)
+			break
+		}
+	}
 	return c.b
 }
 
-// DecodeCounts reads a chunk.
-func DecodeCounts(b []byte) (*CountChunk, error) {
+// DecodeCounts reads a chunk. steps: with StepTook, which takes most of the time and memory.
+func DecodeCounts(b []byte, steps bool) (*CountChunk, error) {
 	c, chunk := reader("counts", b, countsVersion), &CountChunk{Routes: map[string]*CountedRoute{}}
 	c.chunk(chunk)
 	if len(c.b) > 0 {
 		c.longest(chunk)
+	}
+	if len(c.b) > 0 && steps {
+		c.stepTook(chunk)
 	}
 	if c.err != nil {
 		return nil, c.err
@@ -46,6 +57,28 @@ func DecodeCounts(b []byte) (*CountChunk, error) {
 		r.Took.LimitLongest()
 	}
 	return chunk, nil
+}
+
+// stepTook codes how long requests took in each step, by route in their order. It is behind the rest,
+// where earlier releases read nothing.
+func (c *codec) stepTook(chunk *CountChunk) {
+	for _, name := range slices.Sorted(maps.Keys(chunk.Routes)) {
+		r := chunk.Routes[name]
+		for _, step := range each(c, slices.Sorted(maps.Keys(r.StepTook))) {
+			if c.int(&step); r.StepTook == nil {
+				r.StepTook = map[int]*idem.Durations{}
+			}
+			took := r.StepTook[step]
+			if took == nil {
+				took = new(idem.Durations)
+				r.StepTook[step] = took
+			}
+			c.sparse(took.Buckets[:])
+			if c.duration(&took.Longest); c.err != nil {
+				return
+			}
+		}
+	}
 }
 
 // longest codes the longest times of the routes, in their order. They are behind the rest, where
