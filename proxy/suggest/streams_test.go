@@ -119,6 +119,30 @@ func others() map[string]*stream {
 				}
 				return one([]string{js}, "[%s]", strings.Join(all, ","))
 			}},
+		"the states of a payment, without a time": {repeat: 2, event: "{fingerprint}", workflow: "in/{body.payment_id}", known: true,
+			send: func(a attempt) []sent {
+				return one([]string{js}, `{"payment_id":"p%s","status":"s%d","amount":%d}`, hexOf(a.event/3), a.event%3, a.event/3*7)
+			}},
+		"a sequence of each device": {repeat: 2, event: "{fingerprint}", workflow: "in/{body.device}", known: true,
+			send: func(a attempt) []sent {
+				return one([]string{js}, `{"device":"d%d","seq_no":%d,"value":%d}`, a.event%10, a.event/10, a.event*7919%100)
+			}},
+		"IDs of each tenant": {repeat: 2, event: "{fingerprint}", workflow: "in/{body.tenant_id}", known: true,
+			send: func(a attempt) []sent {
+				return one([]string{js}, `{"tenant_id":"t%d","event_id":%d,"x":%d}`, a.event%5, a.event/5, a.event*13%97)
+			}},
+		"an ID of each type": {repeat: 2, event: "{body.event_id}/{header.X-Event-Type}", known: true,
+			send: func(a attempt) []sent {
+				return one([]string{js, fmt.Sprintf("X-Event-Type: t%d", a.event%2)}, `{"event_id":%d,"kind":"t%d","qty":%d}`, a.event/2, a.event%2, a.event)
+			}},
+		"a sale and its refund": {repeat: 2, event: "{fingerprint}", workflow: "in/{form.transaction_id}", known: true,
+			send: func(a attempt) []sent {
+				return one([]string{"Content-Type: application/x-www-form-urlencoded"}, "transaction_id=%s&kind=k%d&amount=%d", hexOf(a.event/2), a.event%2, a.event/2)
+			}},
+		"an ID of the message that is new each time": {repeat: 2, event: "{body.event.id}", workflow: "in/{body.customer_id}", ignore: []string{"body.meta.message_id"}, known: true,
+			send: func(a attempt) []sent {
+				return one([]string{js}, `{"meta":{"message_id":"%s"},"event":{"id":"e%s","type":"x"},"customer_id":%d}`, hexOf(a.event*10+a.n+1), hexOf(a.event), a.thing)
+			}},
 		"JSON in a form": {repeat: 2, event: "{form.payload.event_id}", workflow: "in/{form.payload.user.id}", ignore: []string{"form.payload.action_ts"}, known: true,
 			send: func(a attempt) []sent {
 				return one([]string{"Content-Type: application/x-www-form-urlencoded"}, "payload=%s", url.QueryEscape(fmt.Sprintf(`{"event_id":%q,"user":{"id":"U%d"},"action_ts":"%d.5"}`, hexOf(a.event), a.thing, a.at.Unix())))
@@ -302,6 +326,16 @@ func TestWhatCannotBeKnownIsSaid(t *testing.T) {
 		"the state of a thing, which has an ID": {stream{send: func(a attempt) []sent {
 			return one([]string{js}, `{"id":"o%d","status":"s%d","balance":%d}`, a.event%100, a.event%7, a.event*31)
 		}}, "I do not know what names an event"},
+		"few equal payloads that are events of their own, among retries": {stream{repeat: 2, send: func(a attempt) []sent {
+			v := a.event - a.event%25/24 // each 25th is as the one before
+			return one([]string{js}, `{"button":"b%d","presses":%d}`, v%9, v)
+		}}, "they may be events of their own"},
+		"an ID of the attempt alone": {stream{repeat: 2, send: func(a attempt) []sent {
+			return one([]string{js}, `{"id":"%s","data":{"invoice_id":"i%d","state":"s%d"}}`, hexOf(a.event*10+a.n+1), a.event/3, a.event%3)
+		}}, "deliveries failed, and none came again. It may be {body.id}, if that does not name the attempt"},
+		"a sender whose preset reads the ID": {stream{repeat: 2, succeed: true, send: func(a attempt) []sent {
+			return one([]string{js, "Ce-Id: " + hexOf(a.event), "Ce-Source: /x", "Ce-Type: t", "Ce-Specversion: 1.0"}, `{"userId":%d,"n":%d}`, a.thing, a.event)
+		}}, "without the preset cloudevents"},
 		"two subscriptions without an ID": {stream{send: func(a attempt) (all []sent) {
 			for range 2 {
 				all = append(all, one([]string{js}, `{"customer":"c%d","plan":"p%d"}`, a.thing, a.event%9)...)

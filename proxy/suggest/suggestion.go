@@ -225,8 +225,12 @@ func (s *Suggestion) nameEvent(v *view, event *candidate, hints []string) {
 }
 
 func (s *Suggestion) explainUnknown(v *view, hints []string) {
-	repeats := v.wholes().pairs()
+	repeats, failures := v.wholes().pairs(), v.failures()
 	switch {
+	case s.Preset != "":
+		s.say("I do not know what names an event without the preset %s, which may read it where no template can.", s.Preset)
+	case len(repeats) == 0 && len(hints) > 0 && failures > 0:
+		s.say("I do not know what names an event: %d deliveries failed, and none came again. It may be %s, if that does not name the attempt: no value came twice.", failures, strings.Join(hints, ", "))
 	case len(repeats) == 0 && len(hints) > 0:
 		s.say("I do not know what names an event: no repeat was seen yet: send one again, or wait. It may be %s: no value came twice.", strings.Join(hints, ", "))
 	case len(hints) > 1:
