@@ -69,6 +69,7 @@ func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 	o.run(chromedp.Evaluate(fmt.Sprintf(`sessionStorage.setItem("hooklock-token", %q)`,
 		strings.TrimSpace(string(token))), nil))
 
+	truth := n.Truth()
 	for _, task := range []struct {
 		name string
 		do   func()
@@ -97,6 +98,41 @@ func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 			o.press(`#locks tr[data-row$=" orders/acme"] td[data-head="Waiting"] a`)
 			o.until("the queue is shown in its order",
 				`/Queue of orders.acme, the next event first[^]*order-2[^]*order-3/.test(document.querySelector("#found")?.innerText ?? "")`)
+		}},
+		{"13 how often an event came", func() {
+			o.search("evt_1QGood")
+			o.says("#event", fmt.Sprintf("%d duplicates", truth["stripe"].Copies))
+		}},
+		{"14 the numbers of each route", func() {
+			for route, c := range truth {
+				for head, want := range map[string]int{"Succeeded": c.Succeeded, "Failed": c.Failed, "Errors": c.Errors,
+					"Accepted": c.Parked, "Busy": c.Locked, "Bad signature": c.BadSignatures, "Duplicates": c.Copies,
+					"Dead letters": c.Dead} {
+					o.until(fmt.Sprintf("%s of %s is %d", head, route, want), fmt.Sprintf(
+						`+(document.querySelector('#rates tr[data-row=%q] td[data-head=%q]')?.innerText ?? "") === %d`,
+						route, head, want))
+				}
+			}
+		}},
+		{"15 what runs, and with which configuration", func() {
+			o.says(`#replicas td[data-head="State"]`, "live, this one")
+			o.until("it has a configuration", `/^[0-9a-f]{12}$/.test(document.querySelector('#replicas td[data-head="Configuration"]')?.innerText)`)
+		}},
+		{"16 which signatures were not valid, and why", func() {
+			o.press(`#rates tr[data-row="stripe"] td[data-head="Bad signature"] a`)
+			o.says("#signatures", "Stripe-Signature")
+			o.until("each of them is listed, or counted", fmt.Sprintf(`[...document.querySelectorAll("#signatures tbody tr")].reduce(
+				(n, row) => n + 1 + +(row.querySelector('td[data-head="And more"]')?.innerText ?? ""), 0) === %d`,
+				truth["stripe"].BadSignatures))
+		}},
+		{"17 how full etcd is", func() {
+			o.press("#process summary")
+			o.says("#process", "of a quota of")
+		}},
+		{"18 all that failed", func() {
+			o.search("status:failed")
+			o.until("each of them is there", fmt.Sprintf(`document.querySelectorAll("#found tbody tr").length === %d`,
+				truth["stripe"].Failed+truth["stripe"].Errors+truth["mails"].Dead))
 		}},
 		{"6 run one again", func() {
 			o.search("mail-1")
@@ -131,6 +167,15 @@ func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 			o.says("#rates", "last hour")
 			o.says(`#rates tr[data-row="stripe"] td[data-head="Failed"]`, "1")
 			o.says(`#rates tr[data-row="stripe"] td[data-head="Bad signature"]`, "12")
+		}},
+		{"19 who changed what, and why", func() {
+			o.press(`nav a[href="#audit"]`)
+			o.says("#audits", "workflow:stripe/cus_1")
+			o.says("#audits", "of the night")
+		}},
+		{"20 what became of a job", func() {
+			o.press(`nav a[href="#jobs"]`)
+			o.says("#jobs", " ran: ")
 		}},
 		{"12 a text and a link for a ticket", func() {
 			o.search("evt_1QFailed")

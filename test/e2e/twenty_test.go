@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,12 @@ func TestATaskOfANightOnCallTakesTwoCommandsAtMost(t *testing.T) {
 		return strings.TrimSpace(strings.TrimPrefix(regexp.MustCompile(`(?m)^execution +\S+$`).FindString(out),
 			"execution"))
 	}
+	truth := h.Truth()
+	equal := func(what string, got, want any) {
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %v, and the driver counted %v", what, got, want)
+		}
+	}
 	for _, task := range []struct {
 		name string
 		do   func(run func(want string, args ...string) string)
@@ -56,6 +63,38 @@ func TestATaskOfANightOnCallTakesTwoCommandsAtMost(t *testing.T) {
 		{"5 what is blocked behind what", func(run func(string, ...string) string) {
 			run(
 				`orders/acme +- +order-1 +blocked .*\norders/acme +1 +order-2 +waits .*\norders/acme +2 +order-3 +waits `, "queue")
+		}},
+		{"13 how often an event came", func(run func(string, ...string) string) {
+			run(fmt.Sprintf(`(?m)^duplicates +%d\b`, truth["stripe"].Copies), "show", "evt_1QGood")
+		}},
+		{"14 the numbers of each route", func(run func(string, ...string) string) {
+			out := run(`(?m)^ROUTE +MODE +A MINUTE +SUCCEEDED +FAILED +ERRORS +PARKED +COPIES +LOCKED +REFUSED +DEAD `, "status")
+			for route, c := range truth {
+				row := strings.Fields(regexp.MustCompile(`(?m)^` + route + ` +enforce .*$`).FindString(out))
+				if len(row) < 11 {
+					t.Fatalf("no row of %s in\n%s", route, out)
+				}
+				equal(route, row[3:11], []int{c.Succeeded, c.Failed, c.Errors, c.Parked, c.Copies, c.Locked, c.BadSignatures, c.Dead})
+			}
+		}},
+		{"15 what runs, and with which configuration", func(run func(string, ...string) string) {
+			run(`(?s)^replica +\S+/\d+, .*\nconfig +\S+ sha256:[0-9a-f]+, loaded `, "status")
+		}},
+		{"16 which signatures were not valid, and why", func(run func(string, ...string) string) {
+			out := run(`Stripe-Signature`, "signatures", "--route", "stripe", "--since", began)
+			n := 0 // of many at once few are listed, and MORE counts the others
+			for _, row := range regexp.MustCompile(` evt_forged_\d+ +401 +(\S+) `).FindAllStringSubmatch(out, -1) {
+				more, _ := strconv.Atoi(row[1])
+				n += 1 + more
+			}
+			equal("bad signatures", n, truth["stripe"].BadSignatures)
+		}},
+		{"17 how full etcd is", func(run func(string, ...string) string) {
+			run(` MiB, \S+ MiB of it in use, of a quota of `, "status")
+		}},
+		{"18 all that failed, for a spreadsheet", func(run func(string, ...string) string) {
+			out := run(`^time,event,`, "events", "--status", "FAILED", "--since", began, "-o", "csv")
+			equal("failed events", strings.Count(out, ",FAILED,"), truth["stripe"].Failed+truth["stripe"].Errors+truth["mails"].Dead)
 		}},
 		{"6 run one again", func(run func(string, ...string) string) {
 			run(`^retrying as exec_\S+, last in the queue of mails/mail-1\n`, "retry", "mail-1", "--reason", "repaired")
@@ -81,6 +120,12 @@ func TestATaskOfANightOnCallTakesTwoCommandsAtMost(t *testing.T) {
 		{"10 the state of everything", func(run func(string, ...string) string) {
 			run(
 				`(?m)^attention +mails fails now: [^\n]*\n +1 unknown outcome of stripe [^\n]*\n +1 blocked queue of orders [^\n]*500: database is locked; [^\n]*hooklock events --blocked(?s:.*)3 dead letters of mails `, "status")
+		}},
+		{"19 who changed what, and why", func(run func(string, ...string) string) {
+			run(` pause .*refunds run twice`, "audit", "list", "--since", began)
+		}},
+		{"20 what became of a job", func(run func(string, ...string) string) {
+			run(` done +rerun +\S+ +([1-3]) +[1-3] .* repaired`, "jobs")
 		}},
 		{"12 a text and a link for a ticket", func(run func(string, ...string) string) {
 			run("(?s)^\\*\\*`evt_1QFailed`\\*\\* FAILED\n\nThe service answered 500 at .*- Page: http://"+
