@@ -193,4 +193,10 @@ func TestSourceFilesThatThePagesNameAreThere(t *testing.T) {
 			}
 		}
 	}
+	packages := regexp.MustCompile("`((?:admin|cmd|config|etcdlock|idem|proxy|test)/[a-z0-9_/]+)`")
+	for _, m := range packages.FindAllStringSubmatch(all["docs/architecture.md"], -1) {
+		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+			t.Errorf("docs/architecture.md: there is no package %s", m[1])
+		}
+	}
 }
