@@ -116,6 +116,8 @@ func (s *Story) Todo() string {
 		return "Nothing: it runs when the lock is free. If the running event is stuck, cancel it."
 	case !s.Status.Terminal():
 		return "Wait, or cancel it if it is stuck."
+	case s.wasSettled():
+		return join("An attempt before it succeeded, so its duplicates do not run, and get the status of that", s.kept())
 	case s.isExhausted():
 		return "It failed as often as its route lets it: repair the service or the event, then allow it again."
 	case s.Outcome == client.Unknown && s.Status == client.Failed:
@@ -132,6 +134,13 @@ func (s *Story) Todo() string {
 		return join("Repair the service", s.again(true))
 	}
 	return s.again(true)
+}
+
+// wasSettled reports whether an attempt before has settled the event, so that a person has let this
+// one run: what becomes of it does not change that.
+func (s *Story) wasSettled() bool {
+	n := len(s.Attempts)
+	return n > 1 && slices.ContainsFunc(s.Attempts[:n-1], func(a client.Attempt) bool { return a.Status == client.Success })
 }
 
 // isExhausted reports whether the event waits for a person, because as many of its attempts failed

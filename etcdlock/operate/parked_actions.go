@@ -211,6 +211,7 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 	r := commit.NewRequest(k.Lock, protocol.Rerun(k, seen, protocol.Leased{Value: value}, news, keep, at.Keys), len(value)+len(stored.Value)).AddOtherLock(k, l)
 	r.SharedLease = keep.Age.Lease
 	answer, applied, err := t.change(ctx, r)
+	t.o.Leases.DropIfGone(news.Lease, err)
 	if !applied {
 		return nil, err
 	}
