@@ -301,6 +301,16 @@ func TestASenderThatIsKnownHasTheEventIDOfItsPreset(t *testing.T) {
 	}
 }
 
+func TestASenderThatSignsNothingAndWhoseIDNoTemplateReadsGetsItsPreset(t *testing.T) {
+	s := &stream{repeat: 2, succeed: true, send: func(a attempt) []sent {
+		return one([]string{js, "Ce-Id: " + hexOf(a.event), "Ce-Source: /x", "Ce-Type: t", "Ce-Specversion: 1.0"}, `{"userId":%d,"n":%d}`, a.thing, a.event)
+	}}
+	found := suggested(s.deliveries(1))
+	if yaml := found.YAML(); found.Preset != "cloudevents" || !strings.Contains(yaml, "    preset: cloudevents\n") || strings.Contains(yaml, "on_missing_event_id") || found.Predicted != nil {
+		t.Errorf("%s%s", yaml, strings.Join(found.Sentences, "\n"))
+	}
+}
+
 func TestVariablesOfThePathKeepEventsApart(t *testing.T) {
 	set := NewSet(0)
 	s := streams()["an ID in the body, and times of sending"]
@@ -333,9 +343,6 @@ func TestWhatCannotBeKnownIsSaid(t *testing.T) {
 		"an ID of the attempt alone": {stream{repeat: 2, send: func(a attempt) []sent {
 			return one([]string{js}, `{"id":"%s","data":{"invoice_id":"i%d","state":"s%d"}}`, hexOf(a.event*10+a.n+1), a.event/3, a.event%3)
 		}}, "deliveries failed, and none came again. It may be {body.id}, if that does not name the attempt"},
-		"a sender whose preset reads the ID": {stream{repeat: 2, succeed: true, send: func(a attempt) []sent {
-			return one([]string{js, "Ce-Id: " + hexOf(a.event), "Ce-Source: /x", "Ce-Type: t", "Ce-Specversion: 1.0"}, `{"userId":%d,"n":%d}`, a.thing, a.event)
-		}}, "without the preset cloudevents"},
 		"two subscriptions without an ID": {stream{send: func(a attempt) (all []sent) {
 			for range 2 {
 				all = append(all, one([]string{js}, `{"customer":"c%d","plan":"p%d"}`, a.thing, a.event%9)...)

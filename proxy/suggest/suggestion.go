@@ -32,6 +32,7 @@ type Suggestion struct {
 	// Retention is idempotency.payload_retention; 0: the default is long enough, or the payload is no key.
 	Retention time.Duration
 	comments  map[string]string // of lines of the route
+	byPreset  bool              // the preset reads the event ID
 }
 
 // Prediction is what a route makes of deliveries.
@@ -63,7 +64,12 @@ func (t *table) suggest(name string, since time.Time) *Suggestion {
 			s.comments["event_id"] = "as the preset " + preset.Name + " has it"
 		}
 	}
-	s.nameEvent(v, event, hints)
+	if preset != nil && event == nil && preset.ExtractID != nil && preset.Scheme == "none" {
+		s.byPreset = true // it needs no secret
+		s.say("The preset reads the event ID, which no template can, so what the route would make of these deliveries is not predicted.")
+	} else {
+		s.nameEvent(v, event, hints)
+	}
 	s.nameWorkflow(v, event, preset)
 	s.separatePaths()
 	return s
@@ -136,6 +142,10 @@ func (s *Suggestion) recognize(v *view) *sender.Preset {
 		return nil
 	}
 	s.Preset = found.Preset.Name
+	if found.Preset.Scheme == "none" {
+		s.say("%d of %d have %s, so the sender is %s, which signs nothing: preset %s.", found.Count, len(v.rows), strings.TrimPrefix(spelledSource("header."+found.Header), "header."), found.Preset.Page.Title, s.Preset)
+		return found.Preset
+	}
 	s.say("%d of %d have %s, so the sender is %s: preset %s with its secret in verify checks signatures, too, and replaces event_id.", found.Count, len(v.rows),
 		strings.TrimPrefix(spelledSource("header."+found.Header), "header."), found.Preset.Page.Title, s.Preset)
 	return found.Preset
@@ -318,9 +328,12 @@ func (s *Suggestion) YAML() string {
 	}
 	fmt.Fprintf(&b, "  - name: %s\n", s.Name)
 	line("path", quoted(s.Path))
-	if s.EventID != "" {
+	switch {
+	case s.byPreset:
+		line("preset", s.Preset)
+	case s.EventID != "":
 		line("event_id", quoted(s.EventID))
-	} else {
+	default:
 		line("on_missing_event_id", string(naming.MissingRun))
 	}
 	if s.Workflow != "" {
