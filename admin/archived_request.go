@@ -57,3 +57,26 @@ func (c *call) archivedRequest(ctx context.Context, f *idem.Found) (head, body [
 	}
 	return head, body, err
 }
+
+// eraseRequests deletes the requests of all attempts of an event from the archive, if it has ended.
+func (c *call) eraseRequests(ctx context.Context, id idem.ExecutionID) error {
+	if c.api.o.Archive == nil {
+		return nil
+	}
+	f, err := c.api.o.Ledger.Execution(ctx, id)
+	if err != nil || f.Record == nil { // it is refused by what comes next
+		return err
+	}
+	life, done := context.WithTimeout(context.WithoutCancel(ctx), keptTime)
+	defer done()
+	entries := []idem.Entry{f.Record.Entry}
+	for _, a := range f.Record.Earlier {
+		entries = append(entries, idem.Entry{Execution: a.Execution, StartedAt: a.StartedAt})
+	}
+	for i := range entries {
+		if err := c.api.o.Archive.Erase(life, &entries[i]); err != nil {
+			return c.unreadable(err)
+		}
+	}
+	return nil
+}

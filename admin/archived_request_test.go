@@ -66,3 +66,30 @@ func TestAnExecutionSaysWhetherItsRequestIsInTheStore(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 }
+
+func TestAnEventIsErasedWithTheRequestsOfAllItsAttempts(t *testing.T) {
+	archive := &shelf{has: map[idem.ExecutionID]string{}}
+	f := newFleet(t, func(o *Options) { o.Archive, o.Process = archive, &keeper{} })
+	d := f.run("w", "1")
+	archive.has[idem.ExecutionID(d.id)], archive.has["another"] = "body", "body"
+	path := "/v1/executions/" + d.id + "?reason=r&erase="
+	f.want(409, "execution_in_flight", "DELETE", path+"true", opsToken, "")
+	if len(archive.has) != 2 {
+		t.Error("the request of an event that runs was erased")
+	}
+	f.settle(d, idem.End{Status: idem.Success, Outcome: idem.Executed})
+	f.want(400, "bad_request", "DELETE", path+"yes", opsToken, "")
+	archive.err = errors.New("the disk hangs")
+	f.want(503, "request_unavailable", "DELETE", path+"true", opsToken, "")
+	f.want(200, "", "GET", "/v1/executions/"+d.id, opsToken, "")
+	archive.err = nil
+	f.want(200, "", "DELETE", path+"true", opsToken, "")
+	if line := f.log.audit(t); line["what"] != "execution.forget" || line["after"] != "erased" {
+		t.Errorf("%v", line)
+	}
+	f.want(404, "execution_not_found", "GET", "/v1/executions/"+d.id, opsToken, "")
+	if _, still := archive.has["another"]; !still || len(archive.has) != 1 {
+		t.Errorf("%v", archive.has)
+	}
+	f.want(400, "bad_request", "POST", "/v1/jobs", opsToken, `{"kind":"erase","reason":"r","filter":{"route":"route"}}`)
+}

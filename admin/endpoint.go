@@ -47,7 +47,7 @@ func endpoints() []endpoint {
 		{"POST", "/v1/executions/rerun", forWrite, "executions.rerun", nil, many(rerun())},
 		{"GET", "/v1/executions/{id}", forRead, "", []string{"wait"}, (*call).getExecution},
 		{"GET", "/v1/executions/{id}/answer", forBodies, "", nil, (*call).keptAnswer},
-		{"DELETE", "/v1/executions/{id}", forWrite, "execution.forget", []string{"reason"}, (*call).forget},
+		{"DELETE", "/v1/executions/{id}", forWrite, "execution.forget", []string{"reason", "erase"}, (*call).forget},
 		{"POST", "/v1/executions/{id}/cancel", forWrite, "execution.cancel", nil, (*call).cancel},
 		{"POST", "/v1/executions/{id}/run", forWrite, runNow().change, nil, one(runNow())},
 		{"POST", "/v1/executions/{id}/skip", forWrite, skip().change, nil, one(skip())},

@@ -225,13 +225,16 @@ func (c *call) forget() error {
 	if err := c.reason(c.query("reason")); err != nil {
 		return err
 	}
+	erase := c.query("erase")
+	if erase != "" && erase != "true" {
+		return refuse("bad_request", "erase="+quote(erase)+": give true, or leave it out")
+	}
 	ctx, done := c.changing()
 	defer done()
 	if _, err := c.find(ctx); err != nil {
 		return err
 	}
-	by := idem.Cancel{By: c.caller.token.Name, Reason: c.query("reason"), At: c.api.o.Now()}
-	found, err := c.api.o.Ledger.Forget(ctx, idem.ExecutionID(c.name), by, &c.audit.Audit)
+	found, err := c.forgetAs(ctx, idem.ExecutionID(c.name), c.query("reason"), erase != "")
 	if errors.Is(err, idem.ErrNotErased) {
 		c.api.o.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
 		return refuse("request_unavailable", "the execution is forgotten, but its stored request could not be deleted now: "+
@@ -244,4 +247,19 @@ func (c *call) forget() error {
 		return err
 	}
 	return c.ok(http.StatusOK, viewOfExecution(found))
+}
+
+// forgetAs removes the record of an execution in the caller's name. With erase, the requests of all attempts of its event go
+// first, and with the record how it arrived.
+func (c *call) forgetAs(ctx context.Context, id idem.ExecutionID, reason string, erase bool) (*idem.Found, error) {
+	if erase {
+		if err := c.eraseRequests(ctx, id); err != nil {
+			return nil, err
+		}
+		var done context.CancelFunc
+		ctx, done = c.changing() // the store may have taken its time
+		defer done()
+	}
+	by := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now(), Erase: erase}
+	return c.api.o.Ledger.Forget(ctx, id, by, &c.audit.Audit)
 }

@@ -219,7 +219,7 @@ func (r *jobRun) items(ctx context.Context) (items []idem.ParkedEntry, err error
 		at.until = max(at.until, r.job.Revision)
 	} else {
 		f := &r.job.Filter
-		b := bulk{action: r.kind.action, workflow: f.Workflow, route: f.Route, state: string(f.State), status: string(f.Status), again: r.job.Again, narrow: idem.ExecutionQuery{Since: f.Since, Until: f.Until}}
+		b := bulk{action: r.kind.action, workflow: f.Workflow, route: f.Route, state: string(f.State), status: string(f.Status), again: r.job.Again, ended: r.kind.ended, narrow: idem.ExecutionQuery{Since: f.Since, Until: f.Until}}
 		if f.Label != "" {
 			if b.narrow.Label, err = labelOf(f.Label); err != nil {
 				return nil, err

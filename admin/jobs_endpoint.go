@@ -20,6 +20,7 @@ type jobKind struct {
 	action  *action
 	follows bool   // it lets executions run, and counts how they end
 	done    string // what has become of those that it does not follow
+	ended   bool   // by a filter, it is about executions that have ended, whether or not their requests are stored
 }
 
 // jobKinds are the kinds of jobs. An action without states takes executions and no filter.
@@ -27,6 +28,7 @@ func jobKinds() map[client.JobKind]*jobKind {
 	return map[client.JobKind]*jobKind{
 		client.JobRun: {action: runNow(), follows: true}, client.JobRerun: {action: rerun(), follows: true}, client.JobSkip: {action: skip(), done: "skipped"},
 		client.JobCancel: {action: cancelOne(), done: "cancelled, or asked to stop"}, client.JobForget: {action: forgetOne(), done: "allowed again"},
+		client.JobErase: {action: eraseOne(), done: "erased", ended: true},
 	}
 }
 
@@ -44,6 +46,13 @@ func cancelOne() *action {
 func forgetOne() *action {
 	return &action{change: "execution.forget", do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
 		return c.api.o.Ledger.Forget(ctx, id, idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now()}, &c.audit.Audit)
+	}}
+}
+
+// eraseOne deletes all that is known of an event that has ended. By a filter, it is for those with a label.
+func eraseOne() *action {
+	return &action{change: "execution.erase", do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
+		return c.forgetAs(ctx, id, reason, true)
 	}}
 }
 
@@ -98,7 +107,7 @@ func (c *call) startJob() error {
 	}
 	k := jobKinds()[client.JobKind(kind)]
 	if k == nil {
-		return refuse("bad_request", "kind="+quote(kind)+": give run, skip, rerun, cancel or forget")
+		return refuse("bad_request", "kind="+quote(kind)+": give run, skip, rerun, cancel, forget or erase")
 	}
 	if only != "" && (kind != string(client.JobCancel) || !slices.Contains(active, idem.Status(only))) {
 		return refuse("bad_request", fmt.Sprintf("ifStatus %s: give one of %v, to cancel", quote(only), active))
@@ -106,7 +115,7 @@ func (c *call) startJob() error {
 	if b.again && kind != string(client.JobRerun) {
 		return refuse("bad_request", "again is for a rerun")
 	}
-	b.action = k.action
+	b.action, b.ended = k.action, k.ended
 	if err := c.readJob(&b, ids); err != nil {
 		return err
 	}
@@ -141,7 +150,10 @@ const maxFilter = 2048
 // readJob checks what a new job is about, and its reason.
 func (c *call) readJob(b *bulk, ids []string) error {
 	if len(ids) == 0 {
-		if len(b.action.states) == 0 {
+		if b.ended && b.label == "" {
+			return refuse("bad_request", "filter: name the label of what is to be erased")
+		}
+		if len(b.action.states) == 0 && !b.ended {
 			return refuse("bad_request", "executions: name what this is about, at most "+fmt.Sprint(idem.MaxJobTargets))
 		}
 		if err := checkText("filter", b.workflow+b.route+b.label, maxFilter); err != nil {

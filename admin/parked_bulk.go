@@ -38,6 +38,7 @@ type bulk struct {
 	since, until, label    string
 	status                 string              // of jobs that are Again
 	again                  bool                // all events that have ended, and not those alone whose request is stored
+	ended                  bool                // the same, of another kind than a rerun
 	narrow                 idem.ExecutionQuery // Since, Until and Label
 	dryRun                 bool
 	rate, limit            int
@@ -146,7 +147,7 @@ func (b *bulk) check() error {
 		return err
 	case b.empty():
 		return refuse("bad_request", "give a filter: a workflow, a route, a state, a label or a time")
-	case b.again && state != "", !b.again && b.status != "":
+	case (b.again || b.ended) && state != "", !b.again && !b.ended && b.status != "":
 		return refuse("bad_request", "filter: a state is for requests that are stored, a status for a rerun with again")
 	case b.status != "" && !idem.Status(b.status).Terminal():
 		return refuse("bad_request", "status="+quote(b.status)+": give SUCCESS, FAILED or ABORTED")
@@ -219,7 +220,7 @@ func (c *call) actOnAll(life context.Context, b *bulk) (*client.BulkResult, erro
 // fitting returns the executions behind the cursor that match, in the order in which they came into their state: of the dead letters of a queue
 // that is the order in which they were in it.
 func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.ParkedEntry, error) {
-	if b.again {
+	if b.again || b.ended {
 		return c.ended(ctx, b, at)
 	}
 	var all []idem.ParkedEntry

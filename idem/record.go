@@ -260,6 +260,9 @@ type Cancel struct {
 	// Successor is the newer execution of its scope because of which the route's policy ended it;
 	// "" = that is not why it ended.
 	Successor ExecutionID `json:"successor,omitempty"`
+	// Erase, of a forget: what shows the event goes, too. False: that it was forgotten stays known,
+	// and how it arrived.
+	Erase bool `json:"-"`
 	// Only is the status in which the caller has seen the execution: in another one nothing is
 	// done. "" = in any.
 	Only Status `json:"-"`

@@ -256,3 +256,13 @@ func (c *Client) Forget(ctx context.Context, id, reason string) (*Execution, err
 	}
 	return ask[Execution](ctx, c, call{method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason), has: "executionId"})
 }
+
+// Erase is Forget that also deletes the kept requests of all attempts of the event, and how it arrived.
+func (c *Client) Erase(ctx context.Context, id, reason string) (*Execution, error) {
+	if id == "" {
+		return nil, errNoExecutionID
+	}
+	return ask[Execution](ctx, c, call{
+		method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason, "erase", "true"), has: "executionId",
+	})
+}

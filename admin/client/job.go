@@ -18,6 +18,7 @@ const (
 	JobRerun  = JobKind(Rerun)
 	JobCancel = JobKind("cancel") // asks each to stop
 	JobForget = JobKind("forget") // lets each event run again when it comes again
+	JobErase  = JobKind("erase")  // deletes all that is known of each event; takes a filter with a label, too
 )
 
 // JobState is where a job is in its life.

@@ -75,6 +75,19 @@ func (d *Duplicates) tallyLocked(key string, retention time.Duration) *tally {
 	return t
 }
 
+// Erase drops what this process knows of how an event arrived, and of the duplicates of an execution of it. What is in etcd
+// of it is deleted by the transaction before.
+func (d *Duplicates) Erase(event idem.Scope, id idem.ExecutionID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if t := d.tallies[d.o.Layout.Arrivals(event)]; t != nil && t.history != nil {
+		t.history = &idem.History{Scope: event, Route: t.history.Route, EventID: t.history.EventID}
+	}
+	if t := d.tallies[d.o.Layout.Duplicates(id)]; t != nil {
+		t.n = 0
+	}
+}
+
 // Counted returns how many executions and events are counted at this time.
 func (d *Duplicates) Counted() int {
 	d.mu.Lock()

@@ -16,7 +16,7 @@ import (
 
 // Forget lets the event of an ended execution run again: its record is deleted, and every process drops what it remembers of it. So is the high-water mark of
 // its scope, if this execution raised it last: later events are judged by those that go through from then on. It returns what is forgotten; that by did it
-// stays known for 30 days. Of a dead letter the stored request is deleted as well, wherever it is, before Forget returns. It returns idem.ErrNotErased if that
+// stays known for 30 days, unless by.Erase: then how the event arrived is deleted as well. Of a dead letter the stored request is deleted as well, wherever it is, before Forget returns. It returns idem.ErrNotErased if that
 // failed outside of etcd: the event is forgotten then. Else it returns idem.ErrAlive if the execution, or another one of the event, has not ended,
 // idem.ErrSuperseded, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cancel, audit *idem.Audit) (found *idem.Found, err error) {
@@ -66,12 +66,6 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	if err != nil {
 		return false, err
 	}
-	shown, err := f.o.Duplicates.Forgotten(ctx, &rec.Entry, idem.Forgotten{
-		Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: f.by.By, Reason: f.by.Reason, At: f.by.At,
-	})
-	if err != nil {
-		return false, err
-	}
 	mark := protocol.MarkOf(&rec.Entry)
 	k.Mark = f.o.Layout.Mark(at.Scope.Workflow, rec.Order)
 	r := commit.NewRequest(k.Lock, protocol.Forget(k, protocol.Revisions{Record: at.Prev}, news, mark, rec.RequestKept), len(news.Value)+len(mark))
@@ -79,10 +73,25 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	if mark != nil {
 		r.Slots = append(r.Slots, k.Mark)
 	}
-	note(r, shown)
 	f.about(&rec.Entry)
-	f.says(string(found.Status()), "forgotten")
 	f.forgotten = found
+	if f.by.Erase {
+		f.says(string(found.Status()), "erased")
+		r.Txn = protocol.Erased(r.Txn, f.o.Layout.Arrivals(rec.Scope), f.o.Layout.Duplicates(rec.Execution))
+		_, applied, err := f.change(ctx, r)
+		if applied {
+			f.o.Duplicates.Erase(rec.Scope, rec.Execution)
+		}
+		return applied, err
+	}
+	f.says(string(found.Status()), "forgotten")
+	shown, err := f.o.Duplicates.Forgotten(ctx, &rec.Entry, idem.Forgotten{
+		Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: f.by.By, Reason: f.by.Reason, At: f.by.At,
+	})
+	if err != nil {
+		return false, err
+	}
+	note(r, shown)
 	_, applied, err := f.change(ctx, r)
 	f.o.Duplicates.EndNote(shown, err)
 	return applied, err

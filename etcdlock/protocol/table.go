@@ -306,6 +306,16 @@ func Noted(op Op, key string, v Leased) Op {
 	return op
 }
 
+// Erased is a transaction that, if it is applied, deletes all notes below these prefixes, too. op is a result of another
+// function here, and is changed.
+func Erased(op Op, prefixes ...string) Op {
+	t := op.GetRequestTxn()
+	for _, prefix := range prefixes {
+		t.Success = append(t.Success, delBelow(prefix))
+	}
+	return op
+}
+
 // Note writes what operators may want to know: how many duplicates of an execution a process has
 // answered without running, how an event arrived there, on which leases records are, and audits.
 // The key is the process's own, and no transaction compares it.

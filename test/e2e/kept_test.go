@@ -116,3 +116,51 @@ func TestAStopWritesTheRequestsThatWait(t *testing.T) {
 		t.Errorf("%d requests are there, %v", len(files), err)
 	}
 }
+
+func TestAllThatIsKnownOfACustomerIsErased(t *testing.T) {
+	t.Parallel()
+	h, folder := keeping(t, "")
+	shared.on(t, "/kept/e", answers(testkit.Reply(500, "no"), testkit.OK("done"), testkit.OK("done"), testkit.OK("done")))
+	var of, other []string
+	for _, customer := range []string{"4711", "4711", "4712"} {
+		event := fmt.Sprintf("erase_%s_%d", customer, len(of))
+		body := fmt.Sprintf(`{"customer":%q}`, customer)
+		a := testkit.Post(t, h.Addr, "/kept/e", body, key(event))
+		if len(of) == 0 { // it failed first
+			isStored(t, h, a.Execution())
+			a = testkit.Post(t, h.Addr, "/kept/e", body, key(event))
+		}
+		passed(t, a, 200, "done", "executed")
+		isStored(t, h, a.Execution())
+		passed(t, testkit.Post(t, h.Addr, "/kept/e", body, key(event)), 200, "done", "replayed")
+		if customer == "4711" {
+			of = append(of, a.Execution())
+		} else {
+			other = append(other, a.Execution())
+		}
+	}
+	if said := cli(t, h, "executions", "erase", "--label", "customer=4711", "--dry-run"); !strings.Contains(said, "2 match") {
+		t.Errorf("a dry run says\n%s", said)
+	}
+	said := cli(t, h, "executions", "erase", "--label", "customer=4711", "--reason", "request 12")
+	if !strings.Contains(said, "2 of 2 erased") {
+		t.Errorf("erase says\n%s", said)
+	}
+	for _, id := range of {
+		if x := execution(t, h, id); x["code"] != "execution_not_found" {
+			t.Errorf("%s is there: %v", id, x)
+		}
+	}
+	if said := cli(t, h, "executions", "list"); strings.Contains(said, "erase_4711") {
+		t.Errorf("what is left:\n%s", said)
+	}
+	isStored(t, h, other[0])
+	files, err := filepath.Glob(filepath.Join(folder, "kept", "86400", "*", "exec_*"))
+	if err != nil || len(files) != 1 || filepath.Base(files[0]) != other[0] {
+		t.Errorf("the store has %v, %v", files, err)
+	}
+	if said := cli(t, h, "audit", "list"); strings.Count(said, "execution.erase") != 2 {
+		t.Errorf("the audit has\n%s", said)
+	}
+	passed(t, testkit.Post(t, h.Addr, "/kept/e", `{"customer":"4711"}`, key("erase_4711_0")), 200, "done", "executed")
+}

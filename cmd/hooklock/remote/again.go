@@ -73,6 +73,11 @@ func (d *Desk) allAgain(ctx context.Context, b *client.Bulk, detach bool) error 
 	if !b.DryRun {
 		return d.startJob(ctx, n, detach)
 	}
+	return d.dryJob(ctx, n)
+}
+
+// dryJob prints what a job would be about, and the first of it.
+func (d *Desk) dryJob(ctx context.Context, n client.NewJob) error {
 	j, err := d.StartJob(ctx, n)
 	if err != nil {
 		return err
@@ -98,4 +103,43 @@ func againFlags(cmd *cobra.Command, b *client.Bulk, again *bool) {
 	ended := []string{"SUCCESS", "FAILED", "ABORTED"}
 	cmd.Flags().BoolVar(again, "again", false, "also what was settled: any event that has ended, if its route keeps the requests of all events")
 	textFlag(cmd, (*string)(&b.Filter.Status), "status", "with --again, all that ended so: "+strings.Join(ended, ", "), ended...)
+}
+
+func newExecutionsErase(e *cli.Environment, r *Remote) *cobra.Command {
+	var b client.Bulk
+	var detach bool
+	cmd := &cobra.Command{
+		Use:   "erase --label NAME=VALUE --reason TEXT",
+		Short: "delete all that is known of the events with a label",
+		Long: `Delete all that is known of each event with a label that has ended: its record, the kept requests of all its attempts, and how it arrived. It runs
+again if its sender repeats it. That is a job, which the replicas run: this command watches it, and --detach does not. The audit log keeps a line
+for each event, with its execution ID, workflow and your reason. What has not ended is left alone: cancel it first.`,
+		Example: `  hooklock executions erase --label customer=4711 --dry-run
+  hooklock executions erase --label customer=4711 --reason "request 12 of the customer"`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := needed(cmd, "label", b.Filter.Label, "customer=4711"); err != nil {
+				return err
+			}
+			if !b.DryRun {
+				if err := needed(cmd, "reason", b.Reason, `"request 12"`); err != nil {
+					return err
+				}
+			}
+			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
+				n := client.NewJob{Kind: client.JobErase, Reason: b.Reason, Filter: b.Filter, Rate: b.Rate, DryRun: b.DryRun}
+				if b.DryRun {
+					return d.dryJob(ctx, n)
+				}
+				return d.startJob(ctx, n, detach)
+			})
+		},
+	}
+	textFlag(cmd, &b.Filter.Label, "label", "all with this label: customer=4711")
+	cmd.Flags().BoolVar(&b.DryRun, "dry-run", false, "show what would be erased, and do nothing")
+	cmd.Flags().BoolVar(&detach, "detach", false, "start the job, and do not watch it")
+	cmd.Flags().IntVar(&b.Rate, "rate", 0, "how many a second, at most 1000 (default 10)")
+	NoFiles(cmd, "rate")
+	reasonFlag(cmd, &b.Reason)
+	return cmd
 }

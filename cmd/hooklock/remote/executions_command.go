@@ -31,7 +31,7 @@ commands of the program itself, such as "hooklock cancel".`,
 	}
 	r.Flags(cmd)
 	cmd.AddCommand(newExecutionsList(e, &r), newExecutionsFind(e, &r), newExecutionsGet(e, &r),
-		newExecutionsAnswer(e, &r), newExecutionsCancel(e, &r), newExecutionsForget(e, &r),
+		newExecutionsAnswer(e, &r), newExecutionsCancel(e, &r), newExecutionsForget(e, &r), newExecutionsErase(e, &r),
 		newExecutionsRun(e, &r), newExecutionsSkip(e, &r), newExecutionsRerun(e, &r), newExecutionsRequest(e, &r))
 	return cmd
 }
@@ -342,6 +342,7 @@ func replicaOf(holder string) string {
 
 func newExecutionsForget(e *cli.Environment, r *Remote) *cobra.Command {
 	var reason string
+	var erase bool
 	cmd := &cobra.Command{
 		ValidArgsFunction: r.ask(e, knownExecutions),
 
@@ -361,14 +362,19 @@ The exit code is 4 while the execution has not ended.`,
 				if err != nil {
 					return err
 				}
-				x, err := d.Forget(ctx, id, reason)
+				forget, said := d.Forget, " is forgotten: its event may run again"
+				if erase {
+					forget, said = d.Erase, " is erased: its event may run again"
+				}
+				x, err := forget(ctx, id, reason)
 				if err != nil {
 					return doubtful(err, story.ShellLine("hooklock", "show", id))
 				}
-				return d.Done(x.RawJSON(), id+" is forgotten: its event may run again")
+				return d.Done(x.RawJSON(), id+said)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&erase, "erase", false, "delete the kept requests of all its attempts, and how it arrived, as well")
 	reasonFlag(cmd, &reason)
 	return cmd
 }
