@@ -208,7 +208,8 @@ func (in *Input) ofCounts() (all []client.AttentionItem) {
 				Count:   int(n),
 				Text:    fmt.Sprintf("%d bad signatures on %s in %s", n, r.Route, story.Span(SpikeTime)),
 				Cause:   "a secret that has changed on one side, or someone who guesses",
-				SinceAt: first, LatestAt: client.Time{Time: in.Now}, Command: "hooklock report --examples",
+				SinceAt: first, LatestAt: client.Time{Time: in.Now},
+				Command: story.ShellLine("hooklock", "signatures", "--route", r.Route),
 			})
 		}
 	}

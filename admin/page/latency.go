@@ -138,7 +138,7 @@ func linesOf(list *client.CountList, steps []client.CountStep, before bool) *lin
 	}
 	for part := range 4 {
 		n := len(all) * part / 4
-		c.Ticks = append(c.Ticks, stretch{X: fmt.Sprintf("%.2f%%", 100*float64(n)/float64(len(all))), Y: 16,
+		c.Ticks = append(c.Ticks, stretch{X: fmt.Sprintf("%.2f%%", chartWidth*float64(n)/float64(len(all))), Y: 16,
 			Text: story.Span(list.Until.Sub(all[n].at).Round(step)) + " ago"})
 	}
 	c.Table = timesTable(all, before)

@@ -123,6 +123,8 @@ func placeOf(i *client.AttentionItem) string {
 	case i.Kind == client.AttentionReplicaGone, i.Kind == client.AttentionConfigDiffers,
 		i.Kind == client.AttentionConfigRefused, i.Kind == client.AttentionEtcdDown, i.Kind == client.AttentionEtcdFull:
 		return "#now"
+	case i.Kind == client.AttentionBadSignatures:
+		return to("signatures", "route", i.Route)
 	case len(i.Query) == 0:
 		return "#routes"
 	}

@@ -90,3 +90,10 @@ func TestTheUseOfALimitIsThatOfItsSlots(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+func TestBadSignaturesThatNeedAttentionLeadToTheirList(t *testing.T) {
+	item := client.AttentionItem{Kind: client.AttentionBadSignatures, Route: "stripe"}
+	if got := placeOf(&item); got != "#signatures?route=stripe" {
+		t.Errorf("it leads to %s", got)
+	}
+}

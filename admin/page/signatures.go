@@ -70,7 +70,9 @@ func signatureTable(all []client.BadSignature) *table {
 			c.Title = "of the route, which came so soon after it that they are not listed"
 			return c
 		}},
-		{"Trace", func(b *client.BadSignature) cell { return cell{Text: b.TraceID, Class: "id"} }},
+		{"Trace", func(b *client.BadSignature) cell {
+			return cell{Text: b.TraceID[:min(8, len(b.TraceID))], Class: "id", Title: b.TraceID}
+		}},
 	}, all, func(*client.BadSignature) string { n++; return fmt.Sprint(n) })
 	t.Lines = true
 	return t

@@ -73,7 +73,7 @@ func TestShowSaysFirstWhatHappenedAndWhatToDo(t *testing.T) {
 	}
 	if code, _, problems := show("none"); code != cli.ExitNotFound ||
 		!strings.Contains(problems, "no event found for none: tried ") ||
-		!strings.Contains(problems, "wrong signature: hooklock report --examples") {
+		!strings.Contains(problems, "wrong signature: hooklock signatures") {
 		t.Errorf("%d %s", code, problems)
 	}
 }

@@ -102,7 +102,7 @@ func endsSo(x *client.Execution, end string) bool {
 const tried = "tried event IDs and their parts, execution IDs, keys, traces, workflows and labels"
 
 // unstored says where else to look: such deliveries are stored under no event.
-const unstored = "; for deliveries with a wrong signature: hooklock report --examples"
+const unstored = "; for deliveries with a wrong signature: hooklock signatures"
 
 // notFound returns the answer of a search that has found nothing.
 func notFound(text, tried string) error {
