@@ -111,7 +111,7 @@ func (v *lockValue) encode() ([]byte, error) {
 	}
 	v.RetentionNs = v.Retention
 	v.StartedAt, v.CoolUntil = v.StartedAt.UTC(), v.CoolUntil.UTC()
-	b, err := v.spell()
+	b, err := json.Marshal(v)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("encode lock: %w", err)

@@ -222,3 +222,41 @@ func FuzzDecodeRecord(f *testing.F) {
 		}
 	})
 }
+
+// set gives each field below v a value that is not zero, and none twice.
+func set(t *testing.T, v reflect.Value, n *int64) {
+	t.Helper()
+	*n++
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(*n)
+	case reflect.String:
+		v.SetString("text " + string(rune('a'+*n%26)))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		set(t, v.Elem(), n)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			set(t, v.Index(i), n)
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			set(t, v.Index(i), n)
+		}
+	case reflect.Uint8:
+		v.SetUint(uint64(*n % 251))
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.Unix(*n, *n).UTC()))
+			return
+		}
+		for _, field := range v.Fields() {
+			set(t, field, n)
+		}
+	default:
+		t.Fatalf("a %s: say here what to set", v.Type())
+	}
+}

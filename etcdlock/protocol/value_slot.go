@@ -1,6 +1,10 @@
 package protocol
 
-import "hooklock/idem"
+import (
+	"encoding/json"
+
+	"hooklock/idem"
+)
 
 // SlotHolder is an execution that has a slot, or waits for one.
 type SlotHolder struct {
@@ -33,7 +37,8 @@ func EncodeTurn(l *idem.Lock, limit, session string, since int64) []byte {
 
 func encodeHolder(v SlotHolder) []byte {
 	v.Version = othersVersion
-	return v.spell()
+	b, _ := json.Marshal(v) // text always encodes
+	return b
 }
 
 // DecodeSlot reads a slot, or a slot waiter.

@@ -68,7 +68,6 @@ var otherMeanings = map[string][]string{
 	"skipped":  {"idem", "etcdlock", "cmd"},                   // a step of an execution, or of a diagnosis
 	"mismatch": {"proxy/sender/errors.go", "cmd"},             // a signature that no key of ours made
 	"aborted":  {"cmd"},                                       // when a person ended an execution
-	"parked":   {"etcdlock/protocol/spell.go"},                // a field of a lock
 }
 
 // codes are the names of decisions and the codes of answers in s: constants of the type Decision,
