@@ -1,0 +1,75 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hooklock/proxy/suggest"
+	"hooklock/proxy/wire"
+)
+
+// TestWhatPassesThroughIsLearnedFrom: from each delivery whose body came whole and whose path the service knows, whatever its length and framing.
+func TestWhatPassesThroughIsLearnedFrom(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/missing":
+			http.NotFound(w, r)
+		case "/early": // the answer comes before the body is read
+		default:
+			_, _ = io.Copy(io.Discard, r.Body)
+		}
+	}))
+	defer up.Close()
+	pool := wire.NewUpstream(wire.Options{Addr: up.Listener.Addr().String()})
+	defer pool.Close()
+	learner := suggest.NewRecorder(8 << 20)
+	h, door := passes(t, HandlerOptions{Upstream: pool, Unmatched: pool, Base: t.Context(), Recorder: learner})
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	var all sync.WaitGroup
+	post := func(path string, body io.Reader) {
+		r, err := client.Post("http://"+door.String()+path, "application/json", body)
+		if err != nil {
+			if path != "/early" {
+				t.Error(err)
+			}
+			return
+		}
+		_ = r.Body.Close()
+	}
+	for i := range 8 {
+		all.Go(func() {
+			text := fmt.Sprintf(`{"event_id":"e%d","customer_id":%d}`, i, i%2)
+			post("/whole", strings.NewReader(text))
+			post("/chunked", io.MultiReader(strings.NewReader(text))) // its length is not known
+			post("/long", bytes.NewReader(bytes.Repeat([]byte("x"), 70<<10+i)))
+			post("/long", io.MultiReader(bytes.NewReader(bytes.Repeat([]byte("y"), 70<<10+i))))
+			post("/early", bytes.NewReader(make([]byte, 3<<20)))
+			post("/missing", strings.NewReader(text))
+			get(t, door)
+		})
+	}
+	all.Wait()
+	if err := h.pool.await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found := learner.Suggest(time.Time{}).Suggestions
+	for path, want := range map[string]int{"/whole": 8, "/chunked": 8, "/long": 16, "/missing": 0, "/x": 0} {
+		at := slices.IndexFunc(found, func(s *suggest.Suggestion) bool { return s.Path == path })
+		switch {
+		case at < 0 && want > 0, at >= 0 && found[at].Deliveries != want:
+			t.Errorf("%s: want %d deliveries of %+v", path, want, found)
+		case path == "/whole" && !strings.Contains(strings.Join(found[at].Sentences, ""), "{body.event_id}"):
+			t.Errorf("%s", found[at].Sentences)
+		case path == "/long" && !strings.Contains(strings.Join(found[at].Sentences, ""), "16 bodies are longer"):
+			t.Errorf("%s", found[at].Sentences)
+		}
+	}
+}
