@@ -181,7 +181,8 @@ func clean(text, kind string, most int) string {
 	return text
 }
 
-// isMarkable reports whether a person can mark items of a kind as looked at, so that they are not listed.
+// isMarkable reports whether a person can mark items of a kind as looked at, so that they are not
+// listed.
 func isMarkable(kind string) bool {
 	return slices.Contains(idem.ConcernKind("").Choices(), kind)
 }

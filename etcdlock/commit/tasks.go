@@ -154,7 +154,8 @@ func (t *Tasks) Repeat(ctx context.Context, try func(ctx context.Context) (done 
 		if done {
 			return err
 		}
-		cut := ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)) || errors.Is(err, link.ErrNotSent))
+		cut := ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)) ||
+			errors.Is(err, link.ErrNotSent))
 		switch {
 		case cut && reason != nil:
 			err = reason

@@ -14,7 +14,8 @@ import (
 	"hooklock/idem"
 )
 
-// The last try is cut off when the caller's time is up. What etcd said to those before is what a person has to know.
+// The last try is cut off when the caller's time is up. What etcd said to those before is what a
+// person has to know.
 func TestWhatIsRepeatedInVainFailsWithTheLastReasonThatEtcdGave(t *testing.T) {
 	for name, cut := range map[string]func(context.Context) error{
 		"the request is cut off": func(ctx context.Context) error { return ctx.Err() },
@@ -32,7 +33,8 @@ func TestWhatIsRepeatedInVainFailsWithTheLastReasonThatEtcdGave(t *testing.T) {
 					<-ctx.Done()
 					return false, cut(ctx)
 				})
-				if !errors.Is(err, idem.ErrStoreUnavailable) || !strings.Contains(err.Error(), "disarm the NOSPACE alarm") {
+				if !errors.Is(err, idem.ErrStoreUnavailable) ||
+					!strings.Contains(err.Error(), "disarm the NOSPACE alarm") {
 					t.Errorf("got %v", err)
 				}
 			})

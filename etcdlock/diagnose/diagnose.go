@@ -78,14 +78,16 @@ func (d *diagnosis) fail(check, doing string, err error, otherwise string) {
 	switch {
 	case advice != "":
 	case isSilent(err):
-		advice = "a majority of etcd's members may be away, or their disks hang: start the members that are away, and look at etcd's log"
+		advice = "a majority of etcd's members may be away, or their disks hang: start the members that are away, " +
+			"and look at etcd's log"
 	default:
 		advice = otherwise
 	}
 	d.say(check, Failed, doing+": "+reason(err), advice)
 }
 
-// reason returns the text of an error of etcd; one that says only that the time was up says so in words.
+// reason returns the text of an error of etcd; one that says only that the time was up says so in
+// words.
 func reason(err error) string {
 	if isSilent(err) {
 		return "no answer within " + diagnoseTimeout.String()

@@ -189,21 +189,25 @@ func TestEachMemberIsUsedAndALearnerIsNamed(t *testing.T) {
 		"only learners answer")
 }
 
-// What a cluster without a majority refuses has one cause, and it is said once; no check says only that its time was up.
+// What a cluster without a majority refuses has one cause, and it is said once; no check says only
+// that its time was up.
 func TestAnEtcdWithoutAMajorityIsCalledThat(t *testing.T) {
 	members := etcdtest.StartCluster(t, 3)
 	members[1].Stop()
 	members[2].Stop()
 	o := etcdlock.Options{Endpoints: []string{members[0].Endpoint, members[1].Endpoint, members[2].Endpoint}}
-	for name, status := range map[string]func(context.Context, *clientv3.Client, string) (*clientv3.StatusResponse, error){
-		"the member that is left knows it": func(ctx context.Context, c *clientv3.Client, endpoint string) (s *clientv3.StatusResponse, err error) {
+	for name, status := range map[string]func(context.Context, *clientv3.Client, string) (*clientv3.StatusResponse,
+		error){
+		"the member that is left knows it": func(ctx context.Context, c *clientv3.Client,
+			endpoint string) (s *clientv3.StatusResponse, err error) {
 			etcdtest.Eventually(t, "the member knows no leader", func() bool {
 				s, err = status(ctx, c, endpoint)
 				return err == nil && s.Leader == 0
 			})
 			return s, err
 		},
-		"it does not know it yet": func(ctx context.Context, c *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error) {
+		"it does not know it yet": func(ctx context.Context, c *clientv3.Client,
+			endpoint string) (*clientv3.StatusResponse, error) {
 			s, err := status(ctx, c, endpoint)
 			if err == nil {
 				s.Leader = 1
@@ -218,7 +222,8 @@ func TestAnEtcdWithoutAMajorityIsCalledThat(t *testing.T) {
 			said := false
 			for _, f := range d.findings {
 				said = said || strings.Contains(f.Found+f.Advice, "a majority of")
-				if strings.Contains(f.Found, "deadline exceeded") || strings.Contains(f.Found, "no leader") && f.Advice == "" {
+				if strings.Contains(f.Found, "deadline exceeded") ||
+					strings.Contains(f.Found, "no leader") && f.Advice == "" {
 					t.Errorf("%+v", f)
 				}
 			}

@@ -19,8 +19,8 @@ import (
 // lives as long as the session that took it. Await and ClaimHead are for one goroutine; end it with
 // a successful ClaimHead or with Leave.
 //
-// It implements idem.QueueEntry. It is small because thousands may wait: what follows from its names is
-// made when it is needed.
+// It implements idem.QueueEntry. It is small because thousands may wait: what follows from its
+// names is made when it is needed.
 type Entry struct {
 	o       *Options
 	entry   view.Waiter // registered if the lock may be handed to it

@@ -71,8 +71,8 @@ type queue struct {
 }
 
 // pending holds entries that one watch has reported and that are not merged yet: all after a
-// revision, or the last of them. Candidates that were read at that revision or later are continued with
-// them, because the watch may report entries before the read is answered.
+// revision, or the last of them. Candidates that were read at that revision or later are continued
+// with them, because the watch may report entries before the read is answered.
 type pending struct {
 	watch  int // which one
 	places []*protocol.Candidate
@@ -495,8 +495,8 @@ func (qs *Queues) predecessorLocked(e *Waiter) (entry string, since int64) {
 	return "", 0
 }
 
-// Known adds what this process knows of the queue behind a lock to the candidates that were read with it:
-// the head of the queue, and those behind it.
+// Known adds what this process knows of the queue behind a lock to the candidates that were read
+// with it: the head of the queue, and those behind it.
 func (qs *Queues) Known(lock string, candidates protocol.Candidates) protocol.Candidates {
 	qs.mu.Lock()
 	if q := qs.of[lock]; q != nil {

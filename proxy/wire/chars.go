@@ -10,7 +10,8 @@ func byteSet(s string) (set [256]bool) {
 	return set
 }
 
-// isToken reports whether b is a non-empty token. White space is none, so `Name :` and folded lines fail here.
+// isToken reports whether b is a non-empty token. White space is none, so `Name :` and folded lines
+// fail here.
 func isToken(b []byte) bool {
 	for _, c := range b {
 		if !tokenBytes[c] {
@@ -20,8 +21,8 @@ func isToken(b []byte) bool {
 	return len(b) > 0
 }
 
-// isText reports whether b may be a field value or a reason: no control byte but the tab. CR, LF and NUL inside a line
-// are what smuggling is made of.
+// isText reports whether b may be a field value or a reason: no control byte but the tab. CR, LF
+// and NUL inside a line are what smuggling is made of.
 func isText(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\t' || c == 0x7f {
@@ -94,7 +95,8 @@ func lists(list []byte, want string) bool {
 
 const maxInt64 = 1<<63 - 1
 
-// parseLength reads digits, and nothing but digits. False for anything else and for more than an int64.
+// parseLength reads digits, and nothing but digits. False for anything else and for more than an
+// int64.
 func parseLength(b []byte) (int64, bool) {
 	var n int64
 	for _, c := range b {

@@ -30,7 +30,8 @@ func TestManyEvents(t *testing.T) {
 	member := testkit.StartEtcd(t, etcdProgram, 1, "--unsafe-no-fsync=false", "--quota-backend-bytes", "8589934592")[0]
 	client := connect(t, member.Endpoint)
 	r := startReplica(t, member.Endpoint, s.URL, "retention: 168h, replay_retention: 10m")
-	t.Logf("| events | a second | MB of the replica | MB of etcd | keys | in use MB | events s | show s | a duplicate ms | restart s | backup s | backup MB |")
+	t.Logf(
+		"| events | a second | MB of the replica | MB of etcd | keys | in use MB | events s | show s | a duplicate ms | restart s | backup s | backup MB |")
 	t.Logf("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	senders := &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 	defer senders.CloseIdleConnections()
@@ -38,7 +39,8 @@ func TestManyEvents(t *testing.T) {
 		began := time.Now()
 		if failed := fill(senders, r.Addr, done, done+step); failed > 0 {
 			keys, inUse := size(t, client)
-			t.Fatalf("%d of the events from %d on were not answered 200: etcd has %d keys, %d MB in use", failed, done, keys, inUse)
+			t.Fatalf("%d of the events from %d on were not answered 200: etcd has %d keys, %d MB in use", failed, done,
+				keys, inUse)
 		}
 		each := float64(step) / time.Since(began).Seconds()
 		mb, _ := memory(t, r.Pid())
@@ -56,8 +58,10 @@ func TestManyEvents(t *testing.T) {
 		_ = r.ExitCode(t)
 		starting := time.Now()
 		r = startReplica(t, member.Endpoint, s.URL, "retention: 168h, replay_retention: 10m")
-		t.Logf("| %d | %.0f | %d | %d | %d | %d | %.2f | %.2f | %.1f | %.2f | %.1f | %d |", done+step, each, mb, etcdMB, keys, inUse,
-			list.Seconds(), show.Seconds(), float64(duplicate)/float64(time.Millisecond), time.Since(starting).Seconds(),
+		t.Logf("| %d | %.0f | %d | %d | %d | %d | %.2f | %.2f | %.1f | %.2f | %.1f | %d |", done+step, each, mb, etcdMB,
+			keys, inUse,
+			list.Seconds(), show.Seconds(), float64(duplicate)/float64(time.Millisecond),
+			time.Since(starting).Seconds(),
 			saving.Seconds(), saved/1_000_000)
 	}
 	missing, twice := s.count(*events)

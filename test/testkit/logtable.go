@@ -10,7 +10,8 @@ var (
 	inTicks  = regexp.MustCompile("`([^`]+)`")
 )
 
-// LogTable is docs/logs.md: the fields of each event. A row may name a group of fields that the page lists once.
+// LogTable is docs/logs.md: the fields of each event. A row may name a group of fields that the
+// page lists once.
 func LogTable(page string) map[string][]string {
 	groups := []string{}
 	for _, m := range logGroup.FindAllStringSubmatch(page, -1) {

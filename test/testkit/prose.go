@@ -16,8 +16,9 @@ var (
 	words = regexp.MustCompile("(?:`[^`]*`|\\[[^\\]]*\\]\\([^)]*\\)|[^\\s`\\[]|\\[|`)+")
 )
 
-// prose calls f for each block of prose in a page of Markdown: neither code nor a table, a heading, HTML or a quotation. What is no prose goes to
-// rest line by line. Both see lines in the page's order.
+// prose calls f for each block of prose in a page of Markdown: neither code nor a table, a heading,
+// HTML or a quotation. What is no prose goes to rest line by line. Both see lines in the page's
+// order.
 func prose(page string, f func(block []string), rest func(line string)) {
 	code := false
 	var block []string

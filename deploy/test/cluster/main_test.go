@@ -81,7 +81,10 @@ func outside(m *testing.M) int {
 	again := exec.Command(self, os.Args[1:]...)
 	again.Stdin, again.Stdout, again.Stderr = os.Stdin, os.Stdout, os.Stderr
 	again.Env = append(os.Environ(), stageVariable+"=inside", dirVariable+"="+dir)
-	again.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
+	again.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
+		Pdeathsig: syscall.SIGKILL,
+	}
 	runtime.LockOSThread() // Pdeathsig follows the thread
 	var exit *exec.ExitError
 	if err := again.Run(); errors.As(err, &exit) {

@@ -144,7 +144,8 @@ func TestTheREADMELeadsFromTwoLinesToARoute(t *testing.T) {
 		t.Errorf("%q has not two lines", file)
 	}
 	p.write(t, "shop.yaml", p.here(file))
-	if first := kit.Fenced(t, "README.md", file+"```\n", ""); first != "make build\nbin/hooklock serve --config shop.yaml\n" {
+	if first := kit.Fenced(t, "README.md", file+"```\n",
+		""); first != "make build\nbin/hooklock serve --config shop.yaml\n" {
 		t.Fatalf("the README begins with %q", first)
 	}
 	admin := testkit.FreePort(t)

@@ -175,7 +175,8 @@ func lookIntoRPM(t *testing.T, content []byte) {
 	found := map[string]string{}
 	for _, f := range files {
 		found[f.Name()] = fmt.Sprintf("%#o", f.Mode()&0o7777)
-		if kept := f.Flags()&(config|noReplace) == config|noReplace; kept != (f.Name() == "/etc/hooklock/sidecar.yaml") {
+		kept := f.Flags()&(config|noReplace) == config|noReplace
+		if kept != (f.Name() == "/etc/hooklock/sidecar.yaml") {
 			t.Errorf("%s is kept at an upgrade: %v", f.Name(), kept)
 		}
 	}

@@ -1,0 +1,183 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits on widths, in columns; a tab counts as four.
+const (
+	maxCodeWidth    = 120
+	maxCommentWidth = 100
+)
+
+// wideFolders are those in which lines may still be wider: wrap the folder, then take it out.
+var wideFolders = []string{
+	"admin", "admin/client", "admin/page", "admin/report", "admin/story", "cmd/hooklock", "cmd/hooklock/remote",
+	"cmd/hooklock/serve", "cmd/hooklock/wiring", "config", "deploy/test/page", "etcdlock", "etcdlock/history",
+	"etcdlock/operate", "etcdlock/protocol", "idem", "idem/guard", "idem/naming", "idem/worker", "proxy",
+	"proxy/parked", "proxy/sender", "proxy/suggest", "proxy/telemetry", "proxy/telemetry/logs", "test/e2e",
+	"test/fault", "test/model", "test/model/jobs", "test/virtual",
+}
+
+// Wide returns a sentence for each line of s that is too wide. A line with a long string is as wide
+// as that in a test, whose data is kept whole, and so is each line of text in backquotes.
+func (s *Source) Wide() []string {
+	if ast.IsGenerated(s.file) || slices.Contains(wideFolders, path.Dir(s.Path)) {
+		return nil
+	}
+	free := s.linesWithLongText()
+	var problems []string
+	n := 0
+	for line := range strings.Lines(string(s.Text)) {
+		n++
+		line = strings.TrimRight(line, "\n")
+		width, limit := utf8.RuneCountInString(line)+3*strings.Count(line, "\t"), maxCodeWidth
+		if text := strings.TrimLeft(line, "\t"); strings.HasPrefix(text, "//") {
+			if limit = maxCommentWidth; !strings.HasPrefix(text, "// ") || strings.HasPrefix(text, "//  ") ||
+				!strings.Contains(text[3:], " ") {
+				continue // a directive, an example, or one word
+			}
+		}
+		if width > limit && !free[n] && !strings.Contains(line, "//nolint:") {
+			problems = append(problems, fmt.Sprintf("%s:%d: %d columns wide, at most %d", s.Path, n, width, limit))
+		}
+	}
+	return problems
+}
+
+// linesWithLongText are the lines that no break makes shorter: text that is kept whole, and imports.
+func (s *Source) linesWithLongText() map[int]bool {
+	free := map[int]bool{}
+	isTest := strings.HasSuffix(s.Path, "_test.go")
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ImportSpec); ok {
+			free[s.fset.Position(spec.Pos()).Line] = true
+		}
+		lit, ok := n.(*ast.BasicLit)
+		if !ok {
+			return true
+		}
+		from, to := s.fset.Position(lit.Pos()).Line, s.fset.Position(lit.End()).Line
+		if raw := lit.Value[0] == '`'; raw || isTest && len(lit.Value) > maxCodeWidth/2 {
+			for line := from; line <= to; line++ {
+				free[line] = true
+			}
+		}
+		return true
+	})
+	return free
+}
+
+// Participles returns a sentence for each function of s that returns nothing and is named after
+// what is so, instead of what it does. OnX, which is called back, is not.
+func (s *Source) Participles() []string {
+	var problems []string
+	for _, d := range s.file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Type.Results != nil || slices.Contains(wideFolders, path.Dir(s.Path)) || !s.shipped() {
+			continue
+		}
+		if word := firstWord(f.Name.Name); isParticiple(word) {
+			problems = append(problems, fmt.Sprintf("%s:%d: %s returns nothing, so say what it does: a verb and its "+
+				"object",
+				s.Path, s.fset.Position(f.Pos()).Line, f.Name.Name))
+		}
+	}
+	return problems
+}
+
+func firstWord(name string) string {
+	for i, r := range name {
+		if i > 0 && unicode.IsUpper(r) {
+			return strings.ToLower(name[:i])
+		}
+	}
+	return strings.ToLower(name)
+}
+
+// irregular are participles, and past tenses, that do not end in -ed.
+var irregular = []string{
+	"told", "held", "kept", "left", "lost", "met", "made", "seen", "taken", "took", "given", "gone", "done", "found",
+	"heard", "sent", "said", "known", "written", "begun", "broken", "shown", "spent", "won", "woken", "forgotten",
+}
+
+func isParticiple(word string) bool {
+	verb := slices.Contains([]string{"need", "feed", "speed", "embed", "exceed", "proceed", "seed"}, word)
+	return slices.Contains(irregular, word) || len(word) > 4 && strings.HasSuffix(word, "ed") && !verb
+}
+
+// oneMeaning are words with several meanings elsewhere, and the packages whose exported types and
+// functions of that name have the one that a reader may expect; none: no type has this name.
+var oneMeaning = map[string][]string{
+	"Entry":         {"idem", "etcdlock/queue"},                  // what a lock and a record share; a place in a queue
+	"Execution":     {"idem/guard", "admin/client"},              // one run of an event; as the API shows it
+	"HighWaterMark": {"idem"},                                    // the newest event of an order that went through
+	"Held":          nil,                                         // idem.RunningLock, or the status
+	"InLine":        nil,                                         // protocol.Candidate
+	"Kept":          nil,                                         // idem.StoredRequest, or End.Remembered
+	"Line":          nil,                                         // protocol.Candidates, slot waiters
+	"Obstacle":      {"idem"},                                    // what is in the way of a claim
+	"Record":        {"idem"},                                    // what is left of an execution
+	"Revisions":     {"etcdlock/protocol"},                       // what a transaction relies on
+	"RunningLock":   {"idem"},                                    // a lock that this process has
+	"Seen":          nil,                                         // Obstacle, Revisions, or what a person has looked at
+	"Session":       {"etcdlock/session", "etcdlock/ledgertest"}, // the lease of a process
+	"Workflow":      nil,                                         // a text, in idem.Scope
+}
+
+// Meanings returns a sentence for each exported type of s whose name means something else.
+func (s *Source) Meanings() []string {
+	if !s.shipped() {
+		return nil
+	}
+	var problems []string
+	for _, d := range s.file.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, spec := range g.Specs {
+			t, ok := spec.(*ast.TypeSpec)
+			if !ok {
+				continue
+			}
+			if homes, ok := oneMeaning[t.Name.Name]; ok && !slices.Contains(homes, path.Dir(s.Path)) {
+				problems = append(problems, fmt.Sprintf("%s:%d: %s has one meaning, which is another one (see "+
+					"oneMeaning)",
+					s.Path, s.fset.Position(t.Pos()).Line, t.Name.Name))
+			}
+		}
+	}
+	return problems
+}
+
+// Namesakes returns a sentence for each file of p that has the name of a file of a package that p
+// imports: a reader who looks for one finds the other.
+func Namesakes(packages []Package, sources []*Source) []string {
+	files := map[string][]string{}
+	for _, s := range sources {
+		if name := path.Base(s.Path); name != "doc.go" && !strings.HasSuffix(name, "_test.go") {
+			p := module + "/" + path.Dir(s.Path)
+			files[p] = append(files[p], name)
+		}
+	}
+	var problems []string
+	for _, p := range packages {
+		for _, other := range p.Imports {
+			for _, name := range files[p.ImportPath] {
+				if slices.Contains(files[other], name) {
+					problems = append(problems, fmt.Sprintf(
+						"%s and %s, which it imports, both have a file %s: name it after its job",
+						p.ImportPath, other, name))
+				}
+			}
+		}
+	}
+	return problems
+}
