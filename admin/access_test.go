@@ -47,7 +47,8 @@ func (unreachable) Cancel(context.Context, idem.ExecutionID, idem.Cancel, *idem.
 func (unreachable) Forget(context.Context, idem.ExecutionID, idem.Cancel, *idem.Audit) (*idem.Found, error) {
 	return nil, idem.ErrStoreUnavailable
 }
-func (unreachable) ForceRelease(context.Context, string, idem.ExecutionID, idem.Cancel, *idem.Audit) (*idem.Found, error) {
+func (unreachable) ForceRelease(context.Context, string, idem.ExecutionID, idem.Cancel, *idem.Audit) (*idem.Found,
+	error) {
 	return nil, idem.ErrStoreUnavailable
 }
 func (unreachable) Pauses(context.Context) ([]idem.PauseState, error) {
@@ -161,12 +162,14 @@ var requests = []struct{ method, path, body string }{
 	{"POST", "/v1/executions/" + anID + "/skip", `{"reason":"r"}`},
 	{"POST", "/v1/executions/" + anID + "/rerun", `{"reason":"r"}`},
 	{"GET", "/v1/executions/" + anID + "/request", ""},
-	{"POST", "/v1/executions/run", `{"reason":"r","filter":{"state":"blocked"},"dryRun":false,"rate":10,"limit":100,"cursor":""}`},
+	{"POST", "/v1/executions/run",
+		`{"reason":"r","filter":{"state":"blocked"},"dryRun":false,"rate":10,"limit":100,"cursor":""}`},
 	{"POST", "/v1/executions/skip", `{"reason":"r","filter":{"workflow":"w"}}`},
 	{"POST", "/v1/executions/rerun", `{"reason":"r","filter":{"route":"route"}}`},
 	{"POST", "/v1/executions/" + anID + "/guard", `{"token":7,"step":"a","plan":["a","b"]}`},
 	{"POST", "/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":"30m"}`},
-	{"POST", "/v1/executions/" + anID + "/complete", `{"token":7,"status":"SUCCESS","response":{"status":200,"headers":{"A":["b","c"]},"body":"x"}}`},
+	{"POST", "/v1/executions/" + anID + "/complete",
+		`{"token":7,"status":"SUCCESS","response":{"status":200,"headers":{"A":["b","c"]},"body":"x"}}`},
 	{"GET", "/v1/jobs", ""},
 	{"POST", "/v1/jobs", `{"kind":"rerun","reason":"r","filter":{"workflow":"w"},"rate":1}`},
 	{"GET", "/v1/jobs/job_a", ""},
@@ -196,7 +199,8 @@ var requests = []struct{ method, path, body string }{
 
 // asksNoLedger says of a path that its endpoint has a test of its own.
 func asksNoLedger(path string) bool {
-	return slices.Contains([]string{"/v1/report", "/v1/suggestions", "/v1/embedded/backup", "/v1/status", "/v1/routes", "/v1/config", "/v1/config/reload", "/v1/notify/test", "/v1/attention"}, path)
+	return slices.Contains([]string{"/v1/report", "/v1/suggestions", "/v1/embedded/backup", "/v1/status", "/v1/routes",
+		"/v1/config", "/v1/config/reload", "/v1/notify/test", "/v1/attention"}, path)
 }
 
 func TestEachTokenMayDoWhatItsScopesAndWorkflowsSay(t *testing.T) {
@@ -220,14 +224,16 @@ func TestEachTokenMayDoWhatItsScopesAndWorkflowsSay(t *testing.T) {
 			return 403
 		}
 		for token, want := range map[string]int{
-			"": 401, opsToken: may(forRead, forWrite, forBodies), readToken1: may(forRead), writeToken1: may(forWrite), bodiesToken: may(forBodies),
+			"": 401, opsToken: may(forRead, forWrite, forBodies), readToken1: may(forRead), writeToken1: may(forWrite),
+			bodiesToken: may(forBodies),
 		} {
 			a := r.ask(q.method, q.path, token, q.body)
 			if a.StatusCode != want {
 				t.Errorf("%s %s with %q: got %d, want %d: %s", q.method, q.path, token, a.StatusCode, want, a.body)
 			}
 			if (want == 401 || want == 403) != (a.Header.Get("WWW-Authenticate") != "") {
-				t.Errorf("%s %s with %q: WWW-Authenticate %q", q.method, q.path, token, a.Header.Get("WWW-Authenticate"))
+				t.Errorf("%s %s with %q: WWW-Authenticate %q", q.method, q.path, token,
+					a.Header.Get("WWW-Authenticate"))
 			}
 		}
 		if e.access != forCallback { // a key that nobody has asked the ledger about yet
@@ -238,7 +244,8 @@ func TestEachTokenMayDoWhatItsScopesAndWorkflowsSay(t *testing.T) {
 
 func TestWithoutConfiguredTokensReadingIsOpenAndChangingIsNot(t *testing.T) {
 	r := newRig(t, unreachable{}, func(o *Options) {
-		o.Access = Access{Open: true, Tokens: []Token{{Name: "admin", Digest: Digest(opsToken), Read: true, Write: true, Bodies: true}}}
+		o.Access = Access{Open: true, Tokens: []Token{{Name: "admin", Digest: Digest(opsToken), Read: true, Write: true,
+			Bodies: true}}}
 	})
 	for _, q := range requests {
 		path, _, _ := strings.Cut(q.path, "?")
@@ -260,7 +267,8 @@ func TestWithoutConfiguredTokensReadingIsOpenAndChangingIsNot(t *testing.T) {
 	r.want(401, "unauthorized", "GET", "/v1/locks", "wrong", "")
 }
 
-// What is left of a token whose file is gone: the configuration can be read again with it, and nothing else.
+// What is left of a token whose file is gone: the configuration can be read again with it, and
+// nothing else.
 func TestATokenForAReloadIsGoodForNothingElse(t *testing.T) {
 	a := Access{Tokens: []Token{{Name: "gone", Digest: Digest(opsToken), Reload: true}}}
 	for _, q := range requests {
@@ -284,7 +292,8 @@ func TestATokenIsGivenOnceAndAsABearer(t *testing.T) {
 	r := newRig(t, unreachable{}, nil)
 	for authorization, want := range map[string]int{
 		"Bearer " + opsToken: 503, "bearer " + opsToken: 503, "BEARER  " + opsToken: 503,
-		opsToken: 401, "Basic " + opsToken: 401, "Bearer": 401, "Bearer ": 401, "Bearer " + opsToken + "x": 401, "Bearer " + opsToken[1:]: 401,
+		opsToken: 401, "Basic " + opsToken: 401, "Bearer": 401, "Bearer ": 401, "Bearer " + opsToken + "x": 401,
+		"Bearer " + opsToken[1:]: 401,
 	} {
 		a := r.raw("GET /v1/locks HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + authorization + "\r\n\r\n")
 		if a.StatusCode != want {
@@ -308,9 +317,11 @@ func TestPatternsOfWorkflows(t *testing.T) {
 		want          bool
 	}{
 		{"*", "", true}, {"*", "a/b", true}, {"", "", true}, {"", "a", false}, {"a", "a", true}, {"a", "ab", false},
-		{"stripe/*", "stripe/acme", true}, {"stripe/*", "stripe/", true}, {"stripe/*", "stripe", false}, {"stripe/*", "xstripe/acme", false},
+		{"stripe/*", "stripe/acme", true}, {"stripe/*", "stripe/", true}, {"stripe/*", "stripe", false},
+		{"stripe/*", "xstripe/acme", false},
 		{"*/acme", "stripe/acme", true}, {"*/acme", "a/b/acme", true}, {"*/acme", "acme", false},
-		{"a*b*c", "abc", true}, {"a*b*c", "a-b-b-c", true}, {"a*b*c", "ac", false}, {"a*a", "a", false}, {"a*a", "aa", true}, {"*a*", "bab", true},
+		{"a*b*c", "abc", true}, {"a*b*c", "a-b-b-c", true}, {"a*b*c", "ac", false}, {"a*a", "a", false},
+		{"a*a", "aa", true}, {"*a*", "bab", true},
 		{"a?", "ab", false}, {"[ab]", "a", false}, {"ä*", "äö", true},
 		{strings.Repeat("a*", 400) + "b", strings.Repeat("a", 2000), false},
 	} {
@@ -324,7 +335,8 @@ func TestOtherHostsAreMisdirected(t *testing.T) {
 	r := newRig(t, unreachable{}, func(o *Options) { o.Access.Hosts = []string{"hooklock.internal"} })
 	for host, want := range map[string]int{"hooklock.internal:8079": 503, "127.0.0.1": 503, "evil.example": 421} {
 		for _, path := range []string{"/v1/locks"} {
-			if a := r.raw("GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nAuthorization: Bearer " + opsToken + "\r\n\r\n"); a.StatusCode != want {
+			if a := r.raw("GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nAuthorization: Bearer " + opsToken +
+				"\r\n\r\n"); a.StatusCode != want {
 				t.Errorf("%s at %s: got %d, want %d", path, host, a.StatusCode, want)
 			}
 		}
@@ -385,7 +397,8 @@ func TestAnOutdatedWorkerDoesNotLockOutTheOthersOfItsUpstream(t *testing.T) {
 func TestNamesThatAreMadeUpAreNotRemembered(t *testing.T) {
 	r := newRig(t, keyless{}, nil)
 	for i := range 5 {
-		r.want(401, "unauthorized", "POST", "/v1/executions/"+strings.Repeat("x", 10_000+i)+"/guard", "", `{"token":1}`, "Authorization", "Basic x")
+		r.want(401, "unauthorized", "POST", "/v1/executions/"+strings.Repeat("x", 10_000+i)+"/guard", "", `{"token":1}`,
+			"Authorization", "Basic x")
 	}
 	r.api.failed.mu.Lock()
 	defer r.api.failed.mu.Unlock()
@@ -400,7 +413,8 @@ func TestRequestsWithoutATokenDoNotFillTheAuditLog(t *testing.T) {
 	for range 2 * credit / searchCost {
 		r.want(401, "unauthorized", "POST", "/v1/locks/w/acquire", "", `{"ttl":"1m"}`)
 	}
-	if n := time.Duration(strings.Count(r.log.String(), "admin.audit")); n < credit/searchCost || n > credit/searchCost+1 {
+	if n := time.Duration(strings.Count(r.log.String(), "admin.audit")); n < credit/searchCost || n > credit/searchCost+
+		1 {
 		t.Errorf("%d lines", n)
 	}
 	r.want(403, "forbidden", "POST", "/v1/locks/w/acquire", readToken1, `{"ttl":"1m"}`)
@@ -422,7 +436,8 @@ func TestAddressesOfFailuresAreBounded(t *testing.T) {
 
 func TestClientsOfOneNetworkAreOne(t *testing.T) {
 	for remote, want := range map[string]string{
-		"10.1.2.3:4": "10.1.2.3", "[::ffff:10.1.2.3]:4": "10.1.2.3", "[2001:db8::1]:4": "2001:db8::/64", "[2001:db8::2]:5": "2001:db8::/64",
+		"10.1.2.3:4": "10.1.2.3", "[::ffff:10.1.2.3]:4": "10.1.2.3", "[2001:db8::1]:4": "2001:db8::/64",
+		"[2001:db8::2]:5":  "2001:db8::/64",
 		"[fe80::1%eth0]:4": "fe80::/64", "[::1]:4": "::1", "@": "@",
 	} {
 		if got := network(remote); got != want {
@@ -452,7 +467,8 @@ func TestACursorSaysNothingAndIsItsTokensAlone(t *testing.T) {
 		if got, err := c.openCursor(sealed); got != "locks/secret" || err != nil {
 			t.Errorf("%q: %q %v", c.token.Name, got, err)
 		}
-		for _, bad := range []string{"locks/secret", sealed + "A", sealed[1:], "é", "AAAA", callers[(i+1)%len(callers)].sealCursor("locks/secret")} {
+		for _, bad := range []string{"locks/secret", sealed + "A", sealed[1:], "é", "AAAA",
+			callers[(i+1)%len(callers)].sealCursor("locks/secret")} {
 			if _, err := c.openCursor(bad); !errors.Is(err, idem.ErrCursor) {
 				t.Errorf("%q was taken of %q: %v", bad, c.token.Name, err)
 			}
@@ -464,9 +480,12 @@ func TestPagesOfOtherOriginsGetNothing(t *testing.T) {
 	r := newRig(t, unreachable{}, nil)
 	own := "http://" + r.http.Listener.Addr().String()
 	foreign := [][]string{
-		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "Same-Origin"}, {"Sec-Fetch-Site", ""},
-		{"Origin", "https://evil.example"}, {"Origin", "null"}, {"Origin", ""}, {"Origin", "http://127.0.0.1"}, {"Origin", "http://localhost:3000"}, {"Origin", own + ".evil.example"},
-		{"Sec-Fetch-Site", "same-origin", "Origin", "http://localhost:3000"}, {"Sec-Fetch-Site", "cross-site", "Origin", own},
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "Same-Origin"},
+		{"Sec-Fetch-Site", ""},
+		{"Origin", "https://evil.example"}, {"Origin", "null"}, {"Origin", ""}, {"Origin", "http://127.0.0.1"},
+		{"Origin", "http://localhost:3000"}, {"Origin", own + ".evil.example"},
+		{"Sec-Fetch-Site", "same-origin", "Origin", "http://localhost:3000"},
+		{"Sec-Fetch-Site", "cross-site", "Origin", own},
 	}
 	for _, q := range requests {
 		for _, headers := range foreign {
@@ -474,11 +493,14 @@ func TestPagesOfOtherOriginsGetNothing(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/metrics", "/readyz", "/openapi.json"} {
-		if a := r.raw("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\n\r\n"); a.StatusCode != 403 || a.code() != "cross_site" {
+		if a := r.raw("GET " + path +
+			" HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\n\r\n"); a.StatusCode != 403 ||
+			a.code() != "cross_site" {
 			t.Errorf("%s: %d %s", path, a.StatusCode, a.body)
 		}
 	}
-	for _, headers := range [][]string{{}, {"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"}, {"Origin", own}, {"Origin", strings.ToUpper(own), "Sec-Fetch-Site", "same-origin"}} {
+	for _, headers := range [][]string{{}, {"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"},
+		{"Origin", own}, {"Origin", strings.ToUpper(own), "Sec-Fetch-Site", "same-origin"}} {
 		r.want(503, "store_unavailable", "GET", "/v1/locks", opsToken, "", headers...)
 	}
 }

@@ -31,12 +31,14 @@ func TestAJobLetsAllRunAgainThatHaveEnded(t *testing.T) {
 	f.ended("w", "failed", failure())
 	f.ended("other", "1", success())
 	f.ended("w", "unkept", success())
-	dry := f.want(200, "", "POST", "/v1/jobs", opsToken, `{"kind":"rerun","again":true,"filter":{"workflow":"w","status":"SUCCESS"},"dryRun":true}`)
+	dry := f.want(200, "", "POST", "/v1/jobs", opsToken,
+		`{"kind":"rerun","again":true,"filter":{"workflow":"w","status":"SUCCESS"},"dryRun":true}`)
 	first, _ := dry.json["first"].([]any)
 	if dry.json["matched"] != 13.0 || len(first) != 10 {
 		t.Errorf("%s", dry.body)
 	}
-	id := f.begun(`{"kind":"rerun","again":true,"reason":"it was wrong","filter":{"workflow":"w","status":"SUCCESS"},"rate":1000}`)
+	id := f.begun(
+		`{"kind":"rerun","again":true,"reason":"it was wrong","filter":{"workflow":"w","status":"SUCCESS"},"rate":1000}`)
 	f.awaitJob(id, "all are let run", func(a *reply) bool { return a.json["acted"] == 13.0 })
 	f.runsInOrder("w", 12)
 	a := f.awaitJob(id, "it is done", isDone)

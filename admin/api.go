@@ -23,10 +23,11 @@ import (
 type Options struct {
 	// Ready says why deliveries should not come here now, or nil.
 	Ready func() error
-	// Stale says for operators that the configuration as it was last written is not in force, and since when; "" = it is. /readyz?verbose shows
-	// it. nil: it is never stale.
+	// Stale says for operators that the configuration as it was last written is not in force, and
+	// since when; "" = it is. /readyz?verbose shows it. nil: it is never stale.
 	Stale func() string
-	// Space says for operators how full etcd is, in one line; "" = that is not known. /readyz?verbose shows it. nil: it never is.
+	// Space says for operators how full etcd is, in one line; "" = that is not known.
+	// /readyz?verbose shows it. nil: it never is.
 	Space func(context.Context) string
 	// Metrics serves /metrics.
 	Metrics http.Handler
@@ -35,32 +36,40 @@ type Options struct {
 
 	Ledger Ledger
 	Access Access
-	// Report returns the problems that the routes have found since then; the zero time means everything that is known.
+	// Report returns the problems that the routes have found since then; the zero time means
+	// everything that is known.
 	Report func(since time.Time) client.Report
-	// Suggest returns the routes that fit the deliveries since then; the zero time means all that are known.
+	// Suggest returns the routes that fit the deliveries since then; the zero time means all that
+	// are known.
 	Suggest func(since time.Time) client.SuggestionList
 	// Process is the process around the API: its status, routes and configuration.
 	Process Process
-	// Backup returns a copy of the embedded etcd, which ends with the context; nil if there is none.
+	// Backup returns a copy of the embedded etcd, which ends with the context; nil if there is
+	// none.
 	Backup func(context.Context) (io.ReadCloser, error)
-	// Request decodes the request of an execution from what the ledger keeps of it. nil if no requests are kept.
+	// Request decodes the request of an execution from what the ledger keeps of it. nil if no
+	// requests are kept.
 	Request func(ctx context.Context, id idem.ExecutionID, kept []byte) (head, body []byte, err error)
 	// Archive has the requests that routes keep (requests.keep); nil: there is no store for them.
 	Archive Archive
 	// Profiling serves /debug/pprof, to tokens with scope write.
 	Profiling bool
-	// UpstreamTimeout is how long the upstream may take for its answer, which bounds a running lock. Zero: it is not known.
+	// UpstreamTimeout is how long the upstream may take for its answer, which bounds a running
+	// lock. Zero: it is not known.
 	UpstreamTimeout time.Duration
-	// RequestTimeout bounds each question to the ledger; a list may take a few of them. Zero means 2 s.
+	// RequestTimeout bounds each question to the ledger; a list may take a few of them. Zero means
+	// 2 s.
 	RequestTimeout time.Duration
 	Log            *slog.Logger // nil drops all lines
-	// Audit reserves room for the line of a change, which is then written whatever happens to the log meanwhile; release gives it back if there
-	// was none. Its error says why no line can be written: the change is not made then. nil means that Log takes them all, whatever its level.
+	// Audit reserves room for the line of a change, which is then written whatever happens to the
+	// log meanwhile; release gives it back if there was none. Its error says why no line can be
+	// written: the change is not made then. nil means that Log takes them all, whatever its level.
 	Audit func() (line *slog.Logger, release func(), err error)
 	Now   func() time.Time // nil means time.Now
 }
 
-// API is the handler of the admin listener: everything under /v1, /openapi.json, the page at /, and what Health serves.
+// API is the handler of the admin listener: everything under /v1, /openapi.json, the page at /, and
+// what Health serves.
 type API struct {
 	o      Options
 	table  []endpoint
@@ -69,7 +78,8 @@ type API struct {
 	access atomic.Pointer[Access]
 	busy   places
 	polls  *shares
-	// callbacks are apart from busy: clients that make up keys take no place of those that have a token.
+	// callbacks are apart from busy: clients that make up keys take no place of those that have a
+	// token.
 	callbacks places
 	// The Go runtime records one profile of each kind at a time.
 	profiling, tracing places
@@ -118,12 +128,14 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer a.contain(w)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if !hostAllowed(r.Host, a.access.Load().Hosts) {
-		refuse("host_refused", "ask for this listener by its IP address, as localhost, or by a name in admin.hosts").write(w)
+		refuse("host_refused",
+			"ask for this listener by its IP address, as localhost, or by a name in admin.hosts").write(w)
 		return
 	}
 	if crossSite(r) && !visits(r) {
 		w.Header().Set("Cache-Control", "no-store")
-		refuse("cross_site", "a browser says that a page from elsewhere asks (Origin or Sec-Fetch-Site); use a client that is no browser, or the address of this listener itself").write(w)
+		refuse("cross_site", "a browser says that a page from elsewhere asks (Origin or Sec-Fetch-Site); use a "+
+			"client that is no browser, or the address of this listener itself").write(w)
 		return
 	}
 	switch r.URL.EscapedPath() {
@@ -144,7 +156,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// contain recovers from a bug in one request. net/http would log the whole request's stack and cut the connection.
+// contain recovers from a bug in one request. net/http would log the whole request's stack and cut
+// the connection.
 func (a *API) contain(w http.ResponseWriter) {
 	p := recover()
 	if p == nil {
@@ -233,8 +246,10 @@ func (c *call) run() {
 // admit decides whether the caller may use this endpoint at all.
 func (c *call) admit() error {
 	tooMany := c.api.failed.tooMany
-	if c.r.Header.Get("Authorization") != "" && (tooMany(c.guesser()) || c.endpoint.access == forCallback && tooMany(c.stranger())) {
-		return refuse("rate_limited", "too many requests from your address had a wrong token or key, or named nothing that exists")
+	if c.r.Header.Get("Authorization") != "" &&
+		(tooMany(c.guesser()) || c.endpoint.access == forCallback && tooMany(c.stranger())) {
+		return refuse("rate_limited", "too many requests from your address had a wrong token or key, or named "+
+			"nothing that exists")
 	}
 	var p *problem
 	if c.caller, p = c.api.access.Load().admit(c.endpoint, c.r); p != nil {
@@ -251,8 +266,8 @@ func (c *call) admit() error {
 	return nil
 }
 
-// guesser names a client that may be trying out secrets: an address, and for callbacks also the execution, because one outdated worker of an
-// upstream must not lock out its other executions.
+// guesser names a client that may be trying out secrets: an address, and for callbacks also the
+// execution, because one outdated worker of an upstream must not lock out its other executions.
 func (c *call) guesser() string {
 	if c.endpoint.access == forCallback {
 		id := idem.ExecutionID(c.name)
@@ -264,7 +279,8 @@ func (c *call) guesser() string {
 	return "token " + network(c.r.RemoteAddr)
 }
 
-// stranger names a client without a known token that makes the ledger search for executions that do not exist.
+// stranger names a client without a known token that makes the ledger search for executions that do
+// not exist.
 func (c *call) stranger() string { return "stranger " + network(c.r.RemoteAddr) }
 
 // countFailure counts a failure that may be an attempt to guess.
@@ -278,7 +294,8 @@ func (c *call) countFailure(p *problem) {
 	}
 }
 
-// drowns reports whether the audit line of a refusal is left out, because clients without a token could fill the log with it.
+// drowns reports whether the audit line of a refusal is left out, because clients without a token
+// could fill the log with it.
 func (c *call) drowns(p *problem) bool {
 	known := c.caller.token.Name != ""
 	switch {
@@ -308,7 +325,8 @@ func (c *call) changing() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(c.r.Context()), c.api.o.RequestTimeout)
 }
 
-// waiting returns the context of a request that waits. It ends with the client's connection and with the API.
+// waiting returns the context of a request that waits. It ends with the client's connection and
+// with the API.
 func (c *call) waiting(d time.Duration) (context.Context, context.CancelFunc, error) {
 	who := c.caller.token.Name
 	if c.caller.key != "" || who == anonymous { // these are not one client
@@ -317,7 +335,8 @@ func (c *call) waiting(d time.Duration) (context.Context, context.CancelFunc, er
 	if !c.api.polls.enter(who) {
 		return nil, nil, refuse("rate_limited", "too many requests wait for something; ask without wait")
 	}
-	// The listener's time to write is made for requests that do not wait; its time to read ended with the body.
+	// The listener's time to write is made for requests that do not wait; its time to read ended
+	// with the body.
 	if err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(d + slack)); err != nil {
 		c.api.o.Log.Debug("admin.deadline", "error", err)
 	}
@@ -344,23 +363,34 @@ func (c *call) problemOf(err error) *problem {
 		err          error
 		code, detail string
 	}{
-		{idem.ErrNoExecution, "execution_not_found", "there is no execution with this ID, or its record has expired or was forgotten"},
+		{idem.ErrNoExecution, "execution_not_found",
+			"there is no execution with this ID, or its record has expired or was forgotten"},
 		{idem.ErrExecutionID, "execution_not_found", `an execution ID is "exec_" and 32 letters or digits`},
 		{idem.ErrNoLock, "lock_not_found", "the lock of this workflow is free"},
-		{idem.ErrNoPause, "pause_not_found", "this scope is not paused: it was resumed, or its pause has ended by itself"},
-		{idem.ErrNoJob, "job_not_found", "there is no job with this ID, or it is one of those that ended before the last 100"},
+		{idem.ErrNoPause, "pause_not_found",
+			"this scope is not paused: it was resumed, or its pause has ended by itself"},
+		{idem.ErrNoJob, "job_not_found", "there is no job with this ID, or it is one of those that ended before the " +
+			"last 100"},
 		{idem.ErrJobMoved, "status_changed", "the job has changed meanwhile; look again, then decide"},
-		{idem.ErrTooManyJobs, "rate_limited", fmt.Sprintf("%d jobs run, which is the most: wait for the end of one, or stop one", idem.MaxOpenJobs)},
-		{idem.ErrNoMark, "mark_not_found", "nothing of this is marked as looked at: it was unmarked, or its mark has expired"},
-		{idem.ErrCursor, "bad_request", "the cursor does not belong to this list with these filters; begin again without one"},
+		{idem.ErrTooManyJobs, "rate_limited",
+			fmt.Sprintf("%d jobs run, which is the most: wait for the end of one, or stop one", idem.MaxOpenJobs)},
+		{idem.ErrNoMark, "mark_not_found", "nothing of this is marked as looked at: it was unmarked, or its mark " +
+			"has expired"},
+		{idem.ErrCursor, "bad_request", "the cursor does not belong to this list with these filters; begin again " +
+			"without one"},
 		{idem.ErrStaleToken, "stale_token", "another execution has held the lock since; stop, and discard your writes"},
 		{idem.ErrLockExpired, "lock_expired", "the lock was not renewed in time; stop, because it is free for others"},
-		{idem.ErrLockLost, "lock_lost", "the lock is no longer this execution's: its process is gone, or it was released; stop"},
-		{idem.ErrCallbackKey, "unauthorized", "the callback key is not this execution's own (header Hooklock-Callback-Key of its delivery)"},
+		{idem.ErrLockLost, "lock_lost", "the lock is no longer this execution's: its process is gone, or it was " +
+			"released; stop"},
+		{idem.ErrCallbackKey, "unauthorized",
+			"the callback key is not this execution's own (header Hooklock-Callback-Key of its delivery)"},
 		{idem.ErrTooManySteps, "too_many_steps", "no further step fits; use fewer steps, or shorter names"},
-		{idem.ErrSuperseded, "execution_superseded", "the event has run again since, and this attempt is kept in short only; name the last attempt"},
-		{idem.ErrNotParked, "not_parked", "its sender waits for the answer, so only parked executions can be run or skipped"},
-		{idem.ErrNoRequest, "request_not_kept", "the request of this execution is not stored, or no longer: its sender can send it again"},
+		{idem.ErrSuperseded, "execution_superseded",
+			"the event has run again since, and this attempt is kept in short only; name the last attempt"},
+		{idem.ErrNotParked, "not_parked", "its sender waits for the answer, so only parked executions can be run or " +
+			"skipped"},
+		{idem.ErrNoRequest, "request_not_kept",
+			"the request of this execution is not stored, or no longer: its sender can send it again"},
 		{idem.ErrAlive, "execution_in_flight", "the execution has not ended; cancel it first, or wait for its end"},
 		{idem.ErrFinished, "already_finished", "the execution has ended, and its first end stays"},
 		{idem.ErrCancelled, "execution_aborted", "the wait for the lock was cancelled"},
@@ -374,7 +404,8 @@ func (c *call) problemOf(err error) *problem {
 		}
 	}
 	unclear := func(e error) bool { return errors.Is(err, e) }
-	if !slices.ContainsFunc([]error{idem.ErrStoreUnavailable, idem.ErrNotRecorded, context.DeadlineExceeded, context.Canceled}, unclear) {
+	if !slices.ContainsFunc([]error{idem.ErrStoreUnavailable, idem.ErrNotRecorded, context.DeadlineExceeded,
+		context.Canceled}, unclear) {
 		c.api.o.Log.Error("admin.request", "error", err.Error(), "path", c.endpoint.path)
 		return refuse("internal_error", "a bug in Hooklock; its log has more")
 	}
@@ -392,7 +423,8 @@ func (c *call) problemOf(err error) *problem {
 func storeReason(err error) string {
 	for _, unavailable := range []error{idem.ErrStoreUnavailable, idem.ErrNotRecorded} {
 		_, why, said := strings.Cut(err.Error(), unavailable.Error()+": ")
-		if said && !strings.HasSuffix(why, context.DeadlineExceeded.Error()) && !strings.HasSuffix(why, context.Canceled.Error()) {
+		if said && !strings.HasSuffix(why, context.DeadlineExceeded.Error()) &&
+			!strings.HasSuffix(why, context.Canceled.Error()) {
 			return why
 		}
 	}

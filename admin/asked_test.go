@@ -11,7 +11,8 @@ func TestAnExecutionShowsWhatTheServiceWasAsked(t *testing.T) {
 	f := newFleet(t, nil)
 	end := failure()
 	end.Asked = &idem.Asked{
-		Outcome: idem.Unknown, At: time.Now(), URL: "/orders/1", Status: 500, Detail: "the service answered 500", Times: 5,
+		Outcome: idem.Unknown, At: time.Now(), URL: "/orders/1", Status: 500, Detail: "the service answered 500",
+		Times: 5,
 	}
 	d := f.run("w", "1")
 	f.settle(d, end)

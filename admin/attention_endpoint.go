@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// attentionFresh is for how long a list of what needs attention is used again: many screens ask for it.
+	// attentionFresh is for how long a list of what needs attention is used again: many screens ask
+	// for it.
 	attentionFresh = 3 * time.Second
 	// spaceFresh is that of how full etcd is: each question opens a connection to each member.
 	spaceFresh = 30 * time.Second
@@ -25,7 +26,8 @@ const (
 	attentionTime = 10 * time.Second
 	// mostLocks bounds the locks that are looked at for long queues, mostQueues the queues.
 	mostLocks, mostQueues = 2000, 20
-	// recently is how far reused event IDs and lost events are looked for: they may never be resolved.
+	// recently is how far reused event IDs and lost events are looked for: they may never be
+	// resolved.
 	recently = 24 * time.Hour
 )
 
@@ -68,7 +70,8 @@ func (a *attentionCache) put(list *client.Attention, at time.Time, changes int) 
 	}
 }
 
-// attention returns what needs a person now. A token that is limited to some workflows gets its executions alone.
+// attention returns what needs a person now. A token that is limited to some workflows gets its
+// executions alone.
 func (c *call) attention() error {
 	var list client.Attention
 	if c.caller.limited() {
@@ -85,8 +88,8 @@ func (c *call) attention() error {
 	return c.ok(http.StatusOK, list)
 }
 
-// Attention returns what needs a person now, for this process itself. It leaves the list that people
-// get as it is: theirs is not older because of this one.
+// Attention returns what needs a person now, for this process itself. It leaves the list that
+// people get as it is: theirs is not older because of this one.
 func (a *API) Attention(ctx context.Context) client.Attention {
 	c := &call{api: a, endpoint: &endpoint{}}
 	return c.listAttention(ctx)
@@ -122,7 +125,8 @@ func (c *call) listAttention(ctx context.Context) client.Attention {
 		what string
 		read func() error
 	}{
-		{"what was looked at", l.readMarks}, {"replicas", l.readReplicas}, {"counts", l.readCounts}, {"executions", l.readFound}, {"queues", l.readQueues},
+		{"what was looked at", l.readMarks}, {"replicas", l.readReplicas}, {"counts", l.readCounts},
+		{"executions", l.readFound}, {"queues", l.readQueues},
 	} {
 		err := part.read()
 		if err == nil {
@@ -138,7 +142,8 @@ func (c *call) listAttention(ctx context.Context) client.Attention {
 		items = []client.AttentionItem{}
 	}
 	return client.Attention{
-		At: client.Time{Time: l.in.Now}, Items: items, LookedAt: len(l.in.Marks), NotKnown: l.in.NotKnown, Limited: c.caller.limited(),
+		At: client.Time{Time: l.in.Now}, Items: items, LookedAt: len(l.in.Marks), NotKnown: l.in.NotKnown,
+		Limited: c.caller.limited(),
 	}
 }
 
@@ -221,7 +226,8 @@ func (l *attentionReader) readFound() error {
 		{idem.ConcernDeadLetters, idem.ParkDeadLetter, idem.ExecutionQuery{}},
 		{idem.ConcernBlocked, idem.ParkBlocked, idem.ExecutionQuery{}},
 		{idem.ConcernUnknown, "", idem.ExecutionQuery{Outcome: idem.Unknown, Status: idem.Failed}},
-		{idem.ConcernExhausted, "", idem.ExecutionQuery{Decision: idem.DecisionExhausted, Status: idem.Failed, Since: since}},
+		{idem.ConcernExhausted, "", idem.ExecutionQuery{Decision: idem.DecisionExhausted, Status: idem.Failed,
+			Since: since}},
 		{idem.ConcernReused, "", idem.ExecutionQuery{Decision: idem.DecisionMismatch, Since: since}},
 		{idem.ConcernLost, "", idem.ExecutionQuery{Lost: true, Since: since}},
 	} {
@@ -249,7 +255,8 @@ func (l *attentionReader) readKind(q idem.ExecutionQuery, state idem.ParkState) 
 		if state == "" {
 			page, err = l.api.o.Ledger.Executions(ctx, q)
 		} else {
-			page, err = l.api.o.Ledger.ParkedExecutions(ctx, idem.ParkedQuery{State: state, Takes: q.Takes, Limit: q.Limit, Cursor: q.Cursor})
+			page, err = l.api.o.Ledger.ParkedExecutions(ctx,
+				idem.ParkedQuery{State: state, Takes: q.Takes, Limit: q.Limit, Cursor: q.Cursor})
 		}
 		done()
 		if err != nil {
@@ -288,7 +295,8 @@ func (l *attentionReader) readQueues() error {
 			view := &page.Locks[i]
 			workflow := view.Lock.Scope.Workflow
 			old := l.in.Now.Sub(view.Lock.StartedAt) >= attention.LongQueue
-			if view.Waiting == 0 || !old || strings.Contains(workflow, "*") || !l.caller.sees(workflow) || len(l.in.Queues) >= mostQueues {
+			if view.Waiting == 0 || !old || strings.Contains(workflow, "*") || !l.caller.sees(workflow) ||
+				len(l.in.Queues) >= mostQueues {
 				continue
 			}
 			since, err := l.oldestBehind(workflow)
@@ -307,11 +315,13 @@ func (l *attentionReader) readQueues() error {
 	return nil
 }
 
-// oldestBehind returns since when the first event waits for the lock of a workflow; zero: none does any more.
+// oldestBehind returns since when the first event waits for the lock of a workflow; zero: none does
+// any more.
 func (l *attentionReader) oldestBehind(workflow string) (since time.Time, err error) {
 	ctx, done := l.read()
 	defer done()
-	page, err := l.api.o.Ledger.Executions(ctx, idem.ExecutionQuery{Workflow: workflow, Status: idem.Pending, Limit: maxLimit})
+	page, err := l.api.o.Ledger.Executions(ctx,
+		idem.ExecutionQuery{Workflow: workflow, Status: idem.Pending, Limit: maxLimit})
 	if err != nil {
 		return since, err
 	}

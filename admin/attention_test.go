@@ -37,18 +37,25 @@ func (f *fleet) describes(n *attention.Note) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.openWith(f.t, etcdlock.Options{Endpoints: []string{f.etcd.Endpoint}, Holder: n.Replica, Describe: func() []byte { return text }})
+	f.openWith(f.t, etcdlock.Options{Endpoints: []string{f.etcd.Endpoint}, Holder: n.Replica, Describe: func() []byte {
+		return text
+	}})
 }
 
 func TestWhatIsWrongAtAnyReplicaIsInTheOneList(t *testing.T) {
 	f := newFleet(t, func(o *Options) { o.Process = &process{} })
 	now := time.Now().UTC().Truncate(time.Second)
-	f.describes(&attention.Note{Replica: "one/7", Version: "1.0", StartedAt: now, Config: attention.Config{File: "a.yaml", SHA256: "ab", Parts: map[string]string{"route stripe": "1"}}, Routes: []attention.Route{{
-		Route:    "stripe",
-		Spell:    &report.Spell{Since: now.Add(-time.Hour), Last: now, Failed: 60, All: 60, Failure: report.Failure{Cause: "the service says 500", Said: "database is locked"}},
-		Standing: report.Standing{InRow: 60, First: now.Add(-time.Hour), Last: now},
-	}}})
-	f.describes(&attention.Note{Replica: "two/7", NotReady: "shutting down", Config: attention.Config{File: "a.yaml", Refused: []string{"a.yaml:3:1: no"}, Parts: map[string]string{"route stripe": "2"}}})
+	f.describes(&attention.Note{Replica: "one/7", Version: "1.0", StartedAt: now,
+		Config: attention.Config{File: "a.yaml", SHA256: "ab", Parts: map[string]string{"route stripe": "1"}},
+		Routes: []attention.Route{{
+			Route: "stripe",
+			Spell: &report.Spell{Since: now.Add(-time.Hour), Last: now, Failed: 60, All: 60,
+				Failure: report.Failure{Cause: "the service says 500", Said: "database is locked"}},
+			Standing: report.Standing{InRow: 60, First: now.Add(-time.Hour), Last: now},
+		}}})
+	f.describes(&attention.Note{Replica: "two/7", NotReady: "shutting down",
+		Config: attention.Config{File: "a.yaml", Refused: []string{"a.yaml:3:1: no"},
+			Parts: map[string]string{"route stripe": "2"}}})
 	ended := f.run("github/secret", "ended")
 	f.settle(ended, failure())
 	letter := f.park("stripe/w", "1", "a|b")
@@ -57,20 +64,25 @@ func TestWhatIsWrongAtAnyReplicaIsInTheOneList(t *testing.T) {
 	testkit.Until(t, "all of it is in the list", func() bool {
 		f.api.attention.drop()
 		_, items = f.attention(opsToken)
-		return items[client.AttentionRouteFails].Count == 60 && items[client.AttentionConfigDiffers].Count == 2 && items[client.AttentionUnknown].Count == 2 && items[client.AttentionDeadLetters].Count == 1
+		return items[client.AttentionRouteFails].Count == 60 && items[client.AttentionConfigDiffers].Count == 2 &&
+			items[client.AttentionUnknown].Count == 2 && items[client.AttentionDeadLetters].Count == 1
 	})
 	fails := items[client.AttentionRouteFails]
-	if want := "stripe has counted 4 in a row: disabled"; !fails.Bad || fails.Said != "database is locked" || fails.Next != want || fails.Text != "stripe fails now: 60 of 60, at one/7 of 2 replicas" {
+	if want := "stripe has counted 4 in a row: disabled"; !fails.Bad || fails.Said != "database is locked" ||
+		fails.Next != want || fails.Text != "stripe fails now: 60 of 60, at one/7 of 2 replicas" {
 		t.Errorf("%+v", fails)
 	}
-	if one := items[client.AttentionDeadLetters]; one.ExecutionID != letter || one.Query["state"] != "dead_letter" || one.LatestAt.IsZero() {
+	if one := items[client.AttentionDeadLetters]; one.ExecutionID != letter || one.Query["state"] != "dead_letter" ||
+		one.LatestAt.IsZero() {
 		t.Errorf("%+v", one)
 	}
-	if _, items := f.attention(readToken1); items[client.AttentionRouteFails].Said != "" || items[client.AttentionRouteFails].Count != 60 {
+	if _, items := f.attention(readToken1); items[client.AttentionRouteFails].Said != "" ||
+		items[client.AttentionRouteFails].Count != 60 {
 		t.Errorf("what the service said is for tokens that may see bodies: %+v", items[client.AttentionRouteFails])
 	}
 	list, items := f.attention(stripeToken)
-	if !list.Limited || len(items) != 2 || items[client.AttentionUnknown].Count != 1 || items[client.AttentionDeadLetters].ExecutionID != letter {
+	if !list.Limited || len(items) != 2 || items[client.AttentionUnknown].Count != 1 ||
+		items[client.AttentionDeadLetters].ExecutionID != letter {
 		t.Errorf("a token for stripe/* sees %+v", list)
 	}
 	f.want(201, "", "POST", "/v1/seen", opsToken, `{"concern":"unknown:route","reason":"TICKET-1"}`)
@@ -87,7 +99,8 @@ func (silent) SeenMarks(context.Context) ([]idem.SeenMark, error) { return nil, 
 func TestWhatCannotBeReadIsNamedAndTheRestIsThere(t *testing.T) {
 	r := newRig(t, silent{}, func(o *Options) { o.Process = &process{} })
 	a := r.want(200, "", "GET", "/v1/attention", opsToken, "")
-	if !strings.Contains(string(a.body), `"kind":"etcd_down"`) || !strings.Contains(string(a.body), `"notKnown":["replicas: `) {
+	if !strings.Contains(string(a.body), `"kind":"etcd_down"`) ||
+		!strings.Contains(string(a.body), `"notKnown":["replicas: `) {
 		t.Errorf("%s", a.body)
 	}
 	r.want(403, "forbidden", "GET", "/v1/replicas", stripeToken, "")
@@ -99,9 +112,11 @@ func TestWhatCannotBeReadIsNamedAndTheRestIsThere(t *testing.T) {
 
 func TestReplicasAreListedWithWhatDiffers(t *testing.T) {
 	f := newFleet(t, nil)
-	other := attention.Note{Replica: "b/1", Config: attention.Config{File: "b.yaml", SHA256: "cd", Parts: map[string]string{"upstream.url": "2"}}, NotReady: "shutting down"}
+	other := attention.Note{Replica: "b/1", Config: attention.Config{File: "b.yaml", SHA256: "cd",
+		Parts: map[string]string{"upstream.url": "2"}}, NotReady: "shutting down"}
 	f.describes(&other)
-	own, err := json.Marshal(&attention.Note{Replica: "a/1", Config: attention.Config{File: "a.yaml", SHA256: "ab", Parts: map[string]string{"upstream.url": "1"}}})
+	own, err := json.Marshal(&attention.Note{Replica: "a/1",
+		Config: attention.Config{File: "a.yaml", SHA256: "ab", Parts: map[string]string{"upstream.url": "1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,12 +126,14 @@ func TestReplicasAreListedWithWhatDiffers(t *testing.T) {
 	testkit.Until(t, "both are known", func() bool {
 		list = client.ReplicaList{}
 		a := r.want(http.StatusOK, "", "GET", "/v1/replicas", opsToken, "")
-		return json.Unmarshal(a.body, &list) == nil && len(list.Replicas) == 2 && list.Replicas[1].State == client.ReplicaLive
+		return json.Unmarshal(a.body, &list) == nil && len(list.Replicas) == 2 &&
+			list.Replicas[1].State == client.ReplicaLive
 	})
 	if a := list.Replicas[0]; a.Replica != "a/1" || !a.Self || len(a.Differs) > 0 || a.Session == "" {
 		t.Errorf("%+v", a)
 	}
-	if b := list.Replicas[1]; b.Replica != "b/1" || strings.Join(b.Differs, " ") != "upstream.url" || b.NotReady == "" || b.ConfigFile != "b.yaml" {
+	if b := list.Replicas[1]; b.Replica != "b/1" || strings.Join(b.Differs, " ") != "upstream.url" ||
+		b.NotReady == "" || b.ConfigFile != "b.yaml" {
 		t.Errorf("%+v", b)
 	}
 }

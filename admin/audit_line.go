@@ -25,8 +25,8 @@ func (c *call) beginAudit() {
 	c.audit.At, c.audit.Who, c.audit.What, c.audit.Remote = c.api.o.Now(), c.who(), c.endpoint.change, c.r.RemoteAddr
 }
 
-// endAudit writes the audit line: who, what, why, before, after, result. The ledger has written the same with the change. What was refused is stored
-// later, and so is it if the result is not known.
+// endAudit writes the audit line: who, what, why, before, after, result. The ledger has written the
+// same with the change. What was refused is stored later, and so is it if the result is not known.
 func (c *call) endAudit(p *problem) {
 	a := c.audit.Audit
 	a.Workflow, a.Execution = cut(a.Workflow), idem.ExecutionID(cut(string(a.Execution)))
@@ -68,8 +68,9 @@ func (c *call) logAudit(a *idem.Audit, status int) {
 	logger.LogAttrs(context.Background(), slog.LevelInfo, "admin.audit", attributes...)
 }
 
-// auditBegin stores the audit of an action on many executions before the first of them, under a name that its result replaces: if this process dies
-// meanwhile, the audit says that it has begun, and each execution has an audit of its own.
+// auditBegin stores the audit of an action on many executions before the first of them, under a
+// name that its result replaces: if this process dies meanwhile, the audit says that it has begun,
+// and each execution has an audit of its own.
 func (c *call) auditBegin() error {
 	ctx, done := c.changing()
 	defer done()
@@ -77,8 +78,8 @@ func (c *call) auditBegin() error {
 	return c.api.o.Ledger.Audit(ctx, &c.audit.Audit)
 }
 
-// auditNow stores the audit of what is no change of the ledger's, before it is answered. If the ledger does not take it now, it is stored later: a backup
-// must be possible even then.
+// auditNow stores the audit of what is no change of the ledger's, before it is answered. If the
+// ledger does not take it now, it is stored later: a backup must be possible even then.
 func (c *call) auditNow(result string) {
 	ctx, done := c.changing()
 	defer done()
@@ -88,13 +89,14 @@ func (c *call) auditNow(result string) {
 	}
 }
 
-// reserve reserves room for the audit line of a change that an operator requests. A callback of an upstream is a part of its execution, which
-// no log may stop.
+// reserve reserves room for the audit line of a change that an operator requests. A callback of an
+// upstream is a part of its execution, which no log may stop.
 func (c *call) reserve() (release func(), p *problem) {
 	line, release, err := c.api.o.Audit()
 	if err != nil {
-		return nil, refuse("audit_unavailable", "nothing was changed, because the audit log (standard error) cannot be written: "+err.Error()+
-			"; repair what reads it, then ask again")
+		return nil, refuse("audit_unavailable",
+			"nothing was changed, because the audit log (standard error) cannot be written: "+err.Error()+
+				"; repair what reads it, then ask again")
 	}
 	c.line = line
 	return release, nil
@@ -111,7 +113,8 @@ func (c *call) auditLine() *slog.Logger {
 	return c.line
 }
 
-// everyLevel is a handler that takes lines of any level: changes must leave a trace even if lines about deliveries are not wanted.
+// everyLevel is a handler that takes lines of any level: changes must leave a trace even if lines
+// about deliveries are not wanted.
 type everyLevel struct{ slog.Handler }
 
 // Enabled returns true.

@@ -48,7 +48,8 @@ func TestAChangeWhoseAuditLineCannotBeWrittenIsNotMade(t *testing.T) {
 	}
 	audit.full = nil
 	f.want(202, "", "POST", "/v1/executions/"+d.id+"/cancel", opsToken, `{"reason":"r"}`)
-	if text := audit.text.String(); strings.Count(text, "admin.audit") != 1 || !strings.Contains(text, `"what":"execution.cancel"`) || audit.released != 1 {
+	if text := audit.text.String(); strings.Count(text, "admin.audit") != 1 ||
+		!strings.Contains(text, `"what":"execution.cancel"`) || audit.released != 1 {
 		t.Errorf("released %d times: %s", audit.released, text)
 	}
 }

@@ -10,12 +10,15 @@ import (
 	"hooklock/idem/naming"
 )
 
-// noKeeping are calls that clients of the lock API make all the time: the log has them, and only what operators do is stored.
+// noKeeping are calls that clients of the lock API make all the time: the log has them, and only
+// what operators do is stored.
 var noKeeping = []string{"lock.acquire", "lock.renew", "lock.release"}
 
-// store stores an audit in the ledger, later. Calls without a known token are not stored, because they could fill the store.
+// store stores an audit in the ledger, later. Calls without a known token are not stored, because
+// they could fill the store.
 func (c *call) store(a idem.Audit) {
-	if c.endpoint.access != forCallback && c.caller.token.Name != "" && a.Code != "unauthorized" && !slices.Contains(noKeeping, a.What) {
+	if c.endpoint.access != forCallback && c.caller.token.Name != "" && a.Code != "unauthorized" &&
+		!slices.Contains(noKeeping, a.What) {
 		c.api.o.Ledger.AuditRefusal(a)
 	}
 }
@@ -25,7 +28,9 @@ func auditFilters() []string {
 }
 
 func (c *call) auditQuery() (q idem.AuditQuery, err error) {
-	q = idem.AuditQuery{Who: c.query("who"), What: c.query("what"), Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"), Execution: idem.ExecutionID(c.query("execution"))}
+	q = idem.AuditQuery{Who: c.query("who"), What: c.query("what"),
+		Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"),
+		Execution: idem.ExecutionID(c.query("execution"))}
 	if q.Limit, err = c.limit(); err != nil {
 		return q, err
 	}
@@ -64,7 +69,8 @@ func (c *call) listAudits() error {
 
 func viewOfAudit(a *idem.Audit) client.Audit {
 	return client.Audit{
-		At: client.Time{Time: a.At}, Who: a.Who, What: a.What, Result: a.Result, Why: a.Why, Before: a.Before, After: a.After, Workflow: a.Workflow,
+		At: client.Time{Time: a.At}, Who: a.Who, What: a.What, Result: a.Result, Why: a.Why, Before: a.Before,
+		After: a.After, Workflow: a.Workflow,
 		ExecutionID: string(a.Execution), Code: a.Code, Remote: a.Remote, JobID: a.Job,
 	}
 }

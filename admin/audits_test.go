@@ -24,27 +24,33 @@ func TestEachChangeIsAuditedWithItsTokenAndReason(t *testing.T) {
 	f.want(412, "lock_lost", "DELETE", "/v1/locks/github%2Facme?execution="+anID+"&reason=stuck", opsToken, "")
 	f.want(200, "", "DELETE", "/v1/locks/github%2Facme?execution="+other.id+"&reason=stuck", opsToken, "")
 	f.want(403, "forbidden", "POST", "/v1/executions/"+stripe.id+"/cancel", readToken1, `{"reason":"r"}`)
-	f.want(401, "unauthorized", "POST", "/v1/executions/"+stripe.id+"/cancel", "", `{"reason":"r"}`)      // nobody
-	f.want(401, "unauthorized", "POST", "/v1/executions/"+stripe.id+"/cancel", "guess", `{"reason":"r"}`) // that is known
-	f.want(201, "", "POST", "/v1/locks/cron/acquire", opsToken, `{"holder":"me","ttl":"1m"}`)             // all day long
-	f.ask("POST", "/v1/executions/"+other.id+"/guard", callbackKey, bodyOf(other, ""))                    // of an upstream
+	f.want(401, "unauthorized", "POST", "/v1/executions/"+stripe.id+"/cancel", "", `{"reason":"r"}`) // nobody
+	// that is known
+	f.want(401, "unauthorized", "POST", "/v1/executions/"+stripe.id+"/cancel", "guess", `{"reason":"r"}`)
+	// all day long
+	f.want(201, "", "POST", "/v1/locks/cron/acquire", opsToken, `{"holder":"me","ttl":"1m"}`)
+	// of an upstream
+	f.ask("POST", "/v1/executions/"+other.id+"/guard", callbackKey, bodyOf(other, ""))
 	all := f.audits(readToken1, "")
 	var got []string
 	for _, a := range all {
 		got = append(got, fmt.Sprint(a["who"], " ", a["what"], " ", a["result"], " ", a["code"], " ", a["why"]))
 	}
 	want := []string{
-		"reader execution.cancel refused forbidden <nil>", "ops lock.force_release done <nil> stuck", "ops lock.force_release refused lock_lost stuck",
+		"reader execution.cancel refused forbidden <nil>", "ops lock.force_release done <nil> stuck",
+		"ops lock.force_release refused lock_lost stuck",
 		"stripe execution.cancel done <nil> wrong amount",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Fatalf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	last := all[len(all)-1]
-	if last["executionId"] != stripe.id || last["workflow"] != "stripe/acme" || last["before"] != "RUNNING" || last["after"] != "CANCEL_REQUESTED" || last["remote"] == nil || last["at"] == nil {
+	if last["executionId"] != stripe.id || last["workflow"] != "stripe/acme" || last["before"] != "RUNNING" ||
+		last["after"] != "CANCEL_REQUESTED" || last["remote"] == nil || last["at"] == nil {
 		t.Errorf("%v", last)
 	}
-	for query, n := range map[string]int{"?who=ops": 2, "?what=execution.": 2, "?prefix=github%2F": 2, "?execution=" + stripe.id: 1, "?since=1h&until=10m": 0, "?limit=1": 1} {
+	for query, n := range map[string]int{"?who=ops": 2, "?what=execution.": 2, "?prefix=github%2F": 2,
+		"?execution=" + stripe.id: 1, "?since=1h&until=10m": 0, "?limit=1": 1} {
 		if all := f.audits(opsToken, query); len(all) != n {
 			t.Errorf("%s: %v", query, all)
 		}
@@ -61,7 +67,8 @@ func TestACancelIsForTheStatusThatWasSeen(t *testing.T) {
 	d := f.run("w", "1")
 	body := func(status string) string { return `{"reason":"sent by mistake","ifStatus":"` + status + `"}` }
 	a := f.want(412, "status_changed", "POST", "/v1/executions/"+d.id+"/cancel", opsToken, body("PENDING"))
-	if a.text("executionStatus") != "RUNNING" || !strings.Contains(a.text("detail"), "RUNNING") || f.execution(d.id).text("status") != "RUNNING" {
+	if a.text("executionStatus") != "RUNNING" || !strings.Contains(a.text("detail"), "RUNNING") ||
+		f.execution(d.id).text("status") != "RUNNING" {
 		t.Errorf("%s", a.body)
 	}
 	f.want(400, "bad_request", "POST", "/v1/executions/"+d.id+"/cancel", opsToken, body("SUCCESS"))

@@ -24,7 +24,8 @@ type Token struct {
 	Write  bool // may change
 	Bodies bool // may see what senders sent: whole requests
 	Reload bool // may reload the configuration, as Write may
-	// Workflows are patterns of the workflows that the token is for; "*" stands for any characters. None means all workflows.
+	// Workflows are patterns of the workflows that the token is for; "*" stands for any characters.
+	// None means all workflows.
 	Workflows []string
 }
 
@@ -38,7 +39,8 @@ type Access struct {
 	Open bool
 	// Hosts are names that the Host header may be, besides IP addresses and localhost.
 	Hosts []string
-	// UserHeader is the header in which a proxy names the user that it has authenticated; "" = none. It is trusted from UserHeaderFrom alone.
+	// UserHeader is the header in which a proxy names the user that it has authenticated; "" =
+	// none. It is trusted from UserHeaderFrom alone.
 	UserHeader     string
 	UserHeaderFrom []netip.Prefix
 }
@@ -68,7 +70,8 @@ func (c *caller) limited() bool {
 	return len(c.token.Workflows) > 0 && !slices.Contains(c.token.Workflows, "*")
 }
 
-// bearer returns the token of a request; "" if there is none. ok is false for a header that is no bearer token, or given twice.
+// bearer returns the token of a request; "" if there is none. ok is false for a header that is no
+// bearer token, or given twice.
 func bearer(r *http.Request) (token string, ok bool) {
 	given := r.Header.Values("Authorization")
 	if len(given) == 0 {
@@ -79,7 +82,8 @@ func bearer(r *http.Request) (token string, ok bool) {
 	return token, len(given) == 1 && strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// known finds the token with this secret. It compares with all of them, in a time that reveals nothing about any.
+// known finds the token with this secret. It compares with all of them, in a time that reveals
+// nothing about any.
 func (a *Access) known(secret string) (Token, bool) {
 	digest := Digest(secret)
 	var found Token
@@ -99,7 +103,8 @@ func (a *Access) admit(e *endpoint, r *http.Request) (caller, *problem) {
 	case !ok:
 		return caller{}, unauthorized("give one header Authorization: Bearer <token>")
 	case e.access == forCallback && secret == "":
-		return caller{}, unauthorized("give the execution's own callback key (header Hooklock-Callback-Key of its delivery) as Authorization: Bearer <key>")
+		return caller{}, unauthorized("give the execution's own callback key (header Hooklock-Callback-Key of its " +
+			"delivery) as Authorization: Bearer <key>")
 	case e.access == forCallback:
 		return caller{token: Token{Name: "callback"}, key: secret}, nil
 	case secret == "" && e.access == forRead && a.Open:
@@ -141,8 +146,10 @@ func (a *Access) person(r *http.Request) (string, *problem) {
 	switch {
 	case len(given) == 0:
 		return "", nil
-	case len(given) > 1, given[0] == "", len(given[0]) > maxPerson, !utf8.ValidString(given[0]), strings.ContainsFunc(given[0], unicode.IsControl):
-		return "", refuse("bad_request", fmt.Sprintf("the proxy has to send the header %s once, with a name of 1 to %d bytes", a.UserHeader, maxPerson))
+	case len(given) > 1, given[0] == "", len(given[0]) > maxPerson, !utf8.ValidString(given[0]),
+		strings.ContainsFunc(given[0], unicode.IsControl):
+		return "", refuse("bad_request", fmt.Sprintf("the proxy has to send the header %s once, with a name of 1 to "+
+			"%d bytes", a.UserHeader, maxPerson))
 	}
 	return given[0], nil
 }
@@ -153,7 +160,8 @@ func (a *Access) whichToken() string {
 	case !a.Open:
 		return "give one of admin.tokens (Authorization: Bearer <token>)"
 	case len(a.Tokens) == 0:
-		return "this Hooklock takes no changes: its generated token could not be kept in data_dir; configure admin.tokens"
+		return "this Hooklock takes no changes: its generated token could not be kept in data_dir; configure " +
+			"admin.tokens"
 	}
 	return "give the one in <data_dir>/" + TokenFile + " (Authorization: Bearer <token>)"
 }

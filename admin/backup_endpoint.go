@@ -8,10 +8,12 @@ import (
 	"hooklock/idem"
 )
 
-// longestBackup bounds how long a copy of the embedded etcd takes, because its file grows meanwhile.
+// longestBackup bounds how long a copy of the embedded etcd takes, because its file grows
+// meanwhile.
 const longestBackup = 15 * time.Minute
 
-// backup sends a copy of the embedded etcd. It holds every stored answer, so it needs a token without limits.
+// backup sends a copy of the embedded etcd. It holds every stored answer, so it needs a token
+// without limits.
 func (c *call) backup() error {
 	switch {
 	case !c.caller.token.Read:
@@ -19,7 +21,8 @@ func (c *call) backup() error {
 	case c.caller.limited():
 		return refuse("forbidden", "a backup is of all workflows, and the token is limited to some")
 	case c.api.o.Backup == nil:
-		return refuse("no_embedded_etcd", "this Hooklock keeps its records in an etcd cluster: make a snapshot of etcd itself, with etcdctl snapshot save")
+		return refuse("no_embedded_etcd", "this Hooklock keeps its records in an etcd cluster: make a snapshot of "+
+			"etcd itself, with etcdctl snapshot save")
 	}
 	ctx, done, err := c.waiting(longestBackup)
 	if err != nil {

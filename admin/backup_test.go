@@ -22,7 +22,8 @@ func TestABackupNeedsATokenThatMaySeeAndChangeEverything(t *testing.T) {
 	r.want(403, "forbidden", "GET", "/v1/embedded/backup", readToken1, "")
 	r.want(403, "forbidden", "GET", "/v1/embedded/backup", writeToken1, "")
 	r.want(403, "forbidden", "GET", "/v1/embedded/backup", stripeToken, "")
-	if line := r.log.audit(t); line["what"] != "embedded.backup" || line["who"] != "stripe" || line["result"] != "refused" {
+	if line := r.log.audit(t); line["what"] != "embedded.backup" || line["who"] != "stripe" ||
+		line["result"] != "refused" {
 		t.Errorf("%v", line)
 	}
 	r.want(400, "bad_request", "GET", "/v1/embedded/backup?file=x", opsToken, "")
@@ -37,14 +38,16 @@ func TestABackupNeedsATokenThatMaySeeAndChangeEverything(t *testing.T) {
 
 func TestWithoutAnEmbeddedEtcdThereIsNoBackup(t *testing.T) {
 	r := newRig(t, unreachable{}, nil)
-	if a := r.want(404, "no_embedded_etcd", "GET", "/v1/embedded/backup", opsToken, ""); !strings.Contains(a.text("detail"), "etcdctl snapshot save") {
+	if a := r.want(404, "no_embedded_etcd", "GET", "/v1/embedded/backup", opsToken,
+		""); !strings.Contains(a.text("detail"), "etcdctl snapshot save") {
 		t.Errorf("%s", a.body)
 	}
 }
 
 func TestABackupThatBreaksIsNotTakenForAWholeOne(t *testing.T) {
 	r := newRig(t, unreachable{}, backups(func() io.Reader {
-		return io.MultiReader(strings.NewReader(strings.Repeat("x", 1<<16)), iotest.ErrReader(errors.New("disk failed")))
+		return io.MultiReader(strings.NewReader(strings.Repeat("x", 1<<16)),
+			iotest.ErrReader(errors.New("disk failed")))
 	}))
 	q, err := http.NewRequestWithContext(t.Context(), "GET", r.http.URL+"/v1/embedded/backup", nil)
 	if err != nil {

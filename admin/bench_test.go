@@ -11,7 +11,8 @@ import (
 	"hooklock/idem"
 )
 
-// BenchmarkGuard is the check before a step, without one: over HTTP, of the ledger alone, and beside a bare linearizable get.
+// BenchmarkGuard is the check before a step, without one: over HTTP, of the ledger alone, and
+// beside a bare linearizable get.
 func BenchmarkGuard(b *testing.B) {
 	f := newFleet(b, nil)
 	d := f.run("w", "1")
@@ -24,7 +25,8 @@ func BenchmarkGuard(b *testing.B) {
 		{"get", func() error { _, err := f.etcd.Client.Get(b.Context(), "/hooklock/v1/locks/w"); return err }},
 		{"ledger", func() error { _, err := f.second.Guard(b.Context(), by, "", nil); return err }},
 		{"http", func() error {
-			q, err := http.NewRequestWithContext(b.Context(), http.MethodPost, f.http.URL+"/v1/executions/"+d.id+"/guard", strings.NewReader(body))
+			q, err := http.NewRequestWithContext(b.Context(), http.MethodPost, f.http.URL+"/v1/executions/"+d.id+
+				"/guard", strings.NewReader(body))
 			if err != nil {
 				return err
 			}

@@ -23,10 +23,12 @@ const (
 	bodyTime = 10 * time.Second
 )
 
-// fields are the members that an object may have, and the variable for each. A member that is missing or null leaves its variable unchanged.
+// fields are the members that an object may have, and the variable for each. A member that is
+// missing or null leaves its variable unchanged.
 type fields map[string]any
 
-// readBody reads a JSON object strictly: each member once, none that is not known, nothing after it.
+// readBody reads a JSON object strictly: each member once, none that is not known, nothing after
+// it.
 func readBody(w http.ResponseWriter, r *http.Request, into fields) error {
 	if p := checkMediaType(r); p != nil {
 		return p
@@ -36,7 +38,8 @@ func readBody(w http.ResponseWriter, r *http.Request, into fields) error {
 		w.Header().Set("Connection", "close") // so that net/http does not read the rest
 		return tooLarge
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // without one, the listener's own limit holds
+	// without one, the listener's own limit holds
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var long *http.MaxBytesError
 	switch {
@@ -61,7 +64,8 @@ func checkMediaType(r *http.Request) *problem {
 		return nil
 	}
 	media, _, err := mime.ParseMediaType(given)
-	if err != nil || media != "application/json" && media != "application/x-www-form-urlencoded" && !strings.HasSuffix(media, "+json") {
+	if err != nil || media != "application/json" && media != "application/x-www-form-urlencoded" &&
+		!strings.HasSuffix(media, "+json") {
 		return refuse("unsupported_media_type", "send JSON with Content-Type: application/json")
 	}
 	return nil
@@ -82,8 +86,9 @@ func decode(text []byte, into fields) error {
 	return object(text, into)
 }
 
-// walk reads one value, and refuses nesting that no request needs and names that are given twice, which readers understand differently:
-// encoding/json takes the last of two, and its DisallowUnknownFields takes "Token" for "token" as well.
+// walk reads one value, and refuses nesting that no request needs and names that are given twice,
+// which readers understand differently: encoding/json takes the last of two, and its
+// DisallowUnknownFields takes "Token" for "token" as well.
 func walk(d *json.Decoder) error {
 	var names []map[string]bool // of the objects that are open; nil for an array
 	awaitsName := false
@@ -135,7 +140,8 @@ func object(text []byte, into fields) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		place, known := into[name]
 		if !known {
-			return fmt.Errorf("unknown field %s; known are %s", quote(name), strings.Join(slices.Sorted(maps.Keys(into)), ", "))
+			return fmt.Errorf("unknown field %s; known are %s", quote(name),
+				strings.Join(slices.Sorted(maps.Keys(into)), ", "))
 		}
 		if string(members[name]) == "null" {
 			continue

@@ -26,7 +26,8 @@ func (c *call) callback(more fields) (idem.Callback, error) {
 		return by, err
 	}
 	if by.Token < 0 { // missing = 0: an execution whose lock has no fencing token, which the ledger knows
-		return by, refuse("bad_request", "give the token: the number in the header Hooklock-Fencing-Token of the delivery")
+		return by, refuse("bad_request", "give the token: the number in the header Hooklock-Fencing-Token of the "+
+			"delivery")
 	}
 	if _, _, err := by.Execution.Parse(); err != nil {
 		return by, err
@@ -68,7 +69,8 @@ func (c *call) guard() error {
 	return c.doNotProceed(by, err)
 }
 
-// stopped reports whether an execution may not go on because it was cancelled, or because it has ended.
+// stopped reports whether an execution may not go on because it was cancelled, or because it has
+// ended.
 func stopped(found *idem.Found, err error) bool {
 	return found != nil && (errors.Is(err, idem.ErrCancelled) || errors.Is(err, idem.ErrFinished))
 }
@@ -184,14 +186,16 @@ func (c *call) complete() error {
 		if f.Status == idem.Success {
 			return refuse("bad_request", "error: give it with FAILED only")
 		}
-		if err := errors.Join(checkWord("error.code", failure.Code), checkText("error.detail", failure.Detail, maxText)); err != nil {
+		if err := errors.Join(checkWord("error.code", failure.Code),
+			checkText("error.detail", failure.Detail, maxText)); err != nil {
 			return err
 		}
 		f.Error = &failure
 	}
 	ctx, done := c.changing()
 	defer done()
-	if now, err := c.api.o.Ledger.Execution(ctx, by.Execution); err == nil { // for the audit log; Complete reads for itself
+	// for the audit log; Complete reads for itself
+	if now, err := c.api.o.Ledger.Execution(ctx, by.Execution); err == nil {
 		c.audit.Before = string(now.Status())
 	}
 	found, err := c.api.o.Ledger.Complete(ctx, by, f)
@@ -247,8 +251,8 @@ func (f *final) read(text json.RawMessage) error {
 // maxHeader bounds names and values of all headers of an answer.
 const maxHeader = 16 << 10
 
-// replayable returns the headers that duplicates get, in the order of their names: all except those that belong to one connection, one moment
-// or one sender, or that only Hooklock may set.
+// replayable returns the headers that duplicates get, in the order of their names: all except those
+// that belong to one connection, one moment or one sender, or that only Hooklock may set.
 func replayable(headers map[string]any) ([]idem.HeaderField, error) {
 	var kept []idem.HeaderField
 	listed := connectionLists(headers)
@@ -299,7 +303,8 @@ func valuesOf(v any) ([]string, error) {
 	return nil, errors.New("not a text")
 }
 
-// connectionLists returns the headers that a Connection header names (RFC 9110 section 7.6.1), in lower case.
+// connectionLists returns the headers that a Connection header names (RFC 9110 section 7.6.1), in
+// lower case.
 func connectionLists(headers map[string]any) []string {
 	var listed []string
 	for name, v := range headers {
@@ -314,10 +319,12 @@ func connectionLists(headers map[string]any) []string {
 	return listed
 }
 
-// dropped reports whether duplicates never get a header; name is in lower case. The framing is made anew for each answer.
+// dropped reports whether duplicates never get a header; name is in lower case. The framing is made
+// anew for each answer.
 func dropped(name string) bool {
 	switch name {
-	case "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
+	case "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
+		"transfer-encoding",
 		"upgrade", "content-length", "date", "set-cookie", "www-authenticate", "idempotent-replayed":
 		return true
 	}
@@ -327,7 +334,8 @@ func dropped(name string) bool {
 // isToken reports whether s may be a header's name (RFC 9110 section 5.6.2).
 func isToken(s string) bool {
 	for _, c := range []byte(s) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
 			return false
 		}
 	}

@@ -13,7 +13,9 @@ import (
 func TestGuardNotesStepsAndSaysWhetherToGoOn(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.run("w", "1")
-	if a := f.post(200, "", d, "guard", bodyOf(d, `,"step":"charge","plan":["charge","ship","mail"]`)); strings.TrimSpace(string(a.body)) != `{"proceed":true}` {
+	if a := f.post(200, "", d, "guard",
+		bodyOf(d, `,"step":"charge","plan":["charge","ship","mail"]`)); strings.TrimSpace(
+		string(a.body)) != `{"proceed":true}` {
 		t.Errorf("%s", a.body)
 	}
 	f.post(200, "", d, "guard", bodyOf(d, `,"step":"ship"`))
@@ -23,7 +25,8 @@ func TestGuardNotesStepsAndSaysWhetherToGoOn(t *testing.T) {
 	}
 	f.post(202, "", d, "cancel", `{"reason":"stop"}`)
 	for _, step := range []string{"", `,"step":"mail"`} {
-		if a := f.post(409, "", d, "guard", bodyOf(d, step)); strings.TrimSpace(string(a.body)) != `{"proceed":false,"status":"CANCEL_REQUESTED"}` {
+		if a := f.post(409, "", d, "guard",
+			bodyOf(d, step)); strings.TrimSpace(string(a.body)) != `{"proceed":false,"status":"CANCEL_REQUESTED"}` {
 			t.Errorf("%s", a.body)
 		}
 	}
@@ -57,7 +60,8 @@ func TestCallbacksNeedTheExecutionsOwnKeyAndItsToken(t *testing.T) {
 		f.want(401, "unauthorized", "POST", path, opsToken, bodyOf(d, more))
 		f.want(404, "execution_not_found", "POST", "/v1/executions/"+anID+"/"+what, callbackKey, bodyOf(d, more))
 		stale := &delivery{id: d.id, token: d.token - 1}
-		if a := f.post(412, "stale_token", stale, what, bodyOf(stale, more)); what != "complete" && a.json["proceed"] != false {
+		if a := f.post(412, "stale_token", stale, what, bodyOf(stale, more)); what != "complete" &&
+			a.json["proceed"] != false {
 			t.Errorf("%s", a.body)
 		}
 		f.post(400, "bad_request", d, what, "{"+strings.TrimPrefix(more, ",")+"}")
@@ -71,7 +75,8 @@ func TestCallbacksNeedTheExecutionsOwnKeyAndItsToken(t *testing.T) {
 func TestAHoldIsExtendedAndCompleted(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.hold("w", "1", time.Minute)
-	if a := f.want(200, "", "GET", "/v1/locks/w", opsToken, ""); a.json["held"] != true || a.number("expiresIn") > 60 || a.number("expiresIn") < 30 {
+	if a := f.want(200, "", "GET", "/v1/locks/w", opsToken, ""); a.json["held"] != true || a.number("expiresIn") > 60 ||
+		a.number("expiresIn") < 30 {
 		t.Errorf("%s", a.body)
 	}
 	a := f.post(200, "", d, "heartbeat", bodyOf(d, `,"ttl":"10m"`))
@@ -79,12 +84,16 @@ func TestAHoldIsExtendedAndCompleted(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	f.post(200, "", d, "heartbeat", bodyOf(d, ""))
-	a = f.post(200, "", d, "complete", bodyOf(d, `,"status":"SUCCESS","response":{"status":201,"headers":{"Content-Type":"text/plain"},"body":"charged"}`))
-	if a.text("status") != "SUCCESS" || a.text("outcome") != "executed" || fmt.Sprint(a.json["response"]) != "map[bytes:7 kept:true status:201]" {
+	a = f.post(200, "", d, "complete",
+		bodyOf(d,
+			`,"status":"SUCCESS","response":{"status":201,"headers":{"Content-Type":"text/plain"},"body":"charged"}`))
+	if a.text("status") != "SUCCESS" || a.text("outcome") != "executed" ||
+		fmt.Sprint(a.json["response"]) != "map[bytes:7 kept:true status:201]" {
 		t.Errorf("%s", a.body)
 	}
 	f.post(409, "already_finished", d, "complete", bodyOf(d, `,"status":"FAILED"`))
-	if a := f.post(409, "already_finished", d, "heartbeat", bodyOf(d, "")); a.text("executionStatus") != "SUCCESS" || a.json["proceed"] != false {
+	if a := f.post(409, "already_finished", d, "heartbeat", bodyOf(d, "")); a.text("executionStatus") != "SUCCESS" ||
+		a.json["proceed"] != false {
 		t.Errorf("%s", a.body)
 	}
 	f.want(404, "lock_not_found", "GET", "/v1/locks/w", opsToken, "")
@@ -93,7 +102,8 @@ func TestAHoldIsExtendedAndCompleted(t *testing.T) {
 func TestAHeldExecutionThatFailsSaysWhyAndMayRunAgain(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.hold("w", "1", time.Minute)
-	a := f.post(200, "", d, "complete", bodyOf(d, `,"status":"FAILED","error":{"code":"no_money","detail":"the account is empty"}`))
+	a := f.post(200, "", d, "complete",
+		bodyOf(d, `,"status":"FAILED","error":{"code":"no_money","detail":"the account is empty"}`))
 	if a.text("status") != "FAILED" || fmt.Sprint(a.json["error"]) != "map[code:no_money detail:the account is empty]" {
 		t.Errorf("%s", a.body)
 	}
@@ -103,7 +113,8 @@ func TestACancelOfAHoldIsReportedAtTheNextHeartbeat(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.hold("w", "1", time.Minute)
 	f.post(202, "", d, "cancel", `{"reason":"stop"}`)
-	if a := f.post(409, "cancel_requested", d, "heartbeat", bodyOf(d, "")); a.text("executionStatus") != "CANCEL_REQUESTED" || a.json["proceed"] != false {
+	if a := f.post(409, "cancel_requested", d, "heartbeat",
+		bodyOf(d, "")); a.text("executionStatus") != "CANCEL_REQUESTED" || a.json["proceed"] != false {
 		t.Errorf("%s", a.body)
 	}
 	if a := f.post(200, "", d, "complete", bodyOf(d, `,"status":"SUCCESS"`)); a.text("status") != "SUCCESS" {
@@ -115,7 +126,8 @@ func TestCallbacksAboutALockThatWasReleasedByForce(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.hold("w", "1", time.Minute)
 	a := f.want(200, "", "DELETE", "/v1/locks/w?execution="+d.id+"&reason=stuck", opsToken, "")
-	if a.text("status") != "ABORTED" || a.text("abortedBy") != "ops" || a.text("abortReason") != "stuck" || a.text("outcome") != "unknown" {
+	if a.text("status") != "ABORTED" || a.text("abortedBy") != "ops" || a.text("abortReason") != "stuck" ||
+		a.text("outcome") != "unknown" {
 		t.Errorf("%s", a.body)
 	}
 	for what, more := range map[string]string{"guard": "", "heartbeat": "", "complete": `,"status":"SUCCESS"`} {
@@ -126,7 +138,8 @@ func TestCallbacksAboutALockThatWasReleasedByForce(t *testing.T) {
 func TestAHeartbeatOfWhatStillRunsExtendsNothing(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.run("w", "1")
-	if a := f.post(200, "", d, "heartbeat", bodyOf(d, `,"ttl":"10m"`)); a.text("status") != "RUNNING" || a.number("expiresIn") < 3000 { // max_duration
+	if a := f.post(200, "", d, "heartbeat", bodyOf(d, `,"ttl":"10m"`)); a.text("status") != "RUNNING" ||
+		a.number("expiresIn") < 3000 { // max_duration
 		t.Errorf("%s", a.body)
 	}
 	if line := f.log.audit(t); line["after"] != "running" || line["result"] != "nothing to do" {
@@ -149,7 +162,8 @@ func FuzzReplayable(f *testing.F) {
 		}
 		for _, h := range kept {
 			lower := strings.ToLower(h.Name)
-			if !isToken(h.Name) || strings.ContainsAny(h.Value, "\r\n\x00") || strings.HasPrefix(lower, "hooklock-") || lower == "set-cookie" || lower == "transfer-encoding" {
+			if !isToken(h.Name) || strings.ContainsAny(h.Value, "\r\n\x00") || strings.HasPrefix(lower, "hooklock-") ||
+				lower == "set-cookie" || lower == "transfer-encoding" {
 				t.Fatalf("%q: %q", text, h)
 			}
 		}
@@ -160,11 +174,13 @@ func TestTheAuditLineOfACallbackShowsNoKey(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.hold("w", "1", time.Minute)
 	f.post(200, "", d, "guard", bodyOf(d, `,"step":"a"`))
-	if line := f.log.audit(t); line["what"] != "execution.guard" || line["who"] != "callback of "+d.id || line["after"] != "step a" || line["workflow"] != "w" {
+	if line := f.log.audit(t); line["what"] != "execution.guard" || line["who"] != "callback of "+d.id ||
+		line["after"] != "step a" || line["workflow"] != "w" {
 		t.Errorf("%v", line)
 	}
 	f.post(200, "", d, "heartbeat", bodyOf(d, ""))
-	if line := f.log.audit(t); line["what"] != "execution.heartbeat" || !strings.HasPrefix(fmt.Sprint(line["after"]), "held until ") {
+	if line := f.log.audit(t); line["what"] != "execution.heartbeat" ||
+		!strings.HasPrefix(fmt.Sprint(line["after"]), "held until ") {
 		t.Errorf("%v", line)
 	}
 	before := strings.Count(f.log.String(), "admin.audit")
@@ -173,7 +189,8 @@ func TestTheAuditLineOfACallbackShowsNoKey(t *testing.T) {
 		t.Error("a guard without a step left an audit line")
 	}
 	f.post(200, "", d, "complete", bodyOf(d, `,"status":"SUCCESS","response":{"status":200,"body":"private"}`))
-	if line := f.log.audit(t); line["what"] != "execution.complete" || line["before"] != "RUNNING" || line["after"] != "SUCCESS" {
+	if line := f.log.audit(t); line["what"] != "execution.complete" || line["before"] != "RUNNING" ||
+		line["after"] != "SUCCESS" {
 		t.Errorf("%v", line)
 	}
 	for _, secret := range []string{callbackKey, opsToken, "private"} {
@@ -188,7 +205,8 @@ func TestStepsHaveABound(t *testing.T) {
 	d := f.run("w", "1")
 	name := strings.Repeat("x", maxWord-4)
 	for i := range 2000 {
-		a := f.ask("POST", "/v1/executions/"+d.id+"/guard", callbackKey, bodyOf(d, fmt.Sprintf(`,"step":"%s%04d"`, name, i)))
+		a := f.ask("POST", "/v1/executions/"+d.id+"/guard", callbackKey,
+			bodyOf(d, fmt.Sprintf(`,"step":"%s%04d"`, name, i)))
 		if a.StatusCode == 422 {
 			if a.code() != "too_many_steps" || i < 10 {
 				t.Errorf("step %d: %s", i, a.body)

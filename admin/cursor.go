@@ -10,9 +10,11 @@ import (
 	"hooklock/idem"
 )
 
-// A cursor of the ledger names the last key of its page, and with it a workflow that the caller may not see. So it is sealed, under a key made
-// of the caller's token: every replica knows the token, so every replica can go on with the list, and no other client can make one. A caller
-// without a token sees every workflow: that key keeps no secret, and a made-up cursor is only another place to begin at.
+// A cursor of the ledger names the last key of its page, and with it a workflow that the caller may
+// not see. So it is sealed, under a key made of the caller's token: every replica knows the token,
+// so every replica can go on with the list, and no other client can make one. A caller without a
+// token sees every workflow: that key keeps no secret, and a made-up cursor is only another place
+// to begin at.
 
 // sealCursor returns a cursor of the ledger for the caller.
 func (c *caller) sealCursor(cursor string) string {

@@ -20,7 +20,8 @@ func described(t testing.TB, method, path string, a *reply) {
 		if !strings.HasPrefix(path, "/v1/") && a.StatusCode == http.StatusOK {
 			return
 		}
-		if err := document().check("answer", map[string]any{"$ref": "#/components/schemas/Problem"}, a.json); method != "HEAD" && err != nil {
+		if err := document().check("answer", map[string]any{"$ref": "#/components/schemas/Problem"},
+			a.json); method != "HEAD" && err != nil {
 			t.Errorf("%s %s: %v", method, path, err)
 		}
 		met.note("code " + a.code())
@@ -115,7 +116,8 @@ func (d openapi) response(method, path string, status int) map[string]any {
 	return d.resolve(responses[fmt.Sprint(status)])
 }
 
-// check compares a value with a schema, as far as openapi.json uses JSON Schema, and notes the members of named schemas that it met.
+// check compares a value with a schema, as far as openapi.json uses JSON Schema, and notes the
+// members of named schemas that it met.
 func (d openapi) check(at string, schema, value any) error {
 	m, _ := schema.(map[string]any)
 	if ref, ok := m["$ref"].(string); ok {
@@ -223,7 +225,8 @@ func TestOpenAPIListsEveryRouteAndNoOther(t *testing.T) {
 			t.Errorf("%s %s: parameters %v, the code takes %v", e.method, e.path, query, e.query)
 		}
 		security := fmt.Sprint(op["security"])
-		if want := map[access]string{forRead: "[map[] map[token:[read]]]", forWrite: "[map[token:[write]]]", forBodies: "[map[token:[bodies]]]", forCallback: "[map[callbackKey:[]]]"}[e.access]; security != want {
+		if want := map[access]string{forRead: "[map[] map[token:[read]]]", forWrite: "[map[token:[write]]]",
+			forBodies: "[map[token:[bodies]]]", forCallback: "[map[callbackKey:[]]]"}[e.access]; security != want {
 			t.Errorf("%s %s: security %s, want %s", e.method, e.path, security, want)
 		}
 	}

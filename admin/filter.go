@@ -12,14 +12,17 @@ import (
 // executionFilters returns the filters of a list of executions.
 func executionFilters() []string {
 	return []string{
-		"workflow", "text", "prefix", "route", "status", "outcome", "decision", "since", "until", "event", "key", "id", "trace", "label", "parked", "state", "lost", "unseen", "limit", "cursor",
+		"workflow", "text", "prefix", "route", "status", "outcome", "decision", "since", "until", "event", "key", "id",
+		"trace", "label", "parked", "state", "lost", "unseen", "limit", "cursor",
 	}
 }
 
 // executionQuery reads the query of a list of executions.
 func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	q = idem.ExecutionQuery{
-		Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"), Text: naming.Spelled(c.query("text")), Route: c.query("route"), EventID: naming.Spelled(c.query("event")), Key: c.query("key"),
+		Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"),
+		Text: naming.Spelled(c.query("text")), Route: c.query("route"), EventID: naming.Spelled(c.query("event")),
+		Key:       c.query("key"),
 		Beginning: c.query("id"), TraceID: c.query("trace"),
 	}
 	if q.Label, err = labelOf(c.query("label")); err != nil {
@@ -28,7 +31,8 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	if q.Limit, err = c.limit(); err != nil {
 		return q, err
 	}
-	statuses := []idem.Status{idem.Pending, idem.Running, idem.CancelRequested, idem.Success, idem.Failed, idem.Aborted, idem.Refused, idem.Released}
+	statuses := []idem.Status{idem.Pending, idem.Running, idem.CancelRequested, idem.Success, idem.Failed, idem.Aborted,
+		idem.Refused, idem.Released}
 	if q.Status, err = oneOf(c, "status", statuses); err != nil {
 		return q, err
 	}
@@ -46,7 +50,8 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	case lost != "" && lost != "true":
 		return q, refuse("bad_request", "lost="+quote(lost)+": give true; without it all executions are listed")
 	case lost != "" && (q.Status != "" || q.Outcome != "" || q.Decision != "" || c.query("parked") != ""):
-		return q, refuse("bad_request", "lost=true is for events that were refused and did not come again: leave out status, outcome, decision and parked")
+		return q, refuse("bad_request", "lost=true is for events that were refused and did not come again: leave "+
+			"out status, outcome, decision and parked")
 	default:
 		q.Lost = lost != ""
 	}
@@ -75,5 +80,6 @@ func oneOf[T ~string](c *call, name string, words []T) (T, error) {
 	if text == "" || slices.Contains(words, text) {
 		return text, nil
 	}
-	return "", refuse("bad_request", fmt.Sprintf("%s=%s: give one of %s", name, quote(string(text)), strings.Trim(fmt.Sprint(words), "[]")))
+	return "", refuse("bad_request", fmt.Sprintf("%s=%s: give one of %s", name, quote(string(text)),
+		strings.Trim(fmt.Sprint(words), "[]")))
 }

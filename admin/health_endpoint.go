@@ -10,8 +10,9 @@ import (
 
 // Health serves /livez, /readyz and /metrics, without a token.
 //
-// /livez says that the process answers; it looks at neither etcd nor the upstream, because a restart heals neither. /readyz is 503
-// while no session is live: a short etcd outage does not flip it, since a session outlives it.
+// /livez says that the process answers; it looks at neither etcd nor the upstream, because a
+// restart heals neither. /readyz is 503 while no session is live: a short etcd outage does not flip
+// it, since a session outlives it.
 func Health(o Options) http.Handler {
 	paths := map[string]http.HandlerFunc{
 		"/livez":   func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") },
@@ -31,7 +32,8 @@ func Health(o Options) http.Handler {
 	})
 }
 
-// maxScrapes bounds the requests for metrics at one time: an answer that is not read would hold its connection.
+// maxScrapes bounds the requests for metrics at one time: an answer that is not read would hold its
+// connection.
 const maxScrapes = 16
 
 func scrape(metrics http.Handler) http.HandlerFunc {
@@ -67,8 +69,9 @@ func readyz(w http.ResponseWriter, r *http.Request, o Options) {
 	say(w, status, text)
 }
 
-// hostAllowed reports whether a Host header is an IP address, localhost or one of names: a page in a user's browser that was made to resolve
-// its own name to this machine gets nothing (DNS rebinding). A browser always says a host; a probe of HTTP/1.0 says none.
+// hostAllowed reports whether a Host header is an IP address, localhost or one of names: a page in
+// a user's browser that was made to resolve its own name to this machine gets nothing (DNS
+// rebinding). A browser always says a host; a probe of HTTP/1.0 says none.
 func hostAllowed(host string, names []string) bool {
 	if host == "" {
 		return true
@@ -78,11 +81,14 @@ func hostAllowed(host string, names []string) bool {
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return host == "localhost" || net.ParseIP(strings.Trim(host, "[]")) != nil ||
-		slices.ContainsFunc(names, func(n string) bool { return host != "" && strings.EqualFold(host, strings.TrimSuffix(n, ".")) })
+		slices.ContainsFunc(names, func(n string) bool {
+			return host != "" && strings.EqualFold(host, strings.TrimSuffix(n, "."))
+		})
 }
 
-// crossSite reports whether a browser sends a request for a page that did not come from this listener: another page must not use the user's
-// session, also if no token is needed. Other clients send neither header.
+// crossSite reports whether a browser sends a request for a page that did not come from this
+// listener: another page must not use the user's session, also if no token is needed. Other clients
+// send neither header.
 func crossSite(r *http.Request) bool {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		if site != "same-origin" && site != "none" { // none: the address was typed in
@@ -97,8 +103,9 @@ func crossSite(r *http.Request) bool {
 	return false
 }
 
-// visits reports whether the user follows a link to the page, from any site. Its first file holds no data, the other site cannot read it, nor
-// put it into a frame; everything else is requested by the page itself.
+// visits reports whether the user follows a link to the page, from any site. Its first file holds
+// no data, the other site cannot read it, nor put it into a frame; everything else is requested by
+// the page itself.
 func visits(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.RawQuery == "" && r.Header.Get("Origin") == "" &&
 		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"

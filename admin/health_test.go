@@ -27,7 +27,8 @@ func TestReadyzSaysWhyOnlyWhenAskedVerbosely(t *testing.T) {
 	if w := get(h, "GET", "127.0.0.1", "/readyz"); w.Code != 503 || strings.Contains(w.Body.String(), "refused") {
 		t.Errorf("not ready: got %d %q", w.Code, w.Body)
 	}
-	if w := get(h, "GET", "127.0.0.1", "/readyz?verbose"); w.Code != 503 || !strings.Contains(w.Body.String(), "connection refused") {
+	if w := get(h, "GET", "127.0.0.1", "/readyz?verbose"); w.Code != 503 ||
+		!strings.Contains(w.Body.String(), "connection refused") {
 		t.Errorf("verbose: got %d %q", w.Code, w.Body)
 	}
 	if w := get(h, "GET", "127.0.0.1", "/livez"); w.Code != 200 {
@@ -37,12 +38,15 @@ func TestReadyzSaysWhyOnlyWhenAskedVerbosely(t *testing.T) {
 
 func TestReadyzSaysVerboselyHowFullTheEmbeddedEtcdIs(t *testing.T) {
 	var why error
-	h := Health(Options{Ready: func() error { return why }, Space: func(context.Context) string { return "embedded etcd: it is full" }, Metrics: http.NotFoundHandler()})
+	h := Health(Options{Ready: func() error {
+		return why
+	}, Space: func(context.Context) string { return "embedded etcd: it is full" }, Metrics: http.NotFoundHandler()})
 	if w := get(h, "GET", "127.0.0.1", "/readyz"); w.Body.String() != "ok\n" {
 		t.Errorf("got %q", w.Body)
 	}
 	for _, why = range []error{nil, errors.New("no session")} {
-		if w := get(h, "GET", "127.0.0.1", "/readyz?verbose"); !strings.Contains(w.Body.String(), "\nembedded etcd: it is full\n") {
+		if w := get(h, "GET", "127.0.0.1", "/readyz?verbose"); !strings.Contains(w.Body.String(),
+			"\nembedded etcd: it is full\n") {
 			t.Errorf("%v: got %q", why, w.Body)
 		}
 	}
@@ -66,9 +70,11 @@ func TestTheHealthListenerHasNothingElse(t *testing.T) {
 func TestHostsThatTheListenerAnswersTo(t *testing.T) {
 	names := []string{"hooklock.internal", "Admin.Example."}
 	for host, want := range map[string]bool{
-		"127.0.0.1:8079": true, "localhost": true, "LOCALHOST:1": true, "[::1]:8079": true, "[::1]": true, "10.0.0.3": true, "localhost.": true,
+		"127.0.0.1:8079": true, "localhost": true, "LOCALHOST:1": true, "[::1]:8079": true, "[::1]": true,
+		"10.0.0.3": true, "localhost.": true,
 		"hooklock.internal:8079": true, "HOOKLOCK.internal": true, "admin.example": true,
-		"evil.example": false, "evil.example:8079": false, "": true, "127.0.0.1.evil.example": false, "x.hooklock.internal": false,
+		"evil.example": false, "evil.example:8079": false, "": true, "127.0.0.1.evil.example": false,
+		"x.hooklock.internal":    false,
 		"localhost.evil.example": false, ".": false,
 	} {
 		if got := hostAllowed(host, names); got != want {

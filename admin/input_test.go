@@ -59,7 +59,8 @@ func TestWhatABodyMayBe(t *testing.T) {
 
 func TestAHugeBodyIsNotReadWhole(t *testing.T) {
 	r := newRig(t, unreachable{}, nil)
-	head := "POST /v1/executions/" + anID + "/cancel HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + opsToken + "\r\n"
+	head := "POST /v1/executions/" + anID + "/cancel HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + opsToken +
+		"\r\n"
 	if a := r.raw(head + "Content-Length: 1099511627776\r\n\r\n{"); a.StatusCode != 413 || !a.Close {
 		t.Errorf("declared: got %d, close %v", a.StatusCode, a.Close)
 	}
@@ -67,13 +68,15 @@ func TestAHugeBodyIsNotReadWhole(t *testing.T) {
 	if a := r.raw(head + "Transfer-Encoding: chunked\r\n\r\n" + chunk); a.StatusCode != 413 || !a.Close {
 		t.Errorf("chunked: got %d, close %v", a.StatusCode, a.Close)
 	}
-	if a := r.raw(head + "Transfer-Encoding: chunked\r\n\r\ne\r\n{\"reason\":\"r\"}\r\n0\r\n\r\n"); a.StatusCode != 503 {
+	if a := r.raw(head +
+		"Transfer-Encoding: chunked\r\n\r\ne\r\n{\"reason\":\"r\"}\r\n0\r\n\r\n"); a.StatusCode != 503 {
 		t.Errorf("a small chunked one: got %d %s", a.StatusCode, a.body)
 	}
 }
 
 func TestATTLIsWholeSecondsAndAStartedOneCounts(t *testing.T) {
-	for given, want := range map[time.Duration]time.Duration{1: time.Second, time.Second: time.Second, 1500 * time.Millisecond: 2 * time.Second, maxTTL: maxTTL} {
+	for given, want := range map[time.Duration]time.Duration{1: time.Second, time.Second: time.Second,
+		1500 * time.Millisecond: 2 * time.Second, maxTTL: maxTTL} {
 		if got := given; takeTTL(&got) != nil || got != want {
 			t.Errorf("%v: got %v, want %v", given, got, want)
 		}
@@ -96,15 +99,19 @@ func TestEveryBodyIsBounded(t *testing.T) {
 func TestWhatABodyMayCallItself(t *testing.T) {
 	r := newRig(t, unreachable{}, nil)
 	for kind, want := range map[string]int{
-		"": 503, "application/json": 503, "application/json; charset=utf-8": 503, "APPLICATION/JSON": 503, "application/vnd.x+json": 503,
+		"": 503, "application/json": 503, "application/json; charset=utf-8": 503, "APPLICATION/JSON": 503,
+		"application/vnd.x+json":            503,
 		"application/x-www-form-urlencoded": 503, // curl -d says so
-		"text/plain":                        415, "multipart/form-data; boundary=x": 415, "application/xml": 415, ";": 415,
+		"text/plain":                        415, "multipart/form-data; boundary=x": 415, "application/xml": 415,
+		";": 415,
 	} {
-		if a := r.ask("POST", "/v1/executions/"+anID+"/cancel", opsToken, `{"reason":"r"}`, "Content-Type", kind); a.StatusCode != want {
+		if a := r.ask("POST", "/v1/executions/"+anID+"/cancel", opsToken, `{"reason":"r"}`, "Content-Type",
+			kind); a.StatusCode != want {
 			t.Errorf("%q: got %d, want %d", kind, a.StatusCode, want)
 		}
 	}
-	r.want(415, "unsupported_media_type", "POST", "/v1/executions/"+anID+"/cancel", opsToken, `{"reason":"r"}`, "Content-Encoding", "gzip")
+	r.want(415, "unsupported_media_type", "POST", "/v1/executions/"+anID+"/cancel", opsToken, `{"reason":"r"}`,
+		"Content-Encoding", "gzip")
 }
 
 func TestNumbersAreNumbersAndDurationsHaveUnits(t *testing.T) {
@@ -126,7 +133,8 @@ func TestNumbersAreNumbersAndDurationsHaveUnits(t *testing.T) {
 		{"/v1/executions/" + anID + "/guard", `{"token":7,"step":"a","plan":["a",""]}`, 400, "without a name"},
 		{"/v1/executions/" + anID + "/guard", `{"token":7,"step":"a\u0000"}`, 400, "control characters"},
 		{"/v1/executions/" + anID + "/guard", `{"token":7,"step":"a","plan":"a"}`, 400, "plan: give a list"},
-		{"/v1/executions/" + anID + "/guard", `{"token":7,"step":"` + strings.Repeat("a", 257) + `"}`, 400, "longer than"},
+		{"/v1/executions/" + anID + "/guard", `{"token":7,"step":"` + strings.Repeat("a", 257) + `"}`, 400,
+			"longer than"},
 		{"/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":"30m"}`, 503, ""},
 		{"/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":1800}`, 400, `such as \"30m\"; 1800 has none`},
 		{"/v1/executions/" + anID + "/heartbeat", `{"token":7,"ttl":"1800"}`, 400, `is no duration`},
@@ -167,29 +175,52 @@ func TestTheAnswerOfAComplete(t *testing.T) {
 		`"status":"SUCCESS","response":{"status":200,"bodyBase64":"AAEC"}`: {503, ""},
 		`"status":"SUCCESS","response":{"status":599,"headers":{}}`:        {503, ""},
 		`"status":"SUCCESS","response":{"status":204}`:                     {503, ""},
-		`"status":"ABORTED"`:                                                                                    {400, "SUCCESS or FAILED"},
-		`"status":"success"`:                                                                                    {400, "SUCCESS or FAILED"},
-		`"response":{"status":200}`:                                                                             {400, "SUCCESS or FAILED"},
-		`"status":"SUCCESS","error":{"code":"x"}`:                                                               {400, "give it with FAILED only"},
-		`"status":"FAILED","error":{"kode":"x"}`:                                                                {400, `error: unknown field`},
-		`"status":"FAILED","error":"x"`:                                                                         {400, `error: send a JSON object`},
-		`"status":"SUCCESS","response":{"status":199}`:                                                          {400, "200 to 599"},
-		`"status":"SUCCESS","response":{"status":600}`:                                                          {400, "200 to 599"},
-		`"status":"SUCCESS","response":{}`:                                                                      {400, "200 to 599"},
-		`"status":"SUCCESS","response":{"status":"200"}`:                                                        {400, "response: status: give a whole number"},
-		`"status":"SUCCESS","response":{"status":204,"body":"x"}`:                                               {400, "has no body"},
-		`"status":"SUCCESS","response":{"status":200,"body":"x","bodyBase64":"eA=="}`:                           {400, "bodyBase64"},
-		`"status":"SUCCESS","response":{"status":200,"bodyBase64":"e"}`:                                         {400, "bodyBase64"},
-		`"status":"SUCCESS","response":{"status":200,"body":{}}`:                                                {400, "body: give a text"},
-		`"status":"SUCCESS","response":{"status":200,"headers":[]}`:                                             {400, "headers: give an object"},
-		`"status":"SUCCESS","response":{"status":200,"headers":{"A":1}}`:                                        {400, "a text or a list"},
-		`"status":"SUCCESS","response":{"status":200,"headers":{"A":["b",1]}}`:                                  {400, "a text or a list"},
-		`"status":"SUCCESS","response":{"status":200,"headers":{"A b":"c"}}`:                                    {400, "a header's name"},
-		`"status":"SUCCESS","response":{"status":200,"headers":{"":"c"}}`:                                       {400, "a header's name"},
-		`"status":"SUCCESS","response":{"status":200,"headers":{"A":"c\r\nX: y"}}`:                              {400, "control characters"},
-		`"status":"SUCCESS","response":{"status":200,"headers":{"a":"c","A":"d"}}`:                              {400, "given twice"},
-		`"status":"SUCCESS","response":{"status":200,"headers":{"A":"` + strings.Repeat("x", maxHeader) + `"}}`: {400, "longer than"},
-		`"status":"SUCCESS","response":{"status":200,"header":{}}`:                                              {400, "response: unknown field"},
+		`"status":"ABORTED"`: {400,
+			"SUCCESS or FAILED"},
+		`"status":"success"`: {400,
+			"SUCCESS or FAILED"},
+		`"response":{"status":200}`: {400,
+			"SUCCESS or FAILED"},
+		`"status":"SUCCESS","error":{"code":"x"}`: {400,
+			"give it with FAILED only"},
+		`"status":"FAILED","error":{"kode":"x"}`: {400,
+			`error: unknown field`},
+		`"status":"FAILED","error":"x"`: {400,
+			`error: send a JSON object`},
+		`"status":"SUCCESS","response":{"status":199}`: {400,
+			"200 to 599"},
+		`"status":"SUCCESS","response":{"status":600}`: {400,
+			"200 to 599"},
+		`"status":"SUCCESS","response":{}`: {400,
+			"200 to 599"},
+		`"status":"SUCCESS","response":{"status":"200"}`: {400,
+			"response: status: give a whole number"},
+		`"status":"SUCCESS","response":{"status":204,"body":"x"}`: {400,
+			"has no body"},
+		`"status":"SUCCESS","response":{"status":200,"body":"x","bodyBase64":"eA=="}`: {400,
+			"bodyBase64"},
+		`"status":"SUCCESS","response":{"status":200,"bodyBase64":"e"}`: {400,
+			"bodyBase64"},
+		`"status":"SUCCESS","response":{"status":200,"body":{}}`: {400,
+			"body: give a text"},
+		`"status":"SUCCESS","response":{"status":200,"headers":[]}`: {400,
+			"headers: give an object"},
+		`"status":"SUCCESS","response":{"status":200,"headers":{"A":1}}`: {400,
+			"a text or a list"},
+		`"status":"SUCCESS","response":{"status":200,"headers":{"A":["b",1]}}`: {400,
+			"a text or a list"},
+		`"status":"SUCCESS","response":{"status":200,"headers":{"A b":"c"}}`: {400,
+			"a header's name"},
+		`"status":"SUCCESS","response":{"status":200,"headers":{"":"c"}}`: {400,
+			"a header's name"},
+		`"status":"SUCCESS","response":{"status":200,"headers":{"A":"c\r\nX: y"}}`: {400,
+			"control characters"},
+		`"status":"SUCCESS","response":{"status":200,"headers":{"a":"c","A":"d"}}`: {400,
+			"given twice"},
+		`"status":"SUCCESS","response":{"status":200,"headers":{"A":"` + strings.Repeat("x", maxHeader) +
+			`"}}`: {400, "longer than"},
+		`"status":"SUCCESS","response":{"status":200,"header":{}}`: {400,
+			"response: unknown field"},
 	} {
 		a := r.ask("POST", "/v1/executions/"+anID+"/complete", "key", `{"token":7,`+body+`}`)
 		if a.StatusCode != want.status || !strings.Contains(string(a.body), want.says) {
@@ -200,7 +231,8 @@ func TestTheAnswerOfAComplete(t *testing.T) {
 
 func TestHeadersThatDuplicatesNeverGet(t *testing.T) {
 	var headers map[string]any
-	if err := json.Unmarshal([]byte(`{"Content-Type":"text/plain","X-B":["2"," 1 "],"X-A":"","connection":"close, X-Hop","X-Hop":"x","Keep-Alive":"x","TE":"x",
+	if err := json.Unmarshal([]byte(
+		`{"Content-Type":"text/plain","X-B":["2"," 1 "],"X-A":"","connection":"close, X-Hop","X-Hop":"x","Keep-Alive":"x","TE":"x",
 		"Transfer-Encoding":"chunked","Upgrade":"x","Content-Length":"9","Date":"x","Set-Cookie":["a","b"],"WWW-Authenticate":"x",
 		"Hooklock-Decision":"executed","hooklock-hold":"1m","Idempotent-Replayed":"true","Proxy-Authenticate":"x","Trailer":"x"}`), &headers); err != nil {
 		t.Fatal(err)
@@ -221,11 +253,15 @@ func TestHeadersThatDuplicatesNeverGet(t *testing.T) {
 func TestWhatAQueryMayBe(t *testing.T) {
 	r := newRig(t, unreachable{}, nil)
 	for path, want := range map[string]int{
-		"/v1/locks?limit=1": 503, "/v1/locks?limit=1000": 503, "/v1/locks?limit=": 503, "/v1/locks?limit=0": 400, "/v1/locks?limit=1001": 400, "/v1/locks?limit=-1": 400,
-		"/v1/locks?limit=x": 400, "/v1/locks?limit=1.5": 400, "/v1/locks?limit=1&limit=2": 400, "/v1/locks?status=RUNNING": 400, "/v1/locks?a;b": 400, "/v1/locks?%zz": 400,
+		"/v1/locks?limit=1": 503, "/v1/locks?limit=1000": 503, "/v1/locks?limit=": 503, "/v1/locks?limit=0": 400,
+		"/v1/locks?limit=1001": 400, "/v1/locks?limit=-1": 400,
+		"/v1/locks?limit=x": 400, "/v1/locks?limit=1.5": 400, "/v1/locks?limit=1&limit=2": 400,
+		"/v1/locks?status=RUNNING": 400, "/v1/locks?a;b": 400, "/v1/locks?%zz": 400,
 		"/v1/executions?status=PENDING": 503, "/v1/executions?status=running": 400, "/v1/executions?staus=RUNNING": 400,
-		"/v1/executions/" + anID + "?wait=30s": 503, "/v1/executions/" + anID + "?wait=30": 400, "/v1/executions/" + anID + "?wait=-1s": 400, "/v1/executions/" + anID + "?wait=6m": 400,
-		"/v1/executions/" + anID + "?wait=5m": 503, "/v1/locks/w?wait=1s": 400, "/v1/executions/x": 404, "/v1/executions/" + anID[1:]: 404,
+		"/v1/executions/" + anID + "?wait=30s": 503, "/v1/executions/" + anID + "?wait=30": 400,
+		"/v1/executions/" + anID + "?wait=-1s": 400, "/v1/executions/" + anID + "?wait=6m": 400,
+		"/v1/executions/" + anID + "?wait=5m": 503, "/v1/locks/w?wait=1s": 400, "/v1/executions/x": 404,
+		"/v1/executions/" + anID[1:]: 404,
 	} {
 		if a := r.ask("GET", path, opsToken, ""); a.StatusCode != want {
 			t.Errorf("%s: got %d, want %d: %s", path, a.StatusCode, want, a.body)
@@ -254,16 +290,24 @@ func TestMethodsAndPathsThatAreNotThere(t *testing.T) {
 		status       int
 		allow        string
 	}{
-		{"POST", "/v1/locks", 405, "GET"}, {"HEAD", "/v1/locks", 405, "GET"}, {"OPTIONS", "/v1/locks", 405, "GET"}, {"BREW", "/v1/locks", 405, "GET"},
-		{"PUT", "/v1/locks/w", 405, "DELETE, GET"}, {"GET", "/v1/locks/w/acquire", 405, "POST"}, {"GET", "/v1/executions/" + anID + "/cancel", 405, "POST"},
-		{"PATCH", "/v1/executions/" + anID, 405, "DELETE, GET"}, {"POST", "/livez", 405, "GET, HEAD"}, {"DELETE", "/openapi.json", 405, "GET, HEAD"},
-		{"GET", "/v1", 404, ""}, {"GET", "/v1/", 404, ""}, {"GET", "/v2/locks", 404, ""}, {"GET", "/v1/locks/", 404, ""}, {"GET", "//v1/locks", 404, ""},
-		{"GET", "/v1//locks", 404, ""}, {"GET", "/v1/locks/w/", 404, ""}, {"POST", "/v1/locks/w/steal", 404, ""}, {"POST", "/v1/locks//acquire", 404, ""},
-		{"GET", "/v1/locks/a/b", 404, ""}, {"GET", "/v1/executions/" + anID + "/guard/x", 404, ""}, {"GET", "/v1/../v1/locks", 404, ""}, {"GET", "/V1/locks", 404, ""},
+		{"POST", "/v1/locks", 405, "GET"}, {"HEAD", "/v1/locks", 405, "GET"}, {"OPTIONS", "/v1/locks", 405, "GET"},
+		{"BREW", "/v1/locks", 405, "GET"},
+		{"PUT", "/v1/locks/w", 405, "DELETE, GET"}, {"GET", "/v1/locks/w/acquire", 405, "POST"},
+		{"GET", "/v1/executions/" + anID + "/cancel", 405, "POST"},
+		{"PATCH", "/v1/executions/" + anID, 405, "DELETE, GET"}, {"POST", "/livez", 405, "GET, HEAD"},
+		{"DELETE", "/openapi.json", 405, "GET, HEAD"},
+		{"GET", "/v1", 404, ""}, {"GET", "/v1/", 404, ""}, {"GET", "/v2/locks", 404, ""},
+		{"GET", "/v1/locks/", 404, ""}, {"GET", "//v1/locks", 404, ""},
+		{"GET", "/v1//locks", 404, ""}, {"GET", "/v1/locks/w/", 404, ""}, {"POST", "/v1/locks/w/steal", 404, ""},
+		{"POST", "/v1/locks//acquire", 404, ""},
+		{"GET", "/v1/locks/a/b", 404, ""}, {"GET", "/v1/executions/" + anID + "/guard/x", 404, ""},
+		{"GET", "/v1/../v1/locks", 404, ""}, {"GET", "/V1/locks", 404, ""},
 	} {
-		a := r.raw(c.method + " " + c.path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + opsToken + "\r\n\r\n")
+		a := r.raw(c.method + " " + c.path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + opsToken +
+			"\r\n\r\n")
 		if a.StatusCode != c.status || a.Header.Get("Allow") != c.allow {
-			t.Errorf("%s %s: got %d, Allow %q, want %d %q", c.method, c.path, a.StatusCode, a.Header.Get("Allow"), c.status, c.allow)
+			t.Errorf("%s %s: got %d, Allow %q, want %d %q", c.method, c.path, a.StatusCode, a.Header.Get("Allow"),
+				c.status, c.allow)
 		}
 	}
 	if a := r.raw("OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n"); a.StatusCode/100 != 2 && a.StatusCode != 404 {
@@ -273,9 +317,13 @@ func TestMethodsAndPathsThatAreNotThere(t *testing.T) {
 
 func TestNamesInPaths(t *testing.T) {
 	for path, want := range map[string]string{
-		"/v1/locks/stripe%2Facme": "stripe/acme", "/v1/locks/stripe%2facme": "stripe/acme", "/v1/locks/assess%2Fflow-7:readiness": "assess/flow-7:readiness",
-		"/v1/locks/a%3Ab": "a:b", "/v1/locks/100%25": "100%", "/v1/locks/%252F": "%2F", "/v1/locks/%C3%A4": "ä", "/v1/locks/ä": "ä", "/v1/locks/a+b": "a+b", "/v1/locks/a%20b": "a b",
-		"/v1/locks/..": "..", "/v1/locks/.": ".", "/v1/locks/%2E%2E": "..", "/v1/locks/%2F": "/", "/v1/locks/a%2F..%2Fb": "a/../b", "/v1/locks/a;b": "a;b", "/v1/locks/acquire": "acquire",
+		"/v1/locks/stripe%2Facme": "stripe/acme", "/v1/locks/stripe%2facme": "stripe/acme",
+		"/v1/locks/assess%2Fflow-7:readiness": "assess/flow-7:readiness",
+		"/v1/locks/a%3Ab":                     "a:b", "/v1/locks/100%25": "100%", "/v1/locks/%252F": "%2F",
+		"/v1/locks/%C3%A4": "ä",
+		"/v1/locks/ä":      "ä", "/v1/locks/a+b": "a+b", "/v1/locks/a%20b": "a b",
+		"/v1/locks/..": "..", "/v1/locks/.": ".", "/v1/locks/%2E%2E": "..", "/v1/locks/%2F": "/",
+		"/v1/locks/a%2F..%2Fb": "a/../b", "/v1/locks/a;b": "a;b", "/v1/locks/acquire": "acquire",
 		"/v1/locks/%3Fx": "?x", "/v1/locks/%23": "#", "/%76%31/locks/w": "w", "/v1/locks/{workflow}": "{workflow}",
 	} {
 		e, name, p := find(endpoints(), "GET", path)
@@ -330,17 +378,21 @@ func TestRequestsAtOneTimeAreBounded(t *testing.T) {
 
 func TestNothingIsSaidToOtherPages(t *testing.T) {
 	r := newRig(t, unreachable{}, nil)
-	a := r.ask("OPTIONS", "/v1/locks", "", "", "Origin", "https://evil.example", "Access-Control-Request-Method", "DELETE") // read looks for CORS headers
+	a := r.ask("OPTIONS", "/v1/locks", "", "", "Origin", "https://evil.example", "Access-Control-Request-Method",
+		"DELETE") // read looks for CORS headers
 	if a.StatusCode != http.StatusForbidden {
 		t.Errorf("got %d", a.StatusCode)
 	}
-	if a := r.ask("GET", "/v1/locks", opsToken, "", "Origin", "https://evil.example"); a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("X-Content-Type-Options") != "nosniff" {
+	if a := r.ask("GET", "/v1/locks", opsToken, "", "Origin",
+		"https://evil.example"); a.Header.Get("Cache-Control") != "no-store" ||
+		a.Header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("headers: %v", a.Header)
 	}
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, seed := range []string{`{"a":"b"}`, `{"a":"b","a":1}`, `{"n":1e9,"d":"1h","l":["x"],"o":{"a":"b"},"b":true}`, `{"d":5}`, `[[[[`, `{"o":{"x":{}}}`, "{\"\\u0061\":\"\"}", `null`, `{"a":null}`} {
+	for _, seed := range []string{`{"a":"b"}`, `{"a":"b","a":1}`, `{"n":1e9,"d":"1h","l":["x"],"o":{"a":"b"},"b":true}`,
+		`{"d":5}`, `[[[[`, `{"o":{"x":{}}}`, "{\"\\u0061\":\"\"}", `null`, `{"a":null}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -367,7 +419,8 @@ func FuzzDecode(f *testing.F) {
 }
 
 func FuzzFind(f *testing.F) {
-	for _, seed := range []string{"/v1/locks/a%2Fb", "/v1/locks/a/acquire", "/v1/executions/x/guard", "//", "/v1/locks/%", "/v1/locks/..", "*", ""} {
+	for _, seed := range []string{"/v1/locks/a%2Fb", "/v1/locks/a/acquire", "/v1/executions/x/guard", "//",
+		"/v1/locks/%", "/v1/locks/..", "*", ""} {
 		f.Add("GET", seed)
 		f.Add("POST", seed)
 	}

@@ -57,7 +57,8 @@ func (f *fleet) awaitJob(id, what string, holds func(*reply) bool) (a *reply) {
 
 func isDone(a *reply) bool { return a.text("state") == "done" }
 
-// runsInOrder lets the events 0 to n-1 of a workflow run, in that order. Those that fail says become dead letters again.
+// runsInOrder lets the events 0 to n-1 of a workflow run, in that order. Those that fail says
+// become dead letters again.
 func (f *fleet) runsInOrder(workflow string, n int, fails ...int) {
 	f.t.Helper()
 	for i := range n {
@@ -80,28 +81,34 @@ func TestAJobRunsAllThatMatchAndSaysHowTheyEnded(t *testing.T) {
 	runJobs(t, f.api)
 	f.letters("w", 3)
 	f.letters("other", 1)
-	if a := f.want(200, "", "POST", "/v1/jobs", opsToken, `{"kind":"rerun","filter":{"workflow":"w"},"dryRun":true}`); a.number("matched") != 3 || a.text("state") != "dry_run" || a.text("jobId") != "" {
+	if a := f.want(200, "", "POST", "/v1/jobs", opsToken,
+		`{"kind":"rerun","filter":{"workflow":"w"},"dryRun":true}`); a.number("matched") != 3 ||
+		a.text("state") != "dry_run" || a.text("jobId") != "" {
 		t.Errorf("%s", a.body)
 	}
 	id := f.begun(`{"kind":"rerun","reason":"repaired","filter":{"workflow":"w"},"rate":1000}`)
 	f.runsInOrder("w", 3, 1)
 	a := f.awaitJob(id, "the job is done", isDone)
-	if a.number("matched") != 3 || a.number("acted") != 3 || a.number("succeeded") != 2 || a.number("failed") != 1 || a.number("waiting") != 0 || a.text("who") != "ops" || a.text("reason") != "repaired" {
+	if a.number("matched") != 3 || a.number("acted") != 3 || a.number("succeeded") != 2 || a.number("failed") != 1 ||
+		a.number("waiting") != 0 || a.text("who") != "ops" || a.text("reason") != "repaired" {
 		t.Errorf("%s", a.body)
 	}
 	if got := a.text("result"); !strings.HasPrefix(got, "3 of 3 ran: 2 succeeded, 1 failed, ") {
 		t.Errorf("%q", got)
 	}
-	if failures, _ := a.json["failures"].([]any); len(failures) != 1 || failures[0].(map[string]any)["workflow"] != "w" || failures[0].(map[string]any)["why"] == "" {
+	if failures, _ := a.json["failures"].([]any); len(failures) != 1 ||
+		failures[0].(map[string]any)["workflow"] != "w" || failures[0].(map[string]any)["why"] == "" {
 		t.Errorf("%s", a.body)
 	}
 	audits := string(f.want(200, "", "GET", "/v1/audit?what=job.", readToken1, "").body)
-	for _, part := range []string{`"what":"job.start"`, `"what":"job.end"`, `"after":"3 of 3 ran: 2 succeeded, 1 failed, `, `"jobId":"` + id + `"`} {
+	for _, part := range []string{`"what":"job.start"`, `"what":"job.end"`,
+		`"after":"3 of 3 ran: 2 succeeded, 1 failed, `, `"jobId":"` + id + `"`} {
 		if !strings.Contains(audits, part) {
 			t.Errorf("no %s in %s", part, audits)
 		}
 	}
-	if n := strings.Count(string(f.want(200, "", "GET", "/v1/audit?what=execution.rerun", readToken1, "").body), `"jobId":"`+id+`"`); n != 3 {
+	if n := strings.Count(string(f.want(200, "", "GET", "/v1/audit?what=execution.rerun", readToken1, "").body),
+		`"jobId":"`+id+`"`); n != 3 {
 		t.Errorf("%d audits of its steps", n)
 	}
 	if list := string(f.want(200, "", "GET", "/v1/jobs", readToken1, "").body); !strings.Contains(list, id) {
@@ -120,7 +127,8 @@ func TestAJobIsStoppedAndGoesOn(t *testing.T) {
 	f.awaitJob(id, "it has begun", func(a *reply) bool { return a.number("acted") > 0 })
 	a := f.want(200, "", "POST", "/v1/jobs/"+id+"/stop", opsToken, `{"reason":"too early"}`)
 	acted := a.number("acted")
-	if a.text("state") != "stopped" || a.text("stoppedBy") != "ops" || acted >= 4 || !strings.HasPrefix(a.text("result"), "stopped by ops, 0 of 4 ran") {
+	if a.text("state") != "stopped" || a.text("stoppedBy") != "ops" || acted >= 4 ||
+		!strings.HasPrefix(a.text("result"), "stopped by ops, 0 of 4 ran") {
 		t.Errorf("%s", a.body)
 	}
 	f.want(412, "status_changed", "POST", "/v1/jobs/"+id+"/stop", opsToken, `{"reason":"again"}`)
@@ -132,7 +140,8 @@ func TestAJobIsStoppedAndGoesOn(t *testing.T) {
 	if a := f.want(200, "", "GET", "/v1/jobs/"+id, readToken1, ""); a.number("acted") != acted {
 		t.Errorf("it went on: %s", a.body)
 	}
-	if a := f.want(200, "", "POST", "/v1/jobs/"+id+"/resume", opsToken, `{"reason":"now"}`); a.text("state") != "running" || a.json["result"] != nil {
+	if a := f.want(200, "", "POST", "/v1/jobs/"+id+"/resume", opsToken,
+		`{"reason":"now"}`); a.text("state") != "running" || a.json["result"] != nil {
 		t.Errorf("%s", a.body)
 	}
 	f.want(412, "status_changed", "POST", "/v1/jobs/"+id+"/resume", opsToken, `{"reason":"again"}`)
@@ -150,7 +159,8 @@ func TestAJobTakesExecutionsInsteadOfAFilter(t *testing.T) {
 	waiting := f.park("x", "1", "a|b")
 	named := `,"executions":["` + strings.Join(append(ids, waiting, anID), `","`) + `"]}`
 	a := f.awaitJob(f.begun(`{"kind":"forget","reason":"r"`+named), "it is done", isDone)
-	if a.number("succeeded") != 2 || a.number("refused") != 2 || !strings.HasPrefix(a.text("result"), "2 of 4 allowed again, 2 left alone, ") || !strings.Contains(string(a.body), "execution_in_flight") {
+	if a.number("succeeded") != 2 || a.number("refused") != 2 || !strings.HasPrefix(a.text("result"),
+		"2 of 4 allowed again, 2 left alone, ") || !strings.Contains(string(a.body), "execution_in_flight") {
 		t.Errorf("%s", a.body)
 	}
 	a = f.awaitJob(f.begun(`{"kind":"cancel","reason":"r","executions":["`+waiting+`"]}`), "it is done", isDone)
@@ -158,8 +168,10 @@ func TestAJobTakesExecutionsInsteadOfAFilter(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	queued := f.park("x", "2", "a|b")
-	a = f.awaitJob(f.begun(`{"kind":"cancel","ifStatus":"RUNNING","reason":"r","executions":["`+queued+`"]}`), "it is done", isDone)
-	if a.number("refused") != 1 || !strings.Contains(string(a.body), "it was not RUNNING any more") || f.execution(queued).text("status") != "PENDING" {
+	a = f.awaitJob(f.begun(`{"kind":"cancel","ifStatus":"RUNNING","reason":"r","executions":["`+queued+`"]}`),
+		"it is done", isDone)
+	if a.number("refused") != 1 || !strings.Contains(string(a.body), "it was not RUNNING any more") ||
+		f.execution(queued).text("status") != "PENDING" {
 		t.Errorf("%s", a.body)
 	}
 	f.want(202, "", "POST", "/v1/executions/"+queued+"/cancel", opsToken, `{"reason":"r"}`)
@@ -186,7 +198,8 @@ func TestAJobOfBlockedExecutionsCountsTheirNextTry(t *testing.T) {
 	if err := h.Attempt(within(t), p, h.Lock().CallbackHash); err != nil {
 		t.Fatal(err)
 	}
-	p.Failures, p.Trying, p.Blocked, p.Last = 2, false, "2 of 2 tries failed", &idem.Evidence{Outcome: idem.Executed, Status: 500, Code: "upstream_status", At: time.Now()}
+	p.Failures, p.Trying, p.Blocked, p.Last = 2, false, "2 of 2 tries failed",
+		&idem.Evidence{Outcome: idem.Executed, Status: 500, Code: "upstream_status", At: time.Now()}
 	if err := h.Rest(within(t), p); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +209,8 @@ func TestAJobOfBlockedExecutionsCountsTheirNextTry(t *testing.T) {
 	}
 }
 
-// beforeStep is a ledger that calls its function before what a job does with an execution, and does nothing after an error of it.
+// beforeStep is a ledger that calls its function before what a job does with an execution, and does
+// nothing after an error of it.
 type beforeStep struct {
 	Ledger
 	does func(id idem.ExecutionID, a *idem.Audit) error
@@ -209,7 +223,8 @@ func (l beforeStep) RunNow(ctx context.Context, id idem.ExecutionID, a *idem.Aud
 	return l.Ledger.RunNow(ctx, id, a)
 }
 
-func (l beforeStep) Skip(ctx context.Context, id idem.ExecutionID, by idem.Cancel, a *idem.Audit) (*idem.Found, bool, error) {
+func (l beforeStep) Skip(ctx context.Context, id idem.ExecutionID, by idem.Cancel, a *idem.Audit) (*idem.Found, bool,
+	error) {
 	if err := l.does(id, a); err != nil {
 		return nil, false, err
 	}
@@ -246,8 +261,10 @@ func TestAJobLeavesAloneWhatAPersonRanAfterItBegan(t *testing.T) {
 		t.Cleanup(func() { f.api.o.Ledger = ledger })
 	}
 	for i, body := range []string{
-		`{"kind":"run","reason":"r","filter":{"workflow":"WORKFLOW","state":"blocked"}}`, `{"kind":"skip","reason":"r","filter":{"workflow":"WORKFLOW","state":"blocked"}}`,
-		`{"kind":"run","reason":"r","executions":["EXECUTION"]}`, `{"kind":"skip","reason":"r","executions":["EXECUTION"]}`, `{"reason":"r","filter":{"workflow":"WORKFLOW"}}`,
+		`{"kind":"run","reason":"r","filter":{"workflow":"WORKFLOW","state":"blocked"}}`,
+		`{"kind":"skip","reason":"r","filter":{"workflow":"WORKFLOW","state":"blocked"}}`,
+		`{"kind":"run","reason":"r","executions":["EXECUTION"]}`,
+		`{"kind":"skip","reason":"r","executions":["EXECUTION"]}`, `{"reason":"r","filter":{"workflow":"WORKFLOW"}}`,
 	} {
 		workflow := fmt.Sprint("w", i)
 		id := f.park(workflow, workflow, "a|b")
@@ -295,14 +312,16 @@ func TestAJobThatGoesOnCountsWhatHasChangedMeanwhileAsLeftAlone(t *testing.T) {
 		}
 	}
 	a := f.awaitJob(id, "it is done", isDone)
-	if a.number("acted") != 3 || a.number("succeeded") != 2 || a.number("refused") != 1 || !strings.Contains(a.text("result"), "1 left alone") {
+	if a.number("acted") != 3 || a.number("succeeded") != 2 || a.number("refused") != 1 ||
+		!strings.Contains(a.text("result"), "1 left alone") {
 		t.Errorf("%s", a.body)
 	}
 }
 
 func TestAJobStopsWithItsToken(t *testing.T) {
 	f := newFleet(t, keptRequests)
-	access := Access{Tokens: rigTokens(), UserHeader: "X-User", UserHeaderFrom: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	access := Access{Tokens: rigTokens(), UserHeader: "X-User",
+		UserHeaderFrom: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	ledger, revoke := f.api.o.Ledger, Access{}
 	f.api.o.Ledger = beforeStep{ledger, func(idem.ExecutionID, *idem.Audit) error {
 		f.api.SetAccess(revoke)
@@ -323,15 +342,19 @@ func TestAJobStopsWithItsToken(t *testing.T) {
 		revoke = access
 		revoke.Tokens = slices.Clone(access.Tokens)
 		row.change(&revoke.Tokens[2])
-		id := f.want(201, "", "POST", "/v1/jobs", stripeToken, `{"kind":"rerun","reason":"r","filter":{"workflow":"`+workflow+`"},"rate":1000}`, "X-User", "anna").text("jobId")
+		id := f.want(201, "", "POST", "/v1/jobs", stripeToken, `{"kind":"rerun","reason":"r","filter":{"workflow":"`+
+			workflow+`"},"rate":1000}`, "X-User", "anna").text("jobId")
 		a := f.awaitJob(id, row.why, func(a *reply) bool { return a.text("state") != "running" })
-		if a.text("state") != "stopped" || a.text("who") != "anna (stripe)" || a.text("stoppedBy") != "policy" || a.number("acted") != 1 || !strings.HasPrefix(a.text("result"), "stopped because "+row.why+", 0 of 4 ran") {
+		if a.text("state") != "stopped" || a.text("who") != "anna (stripe)" || a.text("stoppedBy") != "policy" ||
+			a.number("acted") != 1 || !strings.HasPrefix(a.text("result"), "stopped because "+row.why+", 0 of 4 ran") {
 			t.Errorf("%s", a.body)
 		}
-		if audits := string(f.want(200, "", "GET", "/v1/audit?what=job.stop", readToken1, "").body); !strings.Contains(audits, row.why) || !strings.Contains(audits, `"who":"policy"`) {
+		if audits := string(f.want(200, "", "GET", "/v1/audit?what=job.stop", readToken1,
+			"").body); !strings.Contains(audits, row.why) || !strings.Contains(audits, `"who":"policy"`) {
 			t.Errorf("%s", audits)
 		}
-		if a := f.want(200, "", "POST", "/v1/jobs/"+id+"/resume", opsToken, `{"reason":"mine now"}`); a.text("who") != "ops" {
+		if a := f.want(200, "", "POST", "/v1/jobs/"+id+"/resume", opsToken,
+			`{"reason":"mine now"}`); a.text("who") != "ops" {
 			t.Errorf("%s", a.body)
 		}
 		f.runsInOrder(workflow, 4)
@@ -345,7 +368,8 @@ func TestAReplicaLeavesAJobWhoseTokenItDoesNotKnowYetToOthersForAMinute(t *testi
 	f := newFleet(t, keptRequests)
 	f.letters("w", 1)
 	begin := func(id string, changed time.Time) {
-		j := &idem.Job{ID: id, Kind: "rerun", Who: "new", Rate: 1, StartedAt: changed, ChangedAt: changed, Filter: idem.JobFilter{Workflow: "w"}}
+		j := &idem.Job{ID: id, Kind: "rerun", Who: "new", Rate: 1, StartedAt: changed, ChangedAt: changed,
+			Filter: idem.JobFilter{Workflow: "w"}}
 		if err := f.second.BeginJob(within(t), j, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -355,10 +379,12 @@ func TestAReplicaLeavesAJobWhoseTokenItDoesNotKnowYetToOthersForAMinute(t *testi
 	var over sync.WaitGroup
 	f.api.jobs.take(t.Context(), &over)
 	over.Wait()
-	if a := f.want(200, "", "GET", "/v1/jobs/job_new", readToken1, ""); a.text("state") != "running" || a.json["replica"] != nil {
+	if a := f.want(200, "", "GET", "/v1/jobs/job_new", readToken1, ""); a.text("state") != "running" ||
+		a.json["replica"] != nil {
 		t.Errorf("%s", a.body)
 	}
-	if a := f.want(200, "", "GET", "/v1/jobs/job_old", readToken1, ""); a.text("state") != "stopped" || a.number("acted") != 0 {
+	if a := f.want(200, "", "GET", "/v1/jobs/job_old", readToken1, ""); a.text("state") != "stopped" ||
+		a.number("acted") != 0 {
 		t.Errorf("%s", a.body)
 	}
 }
@@ -368,17 +394,24 @@ func TestAJobIsRefusedThatNamesNothingOrTooMuch(t *testing.T) {
 	id := f.park("w", "1", "a|b")
 	long := `"` + strings.Join(slices.Repeat([]string{id}, 101), `","`) + `"`
 	for _, bad := range []string{
-		`{"kind":"cancel","ifStatus":"SUCCESS","reason":"r","executions":["` + id + `"]}`, `{"kind":"rerun","ifStatus":"RUNNING","reason":"r","filter":{"workflow":"w"}}`,
-		`{}`, `{"kind":"burn","reason":"r","filter":{"workflow":"w"}}`, `{"kind":"rerun","filter":{"workflow":"w"}}`, `{"kind":"rerun","reason":"r","filter":{}}`,
-		`{"kind":"rerun","reason":"r"}`, `{"kind":"forget","reason":"r","filter":{"workflow":"w"}}`, `{"kind":"rerun","reason":"r","filter":{"state":"blocked"}}`,
-		`{"kind":"rerun","reason":"r","filter":{"workflow":"w"},"rate":1001}`, `{"kind":"cancel","reason":"r","executions":[` + long + `]}`,
-		`{"kind":"rerun","reason":"r","filter":{"workflow":"` + strings.Repeat("w", 2049) + `"}}`, `{"kind":"cancel","reason":"r","executions":["exec_1"]}`, `{"kind":"cancel","executions":["` + id + `"]}`,
-		`{"kind":"rerun","reason":"r","filter":{"workflow":"w"},"executions":["` + id + `"]}`, `{"kind":"cancel","reason":"r","executions":["` + id + `"],"rate":0}`,
+		`{"kind":"cancel","ifStatus":"SUCCESS","reason":"r","executions":["` + id + `"]}`,
+		`{"kind":"rerun","ifStatus":"RUNNING","reason":"r","filter":{"workflow":"w"}}`,
+		`{}`, `{"kind":"burn","reason":"r","filter":{"workflow":"w"}}`, `{"kind":"rerun","filter":{"workflow":"w"}}`,
+		`{"kind":"rerun","reason":"r","filter":{}}`,
+		`{"kind":"rerun","reason":"r"}`, `{"kind":"forget","reason":"r","filter":{"workflow":"w"}}`,
+		`{"kind":"rerun","reason":"r","filter":{"state":"blocked"}}`,
+		`{"kind":"rerun","reason":"r","filter":{"workflow":"w"},"rate":1001}`,
+		`{"kind":"cancel","reason":"r","executions":[` + long + `]}`,
+		`{"kind":"rerun","reason":"r","filter":{"workflow":"` + strings.Repeat("w", 2049) + `"}}`,
+		`{"kind":"cancel","reason":"r","executions":["exec_1"]}`, `{"kind":"cancel","executions":["` + id + `"]}`,
+		`{"kind":"rerun","reason":"r","filter":{"workflow":"w"},"executions":["` + id + `"]}`,
+		`{"kind":"cancel","reason":"r","executions":["` + id + `"],"rate":0}`,
 	} {
 		f.want(400, "bad_request", "POST", "/v1/jobs", opsToken, bad)
 	}
 	f.want(403, "forbidden", "POST", "/v1/jobs", readToken1, `{"kind":"rerun","reason":"r","filter":{"workflow":"w"}}`)
-	f.want(403, "forbidden", "POST", "/v1/jobs", writeToken1, `{"kind":"rerun","filter":{"workflow":"w"},"dryRun":true}`)
+	f.want(403, "forbidden", "POST", "/v1/jobs", writeToken1,
+		`{"kind":"rerun","filter":{"workflow":"w"},"dryRun":true}`)
 	f.want(400, "bad_request", "GET", "/v1/jobs?limit=1", readToken1, "")
 	f.want(400, "bad_request", "GET", "/v1/jobs/job_x?wait=1s", readToken1, "")
 	f.want(404, "job_not_found", "GET", "/v1/jobs/job_x", readToken1, "")
@@ -387,10 +420,12 @@ func TestAJobIsRefusedThatNamesNothingOrTooMuch(t *testing.T) {
 		f.want(400, "bad_request", "POST", "/v1/jobs/job_x/"+what, opsToken, `{}`)
 	}
 	// No process runs jobs here, so they stay open.
-	mine := f.want(201, "", "POST", "/v1/jobs", stripeToken, `{"kind":"rerun","reason":"r","filter":{"workflow":"w"}}`).text("jobId")
+	mine := f.want(201, "", "POST", "/v1/jobs", stripeToken,
+		`{"kind":"rerun","reason":"r","filter":{"workflow":"w"}}`).text("jobId")
 	other := f.begun(`{"kind":"rerun","reason":"r","filter":{"workflow":"w"}}`)
 	f.want(404, "job_not_found", "GET", "/v1/jobs/"+other, stripeToken, "")
-	if list := string(f.want(200, "", "GET", "/v1/jobs", stripeToken, "").body); strings.Contains(list, other) || !strings.Contains(list, mine) {
+	if list := string(f.want(200, "", "GET", "/v1/jobs", stripeToken, "").body); strings.Contains(list, other) ||
+		!strings.Contains(list, mine) {
 		t.Errorf("%s", list)
 	}
 	for range idem.MaxOpenJobs - 2 {
@@ -413,7 +448,8 @@ func TestAJobOfALimitedTokenIsAboutItsWorkflows(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	f.execution(theirs)
-	if a := start(`{"kind":"rerun","reason":"r","filter":{"state":"dead_letter"}}`); a.number("matched") != 0 || !strings.HasPrefix(a.text("result"), "0 of 0 ran") {
+	if a := start(`{"kind":"rerun","reason":"r","filter":{"state":"dead_letter"}}`); a.number("matched") != 0 ||
+		!strings.HasPrefix(a.text("result"), "0 of 0 ran") {
 		t.Errorf("%s", a.body)
 	}
 }

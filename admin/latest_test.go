@@ -19,12 +19,14 @@ func TestTheAPISaysWhatTheNewestHasReplacedAndWhenItRuns(t *testing.T) {
 		}
 		ids = append(ids, string(l.Execution))
 	}
-	if a := f.execution(ids[0]); a.text("status") != "ABORTED" || a.text("supersededBy") != ids[1] || a.text("abortedBy") != "policy" {
+	if a := f.execution(ids[0]); a.text("status") != "ABORTED" || a.text("supersededBy") != ids[1] ||
+		a.text("abortedBy") != "policy" {
 		t.Errorf("%s", a.body)
 	}
 	a := f.execution(ids[1])
 	latest, _ := a.json["latest"].(map[string]any)
-	if a.text("status") != "PENDING" || latest["replaced"] != 1.0 || latest["since"] == nil || latest["notBefore"] == nil {
+	if a.text("status") != "PENDING" || latest["replaced"] != 1.0 || latest["since"] == nil ||
+		latest["notBefore"] == nil {
 		t.Errorf("%s", a.body)
 	}
 }

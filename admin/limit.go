@@ -35,7 +35,8 @@ func (r places) enter() bool {
 
 func (r places) leave() { <-r }
 
-// shares are places of which one client may have some only, by its name. A client without a name may have all.
+// shares are places of which one client may have some only, by its name. A client without a name
+// may have all.
 type shares struct {
 	mu        sync.Mutex
 	all, each int // free places, and the most of one client
@@ -64,9 +65,10 @@ func (s *shares) leave(name string) {
 	}
 }
 
-// failures counts wrong tokens and keys by their origin, so that a client cannot try many of them. The zero value with a clock is ready. It
-// needs one time for each origin: golang.org/x/time/rate would need one limiter for each address, which a failure that was let in could not
-// overdraw, and what to forget would still be decided here.
+// failures counts wrong tokens and keys by their origin, so that a client cannot try many of them.
+// The zero value with a clock is ready. It needs one time for each origin: golang.org/x/time/rate
+// would need one limiter for each address, which a failure that was let in could not overdraw, and
+// what to forget would still be decided here.
 type failures struct {
 	now func() time.Time
 	mu  sync.Mutex
@@ -111,7 +113,8 @@ func (f *failures) forget(now time.Time) {
 	}
 }
 
-// network returns the network that one client controls: an IPv4 address, or an IPv6 network of 64 bits.
+// network returns the network that one client controls: an IPv4 address, or an IPv6 network of 64
+// bits.
 func network(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

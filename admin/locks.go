@@ -72,7 +72,8 @@ func (c *call) listSlots() error {
 		for _, s := range page.Slots {
 			if c.caller.sees(s.Workflow) {
 				answer.Slots = append(answer.Slots, client.Slot{
-					Limit: s.Limit, Number: s.N, Of: s.Of, ExecutionID: string(s.Execution), Workflow: s.Workflow, Route: s.Route,
+					Limit: s.Limit, Number: s.N, Of: s.Of, ExecutionID: string(s.Execution), Workflow: s.Workflow,
+					Route: s.Route,
 				})
 			}
 		}
@@ -109,7 +110,8 @@ func (c *call) forceRelease() error {
 		return err
 	}
 	if id == "" {
-		return refuse("bad_request", "name the execution that holds the lock (execution=ID), so that no other one is released by mistake")
+		return refuse("bad_request", "name the execution that holds the lock (execution=ID), so that no other one "+
+			"is released by mistake")
 	}
 	if !c.caller.sees(c.name) {
 		return idem.ErrNoLock
@@ -149,7 +151,8 @@ func (c *call) acquire() error {
 	if !c.caller.sees(c.name) {
 		return refuse("not_found", "the token is not for this workflow")
 	}
-	if err := errors.Join(checkWorkflow(c.name), checkWord("holder", want.Holder), takeTTL(&want.TTL), checkWait(want.Wait)); err != nil {
+	if err := errors.Join(checkWorkflow(c.name), checkWord("holder", want.Holder), takeTTL(&want.TTL),
+		checkWait(want.Wait)); err != nil {
 		return err
 	}
 	got, err := c.take(want)
@@ -182,13 +185,15 @@ func (c *call) take(want idem.AcquireRequest) (*idem.Acquired, error) {
 	if err == nil && c.r.Context().Err() != nil {
 		back, done := c.changing()
 		defer done()
-		err = c.api.o.Ledger.ReleaseLock(back, c.name, idem.Callback{Execution: got.Lock.Execution, Token: got.Lock.Token, AnyKey: true})
+		err = c.api.o.Ledger.ReleaseLock(back, c.name,
+			idem.Callback{Execution: got.Lock.Execution, Token: got.Lock.Token, AnyKey: true})
 		return nil, errors.Join(context.Canceled, err)
 	}
 	return got, err
 }
 
-// lockHeld returns the refusal in the form that callers of the older in-application locks understand.
+// lockHeld returns the refusal in the form that callers of the older in-application locks
+// understand.
 func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
 	code, detail := "workflow_locked", "another execution holds the lock; try again later, or give wait"
 	if wait > 0 {
@@ -258,9 +263,11 @@ func (c *call) renew() error {
 	return c.ok(http.StatusOK, c.lockNow(found.Lock))
 }
 
-// hasNot returns err without the current holder: a client of the lock API may learn whether it has the lock, but not what another delivery has.
+// hasNot returns err without the current holder: a client of the lock API may learn whether it has
+// the lock, but not what another delivery has.
 func hasNot(err error) error {
-	for _, gone := range []error{idem.ErrCancelled, idem.ErrFinished, idem.ErrNoExecution, idem.ErrNoLock, idem.ErrLockHeld} {
+	for _, gone := range []error{idem.ErrCancelled, idem.ErrFinished, idem.ErrNoExecution, idem.ErrNoLock,
+		idem.ErrLockHeld} {
 		if errors.Is(err, gone) {
 			return idem.ErrLockLost
 		}

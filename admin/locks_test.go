@@ -25,28 +25,36 @@ func (f *fleet) take(workflow, body string) (path, claim string, a *reply) {
 
 func TestALockOverTheAPI(t *testing.T) {
 	f := newFleet(t, nil)
-	for _, workflow := range []string{"backup", "assess/flow-7:readiness", "100%", "ä/ö ü", "%2F", "..", "a?b#c;d+e", "acquire", "日本/語"} {
+	for _, workflow := range []string{"backup", "assess/flow-7:readiness", "100%", "ä/ö ü", "%2F", "..", "a?b#c;d+e",
+		"acquire", "日本/語"} {
 		path, claim, a := f.take(workflow, `{"holder":"cron@db-1","ttl":"1m"}`)
-		if a.text("workflow") != workflow || a.text("holder") != "cron@db-1" || a.number("token") == 0 || a.text("callbackKey") == "" || a.json["held"] != true {
+		if a.text("workflow") != workflow || a.text("holder") != "cron@db-1" || a.number("token") == 0 ||
+			a.text("callbackKey") == "" || a.json["held"] != true {
 			t.Errorf("%s", a.body)
 		}
 		if a.Header.Get("Location") != path {
 			t.Errorf("Location: %s, want %s", a.Header.Get("Location"), path)
 		}
-		if got := f.want(200, "", "GET", path, opsToken, ""); got.text("executionId") != a.text("executionId") || got.text("callbackKey") != "" {
+		if got := f.want(200, "", "GET", path, opsToken, ""); got.text("executionId") != a.text("executionId") ||
+			got.text("callbackKey") != "" {
 			t.Errorf("%s", got.body)
 		}
 		held := f.want(409, "workflow_locked", "POST", path+"/acquire", opsToken, `{"holder":"other","ttl":"1m"}`)
-		if held.json["success"] != false || held.text("error") != "Workflow currently executing" || held.text("existingExecutionId") != a.text("executionId") ||
-			held.text("details") != "Only one execution can run at a time. Currently executing: "+a.text("executionId") || held.Header.Get("Retry-After") == "" {
+		if held.json["success"] != false || held.text("error") != "Workflow currently executing" ||
+			held.text("existingExecutionId") != a.text("executionId") ||
+			held.text("details") != "Only one execution can run at a time. Currently executing: "+
+				a.text("executionId") || held.Header.Get("Retry-After") == "" {
 			t.Errorf("%s", held.body)
 		}
-		if got := f.want(200, "", "POST", path+"/renew", opsToken, strings.TrimSuffix(claim, "}")+`,"ttl":"10m"}`); got.number("expiresIn") < 500 {
+		if got := f.want(200, "", "POST", path+"/renew", opsToken, strings.TrimSuffix(claim, "}")+
+			`,"ttl":"10m"}`); got.number("expiresIn") < 500 {
 			t.Errorf("%s", got.body)
 		}
 		f.want(200, "", "POST", path+"/renew", opsToken, claim)
-		f.want(412, "stale_token", "POST", path+"/renew", opsToken, fmt.Sprintf(`{"executionId":%q,"token":1}`, a.text("executionId")))
-		f.want(412, "stale_token", "POST", path+"/release", opsToken, fmt.Sprintf(`{"executionId":%q,"token":1}`, a.text("executionId")))
+		f.want(412, "stale_token", "POST", path+"/renew", opsToken,
+			fmt.Sprintf(`{"executionId":%q,"token":1}`, a.text("executionId")))
+		f.want(412, "stale_token", "POST", path+"/release", opsToken,
+			fmt.Sprintf(`{"executionId":%q,"token":1}`, a.text("executionId")))
 		if got := f.want(204, "", "POST", path+"/release", opsToken, claim); len(got.body) > 0 {
 			t.Errorf("%s", got.body)
 		}
@@ -84,7 +92,9 @@ func TestAClientThatHangsUpLeavesTheQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	const body = `{"holder":"impatient","ttl":"1m","wait":"1m"}`
-	fmt.Fprintf(c, "POST %s/acquire HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", path, opsToken, len(body), body)
+	fmt.Fprintf(c,
+		"POST %s/acquire HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", path,
+		opsToken, len(body), body)
 	f.until("it waits", func() bool { return f.want(200, "", "GET", path, opsToken, "").number("waiting") == 1 })
 	_ = c.Close()
 	f.until("it has left", func() bool { return f.want(200, "", "GET", path, opsToken, "").number("waiting") == 0 })
@@ -113,7 +123,8 @@ func TestALockWhoseClientHasGoneIsGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	const body = `{"holder":"impatient","ttl":"1m","wait":"1m"}`
-	fmt.Fprintf(c, "POST /v1/locks/w/acquire HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", opsToken, len(body), body)
+	fmt.Fprintf(c,
+		"POST /v1/locks/w/acquire HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", opsToken, len(body), body)
 	f.awaitWaiting(1)
 	_ = c.Close()
 	close(l.gone)
@@ -151,7 +162,8 @@ func TestALockThatIsNotRenewedRunsOut(t *testing.T) {
 	if got.StatusCode != 201 || got.number("token") <= a.number("token") {
 		t.Fatalf("%d %s", got.StatusCode, got.body)
 	}
-	if x := f.execution(a.text("executionId")); x.text("status") != "FAILED" || !strings.Contains(string(x.body), "hold_expired") || x.json["fingerprint"] != nil {
+	if x := f.execution(a.text("executionId")); x.text("status") != "FAILED" ||
+		!strings.Contains(string(x.body), "hold_expired") || x.json["fingerprint"] != nil {
 		t.Errorf("%s", x.body)
 	}
 	if late := f.ask("POST", path+"/renew", opsToken, claim); late.StatusCode != 412 {
@@ -188,11 +200,14 @@ func TestALockThatCoolsDownIsShownAsThat(t *testing.T) {
 	d := f.start(l, 0)
 	f.settle(d, failure())
 	a := f.want(200, "", "GET", "/v1/locks/w", opsToken, "")
-	if a.json["cooling"] != true || a.text("executionId") != d.id || a.number("expiresIn") < 30 || a.number("expiresIn") > 60 {
+	if a.json["cooling"] != true || a.text("executionId") != d.id || a.number("expiresIn") < 30 ||
+		a.number("expiresIn") > 60 {
 		t.Errorf("%s", a.body)
 	}
-	if held := f.want(409, "workflow_locked", "POST", "/v1/locks/w/acquire", opsToken, `{"ttl":"1m"}`); held.number("retryAfter") < 30 ||
-		strings.Contains(string(held.body), "Currently executing") || !strings.Contains(held.text("details"), d.id+" has ended") || !strings.Contains(held.text("detail"), " closed until 20") {
+	if held := f.want(409, "workflow_locked", "POST", "/v1/locks/w/acquire", opsToken,
+		`{"ttl":"1m"}`); held.number("retryAfter") < 30 ||
+		strings.Contains(string(held.body), "Currently executing") || !strings.Contains(held.text("details"),
+		d.id+" has ended") || !strings.Contains(held.text("detail"), " closed until 20") {
 		t.Errorf("%s", held.body)
 	}
 	f.want(200, "", "DELETE", "/v1/locks/w?reason=the+upstream+is+dead&execution="+d.id, opsToken, "")
@@ -212,9 +227,11 @@ func TestEveryChangeLeavesAnAuditLineAlsoARefusedOne(t *testing.T) {
 		}
 	}
 	id := a.text("executionId")
-	check(map[string]any{"who": "ops", "what": "lock.acquire", "why": "holder cron", "workflow": "w", "execution": id, "before": "free", "result": "done"})
+	check(map[string]any{"who": "ops", "what": "lock.acquire", "why": "holder cron", "workflow": "w", "execution": id,
+		"before": "free", "result": "done"})
 	f.want(409, "workflow_locked", "POST", path+"/acquire", opsToken, `{"holder":"b","ttl":"1m"}`)
-	check(map[string]any{"what": "lock.acquire", "before": "locked by " + id, "after": "locked by " + id, "result": "refused", "code": "workflow_locked", "status": 409.0})
+	check(map[string]any{"what": "lock.acquire", "before": "locked by " + id, "after": "locked by " + id,
+		"result": "refused", "code": "workflow_locked", "status": 409.0})
 	f.want(403, "forbidden", "POST", path+"/release", readToken1, claim)
 	check(map[string]any{"who": "reader", "what": "lock.release", "result": "refused", "code": "forbidden"})
 	f.want(401, "unauthorized", "POST", path+"/release", "", claim)
@@ -222,12 +239,15 @@ func TestEveryChangeLeavesAnAuditLineAlsoARefusedOne(t *testing.T) {
 	f.want(400, "bad_request", "POST", path+"/release", opsToken, "{")
 	check(map[string]any{"who": "ops", "what": "lock.release", "result": "refused", "code": "bad_request"})
 	f.want(204, "", "POST", path+"/release", opsToken, claim)
-	check(map[string]any{"who": "ops", "what": "lock.release", "before": "locked by " + id, "after": "free", "result": "done"})
+	check(map[string]any{"who": "ops", "what": "lock.release", "before": "locked by " + id, "after": "free",
+		"result": "done"})
 	d := f.run("w", "1")
 	f.post(202, "", d, "cancel", `{"reason":"because \"of\" it\n"}`)
-	check(map[string]any{"who": "ops", "what": "execution.cancel", "why": "because \"of\" it\n", "before": "RUNNING", "after": "CANCEL_REQUESTED", "result": "done", "execution": d.id, "workflow": "w"})
+	check(map[string]any{"who": "ops", "what": "execution.cancel", "why": "because \"of\" it\n", "before": "RUNNING",
+		"after": "CANCEL_REQUESTED", "result": "done", "execution": d.id, "workflow": "w"})
 	f.post(200, "", d, "cancel", `{"reason":"again"}`)
-	check(map[string]any{"what": "execution.cancel", "before": "CANCEL_REQUESTED", "after": "CANCEL_REQUESTED", "result": "nothing to do"})
+	check(map[string]any{"what": "execution.cancel", "before": "CANCEL_REQUESTED", "after": "CANCEL_REQUESTED",
+		"result": "nothing to do"})
 	if n := strings.Count(f.log.String(), "admin.audit"); n != 8 {
 		t.Errorf("%d audit lines", n)
 	}
@@ -254,21 +274,25 @@ func TestWhenEtcdDoesNotAnswerNothingIsClaimed(t *testing.T) {
 	cable := etcdtest.NewWire(t, f.etcd.Endpoint)
 	store := f.openAt(t, "cut off", cable.Endpoint)
 	f.rig = newRig(t, store, func(o *Options) { o.RequestTimeout = 300 * time.Millisecond })
-	f.until("etcd answers in the time it has here", func() bool { return f.ask("GET", "/v1/executions/"+d.id, opsToken, "").StatusCode == 200 })
+	f.until("etcd answers in the time it has here", func() bool {
+		return f.ask("GET", "/v1/executions/"+d.id, opsToken, "").StatusCode == 200
+	})
 	cable.Blackhole(true)
 	for _, q := range requests {
 		if asksNoLedger(q.path) {
 			continue
 		}
 		token := opsToken
-		if strings.HasSuffix(q.path, "guard") || strings.HasSuffix(q.path, "heartbeat") || strings.HasSuffix(q.path, "complete") {
+		if strings.HasSuffix(q.path, "guard") || strings.HasSuffix(q.path, "heartbeat") ||
+			strings.HasSuffix(q.path, "complete") {
 			token = callbackKey
 		}
 		if strings.HasSuffix(q.path, "answer") {
 			token = bodiesToken
 		}
 		began := time.Now()
-		a := f.want(503, "store_unavailable", q.method, strings.ReplaceAll(q.path, anID, d.id), token, strings.ReplaceAll(q.body, anID, d.id))
+		a := f.want(503, "store_unavailable", q.method, strings.ReplaceAll(q.path, anID, d.id), token,
+			strings.ReplaceAll(q.body, anID, d.id))
 		if took := time.Since(began); took > 30*time.Second || a.Header.Get("Retry-After") == "" {
 			t.Errorf("%s %s took %v", q.method, q.path, took)
 		}

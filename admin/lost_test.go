@@ -18,7 +18,8 @@ func TestAnEventThatWasRefusedAndDidNotComeAgainIsListed(t *testing.T) {
 			return idem.Following{Patience: time.Millisecond, Remembered: time.Hour}
 		},
 	})
-	refuses.NoteArrival(lockOf("stripe/a", "evt_lost").Scope, "stripe", "evt_lost", idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked, Status: 409}, time.Hour)
+	refuses.NoteArrival(lockOf("stripe/a", "evt_lost").Scope, "stripe", "evt_lost",
+		idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked, Status: 409}, time.Hour)
 	select {
 	case <-lost:
 	case <-time.After(patience):
@@ -30,7 +31,8 @@ func TestAnEventThatWasRefusedAndDidNotComeAgainIsListed(t *testing.T) {
 	}
 	const list = "lost=true&since=1h"
 	a := f.want(200, "", "GET", "/v1/executions?"+list, readToken1, "")
-	if text := string(a.body); !strings.Contains(text, `"eventId":"evt_lost"`) || !strings.Contains(text, `"status":"REFUSED"`) || !strings.Contains(text, `"lostAt":"20`) {
+	if text := string(a.body); !strings.Contains(text, `"eventId":"evt_lost"`) ||
+		!strings.Contains(text, `"status":"REFUSED"`) || !strings.Contains(text, `"lostAt":"20`) {
 		t.Errorf("%s", text)
 	}
 	if n, other := f.shows(readToken1, list), f.shows(readToken1, list+"&route=other"); n != 1 || other != 0 {
@@ -40,7 +42,8 @@ func TestAnEventThatWasRefusedAndDidNotComeAgainIsListed(t *testing.T) {
 	if n := f.shows(readToken1, list+"&unseen=lost"); n != 0 {
 		t.Errorf("%d after a person has looked", n)
 	}
-	for _, query := range []string{"lost=yes", "lost=true&status=REFUSED", "lost=true&decision=locked", "lost=true&parked=true", "lost=true&outcome=unknown"} {
+	for _, query := range []string{"lost=yes", "lost=true&status=REFUSED", "lost=true&decision=locked",
+		"lost=true&parked=true", "lost=true&outcome=unknown"} {
 		f.want(400, "bad_request", "GET", "/v1/executions?"+query, readToken1, "")
 	}
 }

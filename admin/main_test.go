@@ -17,7 +17,8 @@ type covering struct{ m *testing.M }
 
 func (c covering) Run() int {
 	code := c.m.Run()
-	if run := flag.Lookup("test.run"); code != 0 || run.Value.String() != "" || flag.Lookup("test.fuzz").Value.String() != "" || flag.Lookup("test.list").Value.String() != "" {
+	if run := flag.Lookup("test.run"); code != 0 || run.Value.String() != "" ||
+		flag.Lookup("test.fuzz").Value.String() != "" || flag.Lookup("test.list").Value.String() != "" {
 		return code
 	}
 	for _, missing := range unmet() {
@@ -27,7 +28,8 @@ func (c covering) Run() int {
 	return code
 }
 
-// rare are answers that only a fault or a flood brings; each has a test of its own that needs no ledger.
+// rare are answers that only a fault or a flood brings; each has a test of its own that needs no
+// ledger.
 var rare = []string{"429", "500", "503", "421", "405"}
 
 // unmet lists what openapi.json describes and no answer had: answers, and members of named schemas.

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// report returns what the routes of this process have found. It is over all workflows, so a token that is limited to some does not get it.
+// report returns what the routes of this process have found. It is over all workflows, so a token
+// that is limited to some does not get it.
 func (c *call) report() error {
 	if err := c.unlimited("the report"); err != nil {
 		return err
@@ -29,7 +30,8 @@ func (c *call) moment(name, text string) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return c.api.o.Now().Add(-d), nil
 	}
-	return time.Time{}, refuse("bad_request", name+"="+quote(text)+`: give a time such as 2026-01-31T12:00:00Z, or how long ago, such as 24h`)
+	return time.Time{}, refuse("bad_request",
+		name+"="+quote(text)+`: give a time such as 2026-01-31T12:00:00Z, or how long ago, such as 24h`)
 }
 
 // period reads since and until; the zero time if one is not given.
@@ -38,7 +40,8 @@ func (c *call) period(from, to string) (since, until time.Time, err error) {
 		return since, until, err
 	}
 	if until, err = c.moment("until", to); err == nil && !until.IsZero() && until.Before(since) {
-		err = refuse("bad_request", fmt.Sprintf("until=%s is before since=%s, so nothing can be between them: give the earlier one as since", quote(to), quote(from)))
+		err = refuse("bad_request", fmt.Sprintf("until=%s is before since=%s, so nothing can be between them: give "+
+			"the earlier one as since", quote(to), quote(from)))
 	}
 	return since, until, err
 }

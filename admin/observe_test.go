@@ -18,17 +18,21 @@ func newReportRig(t *testing.T, change func(*Options)) *rig {
 	tally := report.New("host/1", nil, nil)
 	tally.SetRoutes([]report.Route{{Name: "stripe", Mode: "observe"}, {Name: "github", Mode: "enforce"}})
 	for _, d := range []idem.Decision{
-		idem.DecisionExecuted, idem.DecisionReplayed, idem.DecisionLocked, idem.DecisionMismatch, idem.DecisionUnverified, idem.DecisionRejected,
+		idem.DecisionExecuted, idem.DecisionReplayed, idem.DecisionLocked, idem.DecisionMismatch,
+		idem.DecisionUnverified, idem.DecisionRejected,
 	} {
 		tally.Note(&report.Delivery{
-			Route: "stripe", Decision: d, MissingID: d == idem.DecisionRejected, Workflow: "stripe/acme", Key: "0123456789abcdef", Execution: anID,
+			Route: "stripe", Decision: d, MissingID: d == idem.DecisionRejected, Workflow: "stripe/acme",
+			Key: "0123456789abcdef", Execution: anID,
 			Code: "workflow_missing", Signature: "mismatch", TraceID: "0af7651916cd43dd8448eb211c80319c", Status: 200,
 		})
 	}
 	for attempt := range uint64(2) {
-		tally.Note(&report.Delivery{Route: "github", Decision: idem.DecisionMismatch, Key: "k", Members: []idem.Member{{Path: "body.attempt", Sum: attempt}}})
+		tally.Note(&report.Delivery{Route: "github", Decision: idem.DecisionMismatch, Key: "k",
+			Members: []idem.Member{{Path: "body.attempt", Sum: attempt}}})
 	}
-	tally.Note(&report.Delivery{Route: "github", Decision: idem.DecisionReplayed, Carried: true, EventID: "$ID", Placeholder: true, Changed: true, Differs: []string{"body"}})
+	tally.Note(&report.Delivery{Route: "github", Decision: idem.DecisionReplayed, Carried: true, EventID: "$ID",
+		Placeholder: true, Changed: true, Differs: []string{"body"}})
 	return newRig(t, unreachable{}, func(o *Options) {
 		o.Report = tally.Report
 		if change != nil {
@@ -55,7 +59,8 @@ func TestTheReportSaysWhatEachRouteFound(t *testing.T) {
 			Count    int
 			Examples []map[string]any
 		}
-		if err := json.Unmarshal(stripe[kind], &f); err != nil || f.Count != 1 || len(f.Examples) != 1 || f.Examples[0]["key"] != "0123456789abcdef" {
+		if err := json.Unmarshal(stripe[kind], &f); err != nil || f.Count != 1 || len(f.Examples) != 1 ||
+			f.Examples[0]["key"] != "0123456789abcdef" {
 			t.Errorf("%s: %s %v", kind, stripe[kind], err)
 		}
 	}
@@ -79,7 +84,8 @@ func TestSinceIsATimeOrHowLongAgo(t *testing.T) {
 	r := newReportRig(t, nil)
 	now := time.Now()
 	for text, count := range map[string]string{
-		"": "6", "24h": "6", "0s": "6", now.Add(-time.Hour).UTC().Format(time.RFC3339): "6", now.Add(time.Hour).UTC().Format(time.RFC3339): "0",
+		"": "6", "24h": "6", "0s": "6", now.Add(-time.Hour).UTC().Format(time.RFC3339): "6",
+		now.Add(time.Hour).UTC().Format(time.RFC3339): "0",
 	} {
 		a := r.ask("GET", "/v1/report?since="+text, opsToken, "")
 		if !strings.Contains(string(a.body), `"deliveries":`+count+`,`) {
@@ -101,7 +107,8 @@ func TestProfilesAreOffUnlessTheyAreSwitchedOn(t *testing.T) {
 
 func TestProfilesAreForTokensThatMayWrite(t *testing.T) {
 	r := newReportRig(t, func(o *Options) { o.Profiling = true })
-	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/goroutine?debug=2", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=1"} {
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/goroutine?debug=2",
+		"/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=1"} {
 		r.want(401, "unauthorized", "GET", path, "", "")
 		r.want(401, "unauthorized", "GET", path, "guess", "")
 		r.want(403, "forbidden", "GET", path, readToken1, "")

@@ -22,11 +22,13 @@ func TestAnExecutionSaysWhereItStoodAndWhatSupersededIt(t *testing.T) {
 	}})
 	a := f.execution(older.id)
 	order := member(a, "order")
-	if a.text("status") != "ABORTED" || a.text("supersededBy") != newest.id || order["scope"] != "sub_1" || order["position"] != "1700000000" || order["stale"] != "37s" || order["newest"] != newest.id {
+	if a.text("status") != "ABORTED" || a.text("supersededBy") != newest.id || order["scope"] != "sub_1" ||
+		order["position"] != "1700000000" || order["stale"] != "37s" || order["newest"] != newest.id {
 		t.Errorf("%s", a.body)
 	}
 	a = f.execution(newest.id)
-	if order := member(a, "order"); a.text("supersededBy") != "" || order["position"] != "1700000037" || order["stale"] != nil {
+	if order := member(a, "order"); a.text("supersededBy") != "" || order["position"] != "1700000037" ||
+		order["stale"] != nil {
 		t.Errorf("%s", a.body)
 	}
 	running := at("running", "1700000038")

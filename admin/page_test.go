@@ -41,7 +41,8 @@ func (r *rig) look(path, token string, headers ...string) (status int, text stri
 
 // screensOf are all parts of the page that ask the API.
 func screensOf(id string) []string {
-	return []string{"/page/now", "/page/find", "/page/find?text=secret", "/page/story?id=" + id, "/page/needs", "/page/routes", "/page/audit", "/page/ask?do=cancel&id=" + id, "/page/ask?do=all-forget"}
+	return []string{"/page/now", "/page/find", "/page/find?text=secret", "/page/story?id=" + id, "/page/needs",
+		"/page/routes", "/page/audit", "/page/ask?do=cancel&id=" + id, "/page/ask?do=all-forget"}
 }
 
 func TestEachScreenShowsATokenItsOwnWorkflowsAlone(t *testing.T) {
@@ -54,7 +55,8 @@ func TestEachScreenShowsATokenItsOwnWorkflowsAlone(t *testing.T) {
 	seen := 0
 	for _, path := range append(screensOf(own.id), screensOf(secret.id)...) {
 		status, text := f.look(path, stripeToken)
-		if strings.Contains(text, "github") || strings.Contains(text, "theirs") || strings.Contains(text, ended.id) || strings.Contains(text, secret.id) && !strings.Contains(path, secret.id) {
+		if strings.Contains(text, "github") || strings.Contains(text, "theirs") || strings.Contains(text, ended.id) ||
+			strings.Contains(text, secret.id) && !strings.Contains(path, secret.id) {
 			t.Errorf("%s shows what is not the token's: %s", path, text)
 		}
 		if strings.Contains(text, "stripe/acme") {
@@ -63,7 +65,8 @@ func TestEachScreenShowsATokenItsOwnWorkflowsAlone(t *testing.T) {
 		if strings.Contains(path, secret.id) && status != http.StatusNotFound {
 			t.Errorf("%s: %d", path, status)
 		}
-		if _, all := f.look(path, opsToken); strings.Contains(path, "needs") && !strings.Contains(all, "github/secret2") {
+		if _, all := f.look(path, opsToken); strings.Contains(path, "needs") &&
+			!strings.Contains(all, "github/secret2") {
 			t.Errorf("%s does not show ops what is unknown: %s", path, all)
 		}
 	}
@@ -82,7 +85,8 @@ func TestEachScreenShowsATokenItsOwnWorkflowsAlone(t *testing.T) {
 	defer stream.Body.Close()
 	r := bufio.NewReader(stream.Body)
 	_, _ = r.ReadString('\n')
-	if data, err := r.ReadString('\n'); err != nil || !strings.Contains(data, "stripe/acme") || strings.Contains(data, "github") {
+	if data, err := r.ReadString('\n'); err != nil || !strings.Contains(data, "stripe/acme") ||
+		strings.Contains(data, "github") {
 		t.Errorf("the stream: %v %s", err, data)
 	}
 }
@@ -121,12 +125,15 @@ func TestALinkFromElsewhereLeadsToTheFirstFileOfThePageAlone(t *testing.T) {
 		path    string
 		headers []string
 	}{
-		"another file":     {"/page/now", visit},
-		"with a query":     {"/?x", visit},
-		"the API":          {"/v1/status", visit},
-		"a script":         {"/page/page.js", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"}},
-		"a fetch":          {"/", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"}},
-		"a frame":          {"/", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}},
+		"another file": {"/page/now", visit},
+		"with a query": {"/?x", visit},
+		"the API":      {"/v1/status", visit},
+		"a script": {"/page/page.js", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors",
+			"Sec-Fetch-Dest", "script"}},
+		"a fetch": {"/", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest",
+			"empty"}},
+		"a frame": {"/", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate",
+			"Sec-Fetch-Dest", "iframe"}},
 		"with an origin":   {"/", append([]string{"Origin", "https://evil.example"}, visit...)},
 		"the other origin": {"/page/now", []string{"Origin", "https://evil.example"}},
 	} {

@@ -60,7 +60,8 @@ func checkWait(d time.Duration) error {
 // takeTTL rounds *d up to whole seconds, as etcd's leases have.
 func takeTTL(d *time.Duration) error {
 	if *d <= 0 || *d > maxTTL {
-		return refuse("bad_request", fmt.Sprintf("ttl: give up to %v; a lock that is needed for longer is renewed", maxTTL))
+		return refuse("bad_request", fmt.Sprintf("ttl: give up to %v; a lock that is needed for longer is renewed",
+			maxTTL))
 	}
 	*d = (*d + time.Second - 1).Truncate(time.Second)
 	return nil
@@ -108,7 +109,8 @@ func checkWord(field, text string) error {
 	return cmp.Or(checkPrintable(field, text), checkText(field, text, maxWord))
 }
 
-// checkWorkflow checks the name of a lock that is made here; workflows of deliveries are built from printable text, too.
+// checkWorkflow checks the name of a lock that is made here; workflows of deliveries are built from
+// printable text, too.
 func checkWorkflow(name string) error {
 	const field = "the workflow's name"
 	return cmp.Or(checkText(field, name, naming.MaxName), checkPrintable(field, name))

@@ -32,7 +32,8 @@ func runNow() *action {
 func skip() *action {
 	return &action{"execution.skip", []idem.ParkState{idem.ParkWaiting, idem.ParkBlocked}, http.StatusOK,
 		func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
-			found, _, err := c.api.o.Ledger.Skip(ctx, id, idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now()}, &c.audit.Audit)
+			found, _, err := c.api.o.Ledger.Skip(ctx, id,
+				idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now()}, &c.audit.Audit)
 			return found, err
 		}}
 }
@@ -81,7 +82,8 @@ func one(a *action) func(*call) error {
 // unreadable returns the problem of a stored request that cannot be read.
 func (c *call) unreadable(err error) *problem {
 	c.api.o.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
-	return refuse("request_unavailable", "the request store cannot be read now, or its key is missing; the log of this Hooklock says which")
+	return refuse("request_unavailable", "the request store cannot be read now, or its key is missing; the log of "+
+		"this Hooklock says which")
 }
 
 // act runs the action on the execution that c.name names.
@@ -93,13 +95,16 @@ func (c *call) act(ctx context.Context, a *action, reason string) (*idem.Found, 
 	case errors.Is(err, idem.ErrRequestUnavailable):
 		err = c.unreadable(err)
 	case errors.Is(err, idem.ErrMoved):
-		err = refuse("status_changed", "it has changed since it was chosen: it was run, tried or blocked meanwhile; look again, then decide")
+		err = refuse("status_changed", "it has changed since it was chosen: it was run, tried or blocked meanwhile; "+
+			"look again, then decide")
 	}
 	return found, err
 }
 
-// listOf returns the list of a query, page after page: of all executions that q selects, or of those whose requests are stored.
-func (c *call) listOf(q idem.ExecutionQuery) (func(ctx context.Context, cursor string) (idem.ExecutionPage, error), error) {
+// listOf returns the list of a query, page after page: of all executions that q selects, or of
+// those whose requests are stored.
+func (c *call) listOf(q idem.ExecutionQuery) (func(ctx context.Context, cursor string) (idem.ExecutionPage, error),
+	error) {
 	state, err := parkState(c.query("state"))
 	switch parked := c.query("parked"); {
 	case err != nil:
@@ -110,14 +115,16 @@ func (c *call) listOf(q idem.ExecutionQuery) (func(ctx context.Context, cursor s
 			return c.api.o.Ledger.Executions(ctx, q)
 		}, nil
 	case parked != "true":
-		return nil, refuse("bad_request", "parked="+quote(parked)+": give true, alone or with a state; without both all executions are listed")
+		return nil, refuse("bad_request", "parked="+quote(parked)+
+			": give true, alone or with a state; without both all executions are listed")
 	case q.Status != "":
 		return nil, refuse("bad_request", "status is for the list of all executions; give a state with parked=true")
 	case q.Decision != "":
 		return nil, refuse("bad_request", "decision is for the list of all executions: leave out parked=true")
 	}
 	return func(ctx context.Context, cursor string) (idem.ExecutionPage, error) {
-		return c.api.o.Ledger.ParkedExecutions(ctx, idem.ParkedQuery{Workflow: q.Workflow, Route: q.Route, State: state, Takes: q.Takes, Limit: q.Limit, Cursor: cursor})
+		return c.api.o.Ledger.ParkedExecutions(ctx, idem.ParkedQuery{Workflow: q.Workflow, Route: q.Route, State: state,
+			Takes: q.Takes, Limit: q.Limit, Cursor: cursor})
 	}, nil
 }
 

@@ -30,7 +30,8 @@ func (f *fleet) park(workflow, event, kept string) string {
 	l.Parked = &idem.Parked{Since: time.Now(), On: idem.ParkLocked, Bytes: int64(len(kept))}
 	var seen *idem.Obstacle
 	err := f.applied(func(ctx context.Context) (err error) {
-		seen, err = f.first.EnqueueParked(ctx, l, 0, 0, idem.StoredRequest{Value: []byte(kept), Bytes: int64(len(kept)), MaxAge: time.Hour})
+		seen, err = f.first.EnqueueParked(ctx, l, 0, 0, idem.StoredRequest{Value: []byte(kept), Bytes: int64(len(kept)),
+			MaxAge: time.Hour})
 		return err
 	})
 	if seen != nil || err != nil {
@@ -69,7 +70,8 @@ func (f *fleet) block(h idem.RunningLock) {
 		f.t.Fatal(err)
 	}
 	p.Failures, p.Trying, p.Blocked = 1, false, "1 of 1 tries failed"
-	p.Last = &idem.Evidence{Outcome: idem.Executed, Status: 503, Code: "upstream_status", Detail: "it said so", At: time.Now()}
+	p.Last = &idem.Evidence{Outcome: idem.Executed, Status: 503, Code: "upstream_status", Detail: "it said so",
+		At: time.Now()}
 	p.Failed = []idem.FailedAnswer{{At: p.Last.At, Status: 503, Text: "database is locked"}}
 	if err := h.Rest(within(f.t), p); err != nil {
 		f.t.Fatal(err)
@@ -92,7 +94,8 @@ func TestWhatIsParkedSaysSoUntilItEnds(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	id := f.park("w", "1", "a|b")
 	next := f.park("w", "2", "a|b")
-	if a := f.execution(id); a.text("status") != "PENDING" || member(a, "parked")["on"] != "locked" || member(a, "parked")["tries"] != 0.0 || a.json["requestKept"] != nil {
+	if a := f.execution(id); a.text("status") != "PENDING" || member(a, "parked")["on"] != "locked" ||
+		member(a, "parked")["tries"] != 0.0 || a.json["requestKept"] != nil {
 		t.Errorf("%s", a.body)
 	}
 	h := f.carry("w")
@@ -100,13 +103,15 @@ func TestWhatIsParkedSaysSoUntilItEnds(t *testing.T) {
 		t.Errorf("the lock: %v", p)
 	}
 	f.block(h)
-	if p := member(f.want(200, "", "GET", "/v1/locks/w", opsToken, ""), "parked"); p["blocked"] != "1 of 1 tries failed" {
+	if p := member(f.want(200, "", "GET", "/v1/locks/w", opsToken, ""),
+		"parked"); p["blocked"] != "1 of 1 tries failed" {
 		t.Errorf("the lock: %v", p)
 	}
 	a := f.execution(id)
 	p := member(a, "parked")
 	last, _ := p["lastEvidence"].(map[string]any)
-	if a.text("status") != "RUNNING" || p["blocked"] != "1 of 1 tries failed" || p["tries"] != 1.0 || p["failures"] != 1.0 || last["status"] != 503.0 || last["outcome"] != "executed" {
+	if a.text("status") != "RUNNING" || p["blocked"] != "1 of 1 tries failed" || p["tries"] != 1.0 ||
+		p["failures"] != 1.0 || last["status"] != 503.0 || last["outcome"] != "executed" {
 		t.Errorf("%s", a.body)
 	}
 	for token, want := range map[string]any{seeingToken: "database is locked", readToken1: nil} {
@@ -141,12 +146,16 @@ func TestTheListOfWhatIsParkedIsByState(t *testing.T) {
 	waiting := f.park("w", "1", "a|b")
 	f.run("running", "1")
 	for query, want := range map[string][]string{
-		"parked=true": {dead, blocked, waiting}, "parked=true&state=blocked": {blocked}, "parked=true&state=dead_letter": {dead}, "parked=true&state=parked": {waiting},
+		"parked=true": {dead, blocked, waiting}, "parked=true&state=blocked": {blocked},
+		"parked=true&state=dead_letter": {dead}, "parked=true&state=parked": {waiting},
 		"parked=true&workflow=w": {waiting}, "parked=true&workflow=w&state=blocked": nil,
 		// All filters that are given have to hold, here as for all executions.
-		"parked=true&prefix=stripe/": {dead, blocked}, "parked=true&prefix=stripe/&state=dead_letter": {dead}, "parked=true&route=nobody": nil,
-		"parked=true&event=2": nil, "parked=true&key=0000000000000000": nil, "parked=true&id=exec_zzzz": nil, "parked=true&id=" + waiting[:12]: {waiting},
-		"parked=true&trace=00000000000000000000000000000001": nil, "parked=true&outcome=unknown": {dead}, "parked=true&outcome=executed": nil, "parked=true&until=1h": nil,
+		"parked=true&prefix=stripe/": {dead, blocked}, "parked=true&prefix=stripe/&state=dead_letter": {dead},
+		"parked=true&route=nobody": nil,
+		"parked=true&event=2":      nil, "parked=true&key=0000000000000000": nil, "parked=true&id=exec_zzzz": nil,
+		"parked=true&id=" + waiting[:12]:                     {waiting},
+		"parked=true&trace=00000000000000000000000000000001": nil, "parked=true&outcome=unknown": {dead},
+		"parked=true&outcome=executed": nil, "parked=true&until=1h": nil,
 		"parked=true&limit=1&route=nobody": nil,
 	} {
 		a := f.want(200, "", "GET", "/v1/executions?"+query, readToken1, "")
@@ -160,7 +169,8 @@ func TestTheListOfWhatIsParkedIsByState(t *testing.T) {
 			t.Errorf("%s: %s", query, a.body)
 		}
 	}
-	if a := f.want(200, "", "GET", "/v1/executions?parked=true", stripeToken, ""); strings.Contains(string(a.body), waiting) || !strings.Contains(string(a.body), dead) {
+	if a := f.want(200, "", "GET", "/v1/executions?parked=true", stripeToken, ""); strings.Contains(string(a.body),
+		waiting) || !strings.Contains(string(a.body), dead) {
 		t.Errorf("%s", a.body)
 	}
 	seen, cursor := 0, ""
@@ -175,7 +185,8 @@ func TestTheListOfWhatIsParkedIsByState(t *testing.T) {
 	if seen != 3 {
 		t.Errorf("%d in parts", seen)
 	}
-	for _, query := range []string{"parked=yes", "state=blocked", "parked=true&state=dead", "parked=true&status=PENDING", "parked=true&decision=locked"} {
+	for _, query := range []string{"parked=yes", "state=blocked", "parked=true&state=dead",
+		"parked=true&status=PENDING", "parked=true&decision=locked"} {
 		f.want(400, "bad_request", "GET", "/v1/executions?"+query, readToken1, "")
 	}
 }
@@ -193,7 +204,8 @@ func TestABlockedExecutionRunsWhenAnOperatorSaysSo(t *testing.T) {
 	if a := f.does(200, "", id, "run"); member(a, "parked")["blocked"] != nil {
 		t.Errorf("%s", a.body)
 	}
-	if line := f.log.audit(t); line["what"] != "execution.run" || line["who"] != "ops" || line["why"] != "a person says so" || line["result"] != "done" || line["workflow"] != "w" {
+	if line := f.log.audit(t); line["what"] != "execution.run" || line["who"] != "ops" ||
+		line["why"] != "a person says so" || line["result"] != "done" || line["workflow"] != "w" {
 		t.Errorf("%v", line)
 	}
 	running := f.run("other", "1")
@@ -209,7 +221,8 @@ func TestABlockedExecutionRunsWhenAnOperatorSaysSo(t *testing.T) {
 	for _, what := range []string{"run", "skip", "rerun"} {
 		f.does(404, "execution_not_found", anID, what)
 		f.want(403, "forbidden", "POST", "/v1/executions/"+id+"/"+what, readToken1, `{"reason":"r"}`)
-		if line := f.log.audit(t); line["what"] != "execution."+what || line["who"] != "reader" || line["result"] != "refused" {
+		if line := f.log.audit(t); line["what"] != "execution."+what || line["who"] != "reader" ||
+			line["result"] != "refused" {
 			t.Errorf("%v", line)
 		}
 		f.want(404, "execution_not_found", "POST", "/v1/executions/"+id+"/"+what, stripeToken, `{"reason":"r"}`)
@@ -218,7 +231,8 @@ func TestABlockedExecutionRunsWhenAnOperatorSaysSo(t *testing.T) {
 	f.post(202, "", &delivery{id: id}, "cancel", `{"reason":"wrong shop"}`)
 	f.does(409, "cancel_requested", id, "run")
 	f.settle(&delivery{RunningLock: h}, failure())
-	if a := f.post(200, "", &delivery{id: id}, "cancel", `{"reason":"twice"}`); a.text("status") != "ABORTED" || a.json["tries"] != 1.0 || a.json["parked"] != nil {
+	if a := f.post(200, "", &delivery{id: id}, "cancel", `{"reason":"twice"}`); a.text("status") != "ABORTED" ||
+		a.json["tries"] != 1.0 || a.json["parked"] != nil {
 		t.Errorf("%s", a.body)
 	}
 }
@@ -226,7 +240,8 @@ func TestABlockedExecutionRunsWhenAnOperatorSaysSo(t *testing.T) {
 func TestASkippedExecutionIsADeadLetterThatRunsAgain(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	id := f.park("w", "1", "a|b")
-	if a := f.does(200, "", id, "skip"); a.text("status") != "FAILED" || a.json["requestKept"] != true || member(a, "error")["code"] != "skipped" {
+	if a := f.does(200, "", id, "skip"); a.text("status") != "FAILED" || a.json["requestKept"] != true ||
+		member(a, "error")["code"] != "skipped" {
 		t.Errorf("%s", a.body)
 	}
 	f.does(200, "", id, "skip")
@@ -255,7 +270,8 @@ func TestASkippedExecutionIsADeadLetterThatRunsAgain(t *testing.T) {
 	f.does(409, "execution_superseded", id, "rerun")
 	final := f.park("final", "1", "a|b")
 	f.does(200, "", final, "skip")
-	f.want(400, "already_finished", "POST", "/v1/executions/"+final+"/cancel", opsToken, `{"reason":"for good","final":true}`)
+	f.want(400, "already_finished", "POST", "/v1/executions/"+final+"/cancel", opsToken,
+		`{"reason":"for good","final":true}`)
 }
 
 func TestARequestIsShownToATokenWithTheScopeForIt(t *testing.T) {
@@ -266,7 +282,8 @@ func TestARequestIsShownToATokenWithTheScopeForIt(t *testing.T) {
 	if string(a.body) != "POST / HTTP/1.1\r\nX-odd:  1 \r\n\r\n\x00body" {
 		t.Errorf("%q", a.body)
 	}
-	if line := f.log.audit(t); line["what"] != "execution.request" || line["who"] != "ops" || line["execution"] != id || line["result"] != "done" {
+	if line := f.log.audit(t); line["what"] != "execution.request" || line["who"] != "ops" || line["execution"] != id ||
+		line["result"] != "done" {
 		t.Errorf("%v", line)
 	}
 	for _, token := range []string{readToken1, writeToken1, stripeToken} {
@@ -298,26 +315,35 @@ func TestABulkChangeKeepsTheOrderOfTheQueue(t *testing.T) {
 	f.deadLetter(f.carry("stripe/other"))
 	path := "/v1/executions/rerun"
 	for _, bad := range []string{
-		`{"reason":"r","filter":{}}`, `{"reason":"r","filter":{"state":"blocked"}}`, `{"reason":"r","filter":{"state":"x"}}`, `{"filter":{"workflow":"w"}}`,
-		`{"reason":"r","filter":{"workflow":"w"},"rate":0}`, `{"reason":"r","filter":{"workflow":"w"},"limit":1001}`, `{"reason":"r","filter":{"workflow":"w"},"cursor":"x"}`,
+		`{"reason":"r","filter":{}}`, `{"reason":"r","filter":{"state":"blocked"}}`,
+		`{"reason":"r","filter":{"state":"x"}}`, `{"filter":{"workflow":"w"}}`,
+		`{"reason":"r","filter":{"workflow":"w"},"rate":0}`, `{"reason":"r","filter":{"workflow":"w"},"limit":1001}`,
+		`{"reason":"r","filter":{"workflow":"w"},"cursor":"x"}`,
 		// A variable that is not set would let it be done with more than was meant.
-		`{"reason":"r","filter":{"workflow":"","state":"dead_letter"}}`, `{"reason":"r","filter":{"route":"","workflow":"w"}}`,
-		`{"reason":"r","filter":{"state":"","workflow":"w"}}`, `{"reason":"r","filter":{"since":""}}`, `{"reason":"r","filter":{"until":"soon"}}`,
-		`{"reason":"r","filter":{"since":"1m","until":"1h"}}`, `{"reason":"r","filter":{"label":""}}`, `{"reason":"r","filter":{"label":"order="}}`,
+		`{"reason":"r","filter":{"workflow":"","state":"dead_letter"}}`,
+		`{"reason":"r","filter":{"route":"","workflow":"w"}}`,
+		`{"reason":"r","filter":{"state":"","workflow":"w"}}`, `{"reason":"r","filter":{"since":""}}`,
+		`{"reason":"r","filter":{"until":"soon"}}`,
+		`{"reason":"r","filter":{"since":"1m","until":"1h"}}`, `{"reason":"r","filter":{"label":""}}`,
+		`{"reason":"r","filter":{"label":"order="}}`,
 	} {
 		f.want(400, "bad_request", "POST", path, opsToken, bad)
 	}
 	a := f.want(200, "", "POST", path, opsToken, `{"reason":"repaired","filter":{"workflow":"w"},"dryRun":true}`)
-	if a.json["matched"] != 4.0 || a.json["done"] != 0.0 || !strings.Contains(string(a.body), `"result":"would"`) || a.text("nextCursor") != "" {
+	if a.json["matched"] != 4.0 || a.json["done"] != 0.0 || !strings.Contains(string(a.body), `"result":"would"`) ||
+		a.text("nextCursor") != "" {
 		t.Errorf("%s", a.body)
 	}
 	inOrderOf(t, a, ids)
-	inOrderOf(t, f.want(200, "", "POST", path, opsToken, `{"filter":{"workflow":"w","since":"1h","until":"0s"},"dryRun":true}`), ids)
-	if a = f.want(200, "", "POST", path, opsToken, `{"filter":{"workflow":"w","until":"1h"},"dryRun":true}`); a.json["matched"] != 0.0 {
+	inOrderOf(t, f.want(200, "", "POST", path, opsToken,
+		`{"filter":{"workflow":"w","since":"1h","until":"0s"},"dryRun":true}`), ids)
+	if a = f.want(200, "", "POST", path, opsToken,
+		`{"filter":{"workflow":"w","until":"1h"},"dryRun":true}`); a.json["matched"] != 0.0 {
 		t.Errorf("what ended later is matched: %s", a.body)
 	}
 	for filter, want := range map[string][]string{
-		`"label":"order=SO-2"`: {ids[2]}, `"label":"SO-3","workflow":"w"`: {ids[3]}, `"label":"shop=SO-2"`: nil, `"label":"order=SO-1","since":"1h"`: {ids[1], other},
+		`"label":"order=SO-2"`: {ids[2]}, `"label":"SO-3","workflow":"w"`: {ids[3]}, `"label":"shop=SO-2"`: nil,
+		`"label":"order=SO-1","since":"1h"`: {ids[1], other},
 		`"label":"order=SO-2","until":"1h"`: nil,
 	} {
 		inOrderOf(t, f.want(200, "", "POST", path, opsToken, `{"filter":{`+filter+`},"dryRun":true}`), want)
@@ -327,10 +353,12 @@ func TestABulkChangeKeepsTheOrderOfTheQueue(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	inOrderOf(t, a, ids[:3])
-	if text := f.log.String(); strings.Count(text, `"what":"execution.rerun"`) != 3 || strings.Count(text, `"what":"executions.rerun","result":"done"`) != 1 {
+	if text := f.log.String(); strings.Count(text, `"what":"execution.rerun"`) != 3 ||
+		strings.Count(text, `"what":"executions.rerun","result":"done"`) != 1 {
 		t.Errorf("%s", text)
 	}
-	a = f.want(200, "", "POST", path, opsToken, `{"reason":"repaired","filter":{"workflow":"w"},"cursor":"`+a.text("nextCursor")+`"}`)
+	a = f.want(200, "", "POST", path, opsToken, `{"reason":"repaired","filter":{"workflow":"w"},"cursor":"`+
+		a.text("nextCursor")+`"}`)
 	if a.json["done"] != 1.0 || a.text("nextCursor") != "" {
 		t.Errorf("%s", a.body)
 	}
@@ -344,12 +372,15 @@ func TestABulkChangeKeepsTheOrderOfTheQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a = f.want(200, "", "POST", path, stripeToken, `{"reason":"r","filter":{"route":"route","state":"dead_letter"},"dryRun":true}`)
+	a = f.want(200, "", "POST", path, stripeToken,
+		`{"reason":"r","filter":{"route":"route","state":"dead_letter"},"dryRun":true}`)
 	inOrderOf(t, a, []string{other})
 	for what, state := range map[string]string{"run": "parked", "skip": "blocked"} {
 		f.want(200, "", "POST", "/v1/executions/"+what, opsToken, `{"reason":"r","filter":{"state":"`+state+`"}}`)
-		f.want(400, "bad_request", "POST", "/v1/executions/"+what, opsToken, `{"reason":"r","filter":{"state":"dead_letter"}}`)
-		f.want(403, "forbidden", "POST", "/v1/executions/"+what, readToken1, `{"reason":"r","filter":{"state":"`+state+`"}}`)
+		f.want(400, "bad_request", "POST", "/v1/executions/"+what, opsToken,
+			`{"reason":"r","filter":{"state":"dead_letter"}}`)
+		f.want(403, "forbidden", "POST", "/v1/executions/"+what, readToken1, `{"reason":"r","filter":{"state":"`+state+
+			`"}}`)
 	}
 }
 
@@ -397,22 +428,26 @@ func TestManyGoOnBehindWhatIsRefusedAndStopWhereTheStoreDoes(t *testing.T) {
 	body := `{"reason":"r","filter":{"state":"dead_letter"},"rate":1000`
 	f.api.o.Ledger = refusing{f.second}
 	a := f.want(200, "", "POST", "/v1/executions/rerun", opsToken, body+`}`)
-	if a.json["refused"] != 3.0 || !strings.Contains(string(a.body), `"code":"request_not_kept"`) || !strings.Contains(string(a.body), `"message":"`) {
+	if a.json["refused"] != 3.0 || !strings.Contains(string(a.body), `"code":"request_not_kept"`) ||
+		!strings.Contains(string(a.body), `"message":"`) {
 		t.Errorf("%s", a.body)
 	}
 	f.api.o.Ledger = &failing{f.second, 2}
 	a = f.want(200, "", "POST", "/v1/executions/rerun", opsToken, body+`}`)
-	if a.json["done"] != 2.0 || a.text("nextCursor") == "" || !strings.Contains(string(a.body), `"newId":"exec_`) || !strings.Contains(string(a.body), `"status":"PENDING"`) {
+	if a.json["done"] != 2.0 || a.text("nextCursor") == "" || !strings.Contains(string(a.body), `"newId":"exec_`) ||
+		!strings.Contains(string(a.body), `"status":"PENDING"`) {
 		t.Errorf("%s", a.body)
 	}
 	inOrderOf(t, a, ids[:2])
-	f.want(503, "store_unavailable", "POST", "/v1/executions/rerun", opsToken, body+`,"cursor":"`+a.text("nextCursor")+`"}`)
+	f.want(503, "store_unavailable", "POST", "/v1/executions/rerun", opsToken, body+`,"cursor":"`+a.text("nextCursor")+
+		`"}`)
 	f.api.o.Ledger = f.second
 	a = f.want(200, "", "POST", "/v1/executions/rerun", opsToken, body+`,"cursor":"`+a.text("nextCursor")+`"}`)
 	inOrderOf(t, a, ids[2:])
 }
 
-// A store of requests has its own request_timeout, and a long body takes time; how long etcd may take to answer says nothing of either.
+// A store of requests has its own request_timeout, and a long body takes time; how long etcd may
+// take to answer says nothing of either.
 func TestARequestIsReadForLongerThanEtcdIsAsked(t *testing.T) {
 	var has time.Duration
 	f := newFleet(t, func(o *Options) {
@@ -424,14 +459,17 @@ func TestARequestIsReadForLongerThanEtcdIsAsked(t *testing.T) {
 		}
 	})
 	id := f.park("w", "1", "a|b")
-	f.rig = newRig(t, f.first.Control, func(o *Options) { o.Request, o.RequestTimeout = f.rig.api.o.Request, 5*time.Second })
+	f.rig = newRig(t, f.first.Control, func(o *Options) {
+		o.Request, o.RequestTimeout = f.rig.api.o.Request, 5*time.Second
+	})
 	f.want(200, "", "GET", "/v1/executions/"+id+"/request", opsToken, "")
 	if has < 15*time.Second {
 		t.Errorf("it has %v", has)
 	}
 }
 
-// It is no fault of etcd's, asking again does not help, and those behind it have nothing to do with it.
+// It is no fault of etcd's, asking again does not help, and those behind it have nothing to do with
+// it.
 func TestADeadLetterWhoseRequestCannotBeReadSaysSoAndHoldsUpNoOther(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	sealed := f.park("w", "1", "sealed")
@@ -447,7 +485,8 @@ func TestADeadLetterWhoseRequestCannotBeReadSaysSoAndHoldsUpNoOther(t *testing.T
 	if len(all) != 2 || a.number("done") != 1 || a.number("refused") != 1 {
 		t.Fatalf("%s", a.body)
 	}
-	for i, want := range []map[string]any{{"executionId": sealed, "result": "refused", "code": "request_unavailable"}, {"executionId": fine, "result": "done"}} {
+	for i, want := range []map[string]any{{"executionId": sealed, "result": "refused", "code": "request_unavailable"},
+		{"executionId": fine, "result": "done"}} {
 		for name, value := range want {
 			if got, _ := all[i].(map[string]any); got[name] != value {
 				t.Errorf("%d: %s is %v, want %v", i, name, got[name], value)

@@ -18,32 +18,36 @@ const (
 	maxPause = 365 * 24 * time.Hour
 )
 
-// scopeOf reads the name of a pause. A pattern is compared with workflows as they are printed, so it is spelled as they are.
+// scopeOf reads the name of a pause. A pattern is compared with workflows as they are printed, so
+// it is spelled as they are.
 func scopeOf(text string) (idem.PauseScope, error) {
 	s, err := idem.ParsePauseScope(text)
 	s.Workflow = naming.SpelledPattern(s.Workflow)
 	return s, err
 }
 
-// pauseScope reads what is to be paused. A token that is for some workflows may pause those, and patterns that are within its own.
+// pauseScope reads what is to be paused. A token that is for some workflows may pause those, and
+// patterns that are within its own.
 func (c *call) pauseScope(text string) (idem.PauseScope, error) {
 	s, err := scopeOf(text)
 	if err != nil {
 		return s, refuse("bad_request", "scope: "+err.Error())
 	}
 	if !c.seesPause(s) {
-		return s, refuse("forbidden", "the token is limited to some workflows: give workflow:PATTERN with a pattern that is within one of its own")
+		return s, refuse("forbidden", "the token is limited to some workflows: give workflow:PATTERN with a pattern "+
+			"that is within one of its own")
 	}
 	return s, nil
 }
 
-// seesPause reports whether the caller may see a pause. In a token's pattern "*" stands for a pattern's own "*", too, and nothing else does.
+// seesPause reports whether the caller may see a pause. In a token's pattern "*" stands for a
+// pattern's own "*", too, and nothing else does.
 func (c *call) seesPause(s idem.PauseScope) bool {
 	return !c.caller.limited() || s.Workflow != "" && c.caller.sees(s.Workflow)
 }
 
-// unknownRoute returns a warning that this process has no route of that name: it may be mistyped, or another replica's. "" = it has one, or the
-// scope is not a route.
+// unknownRoute returns a warning that this process has no route of that name: it may be mistyped,
+// or another replica's. "" = it has one, or the scope is not a route.
 func (c *call) unknownRoute(s idem.PauseScope) string {
 	if s.Route == "" || c.api.o.Process == nil {
 		return ""
@@ -133,11 +137,13 @@ func (c *call) pause() error {
 		return err
 	}
 	if until != 0 && (until < minPause || until > maxPause) {
-		return refuse("bad_request", fmt.Sprintf("for: give %v to %v, or leave it out for a pause that lasts until it is resumed", minPause, maxPause))
+		return refuse("bad_request", fmt.Sprintf("for: give %v to %v, or leave it out for a pause that lasts until "+
+			"it is resumed", minPause, maxPause))
 	}
 	ctx, done := c.changing()
 	defer done()
-	p := idem.Pause{Scope: s, By: c.caller.token.Name, Reason: reason, Since: c.api.o.Now(), For: (until + time.Second - 1).Truncate(time.Second)}
+	p := idem.Pause{Scope: s, By: c.caller.token.Name, Reason: reason, Since: c.api.o.Now(),
+		For: (until + time.Second - 1).Truncate(time.Second)}
 	before, err := c.api.o.Ledger.Pause(ctx, p, &c.audit.Audit)
 	if err != nil {
 		return err
@@ -172,13 +178,16 @@ func (c *call) resume() error {
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, client.EndedPause{Scope: s.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()}})
+	return c.ok(http.StatusOK, client.EndedPause{Scope: s.String(), By: p.By, Reason: p.Reason,
+		Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()}})
 }
 
 func (c *call) viewOfPause(p *idem.PauseState) client.Pause {
 	return client.Pause{
-		Scope: p.Scope.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()},
-		Waiting: p.Waiting, Parked: p.Parked, Running: p.Running, Unheard: append([]string{}, p.Unheard...), Incomplete: p.More, Drained: p.Drained(),
+		Scope: p.Scope.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since},
+		Until:   client.Time{Time: p.Until()},
+		Waiting: p.Waiting, Parked: p.Parked, Running: p.Running, Unheard: append([]string{}, p.Unheard...),
+		Incomplete: p.More, Drained: p.Drained(),
 		Warning: c.unknownRoute(p.Scope),
 	}
 }

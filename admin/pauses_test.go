@@ -13,18 +13,22 @@ func pausePath(scope string) string { return "/v1/pauses/" + url.PathEscape(scop
 
 func TestAPauseIsSeenUntilItIsResumed(t *testing.T) {
 	f := newFleet(t, nil)
-	a := f.want(201, "", "POST", "/v1/pauses", opsToken, `{"scope":"workflow:stripe/*","reason":"a migration","for":"15m"}`)
-	if a.text("scope") != "workflow:stripe/*" || a.text("by") != "ops" || a.text("reason") != "a migration" || a.text("until") == "" {
+	a := f.want(201, "", "POST", "/v1/pauses", opsToken,
+		`{"scope":"workflow:stripe/*","reason":"a migration","for":"15m"}`)
+	if a.text("scope") != "workflow:stripe/*" || a.text("by") != "ops" || a.text("reason") != "a migration" ||
+		a.text("until") == "" {
 		t.Errorf("%s", a.body)
 	}
 	f.until("both replicas have heard of it", func() bool {
 		return f.want(200, "", "GET", pausePath("workflow:stripe/*"), readToken1, "").json["drained"] == true
 	})
 	f.want(200, "", "POST", "/v1/pauses", opsToken, `{"scope":"workflow:stripe/*","reason":"for longer"}`)
-	if a := f.want(200, "", "GET", "/v1/pauses", readToken1, ""); !strings.Contains(string(a.body), "for longer") || strings.Contains(string(a.body), "until") {
+	if a := f.want(200, "", "GET", "/v1/pauses", readToken1, ""); !strings.Contains(string(a.body), "for longer") ||
+		strings.Contains(string(a.body), "until") {
 		t.Errorf("%s", a.body)
 	}
-	if a := f.want(200, "", "DELETE", pausePath("workflow:stripe/*")+"?reason=done", opsToken, ""); a.text("reason") != "for longer" {
+	if a := f.want(200, "", "DELETE", pausePath("workflow:stripe/*")+"?reason=done", opsToken,
+		""); a.text("reason") != "for longer" {
 		t.Errorf("%s", a.body)
 	}
 	f.want(404, "pause_not_found", "DELETE", pausePath("workflow:stripe/*"), opsToken, "")
@@ -47,8 +51,10 @@ func TestAPauseIsSeenUntilItIsResumed(t *testing.T) {
 func TestAnUnreadablePauseIsRefused(t *testing.T) {
 	f := newFleet(t, nil)
 	for _, body := range []string{
-		`{"scope":"stripe","reason":"x"}`, `{"scope":"route:","reason":"x"}`, `{"scope":"workflow:w"}`, `{"scope":"workflow:w","reason":"x","for":"1s"}`,
-		`{"scope":"workflow:w","reason":"x","for":"15"}`, `{"scope":"workflow:` + strings.Repeat("w", 3000) + `","reason":"x"}`,
+		`{"scope":"stripe","reason":"x"}`, `{"scope":"route:","reason":"x"}`, `{"scope":"workflow:w"}`,
+		`{"scope":"workflow:w","reason":"x","for":"1s"}`,
+		`{"scope":"workflow:w","reason":"x","for":"15"}`, `{"scope":"workflow:` + strings.Repeat("w", 3000) +
+			`","reason":"x"}`,
 	} {
 		f.want(400, "bad_request", "POST", "/v1/pauses", opsToken, body)
 	}
@@ -67,7 +73,8 @@ func (crowded) Pauses(context.Context) ([]idem.PauseState, error) {
 
 func TestWhatWasNotCountedToItsEndIsNotDrained(t *testing.T) {
 	r := newRig(t, crowded{unreachable{}}, nil)
-	if a := r.want(200, "", "GET", pausePath("route:r"), opsToken, ""); a.json["incomplete"] != true || a.json["drained"] != false {
+	if a := r.want(200, "", "GET", pausePath("route:r"), opsToken, ""); a.json["incomplete"] != true ||
+		a.json["drained"] != false {
 		t.Errorf("%s", a.body)
 	}
 }
@@ -81,7 +88,8 @@ func TestATokenPausesWhatItsOwnPatternsCover(t *testing.T) {
 		f.want(404, "pause_not_found", "GET", pausePath(scope), stripeToken, "")
 		f.want(403, "forbidden", "DELETE", pausePath(scope), stripeToken, "")
 	}
-	for _, scope := range []string{"workflow:stripe/a", "workflow:stripe/*", "workflow:stripe/a*b", "workflow:x-shared"} {
+	for _, scope := range []string{"workflow:stripe/a", "workflow:stripe/*", "workflow:stripe/a*b",
+		"workflow:x-shared"} {
 		f.want(201, "", "POST", "/v1/pauses", stripeToken, `{"scope":"`+scope+`","reason":"x"}`)
 		f.want(200, "", "GET", pausePath(scope), stripeToken, "")
 	}
@@ -99,7 +107,8 @@ func TestAPauseOfAnUnknownRouteIsMadeWithAWarning(t *testing.T) {
 		"route:strpie": `no route of this replica's configuration has the name "strpie", did you mean "stripe"?`,
 		"route:paypal": `no route of this replica's configuration has the name "paypal"; GET /v1/routes lists them`,
 	} {
-		for _, a := range []*reply{f.want(201, "", "POST", "/v1/pauses", opsToken, body(scope)), f.want(200, "", "GET", pausePath(scope), opsToken, "")} {
+		for _, a := range []*reply{f.want(201, "", "POST", "/v1/pauses", opsToken, body(scope)),
+			f.want(200, "", "GET", pausePath(scope), opsToken, "")} {
 			if a.text("warning") != want {
 				t.Errorf("%s: %s", scope, a.body)
 			}
@@ -107,7 +116,8 @@ func TestAPauseOfAnUnknownRouteIsMadeWithAWarning(t *testing.T) {
 		f.want(200, "", "DELETE", pausePath(scope), opsToken, "")
 		for _, method := range []string{"DELETE", "GET"} {
 			a := f.want(404, "pause_not_found", method, pausePath(scope), opsToken, "")
-			if strings.Contains(a.text("detail"), "no route") != (want != "") || !strings.Contains(a.text("detail"), want) {
+			if strings.Contains(a.text("detail"), "no route") != (want != "") ||
+				!strings.Contains(a.text("detail"), want) {
 				t.Errorf("%s %s: %s", method, scope, a.body)
 			}
 		}
@@ -117,7 +127,8 @@ func TestAPauseOfAnUnknownRouteIsMadeWithAWarning(t *testing.T) {
 func TestAPausesPatternIsSpelledAsWorkflowsAreShown(t *testing.T) {
 	f := newFleet(t, nil)
 	for _, written := range []string{"q/50%*", "q/50%25*"} {
-		if a := f.want(201, "", "POST", "/v1/pauses", opsToken, `{"scope":"workflow:`+written+`","reason":"x"}`); a.text("scope") != "workflow:q/50%25*" {
+		if a := f.want(201, "", "POST", "/v1/pauses", opsToken, `{"scope":"workflow:`+written+
+			`","reason":"x"}`); a.text("scope") != "workflow:q/50%25*" {
 			t.Errorf("%s: %s", written, a.body)
 		}
 		f.want(200, "", "GET", pausePath("workflow:"+written), opsToken, "")

@@ -12,7 +12,8 @@ import (
 	"hooklock/idem"
 )
 
-// kind is one row of the only table from codes to what a client sees. openapi.json lists the same codes.
+// kind is one row of the only table from codes to what a client sees. openapi.json lists the same
+// codes.
 type kind struct {
 	code   string
 	status int
@@ -97,7 +98,8 @@ func (p *problem) Error() string { return p.Code + ": " + p.Detail }
 func refuse(code, detail string) *problem {
 	for _, k := range kinds() {
 		if k.code == code {
-			p := &problem{Type: "urn:hooklock:problem:" + code, Title: k.title, Status: k.status, Detail: detail, Code: code, header: http.Header{}}
+			p := &problem{Type: "urn:hooklock:problem:" + code, Title: k.title, Status: k.status, Detail: detail,
+				Code: code, header: http.Header{}}
 			switch k.status {
 			case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 				p = p.retry(time.Second)
@@ -127,7 +129,8 @@ func (p *problem) retry(after time.Duration) *problem {
 	return p
 }
 
-// blocked adds the fields of the older in-application locks. by has the lock; nil if that is not known.
+// blocked adds the fields of the older in-application locks. by has the lock; nil if that is not
+// known.
 func (p *problem) blocked(by *idem.Lock, workflow string) *problem {
 	p.Workflow = workflow
 	p.conflict = &conflict{Error: "Workflow currently executing", Details: "Only one execution can run at a time."}
@@ -158,7 +161,8 @@ func Overloaded() []byte {
 	if err != nil {
 		panic(err) // strings and numbers alone
 	}
-	return fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nContent-Length: %d\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
+	return fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: "+
+		"application/problem+json\r\nContent-Length: %d\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
 		len(body), body)
 }
 

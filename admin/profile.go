@@ -19,8 +19,8 @@ const (
 	maxProfile     = 300
 )
 
-// profile serves profiles for `go tool pprof`. Profiles show names of functions and sizes, and a heap dump may show anything: they need the
-// scope write.
+// profile serves profiles for `go tool pprof`. Profiles show names of functions and sizes, and a
+// heap dump may show anything: they need the scope write.
 func (a *API) profile(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet {
@@ -35,8 +35,9 @@ func (a *API) profile(w http.ResponseWriter, r *http.Request, name string) {
 	c.run()
 }
 
-// profile calls net/http/pprof, which also puts its handlers into http.DefaultServeMux, where no token is needed: nothing in Hooklock serves
-// that mux. Its command line and its index, which names that, are not offered.
+// profile calls net/http/pprof, which also puts its handlers into http.DefaultServeMux, where no
+// token is needed: nothing in Hooklock serves that mux. Its command line and its index, which names
+// that, are not offered.
 func (c *call) profile(name string) error {
 	switch name {
 	case "":

@@ -30,7 +30,8 @@ func rigTokens() []Token {
 	return []Token{
 		{Name: "ops", Digest: Digest(opsToken), Read: true, Write: true, Bodies: true},
 		{Name: "reader", Digest: Digest(readToken1), Read: true, Workflows: []string{"*"}},
-		{Name: "stripe", Digest: Digest(stripeToken), Read: true, Write: true, Workflows: []string{"stripe/*", "*-shared"}},
+		{Name: "stripe", Digest: Digest(stripeToken), Read: true, Write: true,
+			Workflows: []string{"stripe/*", "*-shared"}},
 		{Name: "seer", Digest: Digest(seeingToken), Read: true, Bodies: true, Workflows: []string{"*"}},
 		{Name: "auditor", Digest: Digest(bodiesToken), Bodies: true},
 		{Name: "writer", Digest: Digest(writeToken1), Write: true},
@@ -49,7 +50,9 @@ func newRig(t testing.TB, ledger Ledger, change func(*Options)) *rig {
 	t.Helper()
 	r := &rig{t: t, log: &lines{}}
 	o := Options{
-		Ready: func() error { return nil }, Metrics: http.NotFoundHandler(), Ledger: ledger, Access: Access{Tokens: rigTokens()},
+		Ready: func() error {
+			return nil
+		}, Metrics: http.NotFoundHandler(), Ledger: ledger, Access: Access{Tokens: rigTokens()},
 		Log: slog.New(slog.NewJSONHandler(r.log, nil)),
 	}
 	if change != nil {
@@ -141,7 +144,8 @@ func (r *rig) read(method, path string, res *http.Response) *reply {
 			r.t.Errorf("%s %s: %s", method, path, name)
 		}
 	}
-	if after, err := strconv.Atoi(res.Header.Get("Retry-After")); (err == nil && after >= 1 && after <= 60) != slices.Contains([]int{409, 429, 503}, res.StatusCode) {
+	if after, err := strconv.Atoi(res.Header.Get("Retry-After")); (err == nil && after >= 1 &&
+		after <= 60) != slices.Contains([]int{409, 429, 503}, res.StatusCode) {
 		r.t.Errorf("%s %s: %d with Retry-After %q", method, path, res.StatusCode, res.Header.Get("Retry-After"))
 	}
 	described(r.t, method, path, a)
@@ -153,7 +157,8 @@ func (r *rig) want(status int, code, method, path, token, body string, headers .
 	r.t.Helper()
 	a := r.ask(method, path, token, body, headers...)
 	if a.StatusCode != status || a.code() != code {
-		r.t.Errorf("%s %s %s: got %d %s, want %d %s: %s", method, path, body, a.StatusCode, a.code(), status, code, a.body)
+		r.t.Errorf("%s %s %s: got %d %s, want %d %s: %s", method, path, body, a.StatusCode, a.code(), status, code,
+			a.body)
 	}
 	return a
 }

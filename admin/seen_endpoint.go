@@ -9,11 +9,12 @@ import (
 	"hooklock/idem"
 )
 
-// seenAhead is how far a mark may be ahead of the clock of the replica that takes it: another replica's clock may be.
+// seenAhead is how far a mark may be ahead of the clock of the replica that takes it: another
+// replica's clock may be.
 const seenAhead = 5 * time.Minute
 
-// seen returns what the list leaves out: what of one kind people have looked at, by route. From a token that is limited to some workflows nothing is
-// hidden: it cannot mark.
+// seen returns what the list leaves out: what of one kind people have looked at, by route. From a
+// token that is limited to some workflows nothing is hidden: it cannot mark.
 func (c *call) seen(ctx context.Context) (map[string]idem.SeenMark, error) {
 	kind, err := oneOf(c, "unseen", idem.ConcernKind("").Choices())
 	if err != nil || kind == "" || c.caller.limited() {
@@ -113,5 +114,6 @@ func (c *call) unmarkSeen() error {
 }
 
 func viewOfMark(m *idem.SeenMark) client.SeenMark {
-	return client.SeenMark{Concern: m.Concern.String(), Until: client.Time{Time: m.Until}, By: m.By, Reason: m.Reason, At: client.Time{Time: m.At}}
+	return client.SeenMark{Concern: m.Concern.String(), Until: client.Time{Time: m.Until}, By: m.By, Reason: m.Reason,
+		At: client.Time{Time: m.At}}
 }

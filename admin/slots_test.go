@@ -26,7 +26,8 @@ func TestTheAPIShowsTheSlotsAndTheSlotWaiters(t *testing.T) {
 		t.Errorf("slots: %v", got)
 	}
 	one := f.want(200, "", "GET", "/v1/slots?prefix=er", readToken1, "").json["slots"].([]any)[0].(map[string]any)
-	if one["limit"] != "erp" || one["slot"] != 0.0 || one["of"] != 1.0 || one["workflow"] != "stripe/a" || one["route"] != "route" {
+	if one["limit"] != "erp" || one["slot"] != 0.0 || one["of"] != 1.0 || one["workflow"] != "stripe/a" ||
+		one["route"] != "route" {
 		t.Errorf("a slot: %v", one)
 	}
 	if own, _ := f.execution(d.id).json["slots"].([]any); len(own) != 1 {
@@ -59,17 +60,20 @@ func TestALockOfSeveralExecutionsNamesThoseWithASlot(t *testing.T) {
 	l.Scope.PerEvent, l.Slots = true, []idem.Slot{{Limit: idem.OwnLimit(l.Scope.Workflow), N: -1}}
 	d := f.start(l, 0)
 	got := f.want(200, "", "GET", "/v1/locks/stripe%2Fseveral", opsToken, "")
-	if all, _ := got.json["executions"].([]any); got.json["of"] != 1.0 || len(all) != 1 || all[0] != d.id || got.json["executionId"] != d.id {
+	if all, _ := got.json["executions"].([]any); got.json["of"] != 1.0 || len(all) != 1 || all[0] != d.id ||
+		got.json["executionId"] != d.id {
 		t.Errorf("%s", got.body)
 	}
 	if all := f.all(opsToken, "locks", "prefix=stripe/several"); len(all) != 1 || all[0] != d.id {
 		t.Errorf("the list has %v", all)
 	}
-	if own := f.want(200, "", "GET", "/v1/locks/stripe%2Fseveral?execution="+d.id, opsToken, ""); own.json["executionId"] != d.id || own.json["of"] != 1.0 || own.json["executions"] != nil {
+	if own := f.want(200, "", "GET", "/v1/locks/stripe%2Fseveral?execution="+d.id, opsToken,
+		""); own.json["executionId"] != d.id || own.json["of"] != 1.0 || own.json["executions"] != nil {
 		t.Errorf("%s", own.body)
 	}
 	f.want(404, "lock_not_found", "GET", "/v1/locks/stripe%2Fother?execution="+d.id, opsToken, "")
-	f.want(404, "lock_not_found", "GET", "/v1/locks/stripe%2Fseveral?execution="+strings.Replace(d.id, "exec_", "exec_a", 1)[:len(d.id)], opsToken, "")
+	f.want(404, "lock_not_found", "GET", "/v1/locks/stripe%2Fseveral?execution="+
+		strings.Replace(d.id, "exec_", "exec_a", 1)[:len(d.id)], opsToken, "")
 	f.want(200, "", "DELETE", "/v1/locks/stripe%2Fseveral?execution="+d.id+"&reason=r", opsToken, "")
 	f.want(404, "lock_not_found", "GET", "/v1/locks/stripe%2Fseveral", opsToken, "")
 }

@@ -17,10 +17,11 @@ type Process interface {
 	Status() client.ReplicaStatus
 	// Routes returns what its routes do, in the order of the configuration.
 	Routes() []client.RouteRules
-	// Config returns the configuration in force, without secrets. With origin each value has where it comes from.
+	// Config returns the configuration in force, without secrets. With origin each value has where
+	// it comes from.
 	Config(origin bool) (client.RunningConfig, error)
-	// Reload reads the configuration again and takes it over. Problems are why it did not. The error is that of a context which ended before
-	// the process came to it; it may come to it yet.
+	// Reload reads the configuration again and takes it over. Problems are why it did not. The
+	// error is that of a context which ended before the process came to it; it may come to it yet.
 	Reload(ctx context.Context) (reloaded client.Reloaded, problems []string, err error)
 	// TestNotify sends one test message to the receiver of notify, and returns what came of it.
 	TestNotify(ctx context.Context) client.NotifyTest
@@ -108,17 +109,20 @@ func (c *call) reload() error {
 	if err := c.noFields(); err != nil {
 		return err
 	}
-	ctx, done := context.WithTimeout(context.WithoutCancel(c.r.Context()), reloadTime) // it goes on when the client disconnects
+	// it goes on when the client disconnects
+	ctx, done := context.WithTimeout(context.WithoutCancel(c.r.Context()), reloadTime)
 	defer done()
 	defer context.AfterFunc(c.api.life, done)()
 	reloaded, problems, err := c.api.o.Process.Reload(ctx)
 	if err != nil {
-		return refuse("overloaded", "this Hooklock cannot reload now: it is shutting down, or another reload is running; "+
+		return refuse("overloaded", "this Hooklock cannot reload now: it is shutting down, or another reload is "+
+			"running; "+
 			"whether this was done is not known; look with GET /v1/status, then ask again")
 	}
 	if len(problems) > 0 {
 		c.audit.After = cut(strings.Join(problems, "; "))
-		p := refuse("config_refused", "the configuration was refused, and the old one stays: "+strings.Join(problems, "; "))
+		p := refuse("config_refused", "the configuration was refused, and the old one stays: "+
+			strings.Join(problems, "; "))
 		p.Problems = problems
 		return p
 	}

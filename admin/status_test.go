@@ -18,7 +18,8 @@ type process struct {
 	err      error
 	origin   bool
 	changed  []string
-	// reloading gets the life of each reload, which goes on as long as that; nil: it is over at once.
+	// reloading gets the life of each reload, which goes on as long as that; nil: it is over at
+	// once.
 	reloading chan context.Context
 }
 
@@ -26,23 +27,35 @@ func (*process) Status() client.ReplicaStatus {
 	at := client.Time{Time: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	return client.ReplicaStatus{
 		Replica: "host/1", Version: "1.0", StartedAt: at, At: at, NotReady: "shutting down",
-		Session:       client.SessionStatus{Name: "s", OpenedAt: at, TTL: 15, Remaining: 12.5, Reason: "etcd is away"},
-		Etcd:          client.EtcdStatus{Space: "4% of its quota", Members: []client.Contact{{Address: "http://etcd-0:2379", State: client.ContactFails, AnsweredAt: at, FailedAt: at, Failure: "UNAVAILABLE"}}},
-		Upstream:      client.Contact{Address: "http://127.0.0.1:8081", State: client.ContactNotAsked},
-		Config:        client.ConfigStatus{File: "sidecar.yaml", SHA256: "ab", LoadedAt: at, Stale: true, Refused: &client.Refusal{At: at, Problems: []string{"sidecar.yaml:8:5: no"}}},
-		UpstreamReuse: client.UpstreamReuse{Setting: "auto", Server: "nginx", Known: "nginx drops it", Reused: 1, Ended: "closed the connection", EndedAt: at, RestsUntil: at},
-		Running:       client.Crowd{Count: 3, OldestAt: at},
-		Parked:        client.ParkedStatus{Count: 2, OldestAt: at, Bytes: 412, Blocked: 1, DeadLetters: 1, Routes: []client.RouteCount{{Route: "gone", Count: 2}}, DeadLetterRoutes: []client.RouteCount{{Route: "gone", Count: 1}}, Unrouted: []client.RouteCount{{Route: "gone", Count: 2}}}, RateSeconds: 300,
-		Slots:  []client.SlotCount{{Limit: "erp", Taken: 20, Waiting: 3}},
-		Paused: []client.PauseStatus{{Scope: "route:stripe", By: "ops", Reason: "a migration", Since: at, Until: at, Parked: 7}},
-		Routes: []client.RouteRate{{Route: "stripe", Mode: "enforce", Decisions: map[string]int64{"executed": 12}, LastAt: at, Changes: true, WrongEventID: &client.WrongEventID{EventID: "null", Why: client.IDPlaceholder, Deliveries: 1, At: at}}},
+		Session: client.SessionStatus{Name: "s", OpenedAt: at, TTL: 15, Remaining: 12.5, Reason: "etcd is away"},
+		Etcd: client.EtcdStatus{Space: "4% of its quota",
+			Members: []client.Contact{{Address: "http://etcd-0:2379", State: client.ContactFails, AnsweredAt: at,
+				FailedAt: at, Failure: "UNAVAILABLE"}}},
+		Upstream: client.Contact{Address: "http://127.0.0.1:8081", State: client.ContactNotAsked},
+		Config: client.ConfigStatus{File: "sidecar.yaml", SHA256: "ab", LoadedAt: at, Stale: true,
+			Refused: &client.Refusal{At: at, Problems: []string{"sidecar.yaml:8:5: no"}}},
+		UpstreamReuse: client.UpstreamReuse{Setting: "auto", Server: "nginx", Known: "nginx drops it", Reused: 1,
+			Ended: "closed the connection", EndedAt: at, RestsUntil: at},
+		Running: client.Crowd{Count: 3, OldestAt: at},
+		Parked: client.ParkedStatus{Count: 2, OldestAt: at, Bytes: 412, Blocked: 1, DeadLetters: 1,
+			Routes:           []client.RouteCount{{Route: "gone", Count: 2}},
+			DeadLetterRoutes: []client.RouteCount{{Route: "gone", Count: 1}},
+			Unrouted:         []client.RouteCount{{Route: "gone", Count: 2}}}, RateSeconds: 300,
+		Slots: []client.SlotCount{{Limit: "erp", Taken: 20, Waiting: 3}},
+		Paused: []client.PauseStatus{{Scope: "route:stripe", By: "ops", Reason: "a migration", Since: at, Until: at,
+			Parked: 7}},
+		Routes: []client.RouteRate{{Route: "stripe", Mode: "enforce", Decisions: map[string]int64{"executed": 12},
+			LastAt: at, Changes: true, WrongEventID: &client.WrongEventID{EventID: "null", Why: client.IDPlaceholder,
+				Deliveries: 1, At: at}}},
 	}
 }
 
 func (*process) Routes() []client.RouteRules {
 	return []client.RouteRules{{
-		Route: "stripe", Mode: "enforce", Path: "/hooks/{account}", OnUnknown: "retry", Attempts: 20, SignatureAge: 300, Answers: []client.RouteAnswer{{Decision: "locked", Text: "409 workflow_locked"}},
-		Sender: &client.RouteSender{Preset: "stripe", Patience: 20, RetriesOn: "every answer but 2xx", RetriesFor: 259200, GivesUp: "disabled", Limits: []client.SenderLimit{{Limit: "4_in_a_row", Ratio: 0.5}}},
+		Route: "stripe", Mode: "enforce", Path: "/hooks/{account}", OnUnknown: "retry", Attempts: 20, SignatureAge: 300,
+		Answers: []client.RouteAnswer{{Decision: "locked", Text: "409 workflow_locked"}},
+		Sender: &client.RouteSender{Preset: "stripe", Patience: 20, RetriesOn: "every answer but 2xx",
+			RetriesFor: 259200, GivesUp: "disabled", Limits: []client.SenderLimit{{Limit: "4_in_a_row", Ratio: 0.5}}},
 	}}
 }
 
@@ -92,7 +105,8 @@ func TestWhatTheRoutesDoIsShown(t *testing.T) {
 func TestTheConfigurationInForceIsShown(t *testing.T) {
 	p := &process{}
 	r := newProcessRig(t, p)
-	if a := r.ask("GET", "/v1/config", readToken1, ""); a.StatusCode != http.StatusOK || a.text("yaml") != "routes: []\n" || p.origin {
+	if a := r.ask("GET", "/v1/config", readToken1, ""); a.StatusCode != http.StatusOK ||
+		a.text("yaml") != "routes: []\n" || p.origin {
 		t.Errorf("%s", a.body)
 	}
 	if r.ask("GET", "/v1/config?origin=true", readToken1, ""); !p.origin {
@@ -118,10 +132,12 @@ func TestStatusAndConfigurationNeedATokenForAllWorkflows(t *testing.T) {
 func TestAReloadSaysWhatChanged(t *testing.T) {
 	p := &process{changed: []string{"route stripe: lock.strategy"}}
 	r := newProcessRig(t, p)
-	if a := r.want(200, "", "POST", "/v1/config/reload", opsToken, ""); a.text("sha256") != "cd" || !strings.Contains(string(a.body), "route stripe: lock.strategy") {
+	if a := r.want(200, "", "POST", "/v1/config/reload", opsToken, ""); a.text("sha256") != "cd" ||
+		!strings.Contains(string(a.body), "route stripe: lock.strategy") {
 		t.Errorf("%s", a.body)
 	}
-	if line := r.log.audit(t); line["who"] != "ops" || line["what"] != "config.reload" || line["result"] != "done" || line["after"] != "route stripe: lock.strategy" {
+	if line := r.log.audit(t); line["who"] != "ops" || line["what"] != "config.reload" || line["result"] != "done" ||
+		line["after"] != "route stripe: lock.strategy" {
 		t.Errorf("%v", line)
 	}
 	p.changed = nil
@@ -135,7 +151,8 @@ func TestARefusedReloadReturnsTheErrors(t *testing.T) {
 	p := &process{problems: []string{"sidecar.yaml:8:5: no", "sidecar.yaml:9:1: neither"}}
 	r := newProcessRig(t, p)
 	a := r.want(422, "config_refused", "POST", "/v1/config/reload", opsToken, "")
-	if problems, _ := a.json["problems"].([]any); !slices.Equal(problems, []any{"sidecar.yaml:8:5: no", "sidecar.yaml:9:1: neither"}) {
+	if problems, _ := a.json["problems"].([]any); !slices.Equal(problems,
+		[]any{"sidecar.yaml:8:5: no", "sidecar.yaml:9:1: neither"}) {
 		t.Errorf("%s", a.body)
 	}
 	if line := r.log.audit(t); line["result"] != "refused" || line["code"] != "config_refused" || line["after"] == "" {
@@ -145,7 +162,8 @@ func TestARefusedReloadReturnsTheErrors(t *testing.T) {
 	r.want(503, "overloaded", "POST", "/v1/config/reload", opsToken, "")
 }
 
-// It reads files: how long etcd may take to answer says nothing of that. Whoever asked hears which file hangs, and holds up no end.
+// It reads files: how long etcd may take to answer says nothing of that. Whoever asked hears which
+// file hangs, and holds up no end.
 func TestAReloadHasTheTimeThatItTakesToReadAndEndsWithTheAPI(t *testing.T) {
 	p := &process{reloading: make(chan context.Context, 1)}
 	r := newRig(t, unreachable{}, func(o *Options) { o.Process, o.RequestTimeout = p, time.Second })
@@ -171,7 +189,8 @@ func TestReadyzTellsOfARefusedReload(t *testing.T) {
 		t.Errorf("%q", a.body)
 	}
 	stale = "the changed file was refused"
-	if a := r.ask("GET", "/readyz?verbose", "", ""); a.StatusCode != 200 || string(a.body) != "ok\nconfig: the changed file was refused\n" {
+	if a := r.ask("GET", "/readyz?verbose", "", ""); a.StatusCode != 200 ||
+		string(a.body) != "ok\nconfig: the changed file was refused\n" {
 		t.Errorf("%q", a.body)
 	}
 	if a := r.ask("GET", "/readyz", "", ""); string(a.body) != "ok\n" {

@@ -21,7 +21,8 @@ const patience = 40 * time.Second
 // callbackKey is that of every delivery of these tests.
 const callbackKey = "ABCDEFGHIJKLMNOP"
 
-// fleet is two processes on one etcd: deliveries run in the first, and the API is asked at the second.
+// fleet is two processes on one etcd: deliveries run in the first, and the API is asked at the
+// second.
 type fleet struct {
 	*rig
 	first, second *etcdlock.Store
@@ -54,7 +55,8 @@ func (f *fleet) openAt(t testing.TB, holder, endpoint string) *etcdlock.Store {
 func (f *fleet) openWith(t testing.TB, o etcdlock.Options) *etcdlock.Store {
 	t.Helper()
 	o.Limit, o.Rekeep = func(string, idem.Slot) int { return 1 }, rekeep
-	o.Archived = func(_ context.Context, r *idem.Record, _ idem.ExecutionID) (idem.StoredRequest, *idem.ParkedEntry, error) {
+	o.Archived = func(_ context.Context, r *idem.Record, _ idem.ExecutionID) (idem.StoredRequest, *idem.ParkedEntry,
+		error) {
 		if r.Route == "" || r.EventID == "unkept" {
 			return idem.StoredRequest{}, nil, idem.ErrNoRequest
 		}
@@ -102,15 +104,18 @@ func lockOf(workflow, event string) idem.Lock {
 	hash := sha256.Sum256([]byte(callbackKey))
 	return idem.Lock{
 		Entry: idem.Entry{
-			Execution: idem.NewExecutionID(workflow, name, random), Scope: idem.Scope{Workflow: workflow, Key: name}, Route: "route", EventID: event,
-			Fingerprint: idem.Fingerprint{1}, CallbackHash: hex.EncodeToString(hash[:10]), Attempt: 1, StartedAt: time.Now(),
+			Execution: idem.NewExecutionID(workflow, name, random), Scope: idem.Scope{Workflow: workflow, Key: name},
+			Route: "route", EventID: event,
+			Fingerprint: idem.Fingerprint{1}, CallbackHash: hex.EncodeToString(hash[:10]), Attempt: 1,
+			StartedAt:   time.Now(),
 			TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Retention: time.Hour,
 		},
 		MaxDuration: time.Hour, ReplayBody: 64 << 10, ReplayFor: time.Minute,
 	}
 }
 
-// applied repeats what is not applied, and provably never will be, because etcd has not answered in time: no answer is late where CPU is not scarce.
+// applied repeats what is not applied, and provably never will be, because etcd has not answered in
+// time: no answer is late where CPU is not scarce.
 func (f *fleet) applied(try func(context.Context) error) error {
 	f.t.Helper()
 	ctx := within(f.t)
@@ -149,7 +154,10 @@ func (f *fleet) start(l idem.Lock, prev int64) *delivery {
 	f.t.Helper()
 	var held idem.RunningLock
 	var seen *idem.Obstacle
-	err := f.applied(func(ctx context.Context) (err error) { held, seen, err = f.first.Claim(ctx, l, prev); return err })
+	err := f.applied(func(ctx context.Context) (err error) {
+		held, seen, err = f.first.Claim(ctx, l, prev)
+		return err
+	})
 	if err != nil || held == nil {
 		f.t.Fatalf("claim: %+v %v", seen, err)
 	}
@@ -180,11 +188,13 @@ func (f *fleet) settle(d *delivery, e idem.End) *idem.Record {
 }
 
 func success() idem.End {
-	return idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: &idem.Answer{Status: 200, Bytes: 4, Whole: true, Body: []byte("done")}}
+	return idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true,
+		Answer: &idem.Answer{Status: 200, Bytes: 4, Whole: true, Body: []byte("done")}}
 }
 
 func failure() idem.End {
-	return idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "upstream_timeout", Detail: "no answer in 30s"}}
+	return idem.End{Status: idem.Failed, Outcome: idem.Unknown,
+		Error: &idem.Failure{Code: "upstream_timeout", Detail: "no answer in 30s"}}
 }
 
 // stopped waits until a delivery is told to stop.
@@ -204,7 +214,8 @@ func (f *fleet) execution(id string) *reply {
 	return f.want(200, "", "GET", "/v1/executions/"+id, readToken1, "")
 }
 
-// post asks for something about an execution: cancel with the token ops, callbacks with the delivery's key.
+// post asks for something about an execution: cancel with the token ops, callbacks with the
+// delivery's key.
 func (f *fleet) post(status int, code string, d *delivery, what, body string) *reply {
 	f.t.Helper()
 	token := callbackKey

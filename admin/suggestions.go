@@ -8,7 +8,8 @@ import (
 	"hooklock/admin/client"
 )
 
-// suggestions returns the routes that this process suggests. They are over all workflows, as the report is.
+// suggestions returns the routes that this process suggests. They are over all workflows, as the
+// report is.
 func (c *call) suggestions() error {
 	if err := c.unlimited("what is suggested"); err != nil {
 		return err
@@ -19,11 +20,14 @@ func (c *call) suggestions() error {
 	}
 	list := c.api.o.Suggest(since)
 	if route := c.query("route"); route != "" {
-		list.Suggestions = slices.DeleteFunc(list.Suggestions, func(s client.Suggestion) bool { return s.Route != route && s.Path != route })
+		list.Suggestions = slices.DeleteFunc(list.Suggestions, func(s client.Suggestion) bool {
+			return s.Route != route && s.Path != route
+		})
 	}
 	ctx, done := c.reading()
 	defer done()
-	if notes, err := c.api.o.Ledger.Replicas(ctx); err == nil { // else they are not counted: what is suggested needs no etcd
+	// else they are not counted: what is suggested needs no etcd
+	if notes, err := c.api.o.Ledger.Replicas(ctx); err == nil {
 		for _, one := range attention.Views(attention.ReadReplicas(notes)) {
 			if one.State == client.ReplicaLive && !one.Self {
 				list.Others++

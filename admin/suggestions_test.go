@@ -27,9 +27,12 @@ func newSuggestRig(t *testing.T, ledger Ledger) *rig {
 			}
 			at := client.Time{Time: time.Now()}
 			return client.SuggestionList{Replica: "a", Recording: true, Passed: 3, Suggestions: []client.Suggestion{
-				{Route: "shop", Path: "/hooks/shop", Deliveries: 7, Since: at, Until: at, EventID: "{body.id}", Workflow: "shop/{body.customer}", Ignore: []string{"body.at"}, Preset: "stripe",
-					Predicted: &client.Predicted{Events: 5, Repeats: 2}, YAML: "  - name: shop\n", Sentences: []string{"7 deliveries."}},
-				{Route: "erp", Configured: true, Path: "/hooks/erp", Since: at, Until: at, YAML: "  - name: erp\n", Sentences: []string{}},
+				{Route: "shop", Path: "/hooks/shop", Deliveries: 7, Since: at, Until: at, EventID: "{body.id}",
+					Workflow: "shop/{body.customer}", Ignore: []string{"body.at"}, Preset: "stripe",
+					Predicted: &client.Predicted{Events: 5, Repeats: 2}, YAML: "  - name: shop\n",
+					Sentences: []string{"7 deliveries."}},
+				{Route: "erp", Configured: true, Path: "/hooks/erp", Since: at, Until: at, YAML: "  - name: erp\n",
+					Sentences: []string{}},
 			}}
 		}
 	})
@@ -40,11 +43,13 @@ func TestWhatIsSuggestedIsForATokenOfAllWorkflows(t *testing.T) {
 	r.want(401, "unauthorized", "GET", "/v1/suggestions", "", "")
 	r.want(403, "forbidden", "GET", "/v1/suggestions", stripeToken, "")
 	r.want(400, "bad_request", "GET", "/v1/suggestions?since=yesterday", opsToken, "")
-	if a := r.ask("GET", "/v1/suggestions", opsToken, ""); a.StatusCode != 200 || a.number("others") != 1 || len(a.json["suggestions"].([]any)) != 2 {
+	if a := r.ask("GET", "/v1/suggestions", opsToken, ""); a.StatusCode != 200 || a.number("others") != 1 ||
+		len(a.json["suggestions"].([]any)) != 2 {
 		t.Errorf("%s", a.body)
 	}
 	for _, route := range []string{"erp", "/hooks/erp"} {
-		if a := r.ask("GET", "/v1/suggestions?since=24h&route="+route, opsToken, ""); len(a.json["suggestions"].([]any)) != 1 {
+		if a := r.ask("GET", "/v1/suggestions?since=24h&route="+route, opsToken,
+			""); len(a.json["suggestions"].([]any)) != 1 {
 			t.Errorf("%s", a.body)
 		}
 	}
@@ -52,7 +57,8 @@ func TestWhatIsSuggestedIsForATokenOfAllWorkflows(t *testing.T) {
 
 func TestWhatIsSuggestedNeedsNoEtcd(t *testing.T) {
 	r := newSuggestRig(t, unreachable{})
-	if a := r.ask("GET", "/v1/suggestions?since=10m", opsToken, ""); a.StatusCode != 200 || len(a.json["suggestions"].([]any)) != 0 {
+	if a := r.ask("GET", "/v1/suggestions?since=10m", opsToken, ""); a.StatusCode != 200 ||
+		len(a.json["suggestions"].([]any)) != 0 {
 		t.Errorf("%s", a.body)
 	}
 }

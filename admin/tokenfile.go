@@ -14,8 +14,9 @@ import (
 // TokenFile is the name of the generated token in the data folder.
 const TokenFile = "admin.token"
 
-// LocalToken reads the token that Hooklock generates for itself if none is configured, and creates it if it does not exist: dir and in it the
-// file TokenFile, which only the owner may read. Processes that start at the same time agree on one token.
+// LocalToken reads the token that Hooklock generates for itself if none is configured, and creates
+// it if it does not exist: dir and in it the file TokenFile, which only the owner may read.
+// Processes that start at the same time agree on one token.
 func LocalToken(dir string) (string, error) {
 	path := filepath.Join(dir, TokenFile)
 	token, err := readToken(path)
@@ -31,8 +32,8 @@ func LocalToken(dir string) (string, error) {
 	return readToken(path)
 }
 
-// writeToken writes the file under another name first, so that no process ever reads half of it; a link does not replace a file that another
-// process has made meanwhile.
+// writeToken writes the file under another name first, so that no process ever reads half of it; a
+// link does not replace a file that another process has made meanwhile.
 func writeToken(dir, path string) error {
 	draft, err := os.CreateTemp(dir, ".admin.token-") // mode 0600
 	if err != nil {
@@ -55,7 +56,8 @@ func newToken() string {
 	return "hooklock_" + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// readToken is lookAtToken, and removes the permissions of the group: Kubernetes gives it all of them in a volume with an fsGroup.
+// readToken is lookAtToken, and removes the permissions of the group: Kubernetes gives it all of
+// them in a volume with an fsGroup.
 func readToken(path string) (string, error) {
 	token, info, err := lookAtToken(path)
 	if err != nil {
@@ -69,21 +71,23 @@ func readToken(path string) (string, error) {
 	return token, nil
 }
 
-// CheckLocalToken returns why LocalToken would not take the token that is in dir, and changes nothing. It is fs.ErrNotExist if there is none
-// yet.
+// CheckLocalToken returns why LocalToken would not take the token that is in dir, and changes
+// nothing. It is fs.ErrNotExist if there is none yet.
 func CheckLocalToken(dir string) error {
 	_, _, err := lookAtToken(filepath.Join(dir, TokenFile))
 	return err
 }
 
-// lookAtToken refuses a file that other users could have read or written: then the token is no secret.
+// lookAtToken refuses a file that other users could have read or written: then the token is no
+// secret.
 func lookAtToken(path string) (string, fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return "", nil, err
 	}
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o007 != 0 {
-		return "", nil, fmt.Errorf("%s has mode %v: others may know the token; remove the file, and a new one is made", path, info.Mode())
+		return "", nil, fmt.Errorf("%s has mode %v: others may know the token; remove the file, and a new one is made",
+			path, info.Mode())
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -69,7 +69,8 @@ func TestATokenThatOthersMayKnowIsNotTaken(t *testing.T) {
 			if c.says == "" && (err != nil || token != good) {
 				t.Errorf("%q %v", token, err)
 			}
-			if c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), good)) {
+			if c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) ||
+				strings.Contains(err.Error(), good)) {
 				t.Errorf("%q %v", token, err)
 			}
 			if info, _ := os.Stat(path); c.says == "" && info.Mode().Perm()&0o077 != 0 {

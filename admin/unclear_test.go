@@ -19,7 +19,8 @@ type answering struct {
 
 func (a answering) Lock(context.Context, string) (*idem.LockView, error) { return nil, a.err }
 
-// Only a change may have happened although no answer came. A read changes nothing, and a read of what senders sent is audited, but changes nothing either.
+// Only a change may have happened although no answer came. A read changes nothing, and a read of
+// what senders sent is audited, but changes nothing either.
 func TestOnlyAChangeWithoutAnAnswerMayHaveBeenDone(t *testing.T) {
 	r := newRig(t, unreachable{}, nil)
 	for _, q := range requests {
@@ -35,14 +36,17 @@ func TestOnlyAChangeWithoutAnAnswerMayHaveBeenDone(t *testing.T) {
 		if q.method != http.MethodGet {
 			want = "etcd does not answer in time; whether this was done is not known: look, then ask again"
 		}
-		token := map[access]string{forRead: opsToken, forWrite: opsToken, forBodies: bodiesToken, forCallback: callbackKey}[e.access]
+		token := map[access]string{forRead: opsToken, forWrite: opsToken, forBodies: bodiesToken,
+			forCallback: callbackKey}[e.access]
 		if a := r.want(503, "store_unavailable", q.method, q.path, token, q.body); a.text("detail") != want {
 			t.Errorf("%s %s: %q, want %q", q.method, q.path, a.text("detail"), want)
 		}
 	}
 	r.api.Close()
-	for _, q := range []struct{ method, path, body string }{{"GET", "/v1/locks", ""}, {"POST", "/v1/executions/" + anID + "/cancel", `{"reason":"r"}`}} {
-		if a := r.want(503, "store_unavailable", q.method, q.path, opsToken, q.body); a.text("detail") != "this Hooklock shuts down; ask again" {
+	for _, q := range []struct{ method, path, body string }{{"GET", "/v1/locks", ""},
+		{"POST", "/v1/executions/" + anID + "/cancel", `{"reason":"r"}`}} {
+		if a := r.want(503, "store_unavailable", q.method, q.path, opsToken,
+			q.body); a.text("detail") != "this Hooklock shuts down; ask again" {
 			t.Errorf("%s %s after the end: %q", q.method, q.path, a.text("detail"))
 		}
 	}
@@ -52,10 +56,15 @@ func TestAStoreThatSaysWhyIsQuoted(t *testing.T) {
 	const timeOut = "etcd does not answer in time; ask again"
 	for why, want := range map[error]string{
 		idem.ErrStoreUnavailable: timeOut,
-		fmt.Errorf("%w: %w", idem.ErrStoreUnavailable, context.DeadlineExceeded):                                timeOut,
-		fmt.Errorf("look: %w: get: %w", idem.ErrNotRecorded, context.DeadlineExceeded):                          timeOut,
-		fmt.Errorf("look: %w: %w", idem.ErrStoreUnavailable, errors.New("no connection to etcd at http://a:1")): "no connection to etcd at http://a:1; ask again",
-		fmt.Errorf("%w: %w", idem.ErrNotRecorded, errors.New("etcd is out of space: disarm the NOSPACE alarm")): "etcd is out of space: disarm the NOSPACE alarm; ask again",
+		fmt.Errorf("%w: %w", idem.ErrStoreUnavailable,
+			context.DeadlineExceeded): timeOut,
+		fmt.Errorf("look: %w: get: %w", idem.ErrNotRecorded,
+			context.DeadlineExceeded): timeOut,
+		fmt.Errorf("look: %w: %w", idem.ErrStoreUnavailable,
+			errors.New("no connection to etcd at http://a:1")): "no connection to etcd at http://a:1; ask again",
+		fmt.Errorf("%w: %w", idem.ErrNotRecorded,
+			errors.New(
+				"etcd is out of space: disarm the NOSPACE alarm")): "etcd is out of space: disarm the NOSPACE alarm; ask again",
 	} {
 		r := newRig(t, answering{err: why}, nil)
 		if a := r.want(503, "store_unavailable", "GET", "/v1/locks/w", opsToken, ""); a.text("detail") != want {
@@ -65,7 +74,8 @@ func TestAStoreThatSaysWhyIsQuoted(t *testing.T) {
 }
 
 func TestAnErrorThatTheLedgerDoesNotPromiseIsABugAndLogged(t *testing.T) {
-	for _, err := range []error{idem.ErrStoreUnavailable, idem.ErrNotRecorded, context.DeadlineExceeded, context.Canceled} {
+	for _, err := range []error{idem.ErrStoreUnavailable, idem.ErrNotRecorded, context.DeadlineExceeded,
+		context.Canceled} {
 		r := newRig(t, answering{err: fmt.Errorf("look: %w", err)}, nil)
 		r.want(503, "store_unavailable", "GET", "/v1/locks/w", opsToken, "")
 		if said := r.log.String(); strings.Contains(said, "admin.request") {
@@ -74,7 +84,8 @@ func TestAnErrorThatTheLedgerDoesNotPromiseIsABugAndLogged(t *testing.T) {
 	}
 	r := newRig(t, answering{err: errors.New("an index out of range")}, nil)
 	a := r.want(500, "internal_error", "GET", "/v1/locks/w", opsToken, "")
-	if said := r.log.String(); !strings.Contains(said, "an index out of range") || !strings.Contains(said, "/v1/locks/{workflow}") || strings.Contains(string(a.body), "index") {
+	if said := r.log.String(); !strings.Contains(said, "an index out of range") ||
+		!strings.Contains(said, "/v1/locks/{workflow}") || strings.Contains(string(a.body), "index") {
 		t.Errorf("%s logged %s", a.body, said)
 	}
 }

@@ -12,7 +12,8 @@ import (
 func (c *call) viewOfLock(v *idem.LockView) client.Lock {
 	l, now := v.Lock, c.api.o.Now()
 	view := client.Lock{
-		Workflow: l.Workflow, ExecutionID: string(l.Execution), Route: l.Route, EventID: l.EventID, Labels: viewOfLabels(l.Labels), Holder: l.Holder, Token: l.Token, LockedAt: client.Time{Time: l.StartedAt},
+		Workflow: l.Workflow, ExecutionID: string(l.Execution), Route: l.Route, EventID: l.EventID,
+		Labels: viewOfLabels(l.Labels), Holder: l.Holder, Token: l.Token, LockedAt: client.Time{Time: l.StartedAt},
 		HeldFor: whole(now.Sub(l.StartedAt)), Held: l.Held, Waiting: v.Waiting, IsStale: l.Dead, Cooling: l.Cooling,
 	}
 	if l.Parked != nil && !l.Parked.Trying && !l.Held && !l.Cooling {
@@ -37,8 +38,9 @@ func (c *call) remaining(l *idem.Lock) (at client.Time, seconds *float64, by str
 	return client.Time{Time: end}, &in, by
 }
 
-// expiry returns the nearest of the known ends, and which one that is; the zero time if none is known. The upstream may answer for longer than
-// its timeout, as long as data moves, so a timeout that has passed is ignored.
+// expiry returns the nearest of the known ends, and which one that is; the zero time if none is
+// known. The upstream may answer for longer than its timeout, as long as data moves, so a timeout
+// that has passed is ignored.
 func expiry(l *idem.Lock, timeout time.Duration, now time.Time) (end time.Time, by string) {
 	if l.Cooling {
 		return l.CoolUntil, "release_delay"
@@ -64,12 +66,14 @@ func expiry(l *idem.Lock, timeout time.Duration, now time.Time) (end time.Time, 
 // whole returns d in whole seconds, and never less than 0: clocks of two machines differ.
 func whole(d time.Duration) float64 { return float64(max(d, 0) / time.Second) }
 
-// viewOfExecution leaves out what does not apply: an outcome before the end, an error unless it is FAILED, an abort unless it is ABORTED or a
-// cancel was requested.
+// viewOfExecution leaves out what does not apply: an outcome before the end, an error unless it is
+// FAILED, an abort unless it is ABORTED or a cancel was requested.
 func viewOfExecution(f *idem.Found) client.Execution {
-	v := client.Execution{Status: client.Status(f.Status()), Workflow: f.Workflow(), Duplicates: f.Duplicates, Steps: []client.Step{}}
+	v := client.Execution{Status: client.Status(f.Status()), Workflow: f.Workflow(), Duplicates: f.Duplicates,
+		Steps: []client.Step{}}
 	for _, s := range f.AllSteps() {
-		v.Steps = append(v.Steps, client.Step{Name: s.Name, Status: string(s.Status), StartedAt: client.Time{Time: s.StartedAt}, FinishedAt: client.Time{Time: s.FinishedAt}})
+		v.Steps = append(v.Steps, client.Step{Name: s.Name, Status: string(s.Status),
+			StartedAt: client.Time{Time: s.StartedAt}, FinishedAt: client.Time{Time: s.FinishedAt}})
 	}
 	if e := f.Entry(); e != nil {
 		v.ExecutionID, v.Route, v.IdempotencyKey, v.EventID = string(e.Execution), e.Route, string(e.Key), e.EventID
@@ -91,7 +95,8 @@ func viewOfExecution(f *idem.Found) client.Execution {
 	case f.Short != nil:
 		showShort(&v, f)
 	case f.Lock == nil:
-		v.Route, v.IdempotencyKey, v.EventID, v.StartedAt.Time = f.Arrivals.Route, string(f.Arrivals.Key), f.Arrivals.EventID, f.Arrivals.First.At
+		v.Route, v.IdempotencyKey, v.EventID, v.StartedAt.Time = f.Arrivals.Route, string(f.Arrivals.Key),
+			f.Arrivals.EventID, f.Arrivals.First.At
 		v.Labels = viewOfLabels(f.Arrivals.Labels)
 		if v.StartedAt.IsZero() {
 			v.StartedAt.Time = f.Arrivals.Forgotten.At
@@ -101,7 +106,8 @@ func viewOfExecution(f *idem.Found) client.Execution {
 		v.Final = f.Lock.Cancel != nil && f.Lock.Cancel.Final
 		v.Parked = viewOfParked(f.Lock.Parked)
 		if s := f.Lock.Latest; s != nil && f.Place {
-			v.Latest = &client.Latest{Since: client.Time{Time: s.Since}, Replaced: s.Replaced, NotBefore: client.Time{Time: s.NotBefore}}
+			v.Latest = &client.Latest{Since: client.Time{Time: s.Since}, Replaced: s.Replaced,
+				NotBefore: client.Time{Time: s.NotBefore}}
 		}
 	}
 	return v
@@ -125,10 +131,12 @@ func viewOfParked(p *idem.Parked) *client.Parked {
 		return nil
 	}
 	v := &client.Parked{
-		Since: client.Time{Time: p.Since}, On: string(p.On), Tries: p.Tries, Failures: p.Failures, NextAttempt: client.Time{Time: p.NextAttempt}, Blocked: p.Blocked,
+		Since: client.Time{Time: p.Since}, On: string(p.On), Tries: p.Tries, Failures: p.Failures,
+		NextAttempt: client.Time{Time: p.NextAttempt}, Blocked: p.Blocked,
 	}
 	if e := p.Last; e != nil {
-		v.LastEvidence = &client.Evidence{Outcome: client.Outcome(e.Outcome), Status: e.Status, Code: e.Code, Detail: e.Detail, At: client.Time{Time: e.At}}
+		v.LastEvidence = &client.Evidence{Outcome: client.Outcome(e.Outcome), Status: e.Status, Code: e.Code,
+			Detail: e.Detail, At: client.Time{Time: e.At}}
 	}
 	return v
 }
@@ -154,10 +162,12 @@ func showEnd(v *client.Execution, e *idem.End) {
 		showAbort(v, e.Abort)
 	}
 	if a := e.Asked; a != nil {
-		v.Asked = &client.Asked{Outcome: client.Outcome(a.Outcome), At: client.Time{Time: a.At}, URL: a.URL, Status: a.Status, Detail: a.Detail, Times: a.Times}
+		v.Asked = &client.Asked{Outcome: client.Outcome(a.Outcome), At: client.Time{Time: a.At}, URL: a.URL,
+			Status: a.Status, Detail: a.Detail, Times: a.Times}
 	}
 	if e.Answer != nil {
-		v.Response = &client.Response{Status: e.Answer.Status, Bytes: e.Answer.Bytes, Kept: e.Remembered && (e.Answer.Whole || e.Answer.Apart || e.Answer.Left), Hash: e.Answer.Hash}
+		v.Response = &client.Response{Status: e.Answer.Status, Bytes: e.Answer.Bytes, Kept: e.Remembered &&
+			(e.Answer.Whole || e.Answer.Apart || e.Answer.Left), Hash: e.Answer.Hash}
 	}
 }
 

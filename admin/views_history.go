@@ -27,7 +27,8 @@ func showFailedAnswers(v *client.Execution, f *idem.Found) {
 		failed = f.Lock.Parked.Failed
 	}
 	for _, a := range failed {
-		v.FailedAnswers = append(v.FailedAnswers, client.FailedAnswer{At: client.Time{Time: a.At}, Status: a.Status, Text: a.Text})
+		v.FailedAnswers = append(v.FailedAnswers, client.FailedAnswer{At: client.Time{Time: a.At}, Status: a.Status,
+			Text: a.Text})
 	}
 }
 
@@ -44,7 +45,8 @@ func showHistory(v *client.Execution, f *idem.Found) {
 	if h := f.Arrivals; h != nil && h.Forgotten != nil {
 		r := h.Forgotten
 		v.Released = &client.ReleasedExecution{
-			ExecutionID: string(r.Execution), Status: client.Status(r.Status), Outcome: client.Outcome(r.Outcome), By: r.By, Reason: r.Reason, At: client.Time{Time: r.At},
+			ExecutionID: string(r.Execution), Status: client.Status(r.Status), Outcome: client.Outcome(r.Outcome),
+			By: r.By, Reason: r.Reason, At: client.Time{Time: r.At},
 		}
 	}
 	if f.IsLost() {
@@ -61,7 +63,8 @@ func showHistory(v *client.Execution, f *idem.Found) {
 	}
 }
 
-// lookups bounds how many executions are read for one answer because deliveries were refused behind them.
+// lookups bounds how many executions are read for one answer because deliveries were refused behind
+// them.
 const lookups = 50
 
 // behind looks up which executions had the lock when deliveries were refused.
@@ -100,8 +103,10 @@ func (b *behind) of(ctx context.Context, id idem.ExecutionID) *client.ArrivalBeh
 
 func viewOfAttempt(a *idem.Attempt) client.Attempt {
 	v := client.Attempt{
-		ExecutionID: string(a.Execution), Status: client.Status(a.Status), Outcome: client.Outcome(a.Outcome), Answer: a.AnswerStatus, Tries: a.Tries,
-		StartedAt: client.Time{Time: a.StartedAt}, FinishedAt: client.Time{Time: a.FinishedAt}, Error: (*client.Failure)(a.Error),
+		ExecutionID: string(a.Execution), Status: client.Status(a.Status), Outcome: client.Outcome(a.Outcome),
+		Answer: a.AnswerStatus, Tries: a.Tries,
+		StartedAt: client.Time{Time: a.StartedAt}, FinishedAt: client.Time{Time: a.FinishedAt},
+		Error:   (*client.Failure)(a.Error),
 		TraceID: idem.ParseTrace(a.TraceParent).TraceID(),
 	}
 	if a.Abort != nil {
@@ -112,7 +117,8 @@ func viewOfAttempt(a *idem.Attempt) client.Attempt {
 
 func viewOfArrival(a *idem.Arrival) client.Arrival {
 	return client.Arrival{
-		At: client.Time{Time: a.At}, Decision: string(a.Decision), Would: string(a.Would), Status: a.Status, ExecutionID: string(a.Execution), From: a.From,
+		At: client.Time{Time: a.At}, Decision: string(a.Decision), Would: string(a.Would), Status: a.Status,
+		ExecutionID: string(a.Execution), From: a.From,
 		Differs: a.Differs, TraceID: a.TraceID, Detail: a.Detail,
 	}
 }
@@ -120,9 +126,11 @@ func viewOfArrival(a *idem.Arrival) client.Arrival {
 // showShort shows an execution whose event has run again since.
 func showShort(v *client.Execution, f *idem.Found) {
 	a := viewOfAttempt(f.Short)
-	v.ExecutionID, v.IdempotencyKey, v.Outcome, v.StartedAt, v.FinishedAt = a.ExecutionID, string(f.ShortOf.Key), a.Outcome, a.StartedAt, a.FinishedAt
+	v.ExecutionID, v.IdempotencyKey, v.Outcome, v.StartedAt, v.FinishedAt = a.ExecutionID, string(f.ShortOf.Key),
+		a.Outcome, a.StartedAt, a.FinishedAt
 	if e := f.Later; e != nil { // of the same event
 		v.Route, v.EventID = e.Route, e.EventID
 	}
-	v.Error, v.AbortedAt, v.AbortedBy, v.AbortReason, v.TraceID = a.Error, a.AbortedAt, a.AbortedBy, a.AbortReason, a.TraceID
+	v.Error, v.AbortedAt, v.AbortedBy, v.AbortReason, v.TraceID = a.Error, a.AbortedAt, a.AbortedBy, a.AbortReason,
+		a.TraceID
 }

@@ -14,7 +14,8 @@ import (
 	"hooklock/idem"
 )
 
-// stored returns the audits that are in etcd now, the newest first; those that changed nothing behind the others.
+// stored returns the audits that are in etcd now, the newest first; those that changed nothing
+// behind the others.
 func (f *fleet) stored() (all []idem.Audit) {
 	f.t.Helper()
 	for _, kind := range []string{"audits/", "refused/"} {
@@ -59,14 +60,16 @@ func TestWhatAPersonHasDoneIsInEtcdWithItsAuditWhenItIsAnswered(t *testing.T) {
 		return id
 	}
 	does := func(id, what string) func() { return func() { f.does(200, "", id, what) } }
-	running, again, held, ended, forced := f.run("running", "1"), f.run("again", "1"), f.hold("held", "1", time.Minute), f.run("ended", "1"), f.run("forced", "1")
+	running, again, held, ended, forced := f.run("running", "1"), f.run("again", "1"), f.hold("held", "1", time.Minute),
+		f.run("ended", "1"), f.run("forced", "1")
 	f.post(202, "", again, "cancel", `{"reason":"r"}`)
 	f.settle(ended, failure())
 	waits, _ := lockOf("running", "2"), f.run("cools", "1")
 	if place, seen, err := f.enqueue(waits, running.Lock().Revision); place == nil || err != nil {
 		t.Fatal(seen, err)
 	}
-	behind, blocked, blockedToo := f.park("running", "3", "a|b"), f.park("blocked", "1", "a|b"), f.park("blocked too", "1", "a|b")
+	behind, blocked, blockedToo := f.park("running", "3", "a|b"), f.park("blocked", "1", "a|b"),
+		f.park("blocked too", "1", "a|b")
 	f.block(f.carry("blocked"))
 	f.block(f.carry("blocked too"))
 	first, second, third, fourth := letter("letter 1"), letter("letter 2"), letter("letter 3"), letter("letter 4")
@@ -78,12 +81,18 @@ func TestWhatAPersonHasDoneIsInEtcdWithItsAuditWhenItIsAnswered(t *testing.T) {
 		workflow                          string
 		do                                func()
 	}{
-		{"cancel what runs", "execution.cancel", "done", "RUNNING", "CANCEL_REQUESTED", "running", cancel(running, 202, "")},
-		{"cancel it again", "execution.cancel", "nothing to do", "CANCEL_REQUESTED", "CANCEL_REQUESTED", "again", cancel(again, 200, "")},
-		{"cancel it for good", "execution.cancel", "done", "CANCEL_REQUESTED", "CANCEL_REQUESTED for good", "again", cancel(again, 200, `,"final":true`)},
-		{"cancel what is held", "execution.cancel", "done", "RUNNING", "CANCEL_REQUESTED", "held", cancel(held, 202, "")},
-		{"cancel what waits", "execution.cancel", "done", "PENDING", "ABORTED", "running", cancel(&delivery{id: string(waits.Execution)}, 202, "")},
-		{"force a lock open", "lock.force_release", "done", "locked by " + forced.id, "free, execution ABORTED", "forced",
+		{"cancel what runs", "execution.cancel", "done", "RUNNING", "CANCEL_REQUESTED", "running",
+			cancel(running, 202, "")},
+		{"cancel it again", "execution.cancel", "nothing to do", "CANCEL_REQUESTED", "CANCEL_REQUESTED", "again",
+			cancel(again, 200, "")},
+		{"cancel it for good", "execution.cancel", "done", "CANCEL_REQUESTED", "CANCEL_REQUESTED for good", "again",
+			cancel(again, 200, `,"final":true`)},
+		{"cancel what is held", "execution.cancel", "done", "RUNNING", "CANCEL_REQUESTED", "held",
+			cancel(held, 202, "")},
+		{"cancel what waits", "execution.cancel", "done", "PENDING", "ABORTED", "running",
+			cancel(&delivery{id: string(waits.Execution)}, 202, "")},
+		{"force a lock open", "lock.force_release", "done", "locked by " + forced.id, "free, execution ABORTED",
+			"forced",
 			func() { f.want(200, "", "DELETE", "/v1/locks/forced?execution="+forced.id+"&reason=r", opsToken, "") }},
 		{"forget", "execution.forget", "done", "FAILED", "forgotten", "ended",
 			func() { f.want(200, "", "DELETE", "/v1/executions/"+ended.id+"?reason=r", opsToken, "") }},
@@ -93,16 +102,24 @@ func TestWhatAPersonHasDoneIsInEtcdWithItsAuditWhenItIsAnswered(t *testing.T) {
 		{"run what is blocked", "execution.run", "done", "RUNNING", "RUNNING", "blocked", does(blocked, "run")},
 		{"skip what waits parked", "execution.skip", "done", "PENDING", "FAILED", "running", does(behind, "skip")},
 		{"skip it again", "execution.skip", "nothing to do", "FAILED", "FAILED", "running", does(behind, "skip")},
-		{"skip what is blocked", "execution.skip", "done", "RUNNING", "CANCEL_REQUESTED", "blocked too", func() { f.does(202, "", blockedToo, "skip") }},
-		{"rerun a dead letter", "execution.rerun", "done", "FAILED", "PENDING as ", "letter 2", func() { f.does(201, "", second, "rerun") }},
-		{"read a request", "execution.request", "done", "FAILED", "", "letter 3", func() { f.ask("GET", "/v1/executions/"+third+"/request", opsToken, "") }},
+		{"skip what is blocked", "execution.skip", "done", "RUNNING", "CANCEL_REQUESTED", "blocked too", func() {
+			f.does(202, "", blockedToo, "skip")
+		}},
+		{"rerun a dead letter", "execution.rerun", "done", "FAILED", "PENDING as ", "letter 2", func() {
+			f.does(201, "", second, "rerun")
+		}},
+		{"read a request", "execution.request", "done", "FAILED", "", "letter 3", func() {
+			f.ask("GET", "/v1/executions/"+third+"/request", opsToken, "")
+		}},
 		{"rerun many", "executions.rerun", "done", "", "1 done, 0 refused", "letter 3",
 			func() {
-				f.want(200, "", "POST", "/v1/executions/rerun", opsToken, `{"reason":"r","filter":{"workflow":"letter 3"}}`)
+				f.want(200, "", "POST", "/v1/executions/rerun", opsToken,
+					`{"reason":"r","filter":{"workflow":"letter 3"}}`)
 			}},
 		{"one of many", "execution.rerun", "done", "FAILED", "PENDING as ", "letter 4",
 			func() {
-				f.want(200, "", "POST", "/v1/executions/rerun", opsToken, `{"reason":"r","filter":{"workflow":"letter 4"}}`)
+				f.want(200, "", "POST", "/v1/executions/rerun", opsToken,
+					`{"reason":"r","filter":{"workflow":"letter 4"}}`)
 			}},
 		{"pause", "pause", "done", "not paused", "paused for 1h", "route:a", func() {
 			f.want(201, "", "POST", "/v1/pauses", opsToken, `{"scope":"route:a","reason":"r","for":"1h"}`)
@@ -110,13 +127,21 @@ func TestWhatAPersonHasDoneIsInEtcdWithItsAuditWhenItIsAnswered(t *testing.T) {
 		{"pause it again", "pause", "done", "paused by ops", "paused", "route:a", func() {
 			f.want(200, "", "POST", "/v1/pauses", opsToken, `{"scope":"route:a","reason":"r"}`)
 		}},
-		{"resume", "resume", "done", "paused by ops", "resumed", "route:a", func() { f.want(200, "", "DELETE", pausePath("route:a")+"?reason=r", opsToken, "") }},
+		{"resume", "resume", "done", "paused by ops", "resumed", "route:a", func() {
+			f.want(200, "", "DELETE", pausePath("route:a")+"?reason=r", opsToken, "")
+		}},
 		{"look at a concern", "seen", "done", "not looked at", "looked at until ", "blocked:a", func() {
 			f.want(201, "", "POST", "/v1/seen", opsToken, `{"concern":"blocked:a","reason":"r"}`)
 		}},
-		{"take that back", "unseen", "done", "looked at until ", "not looked at", "blocked:a", func() { f.want(200, "", "DELETE", seenPath("blocked:a")+"?reason=r", opsToken, "") }},
-		{"reload", "config.reload", "done", "", "routes", "", func() { f.want(200, "", "POST", "/v1/config/reload", opsToken, "") }},
-		{"back up", "embedded.backup", "done", "", "", "", func() { f.ask("GET", "/v1/embedded/backup", opsToken, "") }},
+		{"take that back", "unseen", "done", "looked at until ", "not looked at", "blocked:a", func() {
+			f.want(200, "", "DELETE", seenPath("blocked:a")+"?reason=r", opsToken, "")
+		}},
+		{"reload", "config.reload", "done", "", "routes", "", func() {
+			f.want(200, "", "POST", "/v1/config/reload", opsToken, "")
+		}},
+		{"back up", "embedded.backup", "done", "", "", "", func() {
+			f.ask("GET", "/v1/embedded/backup", opsToken, "")
+		}},
 	} {
 		before := len(f.stored())
 		c.do()
@@ -128,14 +153,16 @@ func TestWhatAPersonHasDoneIsInEtcdWithItsAuditWhenItIsAnswered(t *testing.T) {
 		switch {
 		case len(all) <= before || i == len(all):
 			t.Errorf("%s: etcd has no audit of it", c.name)
-		case all[i].Who != "ops" || !strings.HasPrefix(all[i].Before, c.before) || !strings.HasPrefix(all[i].After, c.after) || all[i].Workflow != c.workflow:
+		case all[i].Who != "ops" || !strings.HasPrefix(all[i].Before, c.before) ||
+			!strings.HasPrefix(all[i].After, c.after) || all[i].Workflow != c.workflow:
 			t.Errorf("%s: %+v", c.name, all[i])
 		}
 	}
 	// What shows an event after the forget is there, too; f.first knows of it from etcd alone.
 	for _, l := range []idem.Lock{lockOf("ended", "1"), lockOf("letter 1", "1")} {
 		page, err := f.first.Executions(within(t), idem.ExecutionQuery{EventID: "1", Workflow: l.Workflow})
-		if err != nil || len(page.Executions) != 1 || page.Executions[0].Status() != idem.Released || page.Executions[0].Arrivals.Forgotten.Outcome != idem.Unknown {
+		if err != nil || len(page.Executions) != 1 || page.Executions[0].Status() != idem.Released ||
+			page.Executions[0].Arrivals.Forgotten.Outcome != idem.Unknown {
 			t.Errorf("%s after its forget: %+v, %v", l.Workflow, page.Executions, err)
 		}
 	}
@@ -183,7 +210,8 @@ func TestAnActionOnManyIsAuditedBeforeTheFirstOfThem(t *testing.T) {
 		}
 	}}
 	f.want(200, "", "POST", "/v1/executions/rerun", opsToken, `{"reason":"r","filter":{"workflow":"w"}}`)
-	if all := of(); looked != 1 || len(all) != 1 || all[0].Result != idem.AuditDone || all[0].After != "1 done, 0 refused" {
+	if all := of(); looked != 1 || len(all) != 1 || all[0].Result != idem.AuditDone ||
+		all[0].After != "1 done, 0 refused" {
 		t.Errorf("looked %d times; in the end: %+v", looked, all)
 	}
 }

@@ -33,7 +33,8 @@ func checkDoor(address string) error {
 	return nil
 }
 
-// longestSocket is the longest path that fits into sun_path of all systems that Hooklock runs on; Linux has room for four bytes more.
+// longestSocket is the longest path that fits into sun_path of all systems that Hooklock runs on;
+// Linux has room for four bytes more.
 const longestSocket = 103
 
 // SocketPath returns the path in unix:///path; false if the address is not a socket's.
@@ -83,7 +84,8 @@ func checkUpstreamURL(text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Opaque != "" {
-		return fmt.Errorf("%q is not a URL; write http://host:port, https://host:port or unix:///path", beforeQuery(text))
+		return fmt.Errorf("%q is not a URL; write http://host:port, https://host:port or unix:///path",
+			beforeQuery(text))
 	}
 	switch u.Scheme {
 	case "http", "https":
@@ -99,7 +101,8 @@ func checkUpstreamURL(text string) error {
 
 var errUser = errors.New("a user name or password in a URL ends up in logs; remove it")
 
-// hasUser reports whether a URL, also one that cannot be parsed, has a user name in it. Then it is not shown.
+// hasUser reports whether a URL, also one that cannot be parsed, has a user name in it. Then it is
+// not shown.
 func hasUser(text string) bool {
 	return strings.Contains(text, "@") && !strings.HasPrefix(text, "unix:")
 }
@@ -136,12 +139,14 @@ func upstreamAddress(text string) string {
 	return WithPort(u)
 }
 
-// WithPort returns the host and port of a URL of HTTP, with the default port of its scheme if it names none.
+// WithPort returns the host and port of a URL of HTTP, with the default port of its scheme if it
+// names none.
 func WithPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 }
 
-// callsItself reports whether a call of the upstream comes in at the own listener. A listener on every address has the port on this machine.
+// callsItself reports whether a call of the upstream comes in at the own listener. A listener on
+// every address has the port on this machine.
 func callsItself(own, upstream string) bool {
 	if path, socket := SocketPath(own); socket {
 		other, is := SocketPath(upstream)
@@ -159,7 +164,8 @@ func callsItself(own, upstream string) bool {
 	return isLoopback(own) || plainHost(host) == plainHost(called)
 }
 
-// checkEndpoint accepts http://host:2379, https://host:2379 and host:2379. The scheme is empty for the last.
+// checkEndpoint accepts http://host:2379, https://host:2379 and host:2379. The scheme is empty for
+// the last.
 func checkEndpoint(text string) (scheme string, err error) {
 	if hasUser(text) {
 		return "", errUser
@@ -173,7 +179,8 @@ func checkEndpoint(text string) (scheme string, err error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("%q is not an endpoint; write http://host:2379, https://host:2379 or host:2379", beforeQuery(text))
+		return "", fmt.Errorf("%q is not an endpoint; write http://host:2379, https://host:2379 or host:2379",
+			beforeQuery(text))
 	}
 	return u.Scheme, checkServerURL(u)
 }

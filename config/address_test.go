@@ -16,7 +16,8 @@ func TestTheDoorIsAnAddressOrASocket(t *testing.T) {
 		"unix:///run/x\x00y":                 "whole path",
 		"/run/x.sock":                        "write host:port",
 	} {
-		if err := checkDoor(address); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+		if err := checkDoor(address); (err == nil) != (says == "") ||
+			err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", address, err, says)
 		}
 	}

@@ -17,7 +17,8 @@ routes:
       executed: {status: 200, body: {state: paid, data.paid: true}}
       not_executed: {status: [404, 410]}
 `).Config.Routes[0]
-	if c.Ask.Executed.Status[0] != (StatusRange{200, 200}) || c.Ask.Executed.Body["data.paid"] != "true" || c.Ask.NotExecuted.Status[1] != (StatusRange{410, 410}) || c.Ask.Attempts != 5 {
+	if c.Ask.Executed.Status[0] != (StatusRange{200, 200}) || c.Ask.Executed.Body["data.paid"] != "true" ||
+		c.Ask.NotExecuted.Status[1] != (StatusRange{410, 410}) || c.Ask.Attempts != 5 {
 		t.Errorf("%+v", c.Ask)
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"hooklock/idem"
 )
 
-// Changes lists what differs between two configurations: settings that need a restart, such as "listen.address", and those that a reload takes
-// over, such as "route stripe: lock.max_duration". A route is identified by its name. Both are empty if nothing differs.
+// Changes lists what differs between two configurations: settings that need a restart, such as
+// "listen.address", and those that a reload takes over, such as "route stripe: lock.max_duration".
+// A route is identified by its name. Both are empty if nothing differs.
 func Changes(before, after *Config) (restart, reload []string) {
 	for _, d := range differences(rootKey().keys, before.withoutLists(), after.withoutLists()) {
 		if d.setting.reload {
@@ -37,7 +38,8 @@ func Changes(before, after *Config) (restart, reload []string) {
 	return append(restart, routeRestart...), append(reload, routeReload...)
 }
 
-// tokenChanges lists what a reload takes over; a token is identified by its name, and the order of tokens means nothing.
+// tokenChanges lists what a reload takes over; a token is identified by its name, and the order of
+// tokens means nothing.
 func tokenChanges(before, after []Token) (reload []string) {
 	old := map[string]*Token{}
 	for i := range before {
@@ -94,7 +96,8 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 
 // changesOf lists the settings of one route that differ.
 func changesOf(was, r *Route, settings []*key) (restart, reload []string) {
-	if !slices.Equal(was.Verify.Secrets, r.Verify.Secrets) || !slices.Equal(was.Verify.PublicKeys, r.Verify.PublicKeys) {
+	if !slices.Equal(was.Verify.Secrets, r.Verify.Secrets) ||
+		!slices.Equal(was.Verify.PublicKeys, r.Verify.PublicKeys) {
 		reload = append(reload, fmt.Sprintf("route %s: secrets of verify", r.Name))
 	}
 	if was.Ask.Authorization != r.Ask.Authorization {
@@ -105,9 +108,10 @@ func changesOf(was, r *Route, settings []*key) (restart, reload []string) {
 	}
 	for _, d := range differences(settings, *was, *r) {
 		text := fmt.Sprintf("route %s: %s", r.Name, d.path)
-		// Under none the lock covers the event, else the workflow. Two processes that disagree see each other's claims, because their requests reach
-		// etcd one after the other. One process sends many in one request, so all of it must have one strategy. With a lock.limit the sender keeps the
-		// two locks apart.
+		// Under none the lock covers the event, else the workflow. Two processes that disagree see
+		// each other's claims, because their requests reach etcd one after the other. One process
+		// sends many in one request, so all of it must have one strategy. With a lock.limit the
+		// sender keeps the two locks apart.
 		if d.path == "lock.strategy" && (was.Lock.Strategy == idem.NoLock || r.Lock.Strategy == idem.NoLock) {
 			restart = append(restart, fmt.Sprintf("%s (from %s to %s)", text, was.Lock.Strategy, r.Lock.Strategy))
 		} else {
@@ -134,7 +138,9 @@ type difference struct {
 func differences(keys []*key, a, b any) (found []difference) {
 	group := &key{kind: kindGroup, keys: keys}
 	values := map[string]any{}
-	eachValue(group, "", reflect.ValueOf(b), func(_ *key, path string, v reflect.Value) { values[path] = v.Interface() })
+	eachValue(group, "", reflect.ValueOf(b), func(_ *key, path string, v reflect.Value) {
+		values[path] = v.Interface()
+	})
 	eachValue(group, "", reflect.ValueOf(a), func(setting *key, path string, v reflect.Value) {
 		if !reflect.DeepEqual(v.Interface(), values[path]) {
 			found = append(found, difference{setting, path})

@@ -1,7 +1,7 @@
 package config
 
-// choice is a setting with a fixed set of values. Those that decide about deliveries are in idem. A new value needs a row in the
-// documentation.
+// choice is a setting with a fixed set of values. Those that decide about deliveries are in idem. A
+// new value needs a row in the documentation.
 type choice interface{ Choices() []string }
 
 // Unmatched says what happens to requests that match no route.

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestGolden loads each testdata/*.yaml and compares what it says with the .txt beside it: problems, or warnings where there are
-// none. Lines "#env NAME=value" at the top are its environment.
+// TestGolden loads each testdata/*.yaml and compares what it says with the .txt beside it:
+// problems, or warnings where there are none. Lines "#env NAME=value" at the top are its
+// environment.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -13,14 +13,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFile bounds the file, maxNodes the values in it once aliases are followed. maxItems routes with every setting need half of either.
+// maxFile bounds the file, maxNodes the values in it once aliases are followed. maxItems routes
+// with every setting need half of either.
 const (
 	maxFile  = 4 << 20
 	maxNodes = 200_000
 	maxItems = 1000 // of one list
 )
 
-// fileParser reads sidecar.yaml more strictly than a parser of koanf would, and keeps where each value stands.
+// fileParser reads sidecar.yaml more strictly than a parser of koanf would, and keeps where each
+// value stands.
 type fileParser struct {
 	*reading
 	name  string
@@ -72,8 +74,8 @@ func (f *fileParser) at(n *yaml.Node) Origin {
 	return at
 }
 
-// resolve follows an alias. It returns nil when the budget of values is used up: a few lines of aliases to aliases can stand for
-// billions of values.
+// resolve follows an alias. It returns nil when the budget of values is used up: a few lines of
+// aliases to aliases can stand for billions of values.
 func (f *fileParser) resolve(n *yaml.Node) *yaml.Node {
 	f.nodes++
 	if f.nodes > maxNodes {
@@ -104,9 +106,11 @@ func (f *fileParser) group(k *key, path string, n *yaml.Node) {
 		f.refuse(f.at(n), path, "needs a mapping with %s", k.names())
 		return
 	}
-	if k.short == "enabled" && !hasKey(n, k.short) { // a block that is present is on; idempotency, which is on anyway, is a preset's to switch off
+	// a block that is present is on; idempotency, which is on anyway, is a preset's to switch off
+	if k.short == "enabled" && !hasKey(n, k.short) {
 		on, _ := k.child(k.short)
-		f.value(on, join(path, on.name), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true", Line: n.Line, Column: n.Column})
+		f.value(on, join(path, on.name), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true", Line: n.Line,
+			Column: n.Column})
 	}
 	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
 		child, via := k.child(name)
@@ -238,7 +242,8 @@ func (f *fileParser) counts(k *key, path string, n *yaml.Node) {
 
 // wholeMap calls visit with each entry of a map that is one value, and returns false if there is no
 // map.
-func (f *fileParser) wholeMap(k *key, path string, n *yaml.Node, visit func(name, entry string, value *yaml.Node)) bool {
+func (f *fileParser) wholeMap(k *key, path string, n *yaml.Node,
+	visit func(name, entry string, value *yaml.Node)) bool {
 	if n = f.resolve(n); n == nil || isNull(n) {
 		return false
 	}
@@ -261,7 +266,8 @@ func (f *fileParser) members(k *key, path string, n *yaml.Node) {
 	at, members := f.at(n), map[string]string{}
 	whole := f.wholeMap(k, path, n, func(name, entry string, value *yaml.Node) {
 		if value.Kind != yaml.ScalarNode {
-			f.refuse(f.at(value), entry, "needs a text, a number, true or false; a member inside of another one is written data.state")
+			f.refuse(f.at(value), entry, "needs a text, a number, true or false; a member inside of another one is "+
+				"written data.state")
 			return
 		}
 		members[name] = value.Value
@@ -338,7 +344,8 @@ func (k *key) itemHint(item *yaml.Node) string {
 	return "a status, e.g. 2xx, 404 or 200-299"
 }
 
-// scalarTags are the YAML types that a kind is read from. Others are refused rather than converted: `1` is not "1".
+// scalarTags are the YAML types that a kind is read from. Others are refused rather than converted:
+// `1` is not "1".
 var scalarTags = map[kind]string{
 	kindText: "!!str", kindChoice: "!!str", kindDuration: "!!str", kindSize: "!!str",
 	kindInt: "!!int", kindBool: "!!bool",
@@ -359,7 +366,8 @@ func (f *fileParser) scalar(k *key, path string, n *yaml.Node) {
 		f.refuse(at, path, "%s", cmp.Or(f.quotesNeeded(n), "needs "+k.example()))
 		return
 	case number && (k.kind == kindDuration || k.kind == kindSize), k.kind == kindInt && isHugeInt(n):
-		// Goes on to the parser, which knows the hint about the missing unit. YAML takes a huge number for a float.
+		// Goes on to the parser, which knows the hint about the missing unit. YAML takes a huge
+		// number for a float.
 	case tag == "!!bool" && k.kind == kindChoice && slices.Contains(k.choices, n.Value):
 		// auto, true or false: YAML takes two of the words for a boolean.
 	case tag != scalarTags[k.kind]:
@@ -382,7 +390,8 @@ func (f *fileParser) scalar(k *key, path string, n *yaml.Node) {
 	f.set(path, value, at)
 }
 
-// isHugeInt reports whether n is a whole number that YAML takes for a float, because it is so large.
+// isHugeInt reports whether n is a whole number that YAML takes for a float, because it is so
+// large.
 func isHugeInt(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!float" && madeOf(n.Value, digits)
 }

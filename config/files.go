@@ -140,7 +140,8 @@ func (s *secretReader) read(p secretPlace) (string, bool) {
 	return text, true
 }
 
-// noVariable says that there is no variable called name, which may be a secret that was written in its place.
+// noVariable says that there is no variable called name, which may be a secret that was written in
+// its place.
 func (s *secretReader) noVariable(name string) string {
 	if isVariable(name) {
 		return "there is no environment variable " + name
@@ -150,7 +151,8 @@ func (s *secretReader) noVariable(name string) string {
 	if _, found := s.env[alone]; (found || assigned) && isVariable(alone) {
 		return "write the name alone: " + alone
 	}
-	return "needs the name of a variable of the environment, such as STRIPE_SECRET; what stands here is not shown, because it may be the secret itself"
+	return "needs the name of a variable of the environment, such as STRIPE_SECRET; what stands here is not shown, " +
+		"because it may be the secret itself"
 }
 
 // isBlank reports whether text is what editors write into an empty file: a byte order mark, of
@@ -186,7 +188,8 @@ func (s *secretReader) odd(path, text string) {
 		{assignment.MatchString(text), "has the name of a variable before it, as in NAME=value"},
 	} {
 		if o.is {
-			s.warnings = append(s.warnings, Problem{Path: path, Text: "the secret " + o.what + ", and is taken byte for byte, so it will probably match nothing; write only the secret into the file"})
+			s.warnings = append(s.warnings, Problem{Path: path, Text: "the secret " + o.what + ", and is taken byte " +
+				"for byte, so it will probably match nothing; write only the secret into the file"})
 			return
 		}
 	}
@@ -213,7 +216,8 @@ var apiKeys = map[string]string{
 func (s *secretReader) foreign(path, text string) {
 	for _, prefix := range sortedKeys(apiKeys) {
 		if strings.HasPrefix(text, prefix) {
-			s.warnings = append(s.warnings, Problem{Path: path, Text: fmt.Sprintf("the secret begins with %s, as a key of the sender's API does; %s. Every delivery would be 401", prefix, apiKeys[prefix])})
+			s.warnings = append(s.warnings, Problem{Path: path, Text: fmt.Sprintf("the secret begins with %s, as a "+
+				"key of the sender's API does; %s. Every delivery would be 401", prefix, apiKeys[prefix])})
 		}
 	}
 }

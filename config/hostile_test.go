@@ -28,16 +28,23 @@ func TestAThousandRoutesAreRead(t *testing.T) {
 func TestAHostileFileIsRefusedAndCostsLittle(t *testing.T) {
 	same := func(text string) func(int) string { return func(int) string { return text } }
 	for name, c := range map[string]struct{ text, want string }{
-		"nested lists":     {repeat(1<<15, same("[")), "not valid YAML"},
-		"nested mappings":  {repeat(1<<15, same("{a: ")), "not valid YAML"},
-		"nested items":     {repeat(1<<15, same("- ")), "not valid YAML"},
-		"a key repeated":   {repeat(1<<14, same("ab:\n")), "more problems"},
-		"unknown keys":     {repeat(1<<14, func(i int) string { return fmt.Sprintf("retension%d: 1\n", i) }), "more problems"},
-		"a long value":     {"limits: {waiting: '" + repeat(1<<18, same("x")) + "'}", "needs a whole number"},
-		"a long pattern":   {"routes: [{name: a, path: '" + repeat(1<<14, func(i int) string { return fmt.Sprintf("/{x%d}", i) }) + "'}]", "longer than 1024 bytes"},
-		"many hosts":       {"routes: [{name: a, path: /a, match: {hosts: [" + repeat(20_000, func(i int) string { return fmt.Sprintf("h%d,", i) }) + "]}}]", "at most 1000"},
-		"many routes":      {"routes:\n" + repeat(5000, same("- {name: a, path: /a}\n")), "at most 1000"},
-		"an alias bomb":    {"routes:\n- &x {name: a, path: /a, match: {hosts: [" + repeat(900, same("a,")) + "]}}\n" + repeat(900, same("- *x\n")), "more than 200000 values"},
+		"nested lists":    {repeat(1<<15, same("[")), "not valid YAML"},
+		"nested mappings": {repeat(1<<15, same("{a: ")), "not valid YAML"},
+		"nested items":    {repeat(1<<15, same("- ")), "not valid YAML"},
+		"a key repeated":  {repeat(1<<14, same("ab:\n")), "more problems"},
+		"unknown keys": {repeat(1<<14, func(i int) string {
+			return fmt.Sprintf("retension%d: 1\n", i)
+		}), "more problems"},
+		"a long value": {"limits: {waiting: '" + repeat(1<<18, same("x")) + "'}", "needs a whole number"},
+		"a long pattern": {"routes: [{name: a, path: '" + repeat(1<<14, func(i int) string {
+			return fmt.Sprintf("/{x%d}", i)
+		}) + "'}]", "longer than 1024 bytes"},
+		"many hosts": {"routes: [{name: a, path: /a, match: {hosts: [" + repeat(20_000, func(i int) string {
+			return fmt.Sprintf("h%d,", i)
+		}) + "]}}]", "at most 1000"},
+		"many routes": {"routes:\n" + repeat(5000, same("- {name: a, path: /a}\n")), "at most 1000"},
+		"an alias bomb": {"routes:\n- &x {name: a, path: /a, match: {hosts: [" + repeat(900, same("a,")) + "]}}\n" +
+			repeat(900, same("- *x\n")), "more than 200000 values"},
 		"a cycle":          {"routes: &r [*r]", "needs a mapping"},
 		"a cycle of holds": {"routes: [{name: a, path: /a, hold: &v {ttl: *v}}]", "needs a duration"},
 		"many tokens":      {"admin:\n  tokens:\n" + repeat(5000, same("  - {name: a}\n")), "at most 1000"},

@@ -28,8 +28,9 @@ const (
 	kindItems                // list of such structs, which are never inside another list
 )
 
-// key is one setting, or a group of them, as found in the Go types. Reading, printing, comparing and the JSON Schema all walk
-// this tree, so a setting that is added to the types is known everywhere.
+// key is one setting, or a group of them, as found in the Go types. Reading, printing, comparing
+// and the JSON Schema all walk this tree, so a setting that is added to the types is known
+// everywhere.
 type key struct {
 	name    string // as written in the file
 	owner   string // the Go struct that has the field
@@ -40,20 +41,25 @@ type key struct {
 	choices []string
 	keys    []*key      // of a group, or of each item of a list
 	secrets []secretKey // of a group
-	// ofSecret says that the value names a secret's file or variable. Many write the secret itself there, so messages do not quote it.
+	// ofSecret says that the value names a secret's file or variable. Many write the secret itself
+	// there, so messages do not quote it.
 	ofSecret bool
-	// short is the child that a plain value in place of the group stands for: `upstream: URL` is `upstream: {url: URL}`.
+	// short is the child that a plain value in place of the group stands for: `upstream: URL` is
+	// `upstream: {url: URL}`.
 	short string
-	// beside is the child that may stand next to the group instead of in it: a route's `path` is its `match.path`.
+	// beside is the child that may stand next to the group instead of in it: a route's `path` is
+	// its `match.path`.
 	beside string
-	// empty is what an empty value would silently mean, where that gives a protection up; "" = it may be empty. A variable of the environment is often empty
-	// by accident: a value of a chart or a script that is not set.
+	// empty is what an empty value would silently mean, where that gives a protection up; "" = it
+	// may be empty. A variable of the environment is often empty by accident: a value of a chart or
+	// a script that is not set.
 	empty string
 	// reload says that a reload takes the setting over. All others outside of routes are built into
-	// listeners and clients when the process starts; those of routes are reloaded, but for one case.
+	// listeners and clients when the process starts; those of routes are reloaded, but for one
+	// case.
 	reload bool
-	// days says that a duration may be written in days, as 7d. Elsewhere a day is refused, because it
-	// is not always 24 hours.
+	// days says that a duration may be written in days, as 7d. Elsewhere a day is refused, because
+	// it is not always 24 hours.
 	days bool
 }
 
@@ -155,8 +161,8 @@ func (k *key) classify() {
 	}
 }
 
-// child finds the key that is written as name inside k. If the name stands for a setting of a neighbouring group, it returns that setting, and
-// via is the group.
+// child finds the key that is written as name inside k. If the name stands for a setting of a
+// neighbouring group, it returns that setting, and via is the group.
 func (k *key) child(name string) (found, via *key) {
 	for _, c := range k.keys {
 		if c.name == name {
@@ -200,7 +206,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// eachValue calls f for every setting below k, in the order of the types. v is what k is in the configuration.
+// eachValue calls f for every setting below k, in the order of the types. v is what k is in the
+// configuration.
 func eachValue(k *key, path string, v reflect.Value, f func(k *key, path string, v reflect.Value)) {
 	switch k.kind {
 	case kindGroup:

@@ -9,16 +9,19 @@ import (
 )
 
 func TestARouteHasLabelsOfItsOwnAndOfItsPreset(t *testing.T) {
-	known := Senders{Presets: []Known{{Name: "post", Settings: map[string]string{"labels.object": "{body.data.id}", "labels.shop": "{header.X-Shop}"}}}}
+	known := Senders{Presets: []Known{{Name: "post", Settings: map[string]string{"labels.object": "{body.data.id}",
+		"labels.shop": "{header.X-Shop}"}}}}
 	load := func(labels string, env ...string) (*Loaded, error) {
 		text := `routes: [{name: a, path: "/a/{shop}", preset: post, labels: ` + labels + `}]`
 		return Load(Source{Path: "sidecar.yaml", Bytes: []byte(text), Senders: known, Env: env})
 	}
-	loaded, err := load(`{order: "{body.order_number}", shop: "{path.shop}", object: ""}`, "HOOKLOCK__ROUTES__0__LABELS__TENANT={host}")
+	loaded, err := load(`{order: "{body.order_number}", shop: "{path.shop}", object: ""}`,
+		"HOOKLOCK__ROUTES__0__LABELS__TENANT={host}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []naming.LabelSpec{{Name: "order", Template: "{body.order_number}"}, {Name: "shop", Template: "{path.shop}"}, {Name: "tenant", Template: "{host}"}}
+	want := []naming.LabelSpec{{Name: "order", Template: "{body.order_number}"},
+		{Name: "shop", Template: "{path.shop}"}, {Name: "tenant", Template: "{host}"}}
 	if got := loaded.Config.Routes[0].Labels.Used(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v", got)
 	}

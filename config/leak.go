@@ -27,7 +27,8 @@ func WithoutSecret(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		why = "is not there"
 	}
-	return fmt.Errorf("the file %s, and its name is not shown, because it may be the secret itself: write the secret into a file, and the path of that file here, such as ./%s",
+	return fmt.Errorf("the file %s, and its name is not shown, because it may be the secret itself: write the "+
+		"secret into a file, and the path of that file here, such as ./%s",
 		why, "secrets/stripe")
 }
 
@@ -77,7 +78,8 @@ const leastRandom = 16
 // at the end.
 func isRandom(text string) bool {
 	named := strings.TrimRight(text, digits)
-	mixed := strings.ContainsAny(named, digits) && strings.ContainsAny(text, lowerCase) && strings.ContainsAny(text, upperCase)
+	mixed := strings.ContainsAny(named, digits) && strings.ContainsAny(text, lowerCase) &&
+		strings.ContainsAny(text, upperCase)
 	hex := strings.ContainsAny(text, digits) && madeOf(strings.ToLower(text), digits+"abcdef-")
 	return len(text) >= leastRandom && (mixed || hex)
 }

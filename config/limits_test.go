@@ -9,16 +9,27 @@ import (
 // TestALimitThatCannotBeIsRefused: each with what to do.
 func TestALimitThatCannotBeIsRefused(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"an unknown name", "routes: [{name: a, path: /a, uses: [erp]}]", `routes[0].uses[0]: "erp" is not in limits.shared`},
-		{"a number of nothing", "limits: {shared: {erp: 0}}\nroutes: [{name: a, path: /a, uses: [erp]}]", `limits.shared["erp"]: 0 is out of bounds; choose from 1 to`},
-		{"no number", "limits: {shared: {erp: many}}\nroutes: [{name: a, path: /a, uses: [erp]}]", "sidecar.yaml:1:24: limits.shared[\"erp\"]: needs a whole number"},
+		{"an unknown name", "routes: [{name: a, path: /a, uses: [erp]}]",
+			`routes[0].uses[0]: "erp" is not in limits.shared`},
+		{"a number of nothing", "limits: {shared: {erp: 0}}\nroutes: [{name: a, path: /a, uses: [erp]}]",
+			`limits.shared["erp"]: 0 is out of bounds; choose from 1 to`},
+		{"no number", "limits: {shared: {erp: many}}\nroutes: [{name: a, path: /a, uses: [erp]}]",
+			"sidecar.yaml:1:24: limits.shared[\"erp\"]: needs a whole number"},
 		{"no mapping", "limits: {shared: [erp]}", "limits.shared: needs a mapping of names"},
-		{"a bare source", "limits: {shared: {\"{path.x}\": 2}}\nroutes: [{name: a, path: \"/{x}\", uses: [\"{path.x}\"]}]", "begins with a word and a slash"},
-		{"another limit's name", "limits: {shared: {\"workflow:a\": 2}}\nroutes: [{name: a, path: /a, uses: [\"workflow:a\"]}]", "a name is made of a-z, 0-9, - and /"},
-		{"a variable that the path has not", "limits: {shared: {\"t/{path.y}\": 2}}\nroutes: [{name: a, path: \"/{x}\", uses: [\"t/{path.y}\"]}]", "captures no {y}"},
+		{"a bare source",
+			"limits: {shared: {\"{path.x}\": 2}}\nroutes: [{name: a, path: \"/{x}\", uses: [\"{path.x}\"]}]",
+			"begins with a word and a slash"},
+		{"another limit's name",
+			"limits: {shared: {\"workflow:a\": 2}}\nroutes: [{name: a, path: /a, uses: [\"workflow:a\"]}]",
+			"a name is made of a-z, 0-9, - and /"},
+		{"a variable that the path has not",
+			"limits: {shared: {\"t/{path.y}\": 2}}\nroutes: [{name: a, path: \"/{x}\", uses: [\"t/{path.y}\"]}]",
+			"captures no {y}"},
 		{"twice", "limits: {shared: {erp: 2}}\nroutes: [{name: a, path: /a, uses: [erp, erp]}]", "erp is given twice"},
-		{"lock.limit of nothing", "routes: [{name: a, path: /a, lock: {limit: 0}}]", "routes[0].lock.limit: 0 is out of bounds"},
-		{"lock.limit without a lock", "routes: [{name: a, path: /a, lock: {limit: 2, strategy: none}}]", "lock.strategy none bounds nothing"},
+		{"lock.limit of nothing", "routes: [{name: a, path: /a, lock: {limit: 0}}]",
+			"routes[0].lock.limit: 0 is out of bounds"},
+		{"lock.limit without a lock", "routes: [{name: a, path: /a, lock: {limit: 2, strategy: none}}]",
+			"lock.strategy none bounds nothing"},
 	} {
 		_, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte(c.text)})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -45,7 +56,8 @@ func TestLimitsAreReadAndWarnedAbout(t *testing.T) {
 	}
 }
 
-// TestWhatALimitDoesNotDoIsWarnedAbout: neither stop a workflow whose events overlap, nor count what has no event ID.
+// TestWhatALimitDoesNotDoIsWarnedAbout: neither stop a workflow whose events overlap, nor count
+// what has no event ID.
 func TestWhatALimitDoesNotDoIsWarnedAbout(t *testing.T) {
 	const shared = "park_store: {single_member: true}\nlimits: {shared: {erp: 2}}\n"
 	for route, want := range map[string]string{
@@ -56,7 +68,8 @@ func TestWhatALimitDoesNotDoIsWarnedAbout(t *testing.T) {
 	} {
 		l := load(t, shared+"routes: [{name: a, path: /a, "+route+"}]")
 		got := l.Warnings.Error()
-		if want != "" && !strings.Contains(got, want) || want == "" && (strings.Contains(got, "others of its") || strings.Contains(got, "none of these")) {
+		if want != "" && !strings.Contains(got, want) ||
+			want == "" && (strings.Contains(got, "others of its") || strings.Contains(got, "none of these")) {
 			t.Errorf("%s: %s", route, got)
 		}
 	}
@@ -65,12 +78,14 @@ func TestWhatALimitDoesNotDoIsWarnedAbout(t *testing.T) {
 func TestAChangedLimitNeedsNoRestart(t *testing.T) {
 	before := load(t, limitedRoute).Config
 	after := load(t, strings.NewReplacer("20", "30", "limit: 3", "limit: 4").Replace(limitedRoute)).Config
-	if restart, reload := Changes(before, after); len(restart) > 0 || !slices.Contains(reload, "limits.shared") || !slices.Contains(reload, "route r: lock.limit") {
+	if restart, reload := Changes(before, after); len(restart) > 0 || !slices.Contains(reload, "limits.shared") ||
+		!slices.Contains(reload, "route r: lock.limit") {
 		t.Errorf("restart %v, reload %v", restart, reload)
 	}
 	one := load(t, strings.Replace(limitedRoute, "limit: 3", "limit: 1", 1)).Config
 	for _, to := range [][2]*Config{{before, one}, {one, before}} {
-		if restart, reload := Changes(to[0], to[1]); len(restart) > 0 || !slices.Contains(reload, "route r: lock.limit") {
+		if restart, reload := Changes(to[0], to[1]); len(restart) > 0 ||
+			!slices.Contains(reload, "route r: lock.limit") {
 			t.Errorf("restart %v, reload %v", restart, reload)
 		}
 	}

@@ -11,19 +11,23 @@ import (
 type Source struct {
 	// Path is the file, as the user named it; messages name it so. Empty: there is no file.
 	Path string
-	// Bytes is the file's text, if it has been read already (Watcher). nil: Load reads Path. Load does not keep it.
+	// Bytes is the file's text, if it has been read already (Watcher). nil: Load reads Path. Load
+	// does not keep it.
 	Bytes []byte
-	// Env is the environment as os.Environ gives it. Settings, secrets named by …_env, and KUBERNETES_SERVICE_HOST are looked
-	// up in it.
+	// Env is the environment as os.Environ gives it. Settings, secrets named by …_env, and
+	// KUBERNETES_SERVICE_HOST are looked up in it.
 	Env []string
-	// NeedFiles makes a secret or certificate file that is missing here a problem (serve) instead of a warning (validate).
+	// NeedFiles makes a secret or certificate file that is missing here a problem (serve) instead
+	// of a warning (validate).
 	NeedFiles bool
 	// Senders are the presets and schemes that fill settings.
 	Senders Senders
-	// CheckRoute makes the checks that need to know senders, with the paths inside of the route, such as verify. It is not called for a route
-	// that is known to be wrong. nil finds nothing wrong.
+	// CheckRoute makes the checks that need to know senders, with the paths inside of the route,
+	// such as verify. It is not called for a route that is known to be wrong. nil finds nothing
+	// wrong.
 	CheckRoute func(c *Config, r *Route) (problems, warnings Problems)
-	// CheckKeys checks the text of park_store.key_file, without quoting it. nil finds nothing wrong.
+	// CheckKeys checks the text of park_store.key_file, without quoting it. nil finds nothing
+	// wrong.
 	CheckKeys func(text string) error
 }
 
@@ -40,8 +44,8 @@ type Loaded struct {
 	places map[string]Origin
 }
 
-// Load reads, merges and checks a configuration. Its error is of type Problems, with everything that is wrong, unless the file cannot be read
-// at all.
+// Load reads, merges and checks a configuration. Its error is of type Problems, with everything
+// that is wrong, unless the file cannot be read at all.
 func Load(src Source) (*Loaded, error) {
 	r, text, err := read(src)
 	if err != nil {
@@ -59,7 +63,8 @@ func Load(src Source) (*Loaded, error) {
 	secrets := secretReader{env: env, required: src.NeedFiles}
 	secrets.fill(rootKey(), "", reflect.ValueOf(config).Elem())
 	secrets.readable(config)
-	v := &validator{config: config, senders: src.Senders, checkRoute: src.CheckRoute, checkKeys: src.CheckKeys, places: r.places, inKubernetes: env["KUBERNETES_SERVICE_HOST"] != ""}
+	v := &validator{config: config, senders: src.Senders, checkRoute: src.CheckRoute, checkKeys: src.CheckKeys,
+		places: r.places, inKubernetes: env["KUBERNETES_SERVICE_HOST"] != ""}
 	v.run()
 	notes = append(notes, v.notes...)
 	r.add(secrets.problems)
@@ -82,8 +87,9 @@ func Load(src Source) (*Loaded, error) {
 	return loaded, nil
 }
 
-// Legible returns what can be read of a configuration that may have problems: unreadable values have their defaults, nothing is checked, and
-// secrets are left out. It is for commands that look for a process which runs with an earlier version. Without a path it reads the environment.
+// Legible returns what can be read of a configuration that may have problems: unreadable values
+// have their defaults, nothing is checked, and secrets are left out. It is for commands that look
+// for a process which runs with an earlier version. Without a path it reads the environment.
 func Legible(src Source) (*Config, error) {
 	r, _, err := read(src)
 	if err != nil {

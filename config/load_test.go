@@ -27,7 +27,8 @@ func TestFourLinesAreEnough(t *testing.T) {
 }
 
 func TestAnEmptyFileIsTheDefaults(t *testing.T) {
-	for _, text := range []string{"", "# nothing\n", "{}", "---\n", "limits:\netcd:\n  embedded:\nroutes:\n", "routes: []"} {
+	for _, text := range []string{"", "# nothing\n", "{}", "---\n", "limits:\netcd:\n  embedded:\nroutes:\n",
+		"routes: []"} {
 		if got := load(t, text).Config; !reflect.DeepEqual(got, Default()) {
 			t.Errorf("%q: got %+v", text, got)
 		}
@@ -58,14 +59,16 @@ func TestTheShippedFileIsTheDefaultsAndOneRoute(t *testing.T) {
 }
 
 func TestJSONIsRead(t *testing.T) {
-	got := load(t, `{"listen": "127.0.0.1:1", "limits": {"waiting": 7}, "routes": [{"name": "a", "match": {"path": "/a"}, "respond": {"locked": 503}}]}`).Config
+	got := load(t,
+		`{"listen": "127.0.0.1:1", "limits": {"waiting": 7}, "routes": [{"name": "a", "match": {"path": "/a"}, "respond": {"locked": 503}}]}`).Config
 	if got.Listen.Address != "127.0.0.1:1" || got.Limits.Waiting != 7 || got.Routes[0].Respond["locked"] != 503 {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestAnAliasStandsForAWholeValue(t *testing.T) {
-	got := load(t, "routes:\n- {name: a, path: /a, lock: &slow {max_duration: 2h}}\n- {name: b, path: /b, lock: *slow}\n").Config
+	got := load(t,
+		"routes:\n- {name: a, path: /a, lock: &slow {max_duration: 2h}}\n- {name: b, path: /b, lock: *slow}\n").Config
 	if got.Routes[1].Lock.MaxDuration != 2*time.Hour {
 		t.Errorf("got %+v", got.Routes[1])
 	}
@@ -110,8 +113,10 @@ func TestTheEnvironmentWinsOverTheFileOverTheDefaults(t *testing.T) {
 		Path:  "sidecar.yaml",
 		Bytes: []byte("upstream: http://127.0.0.1:1\nshutdown_timeout: 1m\nlimits: {waiting: 1}\nlog: {level: warn}\n"),
 		Env: []string{
-			"HOOKLOCK__UPSTREAM__TIMEOUT=3s", "HOOKLOCK__LIMITS__WAITING=3", "HOOKLOCK__LISTEN=127.0.0.1:0", "HOOKLOCK__LOG__LEVEL=error",
-			"HOOKLOCK__ETCD__ENDPOINTS=http://a:2379, http://b:2379", "HOOKLOCK_PORT=tcp://10.0.0.1:8080", "HOOKLOCK_LISTEN=no",
+			"HOOKLOCK__UPSTREAM__TIMEOUT=3s", "HOOKLOCK__LIMITS__WAITING=3", "HOOKLOCK__LISTEN=127.0.0.1:0",
+			"HOOKLOCK__LOG__LEVEL=error",
+			"HOOKLOCK__ETCD__ENDPOINTS=http://a:2379, http://b:2379", "HOOKLOCK_PORT=tcp://10.0.0.1:8080",
+			"HOOKLOCK_LISTEN=no",
 		},
 	})
 	if err != nil {
@@ -129,7 +134,8 @@ func TestTheEnvironmentWinsOverTheFileOverTheDefaults(t *testing.T) {
 		{"limits.waiting", c.Limits.Waiting, 3, "environment HOOKLOCK__LIMITS__WAITING"},
 		{"log.level", c.Log.Level, LogError, "environment HOOKLOCK__LOG__LEVEL"},
 		{"listen.address", c.Listen.Address, "127.0.0.1:0", "environment HOOKLOCK__LISTEN"},
-		{"etcd.endpoints", c.Etcd.Endpoints, []string{"http://a:2379", "http://b:2379"}, "environment HOOKLOCK__ETCD__ENDPOINTS"},
+		{"etcd.endpoints", c.Etcd.Endpoints, []string{"http://a:2379", "http://b:2379"},
+			"environment HOOKLOCK__ETCD__ENDPOINTS"},
 		{"data_dir", c.DataDir, "./hooklock-data", "default"},
 	} {
 		if !reflect.DeepEqual(check.got, check.want) {
@@ -156,7 +162,8 @@ func TestTheEnvironmentReachesRoutesByIndex(t *testing.T) {
 	if first.Workflow != "other" || first.Match.Path != "/hooks/stripe" || first.Respond["locked"] != 503 {
 		t.Errorf("got %+v", first)
 	}
-	if second.Name != "second" || second.Match.Path != "/second" || len(second.Idempotency.Keep) != 2 || second.Lock != defaultRoute().Lock {
+	if second.Name != "second" || second.Match.Path != "/second" || len(second.Idempotency.Keep) != 2 ||
+		second.Lock != defaultRoute().Lock {
 		t.Errorf("got %+v", second)
 	}
 }
@@ -192,8 +199,9 @@ func TestShowIsReadBackAsTheSameConfiguration(t *testing.T) {
 
 func TestShowNamesTheOrigin(t *testing.T) {
 	loaded, err := Load(Source{
-		Path: "sidecar.yaml", Bytes: []byte("upstream: http://127.0.0.1:8081\nroutes:\n  - {name: a, path: /a, respond: {locked: 503}}\n"),
-		Env: []string{"HOOKLOCK__ETCD__USERNAME=me", "HOOKLOCK__ETCD__PASSWORD_ENV=PW", "PW=hunter2"},
+		Path:  "sidecar.yaml",
+		Bytes: []byte("upstream: http://127.0.0.1:8081\nroutes:\n  - {name: a, path: /a, respond: {locked: 503}}\n"),
+		Env:   []string{"HOOKLOCK__ETCD__USERNAME=me", "HOOKLOCK__ETCD__PASSWORD_ENV=PW", "PW=hunter2"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -227,17 +235,21 @@ func TestAGapIsNamedByItsVariableAlsoWhereThatIsWrong(t *testing.T) {
 	}
 }
 
-// What a script makes of variables that are not set must not be taken for the empty list: with no endpoints, each replica has locks of its own.
+// What a script makes of variables that are not set must not be taken for the empty list: with no
+// endpoints, each replica has locks of its own.
 func TestAListOfTheEnvironmentWithNothingBetweenItsCommasIsRefused(t *testing.T) {
 	for _, text := range []string{",", " , "} {
-		said := refusalOf(t, Source{Bytes: []byte(fourLines), Path: "sidecar.yaml", Env: []string{"HOOKLOCK__ETCD__ENDPOINTS=" + text}})
-		if !strings.Contains(said, "environment HOOKLOCK__ETCD__ENDPOINTS: etcd.endpoints: ") || !strings.Contains(said, "nothing between") {
+		said := refusalOf(t, Source{Bytes: []byte(fourLines), Path: "sidecar.yaml",
+			Env: []string{"HOOKLOCK__ETCD__ENDPOINTS=" + text}})
+		if !strings.Contains(said, "environment HOOKLOCK__ETCD__ENDPOINTS: etcd.endpoints: ") ||
+			!strings.Contains(said, "nothing between") {
 			t.Errorf("%q: got %s", text, said)
 		}
 	}
 }
 
-// A chart or a script that has no value for it leaves a variable empty. Where that would give a protection up, it is refused.
+// A chart or a script that has no value for it leaves a variable empty. Where that would give a
+// protection up, it is refused.
 func TestAnEmptyVariableThatWouldGiveAProtectionUpIsRefused(t *testing.T) {
 	for variable, means := range map[string]string{
 		"ETCD__ENDPOINTS":             "etcd.endpoints: the variable is empty, and each replica would have an etcd and locks of its own",
@@ -252,14 +264,17 @@ func TestAnEmptyVariableThatWouldGiveAProtectionUpIsRefused(t *testing.T) {
 		"PARK_STORE__KEY_FILE":        "unsealed",
 	} {
 		for _, text := range []string{"", " "} {
-			said := refusalOf(t, Source{Bytes: []byte(fourLines), Path: "sidecar.yaml", Env: []string{"HOOKLOCK__" + variable + "=" + text}})
-			if !strings.Contains(said, "environment HOOKLOCK__"+variable+": ") || !strings.Contains(said, means) || !strings.Contains(said, "do not set it") {
+			said := refusalOf(t, Source{Bytes: []byte(fourLines), Path: "sidecar.yaml",
+				Env: []string{"HOOKLOCK__" + variable + "=" + text}})
+			if !strings.Contains(said, "environment HOOKLOCK__"+variable+": ") || !strings.Contains(said, means) ||
+				!strings.Contains(said, "do not set it") {
 				t.Errorf("%s=%q: got %s", variable, text, said)
 			}
 		}
 	}
 	for _, variable := range []string{"ETCD__USERNAME", "ROUTES__0__LABELS__A", "ROUTES__0__HOLD__ON_STATUS"} {
-		if _, err := Load(Source{Bytes: []byte(fourLines), Path: "sidecar.yaml", Env: []string{"HOOKLOCK__" + variable + "="}}); err != nil {
+		if _, err := Load(Source{Bytes: []byte(fourLines), Path: "sidecar.yaml",
+			Env: []string{"HOOKLOCK__" + variable + "="}}); err != nil {
 			t.Errorf("%s: %v", variable, err)
 		}
 	}

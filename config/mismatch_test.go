@@ -6,8 +6,10 @@ import (
 )
 
 func TestAReplayByTheIDAloneNeedsASignatureOrManyWords(t *testing.T) {
-	presets := []Known{{Name: "signing", Settings: map[string]string{"verify.scheme": "token", "idempotency.on_mismatch": "replay"}},
-		{Name: "unsigning", Settings: map[string]string{"verify.scheme": "none", "idempotency.on_mismatch": "replay_unsigned"}}}
+	presets := []Known{{Name: "signing",
+		Settings: map[string]string{"verify.scheme": "token", "idempotency.on_mismatch": "replay"}},
+		{Name: "unsigning", Settings: map[string]string{"verify.scheme": "none",
+			"idempotency.on_mismatch": "replay_unsigned"}}}
 	for route, refused := range map[string]bool{
 		"idempotency: {on_mismatch: replay}":                                                    true,
 		"idempotency: {on_mismatch: replay_unsigned}":                                           false,
@@ -21,8 +23,10 @@ func TestAReplayByTheIDAloneNeedsASignatureOrManyWords(t *testing.T) {
 		"preset: unsigning, idempotency: {on_mismatch: replay}":                true,
 		"preset: unsigning, verify: {scheme: token, header: X, secret_env: S}": false,
 	} {
-		_, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, " + route + "}]"), Env: []string{"S=s"}, Senders: Senders{Presets: presets, Schemes: []Known{{Name: "token"}}}})
-		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "routes[0].idempotency.on_mismatch: replay, without a signature") {
+		_, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, " + route + "}]"), Env: []string{"S=s"},
+			Senders: Senders{Presets: presets, Schemes: []Known{{Name: "token"}}}})
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(),
+			"routes[0].idempotency.on_mismatch: replay, without a signature") {
 			t.Errorf("%s: %v", route, err)
 		}
 	}
@@ -44,7 +48,8 @@ func TestADefaultThatRefusesCountedAttemptsIsTold(t *testing.T) {
 		`event_id: "{body_sha256}"`: "",
 		`event_id: "{body.id}", verify: {scheme: token, header: X, secret_env: S}, mode: observe`: "then name it in ignore, or say replay. ",
 	} {
-		loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, " + route + "}]"), Env: []string{"S=s"}, Senders: Senders{Presets: presets, Schemes: []Known{{Name: "token"}}}})
+		loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, " + route + "}]"), Env: []string{"S=s"},
+			Senders: Senders{Presets: presets, Schemes: []Known{{Name: "token"}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +81,8 @@ func TestAVariableOfThePathThatNoEventIsNamedByIsTold(t *testing.T) {
 		`path: "/a/{x}", workflow: "{path.x ?? body.a}"`:    "",
 		`path: "/a/{x}", preset: own, workflow: "{path.x}"`: "",
 	} {
-		loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, " + route + "}]"), Senders: Senders{Presets: presets}})
+		loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, " + route + "}]"),
+			Senders: Senders{Presets: presets}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,19 +101,21 @@ func TestAVariableOfThePathThatNoEventIsNamedByIsTold(t *testing.T) {
 func TestABatchThatIsNamedByOneOfItsEventsIsTold(t *testing.T) {
 	const signed = `, verify: {scheme: token, header: X, secret_env: S}`
 	for route, warned := range map[string]bool{
-		`event_id: "{body.value[0].id}", idempotency: {on_mismatch: replay}` + signed:           true,
-		`event_id: "{body[0].id}", idempotency: {on_mismatch: replay_unsigned}`:                 true,
-		`event_id: "{xml.a.b[0].id}", idempotency: {on_mismatch: replay_unsigned}`:              true,
-		`event_id: "{form.payload.a[1].id}", idempotency: {on_mismatch: replay_unsigned}`:       true,
-		`event_id: "{body.value[0].id}", idempotency: {on_mismatch: execute}`:                   false,
-		`event_id: "{body.value[0].id}"`:                                                        false, // reject says so
+		`event_id: "{body.value[0].id}", idempotency: {on_mismatch: replay}` + signed:     true,
+		`event_id: "{body[0].id}", idempotency: {on_mismatch: replay_unsigned}`:           true,
+		`event_id: "{xml.a.b[0].id}", idempotency: {on_mismatch: replay_unsigned}`:        true,
+		`event_id: "{form.payload.a[1].id}", idempotency: {on_mismatch: replay_unsigned}`: true,
+		`event_id: "{body.value[0].id}", idempotency: {on_mismatch: execute}`:             false,
+		// reject says so
+		`event_id: "{body.value[0].id}"`:                                                        false,
 		`event_id: "{body.id}", idempotency: {on_mismatch: replay_unsigned}`:                    false,
 		`event_id: "{header.X-Sig[v1]}", idempotency: {on_mismatch: replay_unsigned}`:           false,
 		`event_id: "{body[0].id ?? body_sha256}", idempotency: {on_mismatch: replay_unsigned}`:  true,
 		`event_id: "{body[0].id}/{body_sha256}", idempotency: {on_mismatch: replay_unsigned}`:   false,
 		`event_id: "{body[0].id}", idempotency: {on_mismatch: replay_unsigned, enabled: false}`: false,
 	} {
-		loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, " + route + "}]"), Env: []string{"S=s"}, Senders: Senders{Schemes: []Known{{Name: "token"}}}})
+		loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, " + route + "}]"), Env: []string{"S=s"},
+			Senders: Senders{Schemes: []Known{{Name: "token"}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

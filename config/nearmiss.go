@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// nearMisses warns about variables of the environment that look like settings but are none, because their underscores are not doubled:
-// HOOKLOCK_ETCD_ENDPOINTS. The variables that Kubernetes makes for a Service named hooklock are not like any setting.
+// nearMisses warns about variables of the environment that look like settings but are none, because
+// their underscores are not doubled: HOOKLOCK_ETCD_ENDPOINTS. The variables that Kubernetes makes
+// for a Service named hooklock are not like any setting.
 func nearMisses(environ []string) Problems {
 	meant := map[string]string{}
 	variables(rootKey(), strings.TrimSuffix(envPrefix, "__"), func(name string) { meant[loose(name)] = name })
@@ -22,7 +23,8 @@ func nearMisses(environ []string) Problems {
 			right = strings.Replace(right, anyNumber, number, 1)
 		}
 		warnings = append(warnings, Problem{
-			Origin: Origin{Kind: FromEnvironment, Name: name}, Text: "is not read: a setting is in capitals, with doubled underscores; did you mean " + right + "?",
+			Origin: Origin{Kind: FromEnvironment, Name: name},
+			Text:   "is not read: a setting is in capitals, with doubled underscores; did you mean " + right + "?",
 		})
 	}
 	return warnings

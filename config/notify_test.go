@@ -27,7 +27,8 @@ func TestMessagesGoToTheURLInAFileAndItIsNeverShown(t *testing.T) {
 		t.Errorf("URL %q", got)
 	}
 	var shown strings.Builder
-	if err := loaded.Show(&shown, true); err != nil || strings.Contains(shown.String(), "Xy7Secret9") || !strings.Contains(shown.String(), "every: 1h") {
+	if err := loaded.Show(&shown, true); err != nil || strings.Contains(shown.String(), "Xy7Secret9") ||
+		!strings.Contains(shown.String(), "every: 1h") {
 		t.Errorf("%v\n%s", err, shown.String())
 	}
 }
@@ -36,8 +37,10 @@ func TestAReceiverThatIsNotUsableIsSaidWithoutItsURL(t *testing.T) {
 	for _, c := range []struct{ url, rest, want string }{
 		{"hooks.example.com/Xy7Secret9", "", "notify.url_file: the text in it is no URL"},
 		{"https://hooks.example.com/\nXy7Secret9", "", "notify.url_file: the text in it is no URL"},
-		{"https://hooks.example.com/Xy7Secret9", ", every: 30s", "notify.every: 30s is out of bounds; choose at least 1m, or 0s"},
-		{"https://hooks.example.com/Xy7Secret9", ", routes: [strip]", `notify.routes[0]: "strip" is no route of this file; did you mean stripe?`},
+		{"https://hooks.example.com/Xy7Secret9", ", every: 30s",
+			"notify.every: 30s is out of bounds; choose at least 1m, or 0s"},
+		{"https://hooks.example.com/Xy7Secret9", ", routes: [strip]",
+			`notify.routes[0]: "strip" is no route of this file; did you mean stripe?`},
 		{"https://hooks.example.com/Xy7Secret9", ", url_env: HOOK", "give either url_file or url_env"},
 	} {
 		_, err := Load(Source{Bytes: []byte(notifyFile(t, c.url, c.rest)), NeedFiles: true})
@@ -48,7 +51,9 @@ func TestAReceiverThatIsNotUsableIsSaidWithoutItsURL(t *testing.T) {
 }
 
 func TestAReceiverWrittenInPlaceOfItsFileIsNotShown(t *testing.T) {
-	for _, text := range []string{"notify: {url: 'https://hooks.example.com/services/T0/B0/Xy7Secret9abcdefg0'}", "notify: {url_file: 'https://hooks.example.com/services/T0/B0/Xy7Secret9abcdefg0'}", "notify: 'https://hooks.example.com/services/T0/B0/Xy7Secret9abcdefg0'"} {
+	for _, text := range []string{"notify: {url: 'https://hooks.example.com/services/T0/B0/Xy7Secret9abcdefg0'}",
+		"notify: {url_file: 'https://hooks.example.com/services/T0/B0/Xy7Secret9abcdefg0'}",
+		"notify: 'https://hooks.example.com/services/T0/B0/Xy7Secret9abcdefg0'"} {
 		_, err := Load(Source{Bytes: []byte(text), NeedFiles: true})
 		if err == nil || strings.Contains(err.Error(), "Xy7Secret9") {
 			t.Errorf("%s: %v", text, err)

@@ -5,13 +5,15 @@ import (
 	"testing"
 )
 
-// TestANumberWithAZeroInFrontIsRefused: YAML 1.1 takes 010 for eight, which is not what somebody meant who writes it, and who meant it would get ten.
+// TestANumberWithAZeroInFrontIsRefused: YAML 1.1 takes 010 for eight, which is not what somebody
+// meant who writes it, and who meant it would get ten.
 func TestANumberWithAZeroInFrontIsRefused(t *testing.T) {
 	const want = "010 begins with a zero, which many readers take for octal; write 10"
 	for name, src := range map[string]Source{
 		"a setting":     {Bytes: []byte("limits: {waiting: 010}\nroutes: [{name: a, path: /a}]")},
 		"a named limit": {Bytes: []byte("limits: {shared: {erp: 010}}\nroutes: [{name: a, path: /a, uses: [erp]}]")},
-		"a variable":    {Bytes: []byte("routes: [{name: a, path: /a}]"), Env: []string{"HOOKLOCK__LIMITS__WAITING=010"}},
+		"a variable": {Bytes: []byte("routes: [{name: a, path: /a}]"),
+			Env: []string{"HOOKLOCK__LIMITS__WAITING=010"}},
 	} {
 		src.Path = "sidecar.yaml"
 		if _, err := Load(src); err == nil || !strings.Contains(err.Error(), want) {

@@ -17,7 +17,8 @@ func TestAnOrderNeedsALockAndAPlaceToRead(t *testing.T) {
 		`preset: post, order: {preset: true, by: "{body.at}"}`: `routes[0].order.by: stands beside preset: true`,
 		`order: {bye: "{body.at}"}`:                            `did you mean "by"?`,
 	} {
-		got := refusalOf(t, Source{Bytes: []byte("routes: [{name: a, path: /a, " + text + "}]"), Senders: someSenders()})
+		got := refusalOf(t, Source{Bytes: []byte("routes: [{name: a, path: /a, " + text + "}]"),
+			Senders: someSenders()})
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: %s", text, got)
 		}
@@ -35,7 +36,8 @@ func TestALockThatIsFinerThanTheScopeIsWarnedOf(t *testing.T) {
 		`order: {on_stale: skip}`:                       "routes[0].order.on_stale: has no effect: order.by is empty",
 		`preset: post, order: {preset: true, unit: ms}`: "routes[0].order.unit: has no effect",
 	} {
-		loaded, err := Load(Source{Bytes: []byte("upstream: http://u\nroutes: [{name: a, path: '/a/{w}', " + text + "}]"), Senders: someSenders()})
+		loaded, err := Load(Source{Bytes: []byte("upstream: http://u\nroutes: [{name: a, path: '/a/{w}', " + text +
+			"}]"), Senders: someSenders()})
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue

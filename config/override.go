@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// envPrefix begins the environment variables that are settings. Its underscores are doubled because Kubernetes makes variables
-// such as HOOKLOCK_PORT for every Service named hooklock.
+// envPrefix begins the environment variables that are settings. Its underscores are doubled because
+// Kubernetes makes variables such as HOOKLOCK_PORT for every Service named hooklock.
 const envPrefix = "HOOKLOCK__"
 
-// overrideAll reads HOOKLOCK__ETCD__ENDPOINTS=a,b and HOOKLOCK__ROUTES__0__WORKFLOW=… from environ, which has the form of
-// os.Environ.
+// overrideAll reads HOOKLOCK__ETCD__ENDPOINTS=a,b and HOOKLOCK__ROUTES__0__WORKFLOW=… from environ,
+// which has the form of os.Environ.
 func (r *reading) overrideAll(environ []string) {
 	for _, variable := range slices.Sorted(slices.Values(environ)) {
 		name, text, _ := strings.Cut(variable, "=")
 		if path, is := strings.CutPrefix(name, envPrefix); is {
-			r.override(rootKey(), "", strings.Split(strings.ToLower(path), "__"), text, Origin{Kind: FromEnvironment, Name: name})
+			r.override(rootKey(), "", strings.Split(strings.ToLower(path), "__"), text,
+				Origin{Kind: FromEnvironment, Name: name})
 		}
 	}
 }
@@ -80,7 +81,8 @@ func (r *reading) overrideValue(k *key, path, text string, at Origin) {
 	case kindTexts, kindChoices, kindStatuses:
 		items := splitList(text)
 		if len(items) == 0 && strings.Contains(text, ",") {
-			r.refuse(at, path, "there is nothing between its commas; name the items between them, or do not set the variable")
+			r.refuse(at, path, "there is nothing between its commas; name the items between them, or do not set the "+
+				"variable")
 			return
 		}
 		if len(items) > maxItems {

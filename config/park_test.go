@@ -47,17 +47,22 @@ func TestAnImpossibleStoreOfParkedRequestsIsRefused(t *testing.T) {
 	for settings, want := range map[string]string{
 		"inline: 257KiB": "park_store.inline: 257KiB is out of bounds; choose from 0B to 256KiB",
 		"dir: /a, " + s3("endpoint: 'http://a', bucket: abc"): "park_store.dir: is set beside s3",
-		s3("bucket: abc"):                                                          "park_store.s3: needs endpoint",
-		s3("endpoint: a:9000, bucket: abc"):                                        "park_store.s3.endpoint: \"a:9000\" is not a URL",
-		s3("endpoint: 'http://a/x', bucket: abc"):                                  "the URL must end after the port",
-		s3("endpoint: 'http://u:pw@a', bucket: abc"):                               "ends up in logs",
-		s3("endpoint: 'http://a'"):                                                 "park_store.s3.bucket: \"\" is not the name",
-		s3("endpoint: 'http://a', bucket: A/b"):                                    "park_store.s3.bucket: \"A/b\" is not the name",
-		s3("endpoint: 'http://a', bucket: abc, prefix: /a/"):                       "park_store.s3.prefix: \"/a/\"",
-		s3("endpoint: 'http://a', bucket: abc, region: ''"):                        "park_store.s3.region: is empty",
-		s3("endpoint: 'http://a', bucket: abc, request_timeout: 0s"):               "park_store.s3.request_timeout: must be longer",
-		s3("endpoint: 'http://a', bucket: abc, tls: {server_name: b}"):             "park_store.s3.tls: is for https",
-		s3("endpoint: 'https://a', bucket: abc, tls: {cert_file: '/dev/null'}"):    "park_store.s3.tls.cert_file: needs key_file",
+		s3("bucket: abc"): "park_store.s3: needs endpoint",
+		s3(
+			"endpoint: a:9000, bucket: abc"): "park_store.s3.endpoint: \"a:9000\" is not a URL",
+		s3("endpoint: 'http://a/x', bucket: abc"):    "the URL must end after the port",
+		s3("endpoint: 'http://u:pw@a', bucket: abc"): "ends up in logs",
+		s3(
+			"endpoint: 'http://a'"): "park_store.s3.bucket: \"\" is not the name",
+		s3(
+			"endpoint: 'http://a', bucket: A/b"): "park_store.s3.bucket: \"A/b\" is not the name",
+		s3("endpoint: 'http://a', bucket: abc, prefix: /a/"): "park_store.s3.prefix: \"/a/\"",
+		s3("endpoint: 'http://a', bucket: abc, region: ''"):  "park_store.s3.region: is empty",
+		s3(
+			"endpoint: 'http://a', bucket: abc, request_timeout: 0s"): "park_store.s3.request_timeout: must be longer",
+		s3("endpoint: 'http://a', bucket: abc, tls: {server_name: b}"): "park_store.s3.tls: is for https",
+		s3(
+			"endpoint: 'https://a', bucket: abc, tls: {cert_file: '/dev/null'}"): "park_store.s3.tls.cert_file: needs key_file",
 		"s3: {endpoint: 'http://a', bucket: abc}":                                  "park_store.s3.access_key_file: is missing",
 		"s3: {endpoint: 'http://a', bucket: abc, access_key_file: /nonexistent/x}": "park_store.s3.secret_key_file: is missing",
 	} {
@@ -78,7 +83,8 @@ func TestAKeyFileIsJudgedAndNeverShown(t *testing.T) {
 		}
 		return errors.New("line 1: no key")
 	}}
-	if got := refusalOf(t, src); !strings.Contains(got, "park_store.key_file: line 1: no key") || strings.Contains(got, "hunter2") {
+	if got := refusalOf(t, src); !strings.Contains(got, "park_store.key_file: line 1: no key") ||
+		strings.Contains(got, "hunter2") {
 		t.Error(got)
 	}
 	src.CheckKeys = nil
@@ -93,7 +99,8 @@ func TestAKeyFileIsJudgedAndNeverShown(t *testing.T) {
 }
 
 func TestAFolderBesideSeveralReplicasIsAWarning(t *testing.T) {
-	loaded := load(t, "etcd: {endpoints: ['http://a:2379']}\npark_store: {dir: /srv/parked}\nroutes: [{name: a, path: /a}]")
+	loaded := load(t,
+		"etcd: {endpoints: ['http://a:2379']}\npark_store: {dir: /srv/parked}\nroutes: [{name: a, path: /a}]")
 	if len(loaded.Warnings) != 1 || !strings.Contains(loaded.Warnings[0].Text, "every replica must see this folder") {
 		t.Errorf("got %v", loaded.Warnings)
 	}

@@ -16,10 +16,12 @@ const (
 	FromEnvironment = "environment"
 )
 
-// Origin says where a value came from, or where a problem is. The zero value means nowhere in particular.
+// Origin says where a value came from, or where a problem is. The zero value means nowhere in
+// particular.
 type Origin struct {
 	Kind string `json:"kind,omitempty"` // FromDefault, FromPreset, FromScheme, FromFile, FromEnvironment
-	// Name is the path of the file as it was given, or the name of the preset, scheme or environment variable.
+	// Name is the path of the file as it was given, or the name of the preset, scheme or
+	// environment variable.
 	Name   string `json:"name,omitempty"`
 	Line   int    `json:"line,omitempty"`   // from 1; 0 where there is none
 	Column int    `json:"column,omitempty"` // from 1, in characters; 0 where there is none
@@ -28,7 +30,8 @@ type Origin struct {
 // filled reports whether a value came with a preset or scheme, and not from the user.
 func (o Origin) filled() bool { return o.Kind == FromPreset || o.Kind == FromScheme }
 
-// String returns the name that `config show --origin` prints: default, preset NAME, sidecar.yaml:12, environment NAME.
+// String returns the name that `config show --origin` prints: default, preset NAME,
+// sidecar.yaml:12, environment NAME.
 func (o Origin) String() string {
 	switch o.Kind {
 	case FromFile:
@@ -47,7 +50,8 @@ type Problem struct {
 	Origin Origin `json:"origin,omitzero"`
 	Path   string `json:"path,omitempty"` // such as routes[0].lock.strategy; empty for the file as a whole
 	Text   string `json:"message"`
-	// Unless is a path whose setting makes this a warning if the user has written it; "": none does.
+	// Unless is a path whose setting makes this a warning if the user has written it; "": none
+	// does.
 	Unless string `json:"-"`
 }
 
@@ -66,7 +70,8 @@ func (p Problem) String() string {
 	return strings.Join(append(parts, p.Text), ": ")
 }
 
-// Problems are all errors of a configuration. As an error it prints one problem a line. Callers that find more may append them.
+// Problems are all errors of a configuration. As an error it prints one problem a line. Callers
+// that find more may append them.
 type Problems []Problem
 
 // Error returns one problem a line.

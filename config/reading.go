@@ -16,30 +16,34 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// reading is the merged sources: the file, the environment over it, and presets where neither has a value. Short forms are expanded already.
+// reading is the merged sources: the file, the environment over it, and presets where neither has a
+// value. Short forms are expanded already.
 type reading struct {
 	merged *koanf.Koanf   // the values of all sources; a list of groups is a map with its numbers as keys
 	values map[string]any // of the source that is being read, by path in koanf's form, such as routes.0.lock.strategy
 	places map[string]Origin
-	// tooLarge are the paths of numbers that do not fit. The largest one that does stands in their place.
+	// tooLarge are the paths of numbers that do not fit. The largest one that does stands in their
+	// place.
 	tooLarge map[string]tooLarge
 	// seen are the paths with a known problem. Later checks of the same value report nothing.
-	seen     map[string]bool
-	items    map[string]map[int]Origin // the items that the sources have, by the path of their list: routes, admin.tokens
-	tokens   int                       // number of tokens, without those behind a gap
-	routes   int                       // likewise
+	seen map[string]bool
+	// the items that the sources have, by the path of their list: routes, admin.tokens
+	items    map[string]map[int]Origin
+	tokens   int // number of tokens, without those behind a gap
+	routes   int // likewise
 	problems Problems
 }
 
-// read reads all sources, and returns the text of the file, too. An error is a file that cannot be read, or a bug: problems of a source are in
-// reading.problems.
+// read reads all sources, and returns the text of the file, too. An error is a file that cannot be
+// read, or a bug: problems of a source are in reading.problems.
 func read(src Source) (r *reading, text []byte, err error) {
 	if text = src.Bytes; text == nil && src.Path != "" {
 		if text, err = os.ReadFile(src.Path); err != nil {
 			return nil, nil, fmt.Errorf("read configuration: %w", err)
 		}
 	}
-	r = &reading{merged: koanf.New("."), places: map[string]Origin{}, tooLarge: map[string]tooLarge{}, seen: map[string]bool{}, items: map[string]map[int]Origin{}}
+	r = &reading{merged: koanf.New("."), places: map[string]Origin{}, tooLarge: map[string]tooLarge{},
+		seen: map[string]bool{}, items: map[string]map[int]Origin{}}
 	if src.Path != "" {
 		r.places[""] = Origin{Kind: FromFile, Name: src.Path}
 	}
@@ -95,7 +99,8 @@ func (r *reading) count(path string) (n int) {
 	return n
 }
 
-// config returns the defaults with what was read over them. An error is a bug, because the values were made for the fields.
+// config returns the defaults with what was read over them. An error is a bug, because the values
+// were made for the fields.
 func (r *reading) config() (*Config, error) {
 	config := Default()
 	for range r.tokens {
@@ -111,7 +116,8 @@ func (r *reading) config() (*Config, error) {
 	return config, nil
 }
 
-// numberedItems turns a map with the keys 0, 1 … into a list as long as the one that it replaces. nil changes nothing there.
+// numberedItems turns a map with the keys 0, 1 … into a list as long as the one that it replaces.
+// nil changes nothing there.
 func numberedItems(from, to reflect.Value) (any, error) {
 	numbered, ok := reflect.TypeAssert[map[string]any](from)
 	if !ok || to.Kind() != reflect.Slice {
@@ -214,8 +220,8 @@ func (r *reading) known(path string) bool {
 	return false
 }
 
-// nearestPlace returns the place of path, or of the nearest setting around it that was written; in the end the file, whose place has the empty
-// path.
+// nearestPlace returns the place of path, or of the nearest setting around it that was written; in
+// the end the file, whose place has the empty path.
 func nearestPlace(places map[string]Origin, path string) Origin {
 	for path != "" {
 		if at, found := places[path]; found && !at.filled() {
@@ -236,7 +242,8 @@ func koanfPath(path string) string {
 	return strings.NewReplacer("[", ".", "]", "").Replace(path)
 }
 
-// named returns the path of an entry with a name of the user's: limits.shared["tenant/{path.account}"].
+// named returns the path of an entry with a name of the user's:
+// limits.shared["tenant/{path.account}"].
 func named(path, name string) string { return path + "[" + strconv.Quote(name) + "]" }
 
 func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

@@ -11,9 +11,12 @@ import (
 // executed (ask). It is no decision: they are replayed.
 const RespondAsked = "asked"
 
-// refusals returns the decisions that Hooklock answers itself, so that their status can be chosen. The status of parked is park.answer.
+// refusals returns the decisions that Hooklock answers itself, so that their status can be chosen.
+// The status of parked is park.answer.
 func refusals() []idem.DecisionRow {
-	return slices.DeleteFunc(idem.Decisions(), func(r idem.DecisionRow) bool { return !r.Own() || r.Decision == idem.DecisionParked })
+	return slices.DeleteFunc(idem.Decisions(), func(r idem.DecisionRow) bool {
+		return !r.Own() || r.Decision == idem.DecisionParked
+	})
 }
 
 // checkDecision refuses a decision that is no refusal.
@@ -28,7 +31,8 @@ func checkDecision(name string) error {
 	return unknownWord(name, words)
 }
 
-// checkRespondStatus refuses a status that cannot carry the problem description, or that a sender would not take for an answer.
+// checkRespondStatus refuses a status that cannot carry the problem description, or that a sender
+// would not take for an answer.
 func checkRespondStatus(status int) error {
 	switch {
 	case status == 204 || status == 205:

@@ -25,7 +25,8 @@ var update = flag.Bool("update", false, "write the generated files and golden te
 
 type object = map[string]any
 
-// generator makes the schema. It lives in the test because it reads the comments, which a binary does not have.
+// generator makes the schema. It lives in the test because it reads the comments, which a binary
+// does not have.
 type generator struct{ comments map[string]string }
 
 func newGenerator(t *testing.T) generator {
@@ -73,7 +74,8 @@ func (g generator) group(k *key, path string, v reflect.Value) object {
 		properties[child.name] = g.described(child, join(path, child.name), v.Field(child.index))
 		if child.beside != "" {
 			inner, _ := child.child(child.beside)
-			properties[child.beside] = g.described(inner, join(join(path, child.name), inner.name), v.Field(child.index).Field(inner.index))
+			properties[child.beside] = g.described(inner, join(join(path, child.name), inner.name),
+				v.Field(child.index).Field(inner.index))
 		}
 	}
 	return object{"type": []string{"object", "null"}, "properties": properties, "additionalProperties": false}
@@ -105,9 +107,11 @@ func (g generator) value(k *key, path string, v reflect.Value) object {
 		items["anyOf"] = []any{object{"required": either[:1]}, object{"required": either[1:]}}
 		return object{"type": []string{"array", "null"}, "items": items}
 	case kindMembers:
-		return object{"type": []string{"object", "null"}, "additionalProperties": object{"type": []string{"string", "number", "boolean"}}}
+		return object{"type": []string{"object", "null"},
+			"additionalProperties": object{"type": []string{"string", "number", "boolean"}}}
 	case kindCounts:
-		return object{"type": []string{"object", "null"}, "additionalProperties": object{"type": "integer", "minimum": 1, "maximum": maxSlots}}
+		return object{"type": []string{"object", "null"},
+			"additionalProperties": object{"type": "integer", "minimum": 1, "maximum": maxSlots}}
 	case kindEntries:
 		if k.typ == reflect.TypeFor[Labels]() {
 			return object{"type": []string{"object", "null"}, "additionalProperties": object{"type": "string"}}

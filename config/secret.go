@@ -8,8 +8,8 @@ import (
 // redacted stands for a secret wherever one would be printed.
 const redacted = "***"
 
-// Secret is a text that is never shown: not by any verb of fmt, not by a log handler, not by an encoder. The zero value is no
-// secret at all.
+// Secret is a text that is never shown: not by any verb of fmt, not by a log handler, not by an
+// encoder. The zero value is no secret at all.
 type Secret struct{ text string }
 
 // newSecret returns text as a Secret.

@@ -17,7 +17,8 @@ import (
 func TestASecretIsNeverShown(t *testing.T) {
 	c := Default()
 	c.Etcd.Password = newSecret("hunter2")
-	c.Routes = []Route{{Verify: Verify{Secrets: []Secret{newSecret("hunter2")}, PublicKeys: []Secret{newSecret("hunter2")}}}}
+	c.Routes = []Route{{Verify: Verify{Secrets: []Secret{newSecret("hunter2")},
+		PublicKeys: []Secret{newSecret("hunter2")}}}}
 	c.Admin.Tokens = []Token{{Name: "ops", Token: newSecret("hunter2")}}
 	var out bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T"} {
@@ -49,11 +50,13 @@ func TestOneNewlineIsCutFromASecret(t *testing.T) {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		fromFile, err := Load(Source{Env: []string{"HOOKLOCK__ETCD__USERNAME=me", "HOOKLOCK__ETCD__PASSWORD_FILE=" + name}, NeedFiles: true})
+		fromFile, err := Load(Source{Env: []string{"HOOKLOCK__ETCD__USERNAME=me", "HOOKLOCK__ETCD__PASSWORD_FILE=" +
+			name}, NeedFiles: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		fromEnv, err := Load(Source{Env: []string{"HOOKLOCK__ETCD__USERNAME=me", "HOOKLOCK__ETCD__PASSWORD_ENV=PW", "PW=" + content}})
+		fromEnv, err := Load(Source{Env: []string{"HOOKLOCK__ETCD__USERNAME=me", "HOOKLOCK__ETCD__PASSWORD_ENV=PW",
+			"PW=" + content}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,10 +80,12 @@ func TestAMissingFileIsAWarningForValidateAndAnErrorForServe(t *testing.T) {
 		"admin: {tokens: [{name: ops, token_env: NOT_THERE}]}",
 		"admin: {tls: {cert_file: /proc/self/exe, key_file: /proc/self/exe, client_ca_file: /nonexistent/x}}",
 	} {
-		if got := load(t, text+"\nroutes: [{name: a, path: /a}]").Warnings; len(got) != 1 && !strings.Contains(text, "username") {
+		if got := load(t, text+"\nroutes: [{name: a, path: /a}]").Warnings; len(got) != 1 &&
+			!strings.Contains(text, "username") {
 			t.Errorf("%s: %v", text, got)
 		}
-		if got := refusalOf(t, Source{Bytes: []byte(text), NeedFiles: true}); !strings.Contains(got, "sidecar.yaml:1:") {
+		if got := refusalOf(t, Source{Bytes: []byte(text), NeedFiles: true}); !strings.Contains(got,
+			"sidecar.yaml:1:") {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
@@ -97,7 +102,8 @@ func TestASecretIsRefusedWhenItIsEmptyOrGivenTwiceOrHuge(t *testing.T) {
 		{"password_file: x, password_env: y", "give either password_file or password_env"},
 		{"password_file: " + huge, "is it the right file?"},
 	} {
-		src := Source{Bytes: []byte("etcd: {endpoints: ['http://a:1'], username: me, " + c.text + "}"), Env: []string{"PW="}, NeedFiles: true}
+		src := Source{Bytes: []byte("etcd: {endpoints: ['http://a:1'], username: me, " + c.text + "}"),
+			Env: []string{"PW="}, NeedFiles: true}
 		if got := refusalOf(t, src); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s", c.text, got)
 		}
@@ -110,9 +116,11 @@ func TestTokensComeFromFilesAndTheEnvironmentAndAreNeverShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	loaded, err := Load(Source{
-		Path:  "sidecar.yaml",
-		Bytes: []byte("admin: {tokens: [{name: ops, token_file: " + name + ", scopes: [read, write], workflows: ['stripe/*', b]}]}"),
-		Env:   []string{"T=wrong-horse-battery-staple", "HOOKLOCK__ADMIN__TOKENS__1__NAME=second", "HOOKLOCK__ADMIN__TOKENS__1__TOKEN_ENV=T"}, NeedFiles: true,
+		Path: "sidecar.yaml",
+		Bytes: []byte("admin: {tokens: [{name: ops, token_file: " + name +
+			", scopes: [read, write], workflows: ['stripe/*', b]}]}"),
+		Env: []string{"T=wrong-horse-battery-staple", "HOOKLOCK__ADMIN__TOKENS__1__NAME=second",
+			"HOOKLOCK__ADMIN__TOKENS__1__TOKEN_ENV=T"}, NeedFiles: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +147,8 @@ func TestARefusedTokenIsNotShown(t *testing.T) {
 		"hunter2hunter2\nhunter2":       "on one line",
 		strings.Repeat("hunter2", 1000): "is it the right file?",
 	} {
-		got := refusalOf(t, Source{Bytes: []byte("admin: {tokens: [{name: ops, token_env: T}]}"), Env: []string{"T=" + token}})
+		got := refusalOf(t, Source{Bytes: []byte("admin: {tokens: [{name: ops, token_env: T}]}"),
+			Env: []string{"T=" + token}})
 		if !strings.Contains(got, want) || strings.Contains(got, "hunter2") {
 			t.Errorf("%.20q: %s", token, got)
 		}
@@ -149,11 +158,13 @@ func TestARefusedTokenIsNotShown(t *testing.T) {
 // What cannot be parsed may still be a URL with a password in it.
 func TestAPasswordOrAKeyInAURLIsNotShown(t *testing.T) {
 	for _, url := range []string{
-		"http://u:hunter2@h", "http://u:hunter2@h:port", "http://u:hun ter2@h", "http://u:hunter2%zz@h", "http://u:hun/ter2@h", "u:hunter2@h:1", "ftp://u:hunter2@h",
+		"http://u:hunter2@h", "http://u:hunter2@h:port", "http://u:hun ter2@h", "http://u:hunter2%zz@h",
+		"http://u:hun/ter2@h", "u:hunter2@h:1", "ftp://u:hunter2@h",
 		"http://h:port/?key=hunter2", "ftp://h?key=hunter2",
 	} {
 		for _, text := range []string{
-			fmt.Sprintf("upstream: %q\nroutes: [{name: a, path: /a}]", url), fmt.Sprintf("etcd: {endpoints: [%q]}\nroutes: [{name: a, path: /a}]", url),
+			fmt.Sprintf("upstream: %q\nroutes: [{name: a, path: /a}]", url),
+			fmt.Sprintf("etcd: {endpoints: [%q]}\nroutes: [{name: a, path: /a}]", url),
 		} {
 			if got := refusalOf(t, Source{Bytes: []byte(text)}); strings.Contains(got, "ter2") {
 				t.Error(got)
@@ -168,7 +179,8 @@ func TestAKeyFileHasAsManyLinesAsItHasKeys(t *testing.T) {
 	if err := os.WriteFile(file, []byte("# rolled\nk2 two\nk1 one\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := Load(Source{Bytes: []byte("park_store: {key_file: '" + file + "'}\nroutes: [{name: a, path: /a}]"), Senders: someSenders()})
+	loaded, err := Load(Source{Bytes: []byte("park_store: {key_file: '" + file + "'}\nroutes: [{name: a, path: /a}]"),
+		Senders: someSenders()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,11 +211,15 @@ func TestASecretThatLooksWrongIsWarnedAbout(t *testing.T) {
 				t.Fatal(err)
 			}
 			for setting, path := range map[string]string{
-				"verify: {scheme: hmac, secret_file: '" + file + "'}":                    "routes[0].verify.secret_file",
-				"verify: {scheme: hmac, secret_files: [/dev/null/none, '" + file + "']}": "routes[0].verify.secret_files[1]",
-				"handshake: {when: [query.a], token_file: '" + file + "'}":               "routes[0].handshake.token_file",
+				"verify: {scheme: hmac, secret_file: '" + file +
+					"'}": "routes[0].verify.secret_file",
+				"verify: {scheme: hmac, secret_files: [/dev/null/none, '" + file +
+					"']}": "routes[0].verify.secret_files[1]",
+				"handshake: {when: [query.a], token_file: '" + file +
+					"'}": "routes[0].handshake.token_file",
 			} {
-				loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, " + setting + "}]"), Senders: someSenders()})
+				loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, " + setting + "}]"),
+					Senders: someSenders()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -213,11 +229,14 @@ func TestASecretThatLooksWrongIsWarnedAbout(t *testing.T) {
 						found = w.Text
 					}
 				}
-				if (found != "") != (tt.want != "") || !strings.Contains(found, tt.want) || strings.Contains(found, "s3cret") {
+				if (found != "") != (tt.want != "") || !strings.Contains(found, tt.want) ||
+					strings.Contains(found, "s3cret") {
 					t.Errorf("%s: %q", path, found)
 				}
 			}
-			loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, verify: {scheme: hmac, public_key_file: '" + file + "'}}]"), Senders: someSenders()})
+			loaded, err := Load(Source{Bytes: []byte(
+				"routes: [{name: a, path: /a, verify: {scheme: hmac, public_key_file: '" + file + "'}}]"),
+				Senders: someSenders()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -231,7 +250,8 @@ func TestASecretThatLooksWrongIsWarnedAbout(t *testing.T) {
 }
 
 func TestASecretOfNothingButAMarkIsEmpty(t *testing.T) {
-	for _, text := range []string{"", "\n", "\ufeff", "\ufeff\r\n", "\x00", "\x00\x00\n", "\xff\xfe", "\xfe\xff", "\xff\xfe\r\x00\n\x00", "\xfe\xff\x00\n"} {
+	for _, text := range []string{"", "\n", "\ufeff", "\ufeff\r\n", "\x00", "\x00\x00\n", "\xff\xfe", "\xfe\xff",
+		"\xff\xfe\r\x00\n\x00", "\xfe\xff\x00\n"} {
 		path := filepath.Join(t.TempDir(), "secret")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Senders are the known webhook senders, as plain data: this package knows none. The zero value has no presets, and no schemes but none.
+// Senders are the known webhook senders, as plain data: this package knows none. The zero value has
+// no presets, and no schemes but none.
 type Senders struct {
 	Presets []Known
 	Schemes []Known
@@ -16,7 +17,8 @@ type Senders struct {
 type Known struct {
 	Name    string
 	Aliases []string
-	// Settings are settings inside of a route, such as lock.strategy, in the form of a variable: lists with commas.
+	// Settings are settings inside of a route, such as lock.strategy, in the form of a variable:
+	// lists with commas.
 	Settings map[string]string
 }
 

@@ -19,12 +19,14 @@ func someSenders() Senders {
 	return Senders{
 		Presets: []Known{
 			{Name: "post", Aliases: []string{"mail"}, Settings: map[string]string{
-				"match.methods": "GET,POST", "event_id": "{body.id}", "verify.scheme": "post", "idempotency.retention": "720h", "idempotency.on_mismatch": "execute",
+				"match.methods": "GET,POST", "event_id": "{body.id}", "verify.scheme": "post",
+				"idempotency.retention": "720h", "idempotency.on_mismatch": "execute",
 				"lock.strategy": "wait", "lock.wait_timeout": "2s", "respond.locked": "503", "respond.rejected": "503",
 			}},
 			{Name: "open", Settings: map[string]string{"event_id": naming.EventIDOfPreset}},
 		},
-		Schemes: []Known{{Name: "none"}, {Name: "hmac"}, {Name: "post", Settings: map[string]string{"verify.tolerance": "5m"}}},
+		Schemes: []Known{{Name: "none"}, {Name: "hmac"},
+			{Name: "post", Settings: map[string]string{"verify.tolerance": "5m"}}},
 	}
 }
 
@@ -53,8 +55,8 @@ func TestAPresetFillsWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestAnEventIDWithoutEffectIsWarnedAbout: a preset whose sender names no event switches the look for duplicates off, and an event_id alone does not switch it
-// on.
+// TestAnEventIDWithoutEffectIsWarnedAbout: a preset whose sender names no event switches the look
+// for duplicates off, and an event_id alone does not switch it on.
 func TestAnEventIDWithoutEffectIsWarnedAbout(t *testing.T) {
 	known := Senders{Presets: []Known{{Name: "post", Settings: map[string]string{"idempotency.enabled": "false"}}}}
 	for text, want := range map[string]string{
@@ -65,7 +67,8 @@ func TestAnEventIDWithoutEffectIsWarnedAbout(t *testing.T) {
 		`preset: post`: ``,
 		`event_id: "{body.id}", idempotency: {enabled: false}`: `routes[0].event_id: has no effect: idempotency.enabled is false: no delivery is taken for a copy of another one`,
 	} {
-		loaded, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte("routes: [{name: a, path: /a, " + text + "}]"), Senders: known})
+		loaded, err := Load(Source{Path: "sidecar.yaml", Bytes: []byte("routes: [{name: a, path: /a, " + text + "}]"),
+			Senders: known})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,15 +84,20 @@ func TestAnEventIDWithoutEffectIsWarnedAbout(t *testing.T) {
 
 func TestAPresetMayHaveAHandshake(t *testing.T) {
 	known := Senders{Presets: []Known{{Name: "post", Settings: map[string]string{
-		"handshake.when": "query.mode=subscribe,query.challenge", "handshake.method": "GET", "handshake.unsigned": "true", "handshake.token": "query.token",
-		"handshake.answer": "{query.challenge}, {query.more}", "handshake.content_type": "text/plain", "handshake.header": "X-A: {query.challenge}",
+		"handshake.when": "query.mode=subscribe,query.challenge", "handshake.method": "GET",
+		"handshake.unsigned": "true", "handshake.token": "query.token",
+		"handshake.answer": "{query.challenge}, {query.more}", "handshake.content_type": "text/plain",
+		"handshake.header": "X-A: {query.challenge}",
 	}}}}
-	loaded, err := Load(Source{Bytes: []byte("routes: [{name: a, path: /a, preset: post, handshake: {answer: mine, token_env: T}}]"), Env: []string{"T=t"}, Senders: known})
+	loaded, err := Load(Source{Bytes: []byte(
+		"routes: [{name: a, path: /a, preset: post, handshake: {answer: mine, token_env: T}}]"), Env: []string{"T=t"},
+		Senders: known})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Handshake{
-		When: []string{"query.mode=subscribe", "query.challenge"}, Method: "GET", Unsigned: true, TokenAt: "query.token", TokenEnv: "T", Token: newSecret("t"),
+		When: []string{"query.mode=subscribe", "query.challenge"}, Method: "GET", Unsigned: true,
+		TokenAt: "query.token", TokenEnv: "T", Token: newSecret("t"),
 		Answer: "mine", ContentType: "text/plain", Header: "X-A: {query.challenge}",
 	}
 	if got := loaded.Config.Routes[0].Handshake; !reflect.DeepEqual(got, want) {
@@ -109,13 +117,16 @@ routes:
     respond: {locked: 429}
 `, "HOOKLOCK__ROUTES__0__IDEMPOTENCY__RETENTION=1h")
 	r := loaded.Config.Routes[0]
-	if !slices.Equal(r.Match.Methods, []string{"PUT"}) || r.EventID != "{header.X}" || r.Verify.Scheme != "none" || r.Verify.Tolerance != 0 ||
+	if !slices.Equal(r.Match.Methods, []string{"PUT"}) || r.EventID != "{header.X}" || r.Verify.Scheme != "none" ||
+		r.Verify.Tolerance != 0 ||
 		r.Lock.WaitTimeout != time.Second || r.Respond["locked"] != 429 || r.Idempotency.Retention != time.Hour {
 		t.Errorf("got %+v", r)
 	}
 	for path, want := range map[string]string{
-		"routes[0].lock.strategy": "preset post", "routes[0].lock.wait_timeout": "sidecar.yaml:8", "routes[0].respond.rejected": "preset post",
-		"routes[0].respond.locked": "sidecar.yaml:9", "routes[0].idempotency.retention": "environment HOOKLOCK__ROUTES__0__IDEMPOTENCY__RETENTION",
+		"routes[0].lock.strategy": "preset post", "routes[0].lock.wait_timeout": "sidecar.yaml:8",
+		"routes[0].respond.rejected":        "preset post",
+		"routes[0].respond.locked":          "sidecar.yaml:9",
+		"routes[0].idempotency.retention":   "environment HOOKLOCK__ROUTES__0__IDEMPOTENCY__RETENTION",
 		"routes[0].idempotency.on_mismatch": "preset post", "routes[0].mode": "default",
 	} {
 		if got := loaded.Origin(path).String(); got != want {
@@ -126,7 +137,8 @@ routes:
 
 func TestTheToleranceFollowsTheSchemeAndNotThePreset(t *testing.T) {
 	loaded := loadWith(t, "routes: [{name: a, path: /a, verify: {scheme: post, secret_env: S}}]", "S=x")
-	if v := loaded.Config.Routes[0].Verify; v.Tolerance != 5*time.Minute || loaded.Origin("routes[0].verify.tolerance").String() != "scheme post" {
+	if v := loaded.Config.Routes[0].Verify; v.Tolerance != 5*time.Minute ||
+		loaded.Origin("routes[0].verify.tolerance").String() != "scheme post" {
 		t.Errorf("got %v from %v", v.Tolerance, loaded.Origin("routes[0].verify.tolerance"))
 	}
 }
@@ -144,7 +156,8 @@ func TestWhatAPresetSetsIsShownWithItsName(t *testing.T) {
 	if err := loaded.Show(&out, true); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"strategy: wait # preset post", "tolerance: 5m # scheme post", "locked: 503 # preset post", "methods: [GET, POST] # preset post"} {
+	for _, line := range []string{"strategy: wait # preset post", "tolerance: 5m # scheme post",
+		"locked: 503 # preset post", "methods: [GET, POST] # preset post"} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("%q is not in\n%s", line, &out)
 		}
@@ -166,7 +179,8 @@ func TestUnknownPresetsAndSchemesAreRefusedWithASuggestion(t *testing.T) {
 		"preset: post, event_id: ''":        "routes[0].event_id: is empty",
 		"preset: post, respond: {lockd: 5}": `did you mean "locked"?`,
 	} {
-		got := refusalOf(t, Source{Bytes: []byte("routes: [{name: a, path: /aaaaaaaaa, " + text + "}]"), Senders: someSenders()})
+		got := refusalOf(t, Source{Bytes: []byte("routes: [{name: a, path: /aaaaaaaaa, " + text + "}]"),
+			Senders: someSenders()})
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: %s", text, got)
 		}
@@ -182,10 +196,12 @@ func TestSeveralSecretsAreReadInTheirOrder(t *testing.T) {
 		}
 	}
 	verify := func(text string, env ...string) *Verify {
-		return &loadWith(t, "routes: [{name: a, path: /a, verify: {scheme: hmac, "+text+"}}]", env...).Config.Routes[0].Verify
+		return &loadWith(t, "routes: [{name: a, path: /a, verify: {scheme: hmac, "+text+"}}]",
+			env...).Config.Routes[0].Verify
 	}
 	v := verify("secret_files: [" + name("new") + ", " + name("old") + "], public_key_file: " + name("key"))
-	if len(v.Secrets) != 2 || v.Secrets[0].Reveal() != "n" || v.Secrets[1].Reveal() != "o" || len(v.PublicKeys) != 1 || v.PublicKeys[0].Reveal() != "k" || !v.Complete() {
+	if len(v.Secrets) != 2 || v.Secrets[0].Reveal() != "n" || v.Secrets[1].Reveal() != "o" || len(v.PublicKeys) != 1 ||
+		v.PublicKeys[0].Reveal() != "k" || !v.Complete() {
 		t.Errorf("got %d secrets, %d keys", len(v.Secrets), len(v.PublicKeys))
 	}
 	if v := verify("secret_env: S", "S=e"); v.Secrets[0].Reveal() != "e" || !v.Complete() {
@@ -194,11 +210,15 @@ func TestSeveralSecretsAreReadInTheirOrder(t *testing.T) {
 	if v := verify("secret_files: [" + name("new") + ", /nonexistent/x]"); len(v.Secrets) != 1 || v.Complete() {
 		t.Error("a missing secret must show")
 	}
-	got := refusalOf(t, Source{Bytes: []byte("routes: [{name: a, path: /a, verify: {scheme: hmac, secret_env: A, secret_files: [b]}}]"), Senders: someSenders()})
+	got := refusalOf(t,
+		Source{Bytes: []byte("routes: [{name: a, path: /a, verify: {scheme: hmac, secret_env: A, secret_files: [b]}}]"),
+			Senders: someSenders()})
 	if !strings.Contains(got, "give either secret_file or secret_env or secret_files") {
 		t.Error(got)
 	}
-	got = refusalOf(t, Source{Bytes: []byte("routes: [{name: a, path: /a, verify: {scheme: hmac, secret_file: /nonexistent/x}}]"), Senders: someSenders(), NeedFiles: true})
+	got = refusalOf(t,
+		Source{Bytes: []byte("routes: [{name: a, path: /a, verify: {scheme: hmac, secret_file: /nonexistent/x}}]"),
+			Senders: someSenders(), NeedFiles: true})
 	if !strings.Contains(got, "routes[0].verify.secret_file: open /nonexistent/x") {
 		t.Error(got)
 	}
@@ -228,10 +248,12 @@ func TestTheCallerJudgesARouteOnlyWhenItIsSound(t *testing.T) {
 	}
 	text := "routes:\n- {name: a, path: /a, preset: post}\n- {name: b, path: /b, idempotency: {retention: 1h}}\n"
 	loaded, err := Load(Source{Path: "s", Bytes: []byte(text), Senders: someSenders(), CheckRoute: check})
-	if err != nil || loaded.Warnings.Error() != "s:2:3: routes[0].idempotency.retention: short\ns:3:48: routes[1].idempotency.retention: short" {
+	if err != nil ||
+		loaded.Warnings.Error() != "s:2:3: routes[0].idempotency.retention: short\ns:3:48: routes[1].idempotency.retention: short" {
 		t.Errorf("%v\n%v", err, loaded.Warnings)
 	}
-	got := refusalOf(t, Source{Bytes: []byte("routes: [{name: bad, path: /a}, {name: bad, path: '', mode: x}]"), CheckRoute: check})
+	got := refusalOf(t, Source{Bytes: []byte("routes: [{name: bad, path: /a}, {name: bad, path: '', mode: x}]"),
+		CheckRoute: check})
 	if strings.Count(got, "secret_file") != 1 {
 		t.Error(got)
 	}
@@ -246,7 +268,8 @@ func TestANewSecretIsTakenOverByAReload(t *testing.T) {
 	}
 }
 
-// Without its token a handshake would take any request for the sender's, so it must show where the token was not read.
+// Without its token a handshake would take any request for the sender's, so it must show where the
+// token was not read.
 func TestAHandshakeIsCompleteWhenTheTokenThatItNamesWasRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("f\n"), 0o600); err != nil {
@@ -259,7 +282,8 @@ func TestAHandshakeIsCompleteWhenTheTokenThatItNamesWasRead(t *testing.T) {
 		"token: query.t, token_env: THERE":           true,
 		"token: query.t, token_env: NOT_THERE":       false,
 	} {
-		h := &loadWith(t, "routes: [{name: a, path: /a, handshake: {when: [query.a], "+text+"}}]", "THERE=e").Config.Routes[0].Handshake
+		h := &loadWith(t, "routes: [{name: a, path: /a, handshake: {when: [query.a], "+text+"}}]",
+			"THERE=e").Config.Routes[0].Handshake
 		if h.Complete() != want {
 			t.Errorf("%s: complete is %v", text, h.Complete())
 		}
@@ -289,9 +313,11 @@ func TestASignatureIsCompleteWhenAllThatItNamesWasRead(t *testing.T) {
 		"secret_file: " + missing + ", public_key_file: " + file: false,
 		"secret_env: THERE, public_key_files: [" + file + "]":    true,
 	} {
-		v := &loadWith(t, "routes: [{name: a, path: /a, verify: {scheme: hmac, "+text+"}}]", "THERE=e").Config.Routes[0].Verify
+		v := &loadWith(t, "routes: [{name: a, path: /a, verify: {scheme: hmac, "+text+"}}]",
+			"THERE=e").Config.Routes[0].Verify
 		if v.Complete() != want {
-			t.Errorf("%s: complete is %v, with %d secrets and %d keys", text, v.Complete(), len(v.Secrets), len(v.PublicKeys))
+			t.Errorf("%s: complete is %v, with %d secrets and %d keys", text, v.Complete(), len(v.Secrets),
+				len(v.PublicKeys))
 		}
 	}
 }

@@ -16,8 +16,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Show writes the effective configuration as YAML that Load reads back. With origin, each value has a comment that says where it came from. It
-// has no secrets, only the files and variables that they come from.
+// Show writes the effective configuration as YAML that Load reads back. With origin, each value has
+// a comment that says where it came from. It has no secrets, only the files and variables that they
+// come from.
 func (l *Loaded) Show(w io.Writer, origin bool) error {
 	p := printer{loaded: l, origin: origin}
 	encoder := yaml.NewEncoder(w)
@@ -119,7 +120,8 @@ func (p printer) comment(n *yaml.Node, path string) {
 // shown returns a value of k in the spelling of the file, or *** for what looks like a secret.
 func (k *key) shown(v reflect.Value) *yaml.Node {
 	n := scalarNode(v)
-	if n.Value = naming.HideSecrets(n.Value); k.ofSecret && n.Value != "" && !isFileName(n.Value) && !isVariable(n.Value) {
+	if n.Value = naming.HideSecrets(n.Value); k.ofSecret && n.Value != "" && !isFileName(n.Value) &&
+		!isVariable(n.Value) {
 		n.Value = redacted
 	}
 	return n

@@ -6,7 +6,8 @@ import (
 	"hooklock/idem/naming"
 )
 
-// suggest finds the key that was probably meant by name inside parent: below parent, or else anywhere. It returns "" if none is near.
+// suggest finds the key that was probably meant by name inside parent: below parent, or else
+// anywhere. It returns "" if none is near.
 func suggest(parent *key, name string) string {
 	name = strings.ToLower(strings.ReplaceAll(name, "-", "_"))
 	for _, k := range []*key{parent, rootKey()} {
@@ -25,8 +26,8 @@ type candidate struct {
 	depth int
 }
 
-// search looks through the keys below k for one that is nearer to name; among equally near ones the least deep wins, and of
-// those the first.
+// search looks through the keys below k for one that is nearer to name; among equally near ones the
+// least deep wins, and of those the first.
 func (c *candidate) search(k *key, path, name string) {
 	for _, child := range k.keys {
 		childPath := join(path, child.name)
@@ -41,7 +42,8 @@ func (c *candidate) search(k *key, path, name string) {
 	}
 }
 
-// nameCost returns the distance of two names. A missing _file, _env or _timeout costs one letter, not five: password means password_file.
+// nameCost returns the distance of two names. A missing _file, _env or _timeout costs one letter,
+// not five: password means password_file.
 func nameCost(name, known string) int {
 	cost := naming.Distance(name, known)
 	if i := strings.LastIndexByte(known, '_'); i > 0 {

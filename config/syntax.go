@@ -28,7 +28,8 @@ func (f *fileParser) syntax(err error) {
 		message = message[:found[0]] + message[found[1]:]
 	}
 	if strings.HasPrefix(message, "unknown anchor") { // the parser quotes it, and it may be a secret
-		message = "an alias (*) stands here, and nothing is anchored (&) by that name; put text that begins with * in quotes"
+		message = "an alias (*) stands here, and nothing is anchored (&) by that name; put text that begins with * " +
+			"in quotes"
 	}
 	if line := f.wrongLine(); line > 0 {
 		at.Line, at.Column = line, indentOf(f.lines[line-1])+1
@@ -57,8 +58,9 @@ var plainErrors = map[string]string{
 	"did not find expected ',' or '": openBracket,
 	"found unexpected end of stream": openBracket,
 	"could not find expected ':'":    "a colon and a space are missing after the key",
-	"mapping values are not allowed": "a second key and colon in one line; begin a new line, or put text that has a colon in quotes",
-	"that cannot start any token":    "text that begins with this character needs quotes",
+	"mapping values are not allowed": "a second key and colon in one line; begin a new line, or put text that has a " +
+		"colon in quotes",
+	"that cannot start any token": "text that begins with this character needs quotes",
 }
 
 const openBracket = "a quotation mark or a bracket that opens here is not closed, or a comma is missing"
@@ -91,7 +93,8 @@ func (f *fileParser) wrongLine() int {
 		}
 	}
 	line := bytes.Count(text[:end], []byte{'\n'}) + 2
-	for line < len(f.lines) && isNothing(f.lines[line-1]) && !strings.Contains(f.lines[line-1], "\t") { // the parser reads over it
+	// the parser reads over it
+	for line < len(f.lines) && isNothing(f.lines[line-1]) && !strings.Contains(f.lines[line-1], "\t") {
 		line++
 	}
 	return line
@@ -142,9 +145,11 @@ func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, "
 // strangeCharacters are not what they look like to YAML: editors and web pages put them in place of
 // quotes and spaces.
 var strangeCharacters = map[rune]string{
-	'\u00a0': "a no-break space", '\u202f': "a narrow no-break space", '\u2007': "a figure space", '\u2003': "an em space", '\u2002': "an en space",
+	'\u00a0': "a no-break space", '\u202f': "a narrow no-break space", '\u2007': "a figure space",
+	'\u2003': "an em space", '\u2002': "an en space",
 	'\u3000': "an ideographic space", '\u200b': "a zero-width space", '\ufeff': "a byte order mark",
-	'“': quoteMark, '”': quoteMark, '„': quoteMark, '«': quoteMark, '»': quoteMark, '‘': quoteMark, '’': quoteMark, '‚': quoteMark,
+	'“': quoteMark, '”': quoteMark, '„': quoteMark, '«': quoteMark, '»': quoteMark, '‘': quoteMark, '’': quoteMark,
+	'‚': quoteMark,
 }
 
 const quoteMark = "a typographic quotation mark"
@@ -164,8 +169,10 @@ func strange(r rune) string {
 // strangeCharacter finds the first one up to a line that is wrong, outside of quotes and comments.
 func (f *fileParser) strangeCharacter(last int) (place, string) {
 	for i, line := range f.lines[:last] {
-		if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") && (i+1 == last || !isNothing(line)) {
-			return place{i + 1, strings.IndexByte(indent, '\t') + 1}, "a tab begins this line; YAML is indented with spaces"
+		if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") &&
+			(i+1 == last || !isNothing(line)) {
+			return place{i + 1, strings.IndexByte(indent, '\t') + 1},
+				"a tab begins this line; YAML is indented with spaces"
 		}
 		for at, r := range bare(line) {
 			if why := strange(r); why != "" {
@@ -199,7 +206,8 @@ func bare(line string) func(yield func(at int, r rune) bool) {
 	}
 }
 
-// bareBraces finds a template or a variable of a path without quotes, which YAML takes for a mapping.
+// bareBraces finds a template or a variable of a path without quotes, which YAML takes for a
+// mapping.
 func (f *fileParser) bareBraces(number int) (place, string) {
 	line := f.lines[number-1]
 	for at, r := range bare(line) {
@@ -215,8 +223,8 @@ func (f *fileParser) bareBraces(number int) (place, string) {
 	return place{}, ""
 }
 
-// quotesNeeded says how to write the template, or variable of a path, that YAML took for the mapping
-// n; "" if it is a mapping that was meant.
+// quotesNeeded says how to write the template, or variable of a path, that YAML took for the
+// mapping n; "" if it is a mapping that was meant.
 func (f *fileParser) quotesNeeded(n *yaml.Node) string {
 	if n.Kind != yaml.MappingNode || n.Line < 1 || n.Line > len(f.lines) {
 		return ""
@@ -231,8 +239,8 @@ func (f *fileParser) quotesNeeded(n *yaml.Node) string {
 	return ""
 }
 
-// refuseStrange refuses a value or key without quotes that has a character which is not what it looks
-// like, and reports whether it did. A quotation mark inside of a text is meant.
+// refuseStrange refuses a value or key without quotes that has a character which is not what it
+// looks like, and reports whether it did. A quotation mark inside of a text is meant.
 func (f *fileParser) refuseStrange(n *yaml.Node, path string) bool {
 	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return false
@@ -249,12 +257,13 @@ func (f *fileParser) refuseStrange(n *yaml.Node, path string) bool {
 	return false
 }
 
-// strangeKey returns the first key below n that begins with a space that is none to YAML, and so is on
-// the wrong level; nil if there is none.
+// strangeKey returns the first key below n that begins with a space that is none to YAML, and so is
+// on the wrong level; nil if there is none.
 func strangeKey(n *yaml.Node) *yaml.Node {
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
-			if r, _ := utf8.DecodeRuneInString(child.Value); child.Style == 0 && strange(r) != "" && strangeCharacters[r] != quoteMark {
+			if r, _ := utf8.DecodeRuneInString(child.Value); child.Style == 0 && strange(r) != "" &&
+				strangeCharacters[r] != quoteMark {
 				return child
 			}
 		}
@@ -278,8 +287,8 @@ func inQuotes(text string) string {
 	return "needs quotes: " + strconv.Quote(text)
 }
 
-// bracedText returns the template, or variable of a path, that text begins with, up to the end of its
-// word; "" if it begins with something else, such as a mapping.
+// bracedText returns the template, or variable of a path, that text begins with, up to the end of
+// its word; "" if it begins with something else, such as a mapping.
 func bracedText(text string) string {
 	depth := 0
 	for i, r := range text {
@@ -328,15 +337,21 @@ func (f *fileParser) wrongIndent(number int) (place, string) {
 	case indent > top.indent && (strings.HasSuffix(above, ":") || strings.HasSuffix(above, "-")):
 		return at, "" // a group that begins here
 	case indent > top.indent:
-		return at, fmt.Sprintf("this line is indented by %s, and the line above it has its value already; what stands beside that one is indented by %d", spaces(indent), top.indent)
+		return at, fmt.Sprintf("this line is indented by %s, and the line above it has its value already; what "+
+			"stands beside that one is indented by %d", spaces(indent), top.indent)
 	case same < 0:
 		i := slices.IndexFunc(levels, func(l level) bool { return l.indent > indent })
 		if i == 0 {
-			return at, fmt.Sprintf("this line is indented by %s; what stands beside the lines above is indented by %d", spaces(indent), levels[0].indent)
+			return at, fmt.Sprintf("this line is indented by %s; what stands beside the lines above is indented by %d",
+				spaces(indent), levels[0].indent)
 		}
-		return at, fmt.Sprintf("this line is indented by %s; what stands beside the lines above is indented by %d or %d", spaces(indent), levels[i-1].indent, levels[i].indent)
-	case levels[same].item && !item && (same+1 == len(levels) || levels[same+1].indent > indent) && (same == 0 || levels[same-1].indent < indent) && same+1 < len(levels):
-		return at, fmt.Sprintf("this line is indented as the - of the list above; begin it with -, or indent it by %s as what stands beside the rest of that item", spaces(levels[same+1].indent))
+		return at,
+			fmt.Sprintf("this line is indented by %s; what stands beside the lines above is indented by %d or %d",
+				spaces(indent), levels[i-1].indent, levels[i].indent)
+	case levels[same].item && !item && (same+1 == len(levels) || levels[same+1].indent > indent) &&
+		(same == 0 || levels[same-1].indent < indent) && same+1 < len(levels):
+		return at, fmt.Sprintf("this line is indented as the - of the list above; begin it with -, or indent it by "+
+			"%s as what stands beside the rest of that item", spaces(levels[same+1].indent))
 	}
 	return at, ""
 }
@@ -358,7 +373,8 @@ func (f *fileParser) levels(number int) (open []level, above string) {
 		}
 		indent := indentOf(line)
 		rest := line[indent:]
-		for len(open) > 0 && (open[len(open)-1].indent > indent || open[len(open)-1] == level{indent, true} && !isItem(rest)) {
+		for len(open) > 0 && (open[len(open)-1].indent > indent ||
+			open[len(open)-1] == level{indent, true} && !isItem(rest)) {
 			open = open[:len(open)-1]
 		}
 		for isItem(rest) {

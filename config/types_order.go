@@ -6,13 +6,16 @@ import "hooklock/idem"
 type Order struct {
 	// Whether the preset says by and unit. Default false.
 	Preset bool `koanf:"preset"`
-	// Template of an event's position among the others of its scope: a number, or a time of RFC 3339. Default empty: order is not checked.
+	// Template of an event's position among the others of its scope: a number, or a time of RFC
+	// 3339. Default empty: order is not checked.
 	By string `koanf:"by"`
-	// Template of what such events are about, inside of the workflow. Default empty: the workflow itself.
+	// Template of what such events are about, inside of the workflow. Default empty: the workflow
+	// itself.
 	Scope string `koanf:"scope"`
 	// What a number counts: s, ms, or none (a version, a sequence). Default none.
 	Unit idem.OrderUnit `koanf:"unit"`
-	// annotate runs it and tells the upstream, with Hooklock-Stale, how much older it is; skip answers 200 and does not run it; reject answers
+	// annotate runs it and tells the upstream, with Hooklock-Stale, how much older it is; skip
+	// answers 200 and does not run it; reject answers
 	// 409. Default annotate.
 	OnStale idem.OnStale `koanf:"on_stale"`
 }

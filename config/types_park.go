@@ -28,14 +28,15 @@ type KeptLimits struct {
 
 // Requests says which requests of a route are kept after they have run. The zero value keeps none.
 type Requests struct {
-	// For how long the request of each event that the service was called for is kept, from the start of
-	// its execution, in the request store: park_store.dir or park_store.s3. Default 0s: none is.
-	// It may be written in days: 7d.
+	// For how long the request of each event that the service was called for is kept, from the
+	// start of its execution, in the request store: park_store.dir or park_store.s3. Default 0s:
+	// none is. It may be written in days: 7d.
 	Keep time.Duration `koanf:"keep" days:"true"`
 }
 
-// Park says which deliveries of a route are accepted and run later: their bytes are committed to the store, then the sender gets a 2xx, and the
-// event runs in its workflow's order, exactly as it came.
+// Park says which deliveries of a route are accepted and run later: their bytes are committed to
+// the store, then the sender gets a 2xx, and the event runs in its workflow's order, exactly as it
+// came.
 type Park struct {
 	// Whether anything is parked. Default false; true if the block is present.
 	Enabled bool `koanf:"enabled"`
@@ -44,7 +45,8 @@ type Park struct {
 	// whether it ran), failed (the service answered as park.retry.on says). Default
 	// [locked, slow, unreachable, unknown], or what the preset says.
 	On []idem.ParkOn `koanf:"on"`
-	// How long the sender waits for an answer. Default 5s, or what the preset says. 0s: it gets its 2xx at once, always.
+	// How long the sender waits for an answer. Default 5s, or what the preset says. 0s: it gets its
+	// 2xx at once, always.
 	After time.Duration `koanf:"after"`
 	// The status with which an accepted event is answered. Default 202, or what the preset says.
 	Answer int `koanf:"answer"`
@@ -54,18 +56,20 @@ type Park struct {
 	Attempts int `koanf:"attempts"`
 	// When a failed try is made again.
 	Retry ParkRetry `koanf:"retry"`
-	// Not before so long after it was accepted is an event tried first: what it speaks of may not be
-	// there yet. With a delay its sender gets its 2xx at once, always. Default 0s.
+	// Not before so long after it was accepted is an event tried first: what it speaks of may not
+	// be there yet. With a delay its sender gets its 2xx at once, always. Default 0s.
 	Delay time.Duration `koanf:"delay"`
-	// What happens to an event that may not be tried again: hold (its workflow waits for an operator's decision, and the order is kept), skip
-	// (it is a dead letter, and the next one runs). Default hold.
+	// What happens to an event that may not be tried again: hold (its workflow waits for an
+	// operator's decision, and the order is kept), skip (it is a dead letter, and the next one
+	// runs). Default hold.
 	OnFailure idem.OnFailure `koanf:"on_failure"`
-	// The signature that a parked event has when it runs: keep (the one that it came with), renew (a new one with the time of sending, by
-	// the secret that the route checks with). Default keep.
+	// The signature that a parked event has when it runs: keep (the one that it came with), renew
+	// (a new one with the time of sending, by the secret that the route checks with). Default keep.
 	Signature idem.ParkSignature `koanf:"signature"`
 	// Parked events of one workflow. Default 1000.
 	MaxWaiting int `koanf:"max_waiting"`
-	// Whether the first 512 bytes of each answer to a failed try are kept: tokens with the scope bodies see them. Default true.
+	// Whether the first 512 bytes of each answer to a failed try are kept: tokens with the scope
+	// bodies see them. Default true.
 	FailedAnswers bool `koanf:"failed_answers"`
 }
 
@@ -88,48 +92,54 @@ type ParkRetry struct {
 	First time.Duration `koanf:"first"`
 	// The longest pause, but for Retry-After. Default 5m.
 	Most time.Duration `koanf:"most"`
-	// Upstream statuses after which it is tried again, whatever idempotency.keep says, and for which
-	// park.on: [failed] parks. Default [5xx, 408, 409, 423, 425, 429].
+	// Upstream statuses after which it is tried again, whatever idempotency.keep says, and for
+	// which park.on: [failed] parks. Default [5xx, 408, 409, 423, 425, 429].
 	On []StatusRange `koanf:"on"`
 }
 
 // ParkStore is where the bytes of parked requests are kept.
 type ParkStore struct {
-	// Requests up to this size, head and body together, are kept in etcd; longer ones in dir or s3. Default 16KiB, at most 256KiB.
-	// 0B: none are kept in etcd.
+	// Requests up to this size, head and body together, are kept in etcd; longer ones in dir or s3.
+	// Default 16KiB, at most 256KiB. 0B: none are kept in etcd.
 	Inline Size `koanf:"inline"`
-	// Folder for longer requests, made with mode 0700. Every replica must see the same one. Default empty: requests in data_dir, where
-	// etcd is the embedded one and s3 is not set; else longer requests are not parked.
+	// Folder for longer requests, made with mode 0700. Every replica must see the same one. Default
+	// empty: requests in data_dir, where etcd is the embedded one and s3 is not set; else longer
+	// requests are not parked.
 	Dir string `koanf:"dir"`
 	// Bucket for longer requests, in place of dir.
 	S3 S3 `koanf:"s3"`
-	// File with the keys that seal requests, in etcd, too: a line for each, its ID and 32 bytes in base64. The first one seals, all
-	// open. Default empty: requests are kept as they are.
+	// File with the keys that seal requests, in etcd, too: a line for each, its ID and 32 bytes in
+	// base64. The first one seals, all open. Default empty: requests are kept as they are.
 	KeyFile string `koanf:"key_file" empty:"requests would be kept unsealed" reload:"true"`
 	// The text of key_file. Never printed.
 	Keys Secret `koanf:"-" secret:"key"`
-	// Confirms that parked events may be lost with the one disk of an etcd of a single member. Default false: no route parks there.
+	// Confirms that parked events may be lost with the one disk of an etcd of a single member.
+	// Default false: no route parks there.
 	SingleMember bool `koanf:"single_member"`
 }
 
-// S3 is a bucket, at AWS or at any server that speaks S3. The zero value of Endpoint means that there is none.
+// S3 is a bucket, at AWS or at any server that speaks S3. The zero value of Endpoint means that
+// there is none.
 type S3 struct {
 	// https://host or http://host:port. Default empty: no S3.
 	Endpoint string `koanf:"endpoint"`
 	// Name of the bucket, which is there already. Required beside endpoint.
 	Bucket string `koanf:"bucket"`
-	// What the names of objects begin with, without slashes at its ends. Default empty. Two installations must not share one.
+	// What the names of objects begin with, without slashes at its ends. Default empty. Two
+	// installations must not share one.
 	Prefix string `koanf:"prefix"`
 	// Region of the bucket. Default us-east-1, which suits servers without regions.
 	Region string `koanf:"region"`
 	// File with the ID of the access key. One trailing newline is cut. Required beside endpoint.
 	AccessKeyFile string `koanf:"access_key_file" reload:"true"`
-	// File with the secret of the access key. One trailing newline is cut. Required beside endpoint.
+	// File with the secret of the access key. One trailing newline is cut. Required beside
+	// endpoint.
 	SecretKeyFile string `koanf:"secret_key_file" reload:"true"`
 	// What access_key_file and secret_key_file gave. Never printed.
 	AccessKey Secret `koanf:"-" secret:"access_key"`
 	SecretKey Secret `koanf:"-" secret:"secret_key"`
-	// Time for one call, with its retries. Default 10s. Past it a delivery is answered as if its route did not park.
+	// Time for one call, with its retries. Default 10s. Past it a delivery is answered as if its
+	// route did not park.
 	RequestTimeout time.Duration `koanf:"request_timeout"`
 	// How an https endpoint is verified.
 	TLS ClientTLS `koanf:"tls"`

@@ -39,7 +39,8 @@ func (s Size) String() string {
 // MarshalText returns String.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads 512B, 64KiB, 8MiB or 1GiB, and nothing else: MB and M may mean 1000 or 1024 times.
+// UnmarshalText reads 512B, 64KiB, 8MiB or 1GiB, and nothing else: MB and M may mean 1000 or 1024
+// times.
 func (s *Size) UnmarshalText(text []byte) error {
 	number := strings.TrimRight(string(text), lowerCase+upperCase)
 	n, err := parseDigits(number)
@@ -90,8 +91,8 @@ func parseDigits(s string) (int64, error) {
 // durationForm is that of a duration, also of one that is too long.
 var durationForm = regexp.MustCompile(`^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`)
 
-// parseDuration reads a Go duration such as 15s, 1h30m or 200ms. It refuses a bare number, which may mean seconds or milliseconds, and anything
-// negative.
+// parseDuration reads a Go duration such as 15s, 1h30m or 200ms. It refuses a bare number, which
+// may mean seconds or milliseconds, and anything negative.
 func parseDuration(text string) (time.Duration, error) {
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
 		return 0, fmt.Errorf("%s: give a unit, e.g. %ss", text, strings.TrimLeft(text, "-+"))
@@ -124,7 +125,8 @@ func parseDays(text string) (time.Duration, error) {
 	return parseDuration(text)
 }
 
-// StatusRange is the HTTP statuses from Low to High, both included. Its text is 2xx, 404 or 200-299.
+// StatusRange is the HTTP statuses from Low to High, both included. Its text is 2xx, 404 or
+// 200-299.
 type StatusRange struct{ Low, High int }
 
 // String returns the shortest text that reads back as r.

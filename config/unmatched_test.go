@@ -6,7 +6,9 @@ import (
 )
 
 func TestUnmatchedIsRejectAsSoonAsARouteTurnsForgeriesAway(t *testing.T) {
-	const plain, signed, watched = `  - {name: a, path: /a}`, `  - {name: b, path: /b, verify: {scheme: token, header: X, secret_env: S}}`, `  - {name: c, path: /c, mode: observe, verify: {scheme: token, header: X, secret_env: S}}`
+	const plain, signed, watched = `  - {name: a, path: /a}`,
+		`  - {name: b, path: /b, verify: {scheme: token, header: X, secret_env: S}}`,
+		`  - {name: c, path: /c, mode: observe, verify: {scheme: token, header: X, secret_env: S}}`
 	for _, c := range []struct {
 		sentence, top, routes string
 		want                  Unmatched
@@ -23,7 +25,8 @@ func TestUnmatchedIsRejectAsSoonAsARouteTurnsForgeriesAway(t *testing.T) {
 		{"said while it is observed", "unmatched: pass", watched, UnmatchedPass, "", ""},
 	} {
 		t.Run(c.sentence, func(t *testing.T) {
-			loaded, err := Load(Source{Bytes: []byte(c.top + "\nroutes:\n" + c.routes), Env: []string{"S=s"}, Senders: Senders{Schemes: []Known{{Name: "token"}}}})
+			loaded, err := Load(Source{Bytes: []byte(c.top + "\nroutes:\n" + c.routes), Env: []string{"S=s"},
+				Senders: Senders{Schemes: []Known{{Name: "token"}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,10 +38,12 @@ func TestUnmatchedIsRejectAsSoonAsARouteTurnsForgeriesAway(t *testing.T) {
 				}
 				return text
 			}
-			if note := said(loaded.Notes); loaded.Config.Unmatched != c.want || (note != "") != (c.note != "") || !strings.Contains(note, c.note) {
+			if note := said(loaded.Notes); loaded.Config.Unmatched != c.want || (note != "") != (c.note != "") ||
+				!strings.Contains(note, c.note) {
 				t.Errorf("%s, note %q", loaded.Config.Unmatched, note)
 			}
-			if warning := said(loaded.Warnings); (warning != "") != (c.warning != "") || !strings.Contains(warning, c.warning) {
+			if warning := said(loaded.Warnings); (warning != "") != (c.warning != "") ||
+				!strings.Contains(warning, c.warning) {
 				t.Errorf("warning %q", warning)
 			}
 		})

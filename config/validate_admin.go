@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// A token shorter than shortToken is a warning, one shorter than leastToken an error: it can be tried out.
+// A token shorter than shortToken is a warning, one shorter than leastToken an error: it can be
+// tried out.
 const (
 	leastToken   = 8
 	shortToken   = 20
@@ -26,23 +27,29 @@ func (v *validator) admin() {
 		v.check("admin.listen", err)
 	case isLoopback(a.Listen):
 	case len(a.Tokens) == 0:
-		v.refuse("admin.listen", "%s can be reached from other machines; without admin.tokens it must be a loopback address, e.g. 127.0.0.1:8079", a.Listen)
+		v.refuse("admin.listen", "%s can be reached from other machines; without admin.tokens it must be a loopback "+
+			"address, e.g. 127.0.0.1:8079", a.Listen)
 	case a.TLS.CertFile == "":
-		v.warn("admin.listen", "%s can be reached from other machines, and without admin.tls tokens travel in plain text", a.Listen)
+		v.warn("admin.listen", "%s can be reached from other machines, and without admin.tls tokens travel in plain "+
+			"text", a.Listen)
 	}
 	v.pair("admin.tls", a.TLS.CertFile, a.TLS.KeyFile)
-	v.require(a.TLS.ClientCAFile == "" || a.TLS.CertFile != "", "admin.tls.client_ca_file", "needs cert_file and key_file beside it")
+	v.require(a.TLS.ClientCAFile == "" || a.TLS.CertFile != "", "admin.tls.client_ca_file",
+		"needs cert_file and key_file beside it")
 	v.hosts("admin.hosts", a.Hosts)
 	v.userHeader(a)
 	v.tokens(a.Tokens)
 }
 
 func (v *validator) userHeader(a *Admin) {
-	v.require(a.UserHeader == "" || isHeaderName(a.UserHeader), "admin.user_header", "%q is no name of a header; write it as X-Forwarded-User", a.UserHeader)
-	v.require((a.UserHeader == "") == (len(a.UserHeaderFrom) == 0), "admin.user_header", "needs admin.user_header_from beside it, and the other way round")
+	v.require(a.UserHeader == "" || isHeaderName(a.UserHeader), "admin.user_header",
+		"%q is no name of a header; write it as X-Forwarded-User", a.UserHeader)
+	v.require((a.UserHeader == "") == (len(a.UserHeaderFrom) == 0), "admin.user_header",
+		"needs admin.user_header_from beside it, and the other way round")
 	for i, text := range a.UserHeaderFrom {
 		_, err := ParseNetwork(text)
-		v.require(err == nil, indexed("admin.user_header_from", i), "%q is no address or network; write e.g. 10.0.0.5 or 10.0.0.0/24", text)
+		v.require(err == nil, indexed("admin.user_header_from", i),
+			"%q is no address or network; write e.g. 10.0.0.5 or 10.0.0.0/24", text)
 	}
 }
 
@@ -66,11 +73,14 @@ func (v *validator) tokens(tokens []Token) {
 			names[t.Name] = i
 		}
 		v.tokenSecret(path, tokens, i)
-		v.require(len(t.Scopes) > 0, path+".scopes", "is empty, so the token would be good for nothing; write [read] or [read, write]")
-		v.require(len(t.Workflows) > 0, path+".workflows", `is empty, so the token would see nothing; write e.g. ["stripe/*"], or ["*"] for all`)
+		v.require(len(t.Scopes) > 0, path+".scopes",
+			"is empty, so the token would be good for nothing; write [read] or [read, write]")
+		v.require(len(t.Workflows) > 0, path+".workflows",
+			`is empty, so the token would see nothing; write e.g. ["stripe/*"], or ["*"] for all`)
 		for j, pattern := range t.Workflows {
 			v.require(pattern != "", indexed(path+".workflows", j), `is empty; write e.g. "stripe/*", or "*" for all`)
-			v.require(len(pattern) <= mostPattern, indexed(path+".workflows", j), "is longer than %d bytes", mostPattern)
+			v.require(len(pattern) <= mostPattern, indexed(path+".workflows", j), "is longer than %d bytes",
+				mostPattern)
 		}
 	}
 }
@@ -91,7 +101,8 @@ func checkTokenName(name string) error {
 	return nil
 }
 
-// tokenSecret checks the token at index i by its text. An empty token, or a missing file, has been reported when it was read.
+// tokenSecret checks the token at index i by its text. An empty token, or a missing file, has been
+// reported when it was read.
 func (v *validator) tokenSecret(path string, tokens []Token, i int) {
 	t, at := &tokens[i], path+".token_file"
 	if t.TokenEnv != "" {
@@ -114,15 +125,17 @@ func (v *validator) tokenSecret(path string, tokens []Token, i int) {
 	}
 }
 
-// checkToken says why a text cannot be a token, without showing it. Its characters are those that RFC 6750 section 2.1 lets an Authorization
-// header carry.
+// checkToken says why a text cannot be a token, without showing it. Its characters are those that
+// RFC 6750 section 2.1 lets an Authorization header carry.
 func checkToken(token string) error {
 	if !madeOf(token, alphanumeric+"-._~+/=") {
-		return errors.New("the token has a character that a bearer token cannot have; it is made of letters, digits and - . _ ~ + / =, on one line")
+		return errors.New("the token has a character that a bearer token cannot have; it is made of letters, digits " +
+			"and - . _ ~ + / =, on one line")
 	}
 	switch {
 	case len(token) < leastToken:
-		return fmt.Errorf("the token has %d characters and can be guessed; it needs at least %d, and better 64, e.g. of openssl rand -hex 32", len(token), leastToken)
+		return fmt.Errorf("the token has %d characters and can be guessed; it needs at least %d, and better 64, "+
+			"e.g. of openssl rand -hex 32", len(token), leastToken)
 	case len(token) > mostToken:
 		return fmt.Errorf("the token is longer than %d characters; is it the right file?", mostToken)
 	}

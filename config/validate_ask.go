@@ -15,7 +15,8 @@ const (
 	maxAskAfter  = time.Hour
 )
 
-// Members are members of a JSON body, each with the text that it must have. A name is a path: data.state.
+// Members are members of a JSON body, each with the text that it must have. A name is a path:
+// data.state.
 type Members map[string]string
 
 // ask checks how the service is asked what became of an event.
@@ -26,16 +27,22 @@ func (v *validator) ask(path string, r *Route, pattern *naming.Pattern) {
 		v.warnIdle(path+".url", a.URL != "", "idempotency.on_unknown is not ask")
 		return
 	}
-	v.require(a.URL != "", unknown, "ask: nothing says what to ask; give the route an ask.url, such as /api/orders/{body.order_id}")
-	v.require(r.Idempotency.Enabled, unknown, "ask: idempotency.enabled is false, so no event has an outcome that is remembered")
+	v.require(a.URL != "", unknown, "ask: nothing says what to ask; give the route an ask.url, such as "+
+		"/api/orders/{body.order_id}")
+	v.require(r.Idempotency.Enabled, unknown,
+		"ask: idempotency.enabled is false, so no event has an outcome that is remembered")
 	if pattern != nil && a.URL != "" {
 		v.check(path+".url", checkTemplate(a.URL, pattern))
 		v.check(path+".url", checkQuestion(a.URL))
 	}
-	v.require(a.After >= 0 && a.After <= maxAskAfter, path+".after", "%s is out of bounds; choose from 0s to %s", idem.DurationText(a.After), idem.DurationText(maxAskAfter))
-	v.require(a.Attempts >= 1 && a.Attempts <= maxQuestions, path+".attempts", "%d is out of bounds; choose from 1 to %d", a.Attempts, maxQuestions)
-	v.require(len(a.Executed.Status) > 0, path+".executed.status", "is empty: no answer could say that the event was executed; write {status: [200]}")
-	v.require(len(a.NotExecuted.Status) > 0, path+".not_executed.status", "is empty: no answer could say that the event was not executed; write {status: [404]}")
+	v.require(a.After >= 0 && a.After <= maxAskAfter, path+".after", "%s is out of bounds; choose from 0s to %s",
+		idem.DurationText(a.After), idem.DurationText(maxAskAfter))
+	v.require(a.Attempts >= 1 && a.Attempts <= maxQuestions, path+".attempts",
+		"%d is out of bounds; choose from 1 to %d", a.Attempts, maxQuestions)
+	v.require(len(a.Executed.Status) > 0, path+".executed.status",
+		"is empty: no answer could say that the event was executed; write {status: [200]}")
+	v.require(len(a.NotExecuted.Status) > 0, path+".not_executed.status",
+		"is empty: no answer could say that the event was not executed; write {status: [404]}")
 	if len(a.Executed.Body) == 0 && len(a.NotExecuted.Body) == 0 {
 		for i, status := range a.Executed.Status {
 			for _, other := range a.NotExecuted.Status {
@@ -46,7 +53,8 @@ func (v *validator) ask(path string, r *Route, pattern *naming.Pattern) {
 	}
 }
 
-// checkQuestion refuses what is neither a path of the upstream nor a URL, and a URL whose host a delivery would choose.
+// checkQuestion refuses what is neither a path of the upstream nor a URL, and a URL whose host a
+// delivery would choose.
 func checkQuestion(text string) error {
 	if strings.HasPrefix(text, "/") {
 		return nil
@@ -55,7 +63,8 @@ func checkQuestion(text string) error {
 	u, err := url.Parse(fixed)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return errors.New("is neither a path of the upstream, which begins with /, nor a URL with http:// or https:// and a host")
+		return errors.New("is neither a path of the upstream, which begins with /, nor a URL with http:// or " +
+			"https:// and a host")
 	case u.User != nil:
 		return errors.New("a password does not stand in a URL; use authorization_file")
 	case len(fixed) < len(text) && u.Path == "":

@@ -12,10 +12,13 @@ func (v *validator) etcd() {
 	e := v.config.Etcd
 	v.check("etcd.prefix", checkPrefix(e.Prefix))
 	if e.SessionTTL < minSessionTTL || e.SessionTTL > maxSessionTTL || e.SessionTTL%time.Second != 0 {
-		v.refuse("etcd.session_ttl", "%s is out of bounds; choose whole seconds from %s to %s", idem.DurationText(e.SessionTTL), idem.DurationText(minSessionTTL), idem.DurationText(maxSessionTTL))
+		v.refuse("etcd.session_ttl", "%s is out of bounds; choose whole seconds from %s to %s",
+			idem.DurationText(e.SessionTTL), idem.DurationText(minSessionTTL), idem.DurationText(maxSessionTTL))
 	}
 	v.positive("etcd.request_timeout", e.RequestTimeout)
-	v.require(e.RequestTimeout < e.SessionTTL, "etcd.request_timeout", "%s must be shorter than session_ttl (%s), or a session can end while a decision is awaited", idem.DurationText(e.RequestTimeout), idem.DurationText(e.SessionTTL))
+	v.require(e.RequestTimeout < e.SessionTTL, "etcd.request_timeout",
+		"%s must be shorter than session_ttl (%s), or a session can end while a decision is awaited",
+		idem.DurationText(e.RequestTimeout), idem.DurationText(e.SessionTTL))
 	v.within("etcd.embedded.quota", e.Embedded.Quota, minQuota, maxQuota)
 	v.pair("etcd.tls", e.TLS.CertFile, e.TLS.KeyFile)
 	hasPassword := e.PasswordFile != "" || e.PasswordEnv != "" || !e.Password.IsZero()
@@ -36,8 +39,10 @@ func passwordPath(e Etcd) string {
 }
 
 func checkPrefix(prefix string) error {
-	if !madeOf(prefix, alphanumeric+"/-_.") || len(prefix) < 2 || len(prefix) > 256 || prefix[0] != '/' || strings.HasSuffix(prefix, "/") || strings.Contains(prefix, "//") {
-		return fmt.Errorf("%q is not a prefix; write e.g. /hooklock: letters, digits, -, _ and . between single slashes, none at the end", prefix)
+	if !madeOf(prefix, alphanumeric+"/-_.") || len(prefix) < 2 || len(prefix) > 256 || prefix[0] != '/' ||
+		strings.HasSuffix(prefix, "/") || strings.Contains(prefix, "//") {
+		return fmt.Errorf("%q is not a prefix; write e.g. /hooklock: letters, digits, -, _ and . between single "+
+			"slashes, none at the end", prefix)
 	}
 	return nil
 }
@@ -45,13 +50,17 @@ func checkPrefix(prefix string) error {
 // embedded checks what only matters without endpoints.
 func (v *validator) embedded() {
 	e := v.config.Etcd
-	v.require(v.config.DataDir != "", "data_dir", "is empty, and the embedded etcd needs a folder; or name etcd.endpoints")
+	v.require(v.config.DataDir != "", "data_dir",
+		"is empty, and the embedded etcd needs a folder; or name etcd.endpoints")
 	const single = "etcd.embedded.single_replica"
 	switch {
 	case v.inKubernetes && !e.Embedded.SingleReplica:
-		v.refuse("etcd.endpoints", "is empty inside Kubernetes: with two replicas, each with its own embedded etcd, every event could run twice; name the endpoints of a shared etcd, or set %s if there is only ever one replica", single)
+		v.refuse("etcd.endpoints", "is empty inside Kubernetes: with two replicas, each with its own embedded etcd, "+
+			"every event could run twice; name the endpoints of a shared etcd, or set %s if there is only ever one "+
+			"replica", single)
 	case v.inKubernetes:
-		v.warn(single, "locks and records are in this pod alone: a second replica, or a rolling update that overlaps, runs events twice")
+		v.warn(single, "locks and records are in this pod alone: a second replica, or a rolling update that "+
+			"overlaps, runs events twice")
 	}
 	if e.Username != "" {
 		v.warn("etcd.username", "has no effect: etcd.endpoints is empty, and the embedded etcd asks for no password")
@@ -78,7 +87,8 @@ func (v *validator) endpoints() {
 		v.require(!twice, path, "is the same as etcd.endpoints[%d]", first)
 		seen[endpoint] = i
 	}
-	v.require(schemes["http"] == 0 || schemes["https"] == 0, "etcd.endpoints", "some are http and some are https; all must be the same")
+	v.require(schemes["http"] == 0 || schemes["https"] == 0, "etcd.endpoints",
+		"some are http and some are https; all must be the same")
 	if schemes["http"] > 0 && e.TLS != (ClientTLS{}) {
 		v.warn("etcd.tls", "has no effect: etcd.endpoints are http")
 	}

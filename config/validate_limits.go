@@ -21,7 +21,8 @@ func (v *validator) sharedLimits() {
 	shared := v.config.Limits.Shared
 	for _, name := range sortedKeys(shared) {
 		path := named("limits.shared", name)
-		v.require(shared[name] >= 1 && shared[name] <= maxSlots, path, "%d is out of bounds; choose from 1 to %d", shared[name], maxSlots)
+		v.require(shared[name] >= 1 && shared[name] <= maxSlots, path, "%d is out of bounds; choose from 1 to %d",
+			shared[name], maxSlots)
 		v.limitName(path, name)
 		if !slices.ContainsFunc(v.config.Routes, func(r Route) bool { return slices.Contains(r.Uses, name) }) {
 			v.warn(path, "has no effect: no route has it in uses")
@@ -36,7 +37,8 @@ func (v *validator) limitName(path, name string) {
 	case len(name) > maxLimitName:
 		v.refuse(path, "is longer than %d characters", maxLimitName)
 	case templated && !strings.Contains(text, "/"):
-		v.refuse(path, "a name with sources begins with a word and a slash, so that no value is the name of another limit: tenant/{path.account}")
+		v.refuse(path, "a name with sources begins with a word and a slash, so that no value is the name of another "+
+			"limit: tenant/{path.account}")
 	case plain == "" || !madeOf(plain, lowerCase+digits+"-/"):
 		v.refuse(path, "a name is made of a-z, 0-9, - and /, and sources in braces after that")
 	}
@@ -48,7 +50,8 @@ func (v *validator) limitName(path, name string) {
 
 func (v *validator) uses(path string, r *Route, pattern *naming.Pattern) {
 	if len(r.Uses) > 0 && r.Idempotency.Enabled && r.OnMissingEventID == naming.MissingPass {
-		v.warn(path, "on_missing_event_id is pass: a delivery without an event ID is forwarded without a lock, and counts against none of these limits")
+		v.warn(path, "on_missing_event_id is pass: a delivery without an event ID is forwarded without a lock, and "+
+			"counts against none of these limits")
 	}
 	v.require(len(r.Uses) <= maxUses, path, "has %d limits; at most %d", len(r.Uses), maxUses)
 	for i, name := range r.Uses {
@@ -73,10 +76,12 @@ func (v *validator) lockLimit(path string, r *Route) {
 	case l.Strategy == idem.NoLock:
 		v.refuse(path, "%d, and lock.strategy none bounds nothing; take one of them out", l.Limit)
 	default:
-		v.warn(path, "is %d: up to %d events of a workflow run at a time and may end in another order than they came, and the upstream gets no fencing token, "+
+		v.warn(path, "is %d: up to %d events of a workflow run at a time and may end in another order than they "+
+			"came, and the upstream gets no fencing token, "+
 			"only Hooklock-Slot", l.Limit, l.Limit)
 		if r.Park.Enabled && r.Park.OnFailure == idem.FailureHold {
-			v.warn(path, "is %d, and park.on_failure is hold: an event that may not be tried again waits for a person, and the others of its workflow run", l.Limit)
+			v.warn(path, "is %d, and park.on_failure is hold: an event that may not be tried again waits for a "+
+				"person, and the others of its workflow run", l.Limit)
 		}
 	}
 }

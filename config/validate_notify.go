@@ -15,7 +15,8 @@ const leastEvery = time.Minute
 
 func (v *validator) notify() {
 	n := &v.config.Notify
-	v.require(n.Every == 0 || n.Every >= leastEvery, "notify.every", "%s is out of bounds; choose at least %s, or 0s to be told once",
+	v.require(n.Every == 0 || n.Every >= leastEvery, "notify.every",
+		"%s is out of bounds; choose at least %s, or 0s to be told once",
 		idem.DurationText(n.Every), idem.DurationText(leastEvery))
 	var names []string
 	for i := range v.config.Routes {
@@ -47,8 +48,10 @@ func (v *validator) notify() {
 	target, err := url.Parse(n.URL.Reveal())
 	switch {
 	case err != nil || target.Host == "" || target.Scheme != "https" && target.Scheme != "http": // it is not shown
-		v.refuse(at, "the text in it is no URL; write e.g. that of an incoming webhook of Slack, which begins with https://, on one line")
+		v.refuse(at, "the text in it is no URL; write e.g. that of an incoming webhook of Slack, which begins with "+
+			"https://, on one line")
 	case target.Scheme == "http" && !isLoopback(net.JoinHostPort(target.Hostname(), "80")):
-		v.warn(at, "the URL in it begins with http://, so that others can read it on its way, and post to it: use https://")
+		v.warn(at, "the URL in it begins with http://, so that others can read it on its way, and post to it: use "+
+			"https://")
 	}
 }

@@ -17,10 +17,12 @@ func (v *validator) order(path string, r *Route, pattern *naming.Pattern) {
 		v.warnIdle(path+".on_stale", o.OnStale != usual.OnStale, off)
 		return
 	}
-	v.require(r.Lock.Strategy != idem.NoLock, path, "needs a lock: with lock.strategy none two events of a scope run at once, and none is before the other; "+
-		"choose another strategy, or leave order out")
+	v.require(r.Lock.Strategy != idem.NoLock, path,
+		"needs a lock: with lock.strategy none two events of a scope run at once, and none is before the other; "+
+			"choose another strategy, or leave order out")
 	if o.Preset {
-		v.require(r.Preset != "", path+".preset", `is true, and the route has no preset: give by a template such as "{body.created}"`)
+		v.require(r.Preset != "", path+".preset",
+			`is true, and the route has no preset: give by a template such as "{body.created}"`)
 		v.require(o.By == "", path+".by", "stands beside preset: true, which says it; leave out one of them")
 		v.warnIdle(path+".unit", o.Unit != usual.Unit, "order.preset is true: the preset says it")
 	}
@@ -32,21 +34,24 @@ func (v *validator) order(path string, r *Route, pattern *naming.Pattern) {
 	v.orderScope(path, r)
 }
 
-// orderScope warns if events of one scope may have different locks: then they are not compared, because a high-water mark belongs to a
-// workflow.
+// orderScope warns if events of one scope may have different locks: then they are not compared,
+// because a high-water mark belongs to a workflow.
 func (v *validator) orderScope(path string, r *Route) {
 	workflow, scope, event := sourcesOf(r.Workflow), sourcesOf(r.Order.Scope), sourcesOf(r.EventID)
 	for _, s := range workflow {
 		here := func(o naming.Source) bool { return o.Text == s.Text }
 		switch s.Kind {
-		case naming.SourcePath, naming.SourceHost, naming.SourceMethod, naming.SourceRoute, naming.SourceLiteral: // the target of the event, not its subject
+		case naming.SourcePath, naming.SourceHost, naming.SourceMethod, naming.SourceRoute, naming.SourceLiteral:
+			// the target of the event, not its subject
 			continue
 		}
 		if r.Order.Scope == "" && !slices.ContainsFunc(event, here) || slices.ContainsFunc(scope, here) {
 			continue
 		}
-		v.warn(path+".scope", "the workflow has {%s}, and the scope has not: two events of one scope with different ones run at once, and are not held against "+
-			"each other; make the lock as coarse as the scope, or name {%s} in the scope, too, where it is the same for all of them", s.Text, s.Text)
+		v.warn(path+".scope", "the workflow has {%s}, and the scope has not: two events of one scope with different "+
+			"ones run at once, and are not held against "+
+			"each other; make the lock as coarse as the scope, or name {%s} in the scope, too, where it is the same "+
+			"for all of them", s.Text, s.Text)
 		return
 	}
 }

@@ -17,9 +17,11 @@ const (
 
 func (v *validator) parkedLimits() {
 	p := v.config.Limits.Parked
-	v.require(p.Events >= 1 && p.Events <= maxParkedEvents, "limits.parked.events", "%d is out of bounds; choose from 1 to %d", p.Events, maxParkedEvents)
+	v.require(p.Events >= 1 && p.Events <= maxParkedEvents, "limits.parked.events",
+		"%d is out of bounds; choose from 1 to %d", p.Events, maxParkedEvents)
 	v.require(p.Bytes > 0, "limits.parked.bytes", "must be more than 0B; park: false parks nothing")
-	v.require(p.Running >= 1 && p.Running <= maxParkedRunning, "limits.parked.running", "%d is out of bounds; choose from 1 to %d", p.Running, maxParkedRunning)
+	v.require(p.Running >= 1 && p.Running <= maxParkedRunning, "limits.parked.running",
+		"%d is out of bounds; choose from 1 to %d", p.Running, maxParkedRunning)
 }
 
 const (
@@ -29,7 +31,8 @@ const (
 
 func (v *validator) keptLimits() {
 	k := v.config.Limits.Kept
-	v.require(k.Events >= 1 && k.Events <= maxKeptEvents, "limits.kept.events", "%d is out of bounds; choose from 1 to %d", k.Events, maxKeptEvents)
+	v.require(k.Events >= 1 && k.Events <= maxKeptEvents, "limits.kept.events",
+		"%d is out of bounds; choose from 1 to %d", k.Events, maxKeptEvents)
 	v.require(k.Bytes > 0, "limits.kept.bytes", "must be more than 0B; a route without requests.keep keeps nothing")
 }
 
@@ -40,11 +43,15 @@ func (v *validator) requests(path string, r *Route) {
 	if keep == 0 {
 		return
 	}
-	v.require(keep >= time.Minute && keep <= maxKeep, path, "%s is out of bounds; choose from 1m to %s, or 0s to keep none", idem.DurationText(keep), idem.DurationText(maxKeep))
-	v.require(v.config.KeepsLong(), path, "needs park_store.dir or park_store.s3: etcd is no place for the requests of all events")
+	v.require(keep >= time.Minute && keep <= maxKeep, path,
+		"%s is out of bounds; choose from 1m to %s, or 0s to keep none", idem.DurationText(keep),
+		idem.DurationText(maxKeep))
+	v.require(v.config.KeepsLong(), path, "needs park_store.dir or park_store.s3: etcd is no place for the requests "+
+		"of all events")
 	v.warnIdle(path, r.Mode == ModeObserve, "mode is observe")
 	if age := r.Idempotency.Retention; keep > age {
-		v.warn(path, "%s is longer than idempotency.retention (%s): a request is found by its record, which is gone then", idem.DurationText(keep), idem.DurationText(age))
+		v.warn(path, "%s is longer than idempotency.retention (%s): a request is found by its record, which is gone "+
+			"then", idem.DurationText(keep), idem.DurationText(age))
 	}
 }
 
@@ -65,22 +72,30 @@ func (v *validator) whereParked() {
 		return
 	}
 	v.require(len(c.Etcd.Endpoints) > 0 || c.ParkStore.SingleMember, "park_store.single_member",
-		"must be true to park with the embedded etcd: it has one member, and if its disk is lost, so are events that their senders take for received; "+
+		"must be true to park with the embedded etcd: it has one member, and if its disk is lost, so are events "+
+			"that their senders take for received; "+
 			"say so with single_member: true, and make backups, or give the endpoints of a cluster (etcd.endpoints)")
 	if !c.KeepsLong() && c.Limits.RequestBody > c.ParkStore.Inline {
-		v.warn("park_store", "neither s3 nor dir is set: requests over park_store.inline (%s) are not parked, and limits.request_body is %s", c.ParkStore.Inline, c.Limits.RequestBody)
+		v.warn("park_store", "neither s3 nor dir is set: requests over park_store.inline (%s) are not parked, and "+
+			"limits.request_body is %s", c.ParkStore.Inline, c.Limits.RequestBody)
 	}
 }
 
 // park checks names and numbers; checks that need to know the sender are for Source.CheckRoute.
 func (v *validator) park(path string, r *Route) {
 	p, usual := &r.Park, defaultRoute().Park
-	v.require(p.After >= 0 && p.After <= maxRetention, path+".after", "%s is out of bounds; choose from 0s to %s", idem.DurationText(p.After), idem.DurationText(maxRetention))
-	v.require(p.Answer >= 200 && p.Answer < 300 && p.Answer != 205, path+".answer", "%d does not say that the event was received; choose a 2xx that the sender takes", p.Answer)
-	v.require(p.MaxAge >= time.Second && p.MaxAge <= maxParkAge, path+".max_age", "%s is out of bounds; choose from 1s to %s", idem.DurationText(p.MaxAge), idem.DurationText(maxParkAge))
-	v.require(p.Attempts >= 1 && p.Attempts <= 1000, path+".attempts", "%d is out of bounds; choose from 1 to 1000", p.Attempts)
-	v.require(p.MaxWaiting >= 1 && p.MaxWaiting <= maxParkedEvents, path+".max_waiting", "%d is out of bounds; choose from 1 to %d", p.MaxWaiting, maxParkedEvents)
-	v.require(p.Enabled || r.OnSenderLimit != SenderLimitPark, strings.TrimSuffix(path, "park")+"on_sender_limit", "park: the route does not park; say park: true")
+	v.require(p.After >= 0 && p.After <= maxRetention, path+".after", "%s is out of bounds; choose from 0s to %s",
+		idem.DurationText(p.After), idem.DurationText(maxRetention))
+	v.require(p.Answer >= 200 && p.Answer < 300 && p.Answer != 205, path+".answer",
+		"%d does not say that the event was received; choose a 2xx that the sender takes", p.Answer)
+	v.require(p.MaxAge >= time.Second && p.MaxAge <= maxParkAge, path+".max_age",
+		"%s is out of bounds; choose from 1s to %s", idem.DurationText(p.MaxAge), idem.DurationText(maxParkAge))
+	v.require(p.Attempts >= 1 && p.Attempts <= 1000, path+".attempts", "%d is out of bounds; choose from 1 to 1000",
+		p.Attempts)
+	v.require(p.MaxWaiting >= 1 && p.MaxWaiting <= maxParkedEvents, path+".max_waiting",
+		"%d is out of bounds; choose from 1 to %d", p.MaxWaiting, maxParkedEvents)
+	v.require(p.Enabled || r.OnSenderLimit != SenderLimitPark, strings.TrimSuffix(path, "park")+"on_sender_limit",
+		"park: the route does not park; say park: true")
 	if !p.Enabled {
 		const off = "park.enabled is false"
 		v.warnIdle(path+".after", p.After != usual.After, off)
@@ -93,7 +108,8 @@ func (v *validator) park(path string, r *Route) {
 	}
 	v.parkRetry(path, r)
 	v.require(len(p.On) > 0, path+".on", "is empty: nothing would be parked; leave it out, or say park: false")
-	v.require(r.Lock.Strategy != idem.Skip, path, "lock.strategy skip drops what meets a lock, and park keeps it; choose one of them")
+	v.require(r.Lock.Strategy != idem.Skip, path,
+		"lock.strategy skip drops what meets a lock, and park keeps it; choose one of them")
 	if !r.Idempotency.Enabled {
 		v.warn(path, "idempotency.enabled is false: a copy of a parked event is another event, and runs after it")
 	}
@@ -101,7 +117,8 @@ func (v *validator) park(path string, r *Route) {
 		v.warn(path, "on_store_down is forward: while the store cannot decide, deliveries pass those that are parked")
 	}
 	if age := r.Idempotency.Retention; p.MaxAge > age {
-		v.warn(path+".max_age", "%s is longer than idempotency.retention (%s): a dead letter is kept for that long", idem.DurationText(p.MaxAge), idem.DurationText(age))
+		v.warn(path+".max_age", "%s is longer than idempotency.retention (%s): a dead letter is kept for that long",
+			idem.DurationText(p.MaxAge), idem.DurationText(age))
 	}
 }
 
@@ -109,15 +126,23 @@ func (v *validator) park(path string, r *Route) {
 func (v *validator) parkRetry(path string, r *Route) {
 	p, i := &r.Park, &r.Idempotency
 	v.require(p.Retry.First >= 100*time.Millisecond && p.Retry.First <= p.Retry.Most, path+".retry.first",
-		"%s is out of bounds; choose from 100ms to park.retry.most (%s)", idem.DurationText(p.Retry.First), idem.DurationText(p.Retry.Most))
-	v.require(p.Retry.Most <= 24*time.Hour, path+".retry.most", "%s is out of bounds; choose up to 24h", idem.DurationText(p.Retry.Most))
-	v.require(len(p.Retry.On) > 0, path+".retry.on", "is empty: no failed event would be tried again; leave it out, or say attempts: 1")
+		"%s is out of bounds; choose from 100ms to park.retry.most (%s)", idem.DurationText(p.Retry.First),
+		idem.DurationText(p.Retry.Most))
+	v.require(p.Retry.Most <= 24*time.Hour, path+".retry.most", "%s is out of bounds; choose up to 24h",
+		idem.DurationText(p.Retry.Most))
+	v.require(len(p.Retry.On) > 0, path+".retry.on",
+		"is empty: no failed event would be tried again; leave it out, or say attempts: 1")
 	for n, on := range p.Retry.On {
-		v.require(on.Low >= 300, indexed(path+".retry.on", n), "%s says that the event went through; choose from 300 to 599", on)
+		v.require(on.Low >= 300, indexed(path+".retry.on", n),
+			"%s says that the event went through; choose from 300 to 599", on)
 	}
-	v.require(p.Delay >= 0 && p.Delay < p.MaxAge, path+".delay", "%s is out of bounds; choose from 0s to less than park.max_age (%s)", idem.DurationText(p.Delay), idem.DurationText(p.MaxAge))
-	v.require(p.Delay == 0 || slices.Contains(p.On, idem.ParkLocked), path+".delay", "needs locked in park.on: an event that may not be accepted at once would run at once")
+	v.require(p.Delay >= 0 && p.Delay < p.MaxAge, path+".delay",
+		"%s is out of bounds; choose from 0s to less than park.max_age (%s)", idem.DurationText(p.Delay),
+		idem.DurationText(p.MaxAge))
+	v.require(p.Delay == 0 || slices.Contains(p.On, idem.ParkLocked), path+".delay",
+		"needs locked in park.on: an event that may not be accepted at once would run at once")
 	if i.Enabled && i.Attempts > 0 && p.Attempts > i.Attempts {
-		v.warn(path+".attempts", "%d is more than idempotency.attempts (%d), which ends the tries earlier; raise that, too", p.Attempts, i.Attempts)
+		v.warn(path+".attempts", "%d is more than idempotency.attempts (%d), which ends the tries earlier; raise "+
+			"that, too", p.Attempts, i.Attempts)
 	}
 }

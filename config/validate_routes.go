@@ -33,7 +33,8 @@ func (v *validator) routes() {
 		v.ignore(path+".ignore", r)
 		v.verify(path, r)
 		if r.Digest && r.Verify.Scheme != SchemeNone {
-			v.warn(path+".digest", "a request without body has no signature of it, and is 401 before it gets a challenge: a sender such as curl cannot do both")
+			v.warn(path+".digest", "a request without body has no signature of it, and is 401 before it gets a "+
+				"challenge: a sender such as curl cannot do both")
 		}
 		v.lock(path+".lock", r)
 		v.uses(path+".uses", r, pattern)
@@ -49,7 +50,8 @@ func (v *validator) routes() {
 		v.whole(path, r)
 		own := scope{&r.Match, pattern}
 		if j := slices.IndexFunc(earlier, func(e scope) bool { return e.shadows(own) }); j >= 0 {
-			v.warn(path, "no delivery can reach this route: routes[%d] (%s) comes first and matches all of them", j, c.Routes[j].Name)
+			v.warn(path, "no delivery can reach this route: routes[%d] (%s) comes first and matches all of them", j,
+				c.Routes[j].Name)
 		}
 		earlier = append(earlier, own)
 	}
@@ -73,11 +75,13 @@ func (v *validator) formerNames(path string, r *Route) {
 	path += ".former_names"
 	for i, name := range r.FormerNames {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		v.require(madeOf(name, lowerCase+digits+"-") && name != "" && len(name) <= maxRouteName, at, "%q: a name is made of a-z, 0-9 and -", name)
+		v.require(madeOf(name, lowerCase+digits+"-") && name != "" && len(name) <= maxRouteName, at,
+			"%q: a name is made of a-z, 0-9 and -", name)
 		for j := range v.config.Routes {
 			other := &v.config.Routes[j]
 			v.require(other.Name != name, at, "%q is the name of routes[%d]", name, j)
-			v.require(other == r || !slices.Contains(other.FormerNames, name), at, "%q is a former name of routes[%d], too", name, j)
+			v.require(other == r || !slices.Contains(other.FormerNames, name), at,
+				"%q is a former name of routes[%d], too", name, j)
 		}
 		v.require(!slices.Contains(r.FormerNames[:i], name), at, "%q is given twice", name)
 	}
@@ -112,7 +116,8 @@ type scope struct {
 	pattern *naming.Pattern
 }
 
-// shadows reports whether no delivery reaches the later route, because the earlier one takes them all.
+// shadows reports whether no delivery reaches the later route, because the earlier one takes them
+// all.
 func (earlier scope) shadows(later scope) bool {
 	if earlier.pattern == nil || later.pattern == nil || !earlier.pattern.Covers(later.pattern) {
 		return false
@@ -156,11 +161,13 @@ func (v *validator) templates(path string, r *Route, pattern *naming.Pattern) {
 	for _, name := range sortedKeys(r.Labels) {
 		v.check(join(path+".labels", name), checkTemplate(r.Labels[name], pattern))
 	}
-	v.require(len(r.Labels.Used()) <= naming.MaxLabels, path+".labels", "has %d, with those of the preset; at most %d", len(r.Labels.Used()), naming.MaxLabels)
+	v.require(len(r.Labels.Used()) <= naming.MaxLabels, path+".labels", "has %d, with those of the preset; at most %d",
+		len(r.Labels.Used()), naming.MaxLabels)
 	v.unnamed(path, r, pattern)
 }
 
-// unnamed warns about a variable of the path that no name of an event has: two tenants whose events have one ID then share a key.
+// unnamed warns about a variable of the path that no name of an event has: two tenants whose events
+// have one ID then share a key.
 func (v *validator) unnamed(path string, r *Route, pattern *naming.Pattern) {
 	workflow, err := naming.CompileTemplate(r.Workflow)
 	if err != nil || !r.Idempotency.Enabled {
@@ -174,13 +181,16 @@ func (v *validator) unnamed(path string, r *Route, pattern *naming.Pattern) {
 		if !slices.ContainsFunc(sources, func(s naming.Source) bool {
 			return s.Kind == naming.SourcePath && s.Name == name || s.Kind == naming.SourceFingerprint
 		}) {
-			v.warn(path+".match.path", "{%s} is in neither workflow nor event_id: an event ID that comes under two values of it is one event, so that the second "+
-				"never runs, or runs with each copy; put {path.%[1]s} into one of them, such as workflow: %[2]q", name, r.Name+"/{path."+name+"}")
+			v.warn(path+".match.path", "{%s} is in neither workflow nor event_id: an event ID that comes under two "+
+				"values of it is one event, so that the second "+
+				"never runs, or runs with each copy; put {path.%[1]s} into one of them, such as workflow: %[2]q", name,
+				r.Name+"/{path."+name+"}")
 		}
 	}
 }
 
-// checkTemplate refuses what naming does, and a {path.x} that the pattern does not capture: it would always be missing.
+// checkTemplate refuses what naming does, and a {path.x} that the pattern does not capture: it
+// would always be missing.
 func checkTemplate(text string, pattern *naming.Pattern) error {
 	if text == "" {
 		return nil
@@ -191,7 +201,8 @@ func checkTemplate(text string, pattern *naming.Pattern) error {
 	}
 	for _, source := range t.Sources() {
 		if source.Kind == naming.SourcePath && !slices.Contains(pattern.Vars(), source.Name) {
-			return fmt.Errorf("column %d: {%s}: the route's path captures no {%s}", source.Column, source.Text, source.Name)
+			return fmt.Errorf("column %d: {%s}: the route's path captures no {%s}", source.Column, source.Text,
+				source.Name)
 		}
 	}
 	return nil
@@ -201,9 +212,11 @@ func (v *validator) lock(path string, r *Route) {
 	l, usual := &r.Lock, defaultRoute().Lock
 	v.lockLimit(path, r)
 	v.positive(path+".wait_timeout", l.WaitTimeout)
-	v.require(l.MaxWaiting >= 1 && l.MaxWaiting <= maxConnections, path+".max_waiting", "%d is out of bounds; choose from 1 to %d", l.MaxWaiting, maxConnections)
+	v.require(l.MaxWaiting >= 1 && l.MaxWaiting <= maxConnections, path+".max_waiting",
+		"%d is out of bounds; choose from 1 to %d", l.MaxWaiting, maxConnections)
 	if l.MaxDuration > 0 && l.MaxDuration < v.config.Upstream.Timeout {
-		v.warn(path+".max_duration", "%s is shorter than upstream.timeout (%s): executions are ended while the upstream may still answer",
+		v.warn(path+".max_duration", "%s is shorter than upstream.timeout (%s): executions are ended while the "+
+			"upstream may still answer",
 			idem.DurationText(l.MaxDuration), idem.DurationText(v.config.Upstream.Timeout))
 	}
 	if because := r.whyNoneWaits(); because != "" {
@@ -212,8 +225,8 @@ func (v *validator) lock(path string, r *Route) {
 	}
 }
 
-// LongestWait returns for how long a delivery of the route may wait beside the time of its upstream: in the queue, or for the answer of the
-// first delivery. 0 = no delivery waits.
+// LongestWait returns for how long a delivery of the route may wait beside the time of its
+// upstream: in the queue, or for the answer of the first delivery. 0 = no delivery waits.
 func (r *Route) LongestWait() time.Duration {
 	if r.whyNoneWaits() != "" {
 		return 0
@@ -221,8 +234,8 @@ func (r *Route) LongestWait() time.Duration {
 	return r.Lock.WaitTimeout
 }
 
-// whyNoneWaits says why no delivery of the route ever waits, in the queue or for the answer of the first delivery; "" = some do, or will when
-// the route enforces.
+// whyNoneWaits says why no delivery of the route ever waits, in the queue or for the answer of the
+// first delivery; "" = some do, or will when the route enforces.
 func (r *Route) whyNoneWaits() string {
 	i := &r.Idempotency
 	switch s := r.Lock.Strategy; {
@@ -231,7 +244,8 @@ func (r *Route) whyNoneWaits() string {
 	case s == idem.NoLock && (!i.Enabled || i.InFlight != idem.Attach):
 		return "lock.strategy is none: only duplicates with idempotency.in_flight: attach wait"
 	case s == idem.FailFast && !i.Enabled:
-		return "idempotency.enabled is false: fail_fast lets an event wait that it has refused before, and knows none again"
+		return "idempotency.enabled is false: fail_fast lets an event wait that it has refused before, and knows " +
+			"none again"
 	}
 	return ""
 }
@@ -255,14 +269,18 @@ func (v *validator) idempotency(path string, r *Route) {
 	} {
 		v.require(t.ok, path+t.key, "must be longer than 0s and at most %s", idem.DurationText(maxRetention))
 	}
-	v.require(i.Attempts >= 0 && i.Attempts <= maxAttempts, path+".attempts", "%d is out of bounds; choose from 1 to %d, or 0 for any number", i.Attempts, maxAttempts)
-	v.require(i.NewPerSecond >= 0 && i.NewPerSecond <= maxConnections, path+".new_per_second", "%d is out of bounds; choose from 1 to %d, or 0 for no bound", i.NewPerSecond, maxConnections)
+	v.require(i.Attempts >= 0 && i.Attempts <= maxAttempts, path+".attempts",
+		"%d is out of bounds; choose from 1 to %d, or 0 for any number", i.Attempts, maxAttempts)
+	v.require(i.NewPerSecond >= 0 && i.NewPerSecond <= maxConnections, path+".new_per_second",
+		"%d is out of bounds; choose from 1 to %d, or 0 for no bound", i.NewPerSecond, maxConnections)
 	v.within(path+".replay_body", i.ReplayBody, 0, maxReplayBody)
 	for n, name := range i.Credentials {
-		v.require(isHeaderName(name), indexed(path+".credentials", n), "%q is no name of a header; write it as X-Api-Key", name)
+		v.require(isHeaderName(name), indexed(path+".credentials", n),
+			"%q is no name of a header; write it as X-Api-Key", name)
 	}
 	v.require(!i.Enabled || i.OnMismatch != idem.MismatchReplay || r.Verify.Scheme != SchemeNone, path+".on_mismatch",
-		"replay, without a signature: anyone who knows the ID of an event can settle it with another body, and the event never runs; "+
+		"replay, without a signature: anyone who knows the ID of an event can settle it with another body, and the "+
+			"event never runs; "+
 			"check signatures (verify), write reject, or replay_unsigned if only the sender can reach this route")
 	v.statuses(path, i)
 	v.idleIdempotency(path, r)
@@ -270,41 +288,52 @@ func (v *validator) idempotency(path string, r *Route) {
 	v.warnFirst(path+".on_mismatch", r)
 }
 
-// warnFirst warns about a batch that is named by one of its events, if that alone decides: the sender may send that event again beside others.
+// warnFirst warns about a batch that is named by one of its events, if that alone decides: the
+// sender may send that event again beside others.
 func (v *validator) warnFirst(path string, r *Route) {
 	t, err := naming.CompileTemplate(r.EventID)
-	if replays := r.Idempotency.OnMismatch; err != nil || !r.Idempotency.Enabled || replays != idem.MismatchReplay && replays != idem.MismatchReplayUnsigned {
+	if replays := r.Idempotency.OnMismatch; err != nil || !r.Idempotency.Enabled ||
+		replays != idem.MismatchReplay && replays != idem.MismatchReplayUnsigned {
 		return
 	}
 	sources := t.Sources()
 	i := slices.IndexFunc(sources, func(s naming.Source) bool {
-		return slices.Contains([]naming.SourceKind{naming.SourceBody, naming.SourceForm, naming.SourceXML}, s.Kind) && indexStep.MatchString(s.Name)
+		return slices.Contains([]naming.SourceKind{naming.SourceBody, naming.SourceForm, naming.SourceXML}, s.Kind) &&
+			indexStep.MatchString(s.Name)
 	})
-	whole := strings.Contains(r.EventID, "{body_sha256}") || strings.Contains(r.EventID, "{fingerprint}") // beside it, and not as its last resort
+	// beside it, and not as its last resort
+	whole := strings.Contains(r.EventID, "{body_sha256}") || strings.Contains(r.EventID, "{fingerprint}")
 	if i >= 0 && !whole {
-		v.warn(path, "%s, and event_id has {%s}: where the request has several events, one that comes again beside others takes them along, so that they never run; "+
-			"say execute, put {body_sha256} into event_id, too, or take a preset that reads all of them", r.Idempotency.OnMismatch, sources[i].Text)
+		v.warn(path, "%s, and event_id has {%s}: where the request has several events, one that comes again beside "+
+			"others takes them along, so that they never run; "+
+			"say execute, put {body_sha256} into event_id, too, or take a preset that reads all of them",
+			r.Idempotency.OnMismatch, sources[i].Text)
 	}
 }
 
 // indexStep is an element of a list.
 var indexStep = regexp.MustCompile(`\[[0-9]+\]`)
 
-// noteMismatch notes a default that refuses senders whose body counts the attempts: once one of them took effect, the others are refused.
+// noteMismatch notes a default that refuses senders whose body counts the attempts: once one of
+// them took effect, the others are refused.
 func (v *validator) noteMismatch(path string, r *Route) {
 	i := &r.Idempotency
-	if _, said := v.places[path]; said || len(r.Ignore) > 0 || r.Preset != "" || !i.Enabled || i.OnMismatch != idem.MismatchReject || !readsBody(r.EventID) {
+	if _, said := v.places[path]; said || len(r.Ignore) > 0 || r.Preset != "" || !i.Enabled ||
+		i.OnMismatch != idem.MismatchReject || !readsBody(r.EventID) {
 		return
 	}
 	other := "replay"
 	if r.Verify.Scheme == SchemeNone {
 		other = "execute, or replay_unsigned if only the sender can reach this route"
 	}
-	v.notes = append(v.notes, Problem{Path: path, Text: "is reject (422), the default: if the sender changes something else in the body between attempts, such as a counter or a time, " +
-		"each attempt after one that took effect is refused for ever, if the sender did not get that answer; then name it in ignore, or say " + other + ". hooklock report shows what such a sender changes"})
+	v.notes = append(v.notes, Problem{Path: path, Text: "is reject (422), the default: if the sender changes " +
+		"something else in the body between attempts, such as a counter or a time, " +
+		"each attempt after one that took effect is refused for ever, if the sender did not get that answer; then " +
+		"name it in ignore, or say " + other + ". hooklock report shows what such a sender changes"})
 }
 
-// readsBody reports whether a template reads a member of the body. A wrong one is reported elsewhere.
+// readsBody reports whether a template reads a member of the body. A wrong one is reported
+// elsewhere.
 func readsBody(template string) bool {
 	t, err := naming.CompileTemplate(template)
 	return err == nil && slices.ContainsFunc(t.Sources(), func(s naming.Source) bool {
@@ -329,7 +358,8 @@ func (v *validator) statuses(path string, i *Idempotency) {
 	for n, u := range i.Unknown {
 		for _, k := range i.Keep {
 			if u.Low <= k.High && k.Low <= u.High {
-				v.refuse(indexed(path+".unknown", n), "%s is also in keep (%s); an answer settles the event, or says nothing about it", u, k)
+				v.refuse(indexed(path+".unknown", n),
+					"%s is also in keep (%s); an answer settles the event, or says nothing about it", u, k)
 			}
 		}
 	}
@@ -341,15 +371,19 @@ func (v *validator) statuses(path string, i *Idempotency) {
 func (v *validator) hold(path string, r *Route) {
 	h, most := &r.Hold, r.Lock.MaxDuration
 	v.require(h.TTL >= minHold && h.TTL <= maxRetention && h.TTL%time.Second == 0, path+".ttl",
-		"%s is out of bounds; choose whole seconds from %s to %s", idem.DurationText(h.TTL), idem.DurationText(minHold), idem.DurationText(maxRetention))
-	v.warnIdle(path+".ttl", h.TTL != defaultRoute().Hold.TTL && len(h.OnStatus) == 0, "hold.on_status is empty; an upstream that asks with Hooklock-Hold says for how long")
+		"%s is out of bounds; choose whole seconds from %s to %s", idem.DurationText(h.TTL), idem.DurationText(minHold),
+		idem.DurationText(maxRetention))
+	v.warnIdle(path+".ttl", h.TTL != defaultRoute().Hold.TTL && len(h.OnStatus) == 0,
+		"hold.on_status is empty; an upstream that asks with Hooklock-Hold says for how long")
 	if most > 0 && h.TTL > most && len(h.OnStatus) > 0 {
-		v.warn(path+".ttl", "%s is longer than lock.max_duration (%s), which ends every execution", idem.DurationText(h.TTL), idem.DurationText(most))
+		v.warn(path+".ttl", "%s is longer than lock.max_duration (%s), which ends every execution",
+			idem.DurationText(h.TTL), idem.DurationText(most))
 	}
 	for i, held := range h.OnStatus {
 		for _, unknown := range r.Idempotency.Unknown {
 			if held.Low <= unknown.High && unknown.Low <= held.High {
-				v.warn(indexed(path+".on_status", i), "%s is also in idempotency.unknown; such an answer is held, and its outcome is what the upstream completes it with", held)
+				v.warn(indexed(path+".on_status", i), "%s is also in idempotency.unknown; such an answer is held, "+
+					"and its outcome is what the upstream completes it with", held)
 			}
 		}
 	}
@@ -359,7 +393,8 @@ func (v *validator) hold(path string, r *Route) {
 func (v *validator) idleIdempotency(path string, r *Route) {
 	i, usual := &r.Idempotency, defaultRoute().Idempotency
 	if r.OnMissingEventID != naming.MissingPayload && i.Enabled {
-		v.warnIdle(path+".payload_retention", i.PayloadRetention != usual.PayloadRetention, "on_missing_event_id is not payload")
+		v.warnIdle(path+".payload_retention", i.PayloadRetention != usual.PayloadRetention,
+			"on_missing_event_id is not payload")
 	}
 	if i.Enabled {
 		return
@@ -368,7 +403,8 @@ func (v *validator) idleIdempotency(path string, r *Route) {
 	whole, route := strings.TrimSuffix(path, "idempotency"), defaultRoute()
 	unnamed := off + ": no delivery is taken for a copy of another one"
 	if v.places[path+".enabled"].filled() {
-		unnamed = off + ", as the preset says: no delivery is taken for a copy of another one; say idempotency: {enabled: true}, too, where this names an event"
+		unnamed = off + ", as the preset says: no delivery is taken for a copy of another one; say idempotency: " +
+			"{enabled: true}, too, where this names an event"
 	}
 	v.warnIdle(whole+"event_id", r.EventID != route.EventID, unnamed)
 	v.warnIdle(whole+"on_missing_event_id", r.OnMissingEventID != route.OnMissingEventID, off)
@@ -389,7 +425,8 @@ func (v *validator) respond(path string, statuses map[string]int) {
 	for _, decision := range sortedKeys(statuses) {
 		at, status := join(path, decision), statuses[decision]
 		if decision == RespondAsked {
-			v.require(status >= 200 && status < 300, at, "%d does not say that the event was received; choose a 2xx", status)
+			v.require(status >= 200 && status < 300, at, "%d does not say that the event was received; choose a 2xx",
+				status)
 			continue
 		}
 		if err := checkDecision(decision); err != nil {
@@ -401,7 +438,8 @@ func (v *validator) respond(path string, statuses map[string]int) {
 			continue
 		}
 		if status < 300 && !idem.Decision(decision).Row().Droppable {
-			v.warn(at, "%d tells the sender that all is well, and it does not send the event again, although it did not surely run", status)
+			v.warn(at, "%d tells the sender that all is well, and it does not send the event again, although it did "+
+				"not surely run", status)
 		}
 	}
 }
@@ -417,11 +455,13 @@ func (v *validator) verify(path string, r *Route) {
 		v.check(path+".scheme", nameError(v.senders.Schemes, s.Scheme))
 	}
 	if s.Scheme == SchemeNone {
-		secrets := s.SecretFile != "" || s.SecretEnv != "" || len(s.SecretFiles) > 0 || s.PublicKeyFile != "" || len(s.PublicKeyFiles) > 0
+		secrets := s.SecretFile != "" || s.SecretEnv != "" || len(s.SecretFiles) > 0 || s.PublicKeyFile != "" ||
+			len(s.PublicKeyFiles) > 0
 		v.warnIdle(path, secrets, "verify.scheme is none: no signature is checked")
 	}
 	for _, own := range s.generic() {
-		v.warnIdle(path+"."+own.key, own.given && !slices.Contains(own.schemes, s.Scheme), "only verify.scheme "+strings.Join(own.schemes, ", ")+" reads it")
+		v.warnIdle(path+"."+own.key, own.given && !slices.Contains(own.schemes, s.Scheme), "only verify.scheme "+
+			strings.Join(own.schemes, ", ")+" reads it")
 	}
 }
 
@@ -433,11 +473,14 @@ type genericSetting struct {
 }
 
 func (v *Verify) generic() []genericSetting {
-	all, mac, keyed, token := []string{"hmac", "jwt", "token"}, []string{"hmac"}, []string{"hmac", "jwt"}, []string{"jwt"}
+	all, mac, keyed, token := []string{"hmac", "jwt", "token"}, []string{"hmac"}, []string{"hmac", "jwt"},
+		[]string{"jwt"}
 	return []genericSetting{
 		{"header", v.Header != "", all}, {"from", len(v.From) > 0, all}, {"prefix", v.Prefix != "", all},
-		{"encoding", v.Encoding != "", mac}, {"content", v.Content != "", mac}, {"timestamp", v.Timestamp != "", mac}, {"secret_encoding", v.SecretEncoding != "", keyed},
-		{"issuer", v.Issuer != "", token}, {"audience", v.Audience != "", token}, {"claims", len(v.Claims) > 0, token}, {"body_hash", v.BodyHash != "", token},
+		{"encoding", v.Encoding != "", mac}, {"content", v.Content != "", mac}, {"timestamp", v.Timestamp != "", mac},
+		{"secret_encoding", v.SecretEncoding != "", keyed},
+		{"issuer", v.Issuer != "", token}, {"audience", v.Audience != "", token}, {"claims", len(v.Claims) > 0, token},
+		{"body_hash", v.BodyHash != "", token},
 	}
 }
 

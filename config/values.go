@@ -13,7 +13,8 @@ import (
 	"hooklock/idem"
 )
 
-// parseScalar reads the text of a value whose kind is neither a list nor a map. The result fits the Go field.
+// parseScalar reads the text of a value whose kind is neither a list nor a map. The result fits the
+// Go field.
 func (k *key) parseScalar(text string) (any, error) {
 	switch k.kind {
 	case kindText:
@@ -69,7 +70,8 @@ func textOfLargest(most any) string {
 	return fmt.Sprint(most)
 }
 
-// wholeNumber reads decimal digits. A leading zero is refused: YAML 1.1 takes 010 for eight, YAML 1.2 for ten.
+// wholeNumber reads decimal digits. A leading zero is refused: YAML 1.1 takes 010 for eight, YAML
+// 1.2 for ten.
 func wholeNumber(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	switch {

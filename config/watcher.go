@@ -13,16 +13,19 @@ import (
 )
 
 const (
-	// settle is how long the folder must be quiet before the file is read, so that a file in the middle of being written is
-	// not taken for a bad one; maxSettle is when it is read all the same.
+	// settle is how long the folder must be quiet before the file is read, so that a file in the
+	// middle of being written is not taken for a bad one; maxSettle is when it is read all the
+	// same.
 	settle    = 200 * time.Millisecond
 	maxSettle = 2 * time.Second
-	// poll finds changes without an event: a folder that was replaced, a file system without events, a link into another folder.
+	// poll finds changes without an event: a folder that was replaced, a file system without
+	// events, a link into another folder.
 	poll = 10 * time.Second
 )
 
-// Watcher reports when the content of a file changes, however it is replaced: written, renamed over, deleted and created again, or by the swap
-// of the ..data link of a Kubernetes ConfigMap. For that it watches the folder, and compares content.
+// Watcher reports when the content of a file changes, however it is replaced: written, renamed
+// over, deleted and created again, or by the swap of the ..data link of a Kubernetes ConfigMap. For
+// that it watches the folder, and compares content.
 type Watcher struct {
 	path    string
 	changed func(text []byte, err error)
@@ -40,14 +43,17 @@ type Watcher struct {
 	broken bool // the last read failed, and changed was called
 }
 
-// NewWatcher makes a watcher of the file at path, whose content is now known to be loaded (Loaded.File). It calls changed with each new
-// content, or with the error of a read; never twice at once, and not after Stop has returned. changed must not call Stop.
+// NewWatcher makes a watcher of the file at path, whose content is now known to be loaded
+// (Loaded.File). It calls changed with each new content, or with the error of a read; never twice
+// at once, and not after Stop has returned. changed must not call Stop.
 func NewWatcher(path string, loaded []byte, changed func(text []byte, err error)) *Watcher {
-	return &Watcher{path: path, changed: changed, settle: settle, poll: poll, heard: make(chan struct{}, 1), last: sha256.Sum256(loaded)}
+	return &Watcher{path: path, changed: changed, settle: settle, poll: poll, heard: make(chan struct{}, 1),
+		last: sha256.Sum256(loaded)}
 }
 
-// Start begins to watch; a change since the content was loaded is reported soon. It returns when the folder is watched. An error means that the
-// system gives no events; nothing is running then. A second call does nothing.
+// Start begins to watch; a change since the content was loaded is reported soon. It returns when
+// the folder is watched. An error means that the system gives no events; nothing is running then. A
+// second call does nothing.
 func (w *Watcher) Start() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +79,8 @@ func (w *Watcher) Start() error {
 	return nil
 }
 
-// Stop ends the watch and waits for it, and for a call of changed that is under way. It does nothing if the watch does not run.
+// Stop ends the watch and waits for it, and for a call of changed that is under way. It does
+// nothing if the watch does not run.
 func (w *Watcher) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,8 +124,8 @@ func (w *Watcher) run(ctx context.Context, events *fsnotify.Watcher, folder stri
 	}
 }
 
-// Read notes content that was read elsewhere meanwhile; nil: the file could not be read. From now on other content is reported, also the
-// content that was reported last. changed may call it.
+// Read notes content that was read elsewhere meanwhile; nil: the file could not be read. From now
+// on other content is reported, also the content that was reported last. changed may call it.
 func (w *Watcher) Read(text []byte) {
 	w.seen.Lock()
 	defer w.seen.Unlock()
@@ -131,11 +138,13 @@ func (w *Watcher) Read(text []byte) {
 	}
 }
 
-// look reads the file and reports it if it has changed. Then it watches the folder, which may be a new one of the same name. To watch it again
-// changes nothing, and a folder that is gone shows as a file that cannot be read.
+// look reads the file and reports it if it has changed. Then it watches the folder, which may be a
+// new one of the same name. To watch it again changes nothing, and a folder that is gone shows as a
+// file that cannot be read.
 //
-// Nothing ends a read that hangs, with the disk or the network of the file: it is abandoned when the watch ends, and when Read shows that the
-// file can be read. Its content may have changed by now, so false says: look again.
+// Nothing ends a read that hangs, with the disk or the network of the file: it is abandoned when
+// the watch ends, and when Read shows that the file can be read. Its content may have changed by
+// now, so false says: look again.
 func (w *Watcher) look(ctx context.Context, watch func()) bool {
 	select {
 	case <-w.heard: // before this look

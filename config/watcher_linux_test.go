@@ -10,7 +10,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// hang puts a pipe in the place of the file at path, and waits until somebody reads it. That reading goes on until the end of the test.
+// hang puts a pipe in the place of the file at path, and waits until somebody reads it. That
+// reading goes on until the end of the test.
 func hang(t *testing.T, path string) {
 	t.Helper()
 	pipe := filepath.Join(t.TempDir(), "pipe")

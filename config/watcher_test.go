@@ -41,7 +41,8 @@ func (w watched) next() told {
 	}
 }
 
-// expect waits for a text. A file that is written in its place is empty for a moment, and where CPU is scarce it is read in that moment, too.
+// expect waits for a text. A file that is written in its place is empty for a moment, and where CPU
+// is scarce it is read in that moment, too.
 func (w watched) expect(text string) {
 	w.t.Helper()
 	got := w.next()

@@ -98,8 +98,8 @@ func (a *surroundings) OnNotReaped(dead *idem.Lock, err error) {
 	a.s.o.Logger.Warn("lock.bury", "execution", dead.Execution, "workflow", dead.Scope.Workflow, "error", err)
 }
 
-// OnEnded implements operate.Process and owned.Listener. A lock of the lock API is no execution of a
-// route.
+// OnEnded implements operate.Process and owned.Listener. A lock of the lock API is no execution of
+// a route.
 func (a *surroundings) OnEnded(record *idem.Record, recorded bool) {
 	if record.Route != "" && a.s.o.OnEnded != nil {
 		a.s.o.OnEnded(record, recorded)
@@ -114,7 +114,8 @@ func (a *surroundings) OnReduced(record *idem.Record, bytes int) {
 }
 
 // Rekeep implements operate.Process.
-func (a *surroundings) Rekeep(ctx context.Context, from, to idem.ExecutionID, kept idem.StoredRequest) (idem.StoredRequest, error) {
+func (a *surroundings) Rekeep(ctx context.Context, from, to idem.ExecutionID,
+	kept idem.StoredRequest) (idem.StoredRequest, error) {
 	if a.s.o.Rekeep == nil {
 		return kept, nil
 	}
@@ -122,7 +123,8 @@ func (a *surroundings) Rekeep(ctx context.Context, from, to idem.ExecutionID, ke
 }
 
 // Archived implements operate.Process.
-func (a *surroundings) Archived(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.StoredRequest, *idem.ParkedEntry, error) {
+func (a *surroundings) Archived(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.StoredRequest,
+	*idem.ParkedEntry, error) {
 	if a.s.o.Archived == nil {
 		return idem.StoredRequest{}, nil, idem.ErrNoRequest
 	}

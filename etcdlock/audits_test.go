@@ -43,8 +43,10 @@ func TestWhatIsAuditedIsKnownEverywhereTheNewestFirst(t *testing.T) {
 	for i := range 250 {
 		s := []*Store{a, b}[i%2]
 		s.AuditRefusal(idem.Audit{
-			At: start.Add(time.Duration(i) * time.Second), Who: []string{"ops", "ci"}[i%2], What: []string{"execution.cancel", "lock.force_release"}[i%2], Result: "done",
-			Why: fmt.Sprint(i), Workflow: fmt.Sprintf("w%d", i%5), Execution: idem.ExecutionID(fmt.Sprintf("exec_%d", i)),
+			At: start.Add(time.Duration(i) * time.Second), Who: []string{"ops", "ci"}[i%2],
+			What: []string{"execution.cancel", "lock.force_release"}[i%2], Result: "done",
+			Why: fmt.Sprint(i), Workflow: fmt.Sprintf("w%d", i%5),
+			Execution: idem.ExecutionID(fmt.Sprintf("exec_%d", i)),
 		})
 	}
 	written(t, a)
@@ -56,15 +58,18 @@ func TestWhatIsAuditedIsKnownEverywhereTheNewestFirst(t *testing.T) {
 				t.Fatalf("%d of 250 with limit %d", len(all), limit)
 			}
 			for i, got := range all {
-				if want := fmt.Sprint(249 - i); got.Why != want || !got.At.Equal(start.Add(time.Duration(249-i)*time.Second)) {
+				if want := fmt.Sprint(249 - i); got.Why != want ||
+					!got.At.Equal(start.Add(time.Duration(249-i)*time.Second)) {
 					t.Fatalf("at %d is %+v", i, got)
 				}
 			}
 		}
 	}
 	for want, q := range map[int]idem.AuditQuery{
-		125: {Who: "ops"}, 124: {What: "lock.", Since: start.Add(2 * time.Second)}, 50: {Prefix: "w3"}, 1: {Execution: "exec_17"},
-		10: {Since: start.Add(240 * time.Second)}, 11: {Until: start.Add(10 * time.Second)}, 0: {Who: "nobody"}, 2: {Who: "ci", What: "lock", Since: start.Add(246 * time.Second)},
+		125: {Who: "ops"}, 124: {What: "lock.", Since: start.Add(2 * time.Second)}, 50: {Prefix: "w3"},
+		1:  {Execution: "exec_17"},
+		10: {Since: start.Add(240 * time.Second)}, 11: {Until: start.Add(10 * time.Second)}, 0: {Who: "nobody"},
+		2: {Who: "ci", What: "lock", Since: start.Add(246 * time.Second)},
 	} {
 		for _, limit := range []int{0, 3} {
 			q.Limit = limit
@@ -88,7 +93,8 @@ func TestAnAuditEndsAfterThirtyDays(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	left, err := e.Client.TimeToLive(within(t, patience), clientv3.LeaseID(got.Kvs[0].Lease))
-	if err != nil || left.TTL < int64(idem.AuditKept/time.Second)-60 || left.TTL > int64((idem.AuditKept+idem.Slack(idem.AuditKept))/time.Second) {
+	if err != nil || left.TTL < int64(idem.AuditKept/time.Second)-60 ||
+		left.TTL > int64((idem.AuditKept+idem.Slack(idem.AuditKept))/time.Second) {
 		t.Errorf("its lease lasts for %d s: %v", left.TTL, err)
 	}
 }
@@ -167,16 +173,19 @@ func TestAuditsThatEtcdDoesNotTakeNowAreWrittenLaterAndBounded(t *testing.T) {
 	s.audits.Room = 500
 	wire.Blackhole(true)
 	for i := range s.audits.Room + 5 {
-		s.AuditRefusal(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
+		s.AuditRefusal(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done",
+			Why: fmt.Sprint(i)})
 	}
-	short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond) // all of it passes: nothing answers
+	// all of it passes: nothing answers
+	short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	if s.audits.Write(short) || s.ShedAudits() != 5 {
 		t.Fatalf("written through a black hole, or %d shed", s.ShedAudits())
 	}
 	wire.Blackhole(false)
 	written(t, s)
-	if n, err := e.Count(within(t, patience), s.layout.All(protocol.KindAudits)); err != nil || n != int64(s.audits.Room) {
+	if n, err := e.Count(within(t, patience), s.layout.All(protocol.KindAudits)); err != nil ||
+		n != int64(s.audits.Room) {
 		t.Errorf("%d are written, want %d: %v", n, s.audits.Room, err)
 	}
 }
@@ -188,7 +197,8 @@ func TestLongAuditsAreKeptHoweverManyComeTogether(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for i := range history.NoteBatch {
 		s.AuditRefusal(idem.Audit{
-			At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: strings.Repeat("<", idem.MaxReason), Workflow: strings.Repeat("<", 2048),
+			At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done",
+			Why: strings.Repeat("<", idem.MaxReason), Workflow: strings.Repeat("<", 2048),
 			Execution: idem.ExecutionID(fmt.Sprintf("exec_%d", i)),
 		})
 	}
@@ -204,7 +214,8 @@ func TestAuditsAndDuplicatesAreWrittenWhereEtcdTakesFewOperationsAtATime(t *test
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	h := mustClaim(t, s, lockFor("w", "one"), 0)
 	for i := range 50 {
-		s.AuditRefusal(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done", Why: fmt.Sprint(i)})
+		s.AuditRefusal(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done",
+			Why: fmt.Sprint(i)})
 		s.Duplicate(idem.ExecutionID(fmt.Sprint("exec_", i)), time.Hour)
 	}
 	written(t, s)
@@ -221,14 +232,16 @@ func TestAForgetSaysWhereTheStoredRequestCouldNotBeDeleted(t *testing.T) {
 	e := etcdtest.Start(t)
 	hangs := errors.New("the bucket does not answer")
 	var asked []string
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, Erase: func(_ context.Context, id idem.ExecutionID, value []byte) error {
-		asked = append(asked, string(id)+" "+string(value))
-		return hangs
-	}})
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint},
+		Erase: func(_ context.Context, id idem.ExecutionID, value []byte) error {
+			asked = append(asked, string(id)+" "+string(value))
+			return hangs
+		}})
 	l := deadLetter(t, s)
 	a := byPerson()
 	found, err := s.Forget(within(t, patience), l.Execution, byOps(false), a)
-	if !errors.Is(err, idem.ErrNotErased) || !errors.Is(err, hangs) || found.ID() != l.Execution || a.Result != idem.AuditDone {
+	if !errors.Is(err, idem.ErrNotErased) || !errors.Is(err, hangs) || found.ID() != l.Execution ||
+		a.Result != idem.AuditDone {
 		t.Fatalf("%+v, %+v, %v", found, a, err)
 	}
 	if len(asked) != 1 || !strings.HasPrefix(asked[0], string(l.Execution)+" ") {

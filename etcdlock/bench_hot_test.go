@@ -19,11 +19,14 @@ import (
 	"hooklock/idem/guard"
 )
 
-// BenchmarkHotWorkflow is 64 senders with events for one workflow, each with its next when the one before has its answer: under strategy wait,
-// over one replica and over three, beside etcd's own mutex and a put that proves the mutex held. They take turns on one etcd, which syncs its
-// disk; an operation of the benchmark is a turn of three seconds of each. x-mutex is how many times as many as the mutex were completed a second, as the
-// median over the turns, with the smallest and the largest; writes/event is by how much the revision of etcd grew for each; fewest and most are what single senders completed in a
-// turn, over the mean; passed-ms is by how much the order of arrival was missed at the worst in a turn: how much later one came who was done before another.
+// BenchmarkHotWorkflow is 64 senders with events for one workflow, each with its next when the one
+// before has its answer: under strategy wait, over one replica and over three, beside etcd's own
+// mutex and a put that proves the mutex held. They take turns on one etcd, which syncs its disk; an
+// operation of the benchmark is a turn of three seconds of each. x-mutex is how many times as many
+// as the mutex were completed a second, as the median over the turns, with the smallest and the
+// largest; writes/event is by how much the revision of etcd grew for each; fewest and most are what
+// single senders completed in a turn, over the mean; passed-ms is by how much the order of arrival
+// was missed at the worst in a turn: how much later one came who was done before another.
 //
 //	go test -run '^$' -bench HotWorkflow -benchtime 5x ./etcdlock
 func BenchmarkHotWorkflow(b *testing.B) {
@@ -32,7 +35,8 @@ func BenchmarkHotWorkflow(b *testing.B) {
 	}
 }
 
-// BenchmarkHotWorkflowLater is the same where as many events of the workflow have waited and run since etcd's last compaction.
+// BenchmarkHotWorkflowLater is the same where as many events of the workflow have waited and run
+// since etcd's last compaction.
 //
 //	go test -run '^$' -bench HotWorkflowLater -benchtime 3x ./etcdlock
 func BenchmarkHotWorkflowLater(b *testing.B) {
@@ -41,7 +45,9 @@ func BenchmarkHotWorkflowLater(b *testing.B) {
 	}
 	for _, earlier := range []int{10_000, 100_000, 300_000} {
 		for _, replicas := range []int{1, 3} {
-			b.Run(fmt.Sprintf("earlier=%d/replicas=%d", earlier, replicas), func(b *testing.B) { benchHot(b, replicas, earlier) })
+			b.Run(fmt.Sprintf("earlier=%d/replicas=%d", earlier, replicas), func(b *testing.B) {
+				benchHot(b, replicas, earlier)
+			})
 		}
 	}
 }
@@ -101,7 +107,8 @@ func waited(b *testing.B, e *benchMember, client *clientv3.Client, earlier int) 
 		var puts, deletes []clientv3.Op
 		for i := range together {
 			scope.Key = idem.Key(fmt.Sprintf("%016x-%032x", n, i))
-			puts, deletes = append(puts, clientv3.OpPut(layout.Queued(scope), "a place")), append(deletes, clientv3.OpDelete(layout.Queued(scope)))
+			puts, deletes = append(puts, clientv3.OpPut(layout.Queued(scope), "a place")),
+				append(deletes, clientv3.OpDelete(layout.Queued(scope)))
 		}
 		for _, ops := range [][]clientv3.Op{puts, deletes} {
 			if _, err := client.Txn(b.Context()).Then(ops...).Commit(); err != nil {
@@ -145,7 +152,8 @@ func hotRound(b *testing.B, client *clientv3.Client, d time.Duration, round int,
 	mean := float64(total) / hotSenders
 	return hotTurn{
 		rate: float64(total) / took, writes: float64(revision()-before) / float64(total),
-		fewest: float64(slices.Min(completed)) / mean, most: float64(slices.Max(completed)) / mean, passed: passed(slices.Concat(visits...)).Seconds() * 1e3,
+		fewest: float64(slices.Min(completed)) / mean, most: float64(slices.Max(completed)) / mean,
+		passed: passed(slices.Concat(visits...)).Seconds() * 1e3,
 	}
 }
 
@@ -171,16 +179,21 @@ func hotHooklock(b *testing.B, e *benchMember, replicas int) func(sender, n int)
 	guards := make([]*guard.Guard, replicas)
 	for i := range guards {
 		guards[i] = guard.New(guard.Options{
-			Ledger: openStore(b, Options{Endpoints: []string{e.endpoint}}), Base: context.Background(), Cache: guard.NewCache(0), MaxWaiting: func() int { return hotSenders },
+			Ledger: openStore(b, Options{Endpoints: []string{e.endpoint}}), Base: context.Background(),
+			Cache: guard.NewCache(0), MaxWaiting: func() int {
+				return hotSenders
+			},
 		})
 	}
 	policy := &idem.Policy{
-		Route: "r", Strategy: idem.Wait, WaitTimeout: 10 * patience, MaxWaiting: hotSenders, InFlight: idem.Conflict, Idempotency: true,
-		Retention: time.Hour, OnMismatch: idem.MismatchReject, OnUnknown: idem.UnknownRetry,
+		Route: "r", Strategy: idem.Wait, WaitTimeout: 10 * patience, MaxWaiting: hotSenders, InFlight: idem.Conflict,
+		Idempotency: true,
+		Retention:   time.Hour, OnMismatch: idem.MismatchReject, OnUnknown: idem.UnknownRetry,
 	}
 	return func(sender, n int) error {
 		l := lockFor("hot", fmt.Sprintf("event %d of %d", n, sender))
-		a := guards[sender%replicas].Admit(context.Background(), &idem.Request{Scope: l.Scope, EventID: l.EventID, Policy: policy, TraceParent: l.TraceParent})
+		a := guards[sender%replicas].Admit(context.Background(),
+			&idem.Request{Scope: l.Scope, EventID: l.EventID, Policy: policy, TraceParent: l.TraceParent})
 		if a.Execution == nil {
 			return fmt.Errorf("%s: %w", a.Decision, a.Err)
 		}
@@ -191,9 +204,11 @@ func hotHooklock(b *testing.B, e *benchMember, replicas int) func(sender, n int)
 	}
 }
 
-// BenchmarkRefusedSenders is 64 senders with events for one workflow under strategy fail_fast, each with its next when the one before has run. Who is
-// refused comes again when Retry-After says, or at once, to one replica after the other. A turn ends when each has ended the event at hand. fewest and most are what single senders completed in a
-// turn, over the mean: where who was overtaken waits, and where nobody does (alike-...).
+// BenchmarkRefusedSenders is 64 senders with events for one workflow under strategy fail_fast, each
+// with its next when the one before has run. Who is refused comes again when Retry-After says, or
+// at once, to one replica after the other. A turn ends when each has ended the event at hand.
+// fewest and most are what single senders completed in a turn, over the mean: where who was
+// overtaken waits, and where nobody does (alike-...).
 //
 //	go test -run '^$' -bench RefusedSenders -benchtime 3x ./etcdlock
 func BenchmarkRefusedSenders(b *testing.B) {
@@ -237,23 +252,27 @@ func BenchmarkRefusedSenders(b *testing.B) {
 	}
 }
 
-func hotRefused(b *testing.B, e *benchMember, replicas int, call time.Duration, told bool, wait time.Duration) func(sender, n int) error {
+func hotRefused(b *testing.B, e *benchMember, replicas int, call time.Duration, told bool,
+	wait time.Duration) func(sender, n int) error {
 	b.Helper()
 	guards := make([]*guard.Guard, replicas)
 	for i := range guards {
 		guards[i] = guard.New(guard.Options{
-			Ledger: openStore(b, Options{Endpoints: []string{e.endpoint}}), Base: context.Background(), Cache: guard.NewCache(0),
+			Ledger: openStore(b, Options{Endpoints: []string{e.endpoint}}), Base: context.Background(),
+			Cache:      guard.NewCache(0),
 			MaxWaiting: func() int { return hotSenders }, OvertakenWait: wait,
 		})
 	}
 	policy := &idem.Policy{
-		Route: "r", Strategy: idem.FailFast, WaitTimeout: 5 * time.Second, MaxWaiting: hotSenders, InFlight: idem.Conflict, Idempotency: true,
+		Route: "r", Strategy: idem.FailFast, WaitTimeout: 5 * time.Second, MaxWaiting: hotSenders,
+		InFlight: idem.Conflict, Idempotency: true,
 		Retention: time.Hour, OnMismatch: idem.MismatchReject, OnUnknown: idem.UnknownRetry,
 	}
 	return func(sender, n int) error {
 		l := lockFor("hot", fmt.Sprintf("event %d of %d, %d", n, sender, wait))
 		for try := 0; ; try++ {
-			a := guards[(sender+try)%replicas].Admit(context.Background(), &idem.Request{Scope: l.Scope, EventID: l.EventID, Policy: policy, TraceParent: l.TraceParent})
+			a := guards[(sender+try)%replicas].Admit(context.Background(),
+				&idem.Request{Scope: l.Scope, EventID: l.EventID, Policy: policy, TraceParent: l.TraceParent})
 			if a.Execution != nil {
 				if err := a.Execution.Begin(); err != nil {
 					return err
@@ -291,7 +310,8 @@ func hotMutex(b *testing.B, e *benchMember, replicas int) func(sender, n int) er
 		if err := m.Lock(ctx); err != nil {
 			return err
 		}
-		r, err := clients[sender%replicas].Txn(ctx).If(m.IsOwner()).Then(clientv3.OpPut(fmt.Sprintf("/bench/record/%d/%d", sender, n), "a value")).Commit()
+		r, err := clients[sender%replicas].Txn(ctx).If(m.IsOwner()).Then(
+			clientv3.OpPut(fmt.Sprintf("/bench/record/%d/%d", sender, n), "a value")).Commit()
 		if err != nil || !r.Succeeded {
 			return fmt.Errorf("put under the mutex: %+v %w", r, err)
 		}

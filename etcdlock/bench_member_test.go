@@ -15,7 +15,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// benchMember is an etcd as users run it: in a process of its own, on a fresh directory, with its disk synced.
+// benchMember is an etcd as users run it: in a process of its own, on a fresh directory, with its
+// disk synced.
 type benchMember struct {
 	endpoint string
 	pid      int
@@ -23,17 +24,22 @@ type benchMember struct {
 	stop     func()
 }
 
-// startMember builds etcd from the module that is linked in anyway, and starts it for b, with more of its flags.
+// startMember builds etcd from the module that is linked in anyway, and starts it for b, with more
+// of its flags.
 func startMember(b *testing.B, flags ...string) *benchMember {
 	b.Helper()
 	program := b.TempDir() + "/etcd"
-	if out, err := exec.Command("go", "build", "-o", program, "go.etcd.io/etcd/server/v3").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program,
+		"go.etcd.io/etcd/server/v3").CombinedOutput(); err != nil {
 		b.Fatalf("build etcd: %v\n%s", err, out)
 	}
 	client, peer := freePort(b), freePort(b)
-	m := &benchMember{endpoint: client, args: append([]string{program, "--data-dir", b.TempDir(), "--log-level", "error", "--listen-client-urls", "http://" + client,
-		"--advertise-client-urls", "http://" + client, "--listen-peer-urls", "http://" + peer, "--initial-advertise-peer-urls", "http://" + peer,
-		"--initial-cluster", "default=http://" + peer}, flags...)}
+	m := &benchMember{endpoint: client,
+		args: append([]string{program, "--data-dir", b.TempDir(), "--log-level", "error", "--listen-client-urls",
+			"http://" + client,
+			"--advertise-client-urls", "http://" + client, "--listen-peer-urls", "http://" + peer,
+			"--initial-advertise-peer-urls", "http://" + peer,
+			"--initial-cluster", "default=http://" + peer}, flags...)}
 	m.start(b)
 	b.Cleanup(func() { m.stop() })
 	return m
@@ -71,7 +77,8 @@ func freePort(b *testing.B) string {
 	return l.Addr().String()
 }
 
-// cpu is what the member has used, to a hundredth of a second: utime and stime of proc_pid_stat(5), in USER_HZ.
+// cpu is what the member has used, to a hundredth of a second: utime and stime of proc_pid_stat(5),
+// in USER_HZ.
 func (m *benchMember) cpu(b *testing.B) time.Duration {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.pid))

@@ -15,7 +15,8 @@ import (
 	"hooklock/idem"
 )
 
-// inTurns lets kinds take turns, of so many pairs on parallel goroutines each. It returns the turns of each kind.
+// inTurns lets kinds take turns, of so many pairs on parallel goroutines each. It returns the turns
+// of each kind.
 func inTurns(b *testing.B, e *benchMember, parallel, pairs int, kinds ...func(n int) error) [][]turn {
 	b.Helper()
 	turns := make([][]turn, len(kinds))
@@ -40,17 +41,22 @@ func benchPrice(b *testing.B, e *benchMember, parallel int, f func(n int) error)
 	benchAgainst(b, e, parallel, benchHooklock(b, e), f)
 }
 
-// benchAgainst holds what f costs against base, in turns: x-wall, x-cpu, x-client and x-server are how many times as much time, and CPU of both sides or
-// one, it takes, as the median over the turns.
+// benchAgainst holds what f costs against base, in turns: x-wall, x-cpu, x-client and x-server are
+// how many times as much time, and CPU of both sides or one, it takes, as the median over the
+// turns.
 func benchAgainst(b *testing.B, e *benchMember, parallel int, base, f func(n int) error) {
 	b.Helper()
 	pairs := max(1000, 64*parallel) // the CPU of a process is told in hundredths of a second
 	turns := inTurns(b, e, parallel, pairs, base, f)
 	for name, of := range map[string]func(turn) time.Duration{
 		"x-wall": func(t turn) time.Duration { return t.wall }, "x-cpu": turn.cpu,
-		"x-client": func(t turn) time.Duration { return t.client }, "x-server": func(t turn) time.Duration { return t.server },
+		"x-client": func(t turn) time.Duration {
+			return t.client
+		}, "x-server": func(t turn) time.Duration { return t.server },
 	} {
-		b.ReportMetric(median(turns[0], func(i int) float64 { return of(turns[1][i]).Seconds() / max(of(turns[0][i]).Seconds(), 1e-9) }), name)
+		b.ReportMetric(median(turns[0], func(i int) float64 {
+			return of(turns[1][i]).Seconds() / max(of(turns[0][i]).Seconds(), 1e-9)
+		}), name)
 	}
 }
 
@@ -79,10 +85,13 @@ func claimAndSettleWith(s *Store, lock func(n int) idem.Lock, end func() idem.En
 func BenchmarkOrder(b *testing.B) {
 	e := startMember(b)
 	s := openStore(b, Options{Endpoints: []string{e.endpoint}})
-	benchPrice(b, e, 64, claimAndSettle(s, func(n int) idem.Lock { return ordered(fmt.Sprintf("o%d", n), "one", strconv.Itoa(n)) }))
+	benchPrice(b, e, 64, claimAndSettle(s, func(n int) idem.Lock {
+		return ordered(fmt.Sprintf("o%d", n), "one", strconv.Itoa(n))
+	}))
 }
 
-// BenchmarkAnswerApart is the price of an answer of so many bytes that has a key of its own, against one that stays in its record.
+// BenchmarkAnswerApart is the price of an answer of so many bytes that has a key of its own,
+// against one that stays in its record.
 //
 //	go test -run '^$' -bench AnswerApart -benchtime 9x ./etcdlock
 func BenchmarkAnswerApart(b *testing.B) {
@@ -109,13 +118,18 @@ func BenchmarkSlotsThatNeverBind(b *testing.B) {
 	for _, parallel := range []int{1, 64} {
 		b.Run(fmt.Sprint(parallel), func(b *testing.B) {
 			e := startMember(b)
-			s := openStore(b, Options{Endpoints: []string{e.endpoint}, Limit: func(string, idem.Slot) int { return 1000 }})
-			benchPrice(b, e, parallel, claimAndSettle(s, func(n int) idem.Lock { return limitedLock(fmt.Sprintf("s%d", n), "one") }))
+			s := openStore(b, Options{Endpoints: []string{e.endpoint}, Limit: func(string, idem.Slot) int {
+				return 1000
+			}})
+			benchPrice(b, e, parallel, claimAndSettle(s, func(n int) idem.Lock {
+				return limitedLock(fmt.Sprintf("s%d", n), "one")
+			}))
 		})
 	}
 }
 
-// BenchmarkLatest is the price of an event that waits and is replaced by the next one: it takes its place, and is told what became of it.
+// BenchmarkLatest is the price of an event that waits and is replaced by the next one: it takes its
+// place, and is told what became of it.
 //
 //	go test -run '^$' -bench Latest -benchtime 20x ./etcdlock
 func BenchmarkLatest(b *testing.B) {
@@ -136,7 +150,8 @@ func benchLatest(b *testing.B, parallel int) {
 	}
 	benchPrice(b, e, parallel, func(n int) error {
 		worker := n % parallel
-		place, seen, err := s.Enqueue(ctx, newestLock(fmt.Sprintf("busy%d", worker), fmt.Sprint(n)), 0, running[worker].Lock().Revision)
+		place, seen, err := s.Enqueue(ctx, newestLock(fmt.Sprintf("busy%d", worker), fmt.Sprint(n)), 0,
+			running[worker].Lock().Revision)
 		if err != nil || place == nil {
 			return fmt.Errorf("enqueue: %+v %w", seen, err)
 		}

@@ -23,8 +23,10 @@ import (
 	"hooklock/idem"
 )
 
-// BenchmarkSettledEvents is what etcd has for each of b.N settled events as the proxy makes them, with answers of 30 bytes: after compaction and
-// defragmentation, in a process of its own. At most 200,000 of them are claimed and settled, and give the CPU; further ones are put as they would be then.
+// BenchmarkSettledEvents is what etcd has for each of b.N settled events as the proxy makes them,
+// with answers of 30 bytes: after compaction and defragmentation, in a process of its own. At most
+// 200,000 of them are claimed and settled, and give the CPU; further ones are put as they would be
+// then.
 //
 //	go test -run '^$' -bench SettledEvents -benchtime 200000x -timeout 1h ./etcdlock
 func BenchmarkSettledEvents(b *testing.B) {
@@ -34,13 +36,16 @@ func BenchmarkSettledEvents(b *testing.B) {
 	if b.N == 1 { // the testing package tries one first
 		return
 	}
-	e := startMember(b, "--quota-backend-bytes", strconv.Itoa(32<<30), "--enable-pprof", "--snapshot-catchup-entries", "100")
+	e := startMember(b, "--quota-backend-bytes", strconv.Itoa(32<<30), "--enable-pprof", "--snapshot-catchup-entries",
+		"100")
 	s := openStore(b, Options{Endpoints: []string{e.endpoint}, Holder: "webhooks-5d8f7c9b6-x2x7q/1"})
 	empty := memberSize(b, e)
 	claimed := min(b.N, 200_000)
 	began := e.cpu(b)
 	b.ResetTimer()
-	spread(b, e, 256, -1, claimed, claimAndSettleWith(s, func(n int) idem.Lock { return settledEvent(n, b.N) }, settledEnd))
+	spread(b, e, 256, -1, claimed, claimAndSettleWith(s, func(n int) idem.Lock {
+		return settledEvent(n, b.N)
+	}, settledEnd))
 	b.StopTimer()
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(claimed)/b.Elapsed().Seconds(), "events/s")
@@ -50,7 +55,8 @@ func BenchmarkSettledEvents(b *testing.B) {
 	for _, of := range []struct {
 		name         string
 		empty, total int64
-	}{{"disk-B/event", empty.disk, full.disk}, {"heap-B/event", empty.heap, full.heap}, {"RssAnon-B/event", empty.rss, full.rss}} {
+	}{{"disk-B/event", empty.disk, full.disk}, {"heap-B/event", empty.heap, full.heap}, {"RssAnon-B/event", empty.rss,
+		full.rss}} {
 		b.ReportMetric(float64(of.total-of.empty)/float64(b.N), of.name)
 	}
 	took := func(name string, f func() error) {
@@ -81,8 +87,9 @@ func BenchmarkSettledEvents(b *testing.B) {
 	b.ReportMetric(float64(e.cpu(b).Milliseconds()), "restart-cpu-ms")
 }
 
-// BenchmarkBesideSettled is how long 16 callers wait for a claim and its settle, beside b.N settled events and, in turns with that, in an empty
-// etcd: the medians of the turns, of both and of how many times as long it is.
+// BenchmarkBesideSettled is how long 16 callers wait for a claim and its settle, beside b.N settled
+// events and, in turns with that, in an empty etcd: the medians of the turns, of both and of how
+// many times as long it is.
 //
 //	go test -run '^$' -bench BesideSettled -benchtime 1000000x -timeout 1h ./etcdlock
 func BenchmarkBesideSettled(b *testing.B) {
@@ -95,7 +102,8 @@ func BenchmarkBesideSettled(b *testing.B) {
 	const turns, pairs = 41, 1024
 	kinds, percentiles := [2]func(turn int) []float64{}, []int{50, 99}
 	for i := range kinds {
-		e := startMember(b, "--quota-backend-bytes", strconv.Itoa(32<<30), "--enable-pprof", "--snapshot-catchup-entries", "100")
+		e := startMember(b, "--quota-backend-bytes", strconv.Itoa(32<<30), "--enable-pprof",
+			"--snapshot-catchup-entries", "100")
 		s := openStore(b, Options{Endpoints: []string{e.endpoint}, Holder: "webhooks-5d8f7c9b6-x2x7q/1"})
 		run := claimAndSettleWith(s, func(n int) idem.Lock { return settledEvent(b.N+n, b.N) }, settledEnd)
 		kinds[i] = func(turn int) (ms []float64) {
@@ -144,10 +152,12 @@ func settledEvent(n, all int) idem.Lock {
 	key := idem.MakeKey(idem.EventHalf(event), [16]byte(sum[:16]))
 	return idem.Lock{
 		Entry: idem.Entry{
-			Execution: idem.NewExecutionID(workflow, key, [4]byte(sum[16:20])), Scope: idem.Scope{Workflow: workflow, Key: key}, Route: "stripe", EventID: event,
-			Fingerprint: idem.Fingerprint(sum[:]), Parts: idem.Parts(sum[:12]), CallbackHash: hex.EncodeToString(sum[:10]),
-			TraceParent: "00-" + hex.EncodeToString(sum[:16]) + "-" + hex.EncodeToString(sum[8:16]) + "-01",
-			Attempt:     1, StartedAt: time.Now(), Retention: 28 * time.Hour,
+			Execution: idem.NewExecutionID(workflow, key, [4]byte(sum[16:20])),
+			Scope:     idem.Scope{Workflow: workflow, Key: key}, Route: "stripe", EventID: event,
+			Fingerprint: idem.Fingerprint(sum[:]), Parts: idem.Parts(sum[:12]),
+			CallbackHash: hex.EncodeToString(sum[:10]),
+			TraceParent:  "00-" + hex.EncodeToString(sum[:16]) + "-" + hex.EncodeToString(sum[8:16]) + "-01",
+			Attempt:      1, StartedAt: time.Now(), Retention: 28 * time.Hour,
 		},
 		MaxDuration: time.Hour, ReleaseDelay: 15 * time.Second, ReplayBody: 64 << 10,
 	}
@@ -157,7 +167,8 @@ func settledEnd() idem.End {
 	const body = `{"received":true,"id":"12345"}`
 	return idem.End{
 		Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now(), Remembered: true,
-		Answer: &idem.Answer{Status: 200, Bytes: int64(len(body)), Whole: true, Header: []idem.HeaderField{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body)},
+		Answer: &idem.Answer{Status: 200, Bytes: int64(len(body)), Whole: true,
+			Header: []idem.HeaderField{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body)},
 	}
 }
 
@@ -211,7 +222,8 @@ func memberSize(b *testing.B, e *benchMember) (w size) {
 		b.Fatal(err)
 	}
 	w.disk = status.DbSizeInUse
-	request, _ := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://"+e.endpoint+"/debug/pprof/heap?gc=1&debug=1", http.NoBody)
+	request, _ := http.NewRequestWithContext(b.Context(), http.MethodGet,
+		"http://"+e.endpoint+"/debug/pprof/heap?gc=1&debug=1", http.NoBody)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		b.Fatal(err)

@@ -13,10 +13,12 @@ import (
 	"hooklock/idem"
 )
 
-// BenchmarkSlotsThatBind keeps 256 executions waiting for 20 slots, each of a workflow of its own, through two Stores; and beside it, in turns, as
-// many for the locks of 20 workflows. Each runs for as long as the name says. busy and locks-busy are which part of the time slots and locks were taken by
-// something that ran, from when the first 20 have ended, so that as many wait as are to, until 100 more have; gap-ms is for how long a slot was taken by
-// nothing that ran, between two. All are the median over the turns.
+// BenchmarkSlotsThatBind keeps 256 executions waiting for 20 slots, each of a workflow of its own,
+// through two Stores; and beside it, in turns, as many for the locks of 20 workflows. Each runs for
+// as long as the name says. busy and locks-busy are which part of the time slots and locks were
+// taken by something that ran, from when the first 20 have ended, so that as many wait as are to,
+// until 100 more have; gap-ms is for how long a slot was taken by nothing that ran, between two.
+// All are the median over the turns.
 //
 //	go test -run '^$' -bench SlotsThatBind -benchtime 5x ./etcdlock
 func BenchmarkSlotsThatBind(b *testing.B) {
@@ -70,7 +72,8 @@ func busy(all []ran) float64 {
 	return work.Seconds() / bindingSlots / to.Sub(from).Seconds()
 }
 
-// whileTheyWait is what ran while so many waited. Those who still wait in the end come through at once, so that the next turn begins with nobody.
+// whileTheyWait is what ran while so many waited. Those who still wait in the end come through at
+// once, so that the next turn begins with nobody.
 func whileTheyWait(b *testing.B, stores []*Store, runs time.Duration, lock func(worker, i int) idem.Lock) (all []ran) {
 	b.Helper()
 	var mu sync.Mutex
@@ -86,7 +89,8 @@ func whileTheyWait(b *testing.B, stores []*Store, runs time.Duration, lock func(
 					b.Errorf("%+v %v", seen, err)
 					return
 				}
-				held, err := ledgertest.InTurn(within(b, patience), &ledgertest.InQueue{QueueEntry: p, Ledger: s, Lock: l}, l)
+				held, err := ledgertest.InTurn(within(b, patience),
+					&ledgertest.InQueue{QueueEntry: p, Ledger: s, Lock: l}, l)
 				if err != nil {
 					b.Error(err)
 					return

@@ -18,11 +18,12 @@ import (
 	"hooklock/idem"
 )
 
-// BenchmarkClaimSettle is a claim and a settle, each on a workflow of its own, beside Lock and Unlock of etcd's own mutex, which keeps
-// no record, and beside two bare puts. They take turns on one etcd, which syncs its disk; an operation of the benchmark is one turn of
-// each. The ratios count, not the rates: x-mutex is how many times as many pairs a second as the mutex makes, x-puts how many times the
-// latency of the two puts, both as the median over the turns. The etcd is a process of its own, as it is for users, so that the CPU of
-// the two sides is told apart.
+// BenchmarkClaimSettle is a claim and a settle, each on a workflow of its own, beside Lock and
+// Unlock of etcd's own mutex, which keeps no record, and beside two bare puts. They take turns on
+// one etcd, which syncs its disk; an operation of the benchmark is one turn of each. The ratios
+// count, not the rates: x-mutex is how many times as many pairs a second as the mutex makes, x-puts
+// how many times the latency of the two puts, both as the median over the turns. The etcd is a
+// process of its own, as it is for users, so that the CPU of the two sides is told apart.
 //
 //	go test -run '^$' -bench ClaimSettle -benchtime 20x ./etcdlock
 func BenchmarkClaimSettle(b *testing.B) {
@@ -42,12 +43,22 @@ func benchTurns(b *testing.B, parallel int) {
 	turns := inTurns(b, e, parallel, pairs, benchHooklock(b, e), benchMutex(b, e), benchPuts(b, e))
 	for kind, name := range []string{"hooklock", "mutex", "puts"} {
 		b.ReportMetric(1/median(turns[kind], func(i int) float64 { return turns[kind][i].wall.Seconds() }), name+"/s")
-		b.ReportMetric(median(turns[kind], func(i int) float64 { return float64(turns[kind][i].client.Microseconds()) }), name+"-client-us")
-		b.ReportMetric(median(turns[kind], func(i int) float64 { return float64(turns[kind][i].server.Microseconds()) }), name+"-server-us")
+		b.ReportMetric(median(turns[kind], func(i int) float64 {
+			return float64(turns[kind][i].client.Microseconds())
+		}), name+"-client-us")
+		b.ReportMetric(median(turns[kind], func(i int) float64 {
+			return float64(turns[kind][i].server.Microseconds())
+		}), name+"-server-us")
 	}
-	b.ReportMetric(median(turns[0], func(i int) float64 { return turns[1][i].wall.Seconds() / turns[0][i].wall.Seconds() }), "x-mutex")
-	b.ReportMetric(median(turns[0], func(i int) float64 { return turns[0][i].wall.Seconds() / turns[2][i].wall.Seconds() }), "x-puts")
-	b.ReportMetric(median(turns[0], func(i int) float64 { return turns[1][i].cpu().Seconds() / turns[0][i].cpu().Seconds() }), "x-mutex-cpu")
+	b.ReportMetric(median(turns[0], func(i int) float64 {
+		return turns[1][i].wall.Seconds() / turns[0][i].wall.Seconds()
+	}), "x-mutex")
+	b.ReportMetric(median(turns[0], func(i int) float64 {
+		return turns[0][i].wall.Seconds() / turns[2][i].wall.Seconds()
+	}), "x-puts")
+	b.ReportMetric(median(turns[0], func(i int) float64 {
+		return turns[1][i].cpu().Seconds() / turns[0][i].cpu().Seconds()
+	}), "x-mutex-cpu")
 }
 
 func median[T any](turns []T, of func(i int) float64) float64 {
@@ -123,7 +134,8 @@ func benchPuts(b *testing.B, e *benchMember) func(n int) error {
 	ctx := context.Background()
 	return func(n int) error {
 		for _, kind := range []string{"lock", "record"} {
-			if _, err := client.Put(ctx, fmt.Sprintf("/bench/%s/w%d", kind, n), "a value", clientv3.WithLease(lease.ID)); err != nil {
+			if _, err := client.Put(ctx, fmt.Sprintf("/bench/%s/w%d", kind, n), "a value",
+				clientv3.WithLease(lease.ID)); err != nil {
 				return err
 			}
 		}

@@ -17,9 +17,10 @@ import (
 	"hooklock/idem/guard"
 )
 
-// BenchmarkWaiters is what a delivery that waits costs this process: heap-B and stack-B are for each of 10 000, ten on each workflow,
-// from the gate on. What belongs to its connection is there before the first reading: its goroutine and its request. The etcd is another
-// process. Each of them must have run in the end, in the order of its place.
+// BenchmarkWaiters is what a delivery that waits costs this process: heap-B and stack-B are for
+// each of 10 000, ten on each workflow, from the gate on. What belongs to its connection is there
+// before the first reading: its goroutine and its request. The etcd is another process. Each of
+// them must have run in the end, in the order of its place.
 //
 //	go test -run '^$' -bench Waiters -benchtime 1x ./etcdlock
 func BenchmarkWaiters(b *testing.B) {
@@ -63,11 +64,15 @@ func newQueuers(b *testing.B, s *Store, workflows, each int) *queuers {
 	b.Helper()
 	c := &queuers{gate: make(chan struct{})}
 	g := guard.New(guard.Options{
-		Ledger: s, Base: context.Background(), RequestTimeout: time.Minute, Cache: guard.NewCache(0), MaxWaiting: func() int { return workflows * each },
+		Ledger: s, Base: context.Background(), RequestTimeout: time.Minute, Cache: guard.NewCache(0),
+		MaxWaiting: func() int {
+			return workflows * each
+		},
 	})
 	policy := &idem.Policy{
-		Route: "r", Strategy: idem.Wait, WaitTimeout: 10 * patience, MaxWaiting: each, InFlight: idem.Conflict, Idempotency: true,
-		Retention: time.Hour, OnMismatch: idem.MismatchReject, OnUnknown: idem.UnknownRetry,
+		Route: "r", Strategy: idem.Wait, WaitTimeout: 10 * patience, MaxWaiting: each, InFlight: idem.Conflict,
+		Idempotency: true,
+		Retention:   time.Hour, OnMismatch: idem.MismatchReject, OnUnknown: idem.UnknownRetry,
 	}
 	for w := range workflows {
 		for i := range each {

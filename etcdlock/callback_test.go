@@ -24,16 +24,19 @@ func TestGuardRefusesAnExecutionThatMayNotContinue(t *testing.T) {
 		cb   idem.Callback
 		want error
 	}{
-		"another key":       {with(func(c *idem.Callback) { c.Key = "another" }), idem.ErrCallbackKey},
-		"no key":            {with(func(c *idem.Callback) { c.Key = "" }), idem.ErrCallbackKey},
-		"an old token":      {with(func(c *idem.Callback) { c.Token-- }), idem.ErrStaleToken},
-		"no token":          {with(func(c *idem.Callback) { c.Token = 0 }), idem.ErrStaleToken},
-		"another workflow":  {with(func(c *idem.Callback) { c.Workflow = "v" }), idem.ErrNoExecution},
-		"another execution": {with(func(c *idem.Callback) { c.Execution = lockFor("w", "one").Execution }), idem.ErrNoExecution},
+		"another key":      {with(func(c *idem.Callback) { c.Key = "another" }), idem.ErrCallbackKey},
+		"no key":           {with(func(c *idem.Callback) { c.Key = "" }), idem.ErrCallbackKey},
+		"an old token":     {with(func(c *idem.Callback) { c.Token-- }), idem.ErrStaleToken},
+		"no token":         {with(func(c *idem.Callback) { c.Token = 0 }), idem.ErrStaleToken},
+		"another workflow": {with(func(c *idem.Callback) { c.Workflow = "v" }), idem.ErrNoExecution},
+		"another execution": {with(func(c *idem.Callback) {
+			c.Execution = lockFor("w", "one").Execution
+		}), idem.ErrNoExecution},
 	} {
 		for _, s := range []*Store{a, b} {
 			for _, step := range []string{"", "two"} {
-				if found, err := s.Guard(within(t, patience), c.cb, step, nil); !errors.Is(err, c.want) || found != nil {
+				if found, err := s.Guard(within(t, patience), c.cb, step, nil); !errors.Is(err, c.want) ||
+					found != nil {
 					t.Errorf("%s: %+v %v", name, found, err)
 				}
 			}
@@ -42,7 +45,8 @@ func TestGuardRefusesAnExecutionThatMayNotContinue(t *testing.T) {
 	mustCancel(t, b, cb.Execution, byOps(false))
 	for _, s := range []*Store{a, b} {
 		for _, step := range []string{"", "two"} {
-			if found, err := s.Guard(within(t, patience), cb, step, nil); !errors.Is(err, idem.ErrCancelled) || found.Status() != idem.CancelRequested {
+			if found, err := s.Guard(within(t, patience), cb, step, nil); !errors.Is(err, idem.ErrCancelled) ||
+				found.Status() != idem.CancelRequested {
 				t.Errorf("cancelled: %+v %v", found, err)
 			}
 		}
@@ -80,10 +84,12 @@ func TestAHoldSurvivesTheDeathOfItsProcessAndTheLossOfItsSession(t *testing.T) {
 	eventually(t, "the death is heard of", func() bool { return !b.view.Sessions.Has(dead) })
 	b.sweeper.Everything()
 	cb := callbackOf(held.Lock())
-	if found, err := b.Heartbeat(within(t, patience), cb, time.Minute); err != nil || !found.Lock.Held || time.Until(found.Lock.HoldUntil) < 50*time.Second {
+	if found, err := b.Heartbeat(within(t, patience), cb, time.Minute); err != nil || !found.Lock.Held ||
+		time.Until(found.Lock.HoldUntil) < 50*time.Second {
 		t.Fatalf("%+v %v", found, err)
 	}
-	if found, err := b.Complete(within(t, patience), cb, idem.Final{Status: idem.Success}); err != nil || found.Status() != idem.Success {
+	if found, err := b.Complete(within(t, patience), cb, idem.Final{Status: idem.Success}); err != nil ||
+		found.Status() != idem.Success {
 		t.Fatalf("%+v %v", found, err)
 	}
 	count(t, e, b.layout.All(protocol.KindHolds), 0)
@@ -135,7 +141,8 @@ func TestAHoldThatIsNotRenewedEndsUnknown(t *testing.T) {
 			for what, err := range map[string]error{
 				"guard":     second(a.Guard(within(t, patience), callbackOf(held.Lock()), "late", nil)),
 				"heartbeat": second(a.Heartbeat(within(t, patience), callbackOf(held.Lock()), 0)),
-				"complete":  second(a.Complete(within(t, patience), callbackOf(held.Lock()), idem.Final{Status: idem.Success})),
+				"complete": second(a.Complete(within(t, patience), callbackOf(held.Lock()),
+					idem.Final{Status: idem.Success})),
 			} {
 				if !errors.Is(err, want) {
 					t.Errorf("%s: %v, want %v", what, err, want)
@@ -152,7 +159,8 @@ func TestAnUpstreamMayCompleteBeforeItsAnswerIsRead(t *testing.T) {
 	told := 0
 	a := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnEnded: func(*idem.Record, bool) { told++ }})
 	held := mustClaim(t, a, withKey(lockFor("w", "one")), 0)
-	if _, err := b.Complete(within(t, patience), callbackOf(held.Lock()), idem.Final{Status: idem.Success}); err != nil {
+	if _, err := b.Complete(within(t, patience), callbackOf(held.Lock()),
+		idem.Final{Status: idem.Success}); err != nil {
 		t.Fatal(err)
 	}
 	if err := held.Hold(within(t, patience), time.Minute); err != nil {
@@ -165,11 +173,13 @@ func TestAnUpstreamMayCompleteBeforeItsAnswerIsRead(t *testing.T) {
 		t.Error("the process takes it for its own")
 	}
 	held = mustClaim(t, a, withKey(lockFor("w", "two")), 0)
-	done, err := b.Complete(within(t, patience), callbackOf(held.Lock()), idem.Final{Status: idem.Success, Answer: &idem.Answer{Status: 201}})
+	done, err := b.Complete(within(t, patience), callbackOf(held.Lock()),
+		idem.Final{Status: idem.Success, Answer: &idem.Answer{Status: 201}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rec, err := held.Settle(within(t, patience), success("")); err != nil || rec.Revision != done.Record.Revision || rec.Answer.Status != 201 {
+	if rec, err := held.Settle(within(t, patience), success("")); err != nil || rec.Revision != done.Record.Revision ||
+		rec.Answer.Status != 201 {
 		t.Fatalf("the answer that comes too late: %+v %v", rec, err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"hooklock/idem"
 )
 
-// Each key of a transaction has the name of the workflow in it, three times as long as it was written.
+// Each key of a transaction has the name of the workflow in it, three times as long as it was
+// written.
 func TestClaimsOfWorkflowsWithLongNamesAreTakenHoweverManyComeTogether(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -54,5 +55,6 @@ func TestThirtyTwoClaimantsOfFiveWorkflowsAreAnswered(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	eventually(t, "after the last answer every place is free", s.sender.Idle) // an answer is handed out before its lock is free
+	// an answer is handed out before its lock is free
+	eventually(t, "after the last answer every place is free", s.sender.Idle)
 }

@@ -19,7 +19,8 @@ func skewed(tb testing.TB, e *etcdtest.Etcd, d time.Duration) (*guard.Guard, *St
 	tb.Helper()
 	now := func() time.Time { return time.Now().Add(d) }
 	cache := guard.NewCache(0)
-	s, err := Open(Options{Endpoints: []string{e.Endpoint}, OnForget: cache.Forget, OnReset: cache.Reset, Clock: link.Clock{Now: now, Boot: link.SystemClock().Boot}})
+	s, err := Open(Options{Endpoints: []string{e.Endpoint}, OnForget: cache.Forget, OnReset: cache.Reset,
+		Clock: link.Clock{Now: now, Boot: link.SystemClock().Boot}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -33,8 +34,9 @@ func byPayload(event string, payloadRetention time.Duration) *idem.Request {
 	keep := idem.StatusSet{}
 	keep.Add(200, 299)
 	return &idem.Request{Scope: lockFor("w", event).Scope, ByPayload: true, Policy: &idem.Policy{
-		Route: "r", Strategy: idem.FailFast, Idempotency: true, PayloadRetention: payloadRetention, Keep: keep, ReplayBody: 100,
-		OnUnknown: idem.UnknownRetry, InFlight: idem.Conflict, OnMismatch: idem.MismatchReplay,
+		Route: "r", Strategy: idem.FailFast, Idempotency: true, PayloadRetention: payloadRetention, Keep: keep,
+		ReplayBody: 100,
+		OnUnknown:  idem.UnknownRetry, InFlight: idem.Conflict, OnMismatch: idem.MismatchReplay,
 	}}
 }
 
@@ -65,7 +67,8 @@ func TestASettledEventIsReplayedWhateverTheWallClocksSay(t *testing.T) {
 			second, secondStore := skewed(t, e, c.meets)
 			id := mustRun(t, first, byPayload("one", aWhile))
 			for i, g := range []*guard.Guard{first, second, second} { // the third answer may come from a cache
-				if got := g.Admit(t.Context(), byPayload("one", aWhile)); got.Decision != idem.DecisionReplayed || got.Holder != id {
+				if got := g.Admit(t.Context(), byPayload("one", aWhile)); got.Decision != idem.DecisionReplayed ||
+					got.Holder != id {
 					t.Errorf("copy %d: %+v", i, got)
 				}
 			}
@@ -73,11 +76,13 @@ func TestASettledEventIsReplayedWhateverTheWallClocksSay(t *testing.T) {
 				if f := mustFind(t, s, id); f.Record == nil {
 					t.Errorf("people do not see the record: %+v", f)
 				}
-				if page, err := s.Executions(within(t, patience), idem.ExecutionQuery{}); err != nil || len(page.Executions) != 1 {
+				if page, err := s.Executions(within(t, patience), idem.ExecutionQuery{}); err != nil ||
+					len(page.Executions) != 1 {
 					t.Errorf("people do not see the record in the list: %+v %v", page, err)
 				}
 			}
-			if _, err := secondStore.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
+			if _, err := secondStore.Forget(within(t, patience), id,
+				idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
 				t.Errorf("people cannot forget the record: %v", err)
 			}
 		})
@@ -102,7 +107,8 @@ func TestAfterItsRetentionAnEqualPayloadRunsAgain(t *testing.T) {
 	}
 }
 
-// TestMaxDurationOfAHoldIsCountedByEtcd: the upstream renews its hold at any replica, so no replica's wall clock may say that the time is up.
+// TestMaxDurationOfAHoldIsCountedByEtcd: the upstream renews its hold at any replica, so no
+// replica's wall clock may say that the time is up.
 func TestMaxDurationOfAHoldIsCountedByEtcd(t *testing.T) {
 	const week = 7 * 24 * time.Hour
 	for name, off := range map[string]time.Duration{"a week ahead": week, "a week behind": -week} {
@@ -125,7 +131,8 @@ func TestMaxDurationOfAHoldIsCountedByEtcd(t *testing.T) {
 				}
 				return time.Duration(left.GrantedTTL) * time.Second
 			}
-			for ttl, want := range map[time.Duration]time.Duration{20 * time.Minute: 20 * time.Minute, 3 * time.Hour: time.Hour} {
+			for ttl, want := range map[time.Duration]time.Duration{20 * time.Minute: 20 * time.Minute,
+				3 * time.Hour: time.Hour} {
 				if _, err := b.Heartbeat(within(t, patience), callbackOf(held.Lock()), ttl); err != nil {
 					t.Fatal(err)
 				}
@@ -133,10 +140,12 @@ func TestMaxDurationOfAHoldIsCountedByEtcd(t *testing.T) {
 					t.Errorf("renewed for %v, max_duration 1h: etcd holds it for %v", ttl, got)
 				}
 			}
-			if _, err := e.Client.Delete(within(t, patience), a.layout.Alive(protocol.HoldAlive(l.Execution))); err != nil {
+			if _, err := e.Client.Delete(within(t, patience),
+				a.layout.Alive(protocol.HoldAlive(l.Execution))); err != nil {
 				t.Fatal(err)
 			}
-			if f := mustFind(t, b, l.Execution); f.Record == nil || f.Record.Error == nil || f.Record.Error.Code != finish.CodeHoldExpired {
+			if f := mustFind(t, b, l.Execution); f.Record == nil || f.Record.Error == nil ||
+				f.Record.Error.Code != finish.CodeHoldExpired {
 				t.Errorf("its upstream was silent, and its max_duration is not over: %+v", f.Record)
 			}
 		})

@@ -10,7 +10,8 @@ import (
 	"hooklock/idem"
 )
 
-// TestACloseIsNotDelayedByACallerThatKeepsAsking: what is asked of an etcd that does not answer ends with the Store, however long its caller would wait.
+// TestACloseIsNotDelayedByACallerThatKeepsAsking: what is asked of an etcd that does not answer
+// ends with the Store, however long its caller would wait.
 func TestACloseIsNotDelayedByACallerThatKeepsAsking(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(ctx context.Context, s *Store, l *idem.Lock) error{

@@ -34,8 +34,12 @@ func TestACancelEndsWhatIsParkedWhereverItIs(t *testing.T) {
 			mustPark(t, s, l, 0)
 			return l.Execution
 		},
-		"in its lock, without a process":     func(t *testing.T, e *etcdtest.Etcd, _ *Store) idem.ExecutionID { return uncarried(t, e, 0) },
-		"while its try may still be at work": func(t *testing.T, e *etcdtest.Etcd, _ *Store) idem.ExecutionID { return uncarried(t, e, 1) },
+		"in its lock, without a process": func(t *testing.T, e *etcdtest.Etcd, _ *Store) idem.ExecutionID {
+			return uncarried(t, e, 0)
+		},
+		"while its try may still be at work": func(t *testing.T, e *etcdtest.Etcd, _ *Store) idem.ExecutionID {
+			return uncarried(t, e, 1)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := etcdtest.Start(t)
@@ -43,7 +47,8 @@ func TestACancelEndsWhatIsParkedWhereverItIs(t *testing.T) {
 			id := park(t, e, s)
 			eventually(t, "it has ended", func() bool {
 				f, _, err := s.Cancel(within(t, patience), id, byOps(false), nil)
-				return err == nil && f.Record != nil && f.Record.Status == idem.Aborted && f.Record.Abort.By == "ops" && !f.Record.RequestKept
+				return err == nil && f.Record != nil && f.Record.Status == idem.Aborted && f.Record.Abort.By == "ops" &&
+					!f.Record.RequestKept
 			})
 			nothingKept(t, e)
 		})
@@ -58,7 +63,8 @@ func TestASkippedExecutionIsADeadLetterAndTheNextOneRuns(t *testing.T) {
 	mustPark(t, s, next, 0)
 	eventually(t, "it is skipped", func() bool {
 		f, _, err := s.Skip(within(t, patience), id, byOps(false), nil)
-		return err == nil && f.Record != nil && f.Record.Status == idem.Failed && f.Record.Error.Code == "skipped" && f.Record.RequestKept
+		return err == nil && f.Record != nil && f.Record.Status == idem.Failed && f.Record.Error.Code == "skipped" &&
+			f.Record.RequestKept
 	})
 	letterStays(t, s, id)
 	if got := takeNext(t, s).Running.Lock().Execution; got != next.Execution {
@@ -68,7 +74,8 @@ func TestASkippedExecutionIsADeadLetterAndTheNextOneRuns(t *testing.T) {
 
 func TestAProcessDoesNotHoldWhatWasTakenFromIt(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := blockedOne(t, a)
 	if _, err := b.ForceRelease(within(t, patience), "w", l.Execution, byOps(false), nil); err != nil {
 		t.Fatal(err)
@@ -78,7 +85,8 @@ func TestAProcessDoesNotHoldWhatWasTakenFromIt(t *testing.T) {
 
 func TestACancelEndsAtOnceWhatItsProcessIsPuttingDown(t *testing.T) {
 	e := etcdtest.Start(t)
-	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := blockedOne(t, s)
 	h, putDown := s.own.Of(l.Execution), *l
 	putDown.Alive = ""
@@ -88,7 +96,8 @@ func TestACancelEndsAtOnceWhatItsProcessIsPuttingDown(t *testing.T) {
 	}
 	at := protocol.Revisions{LockCreated: l.Created, Lock: l.Revision}
 	// it is nobody's, and its process, whose answer has not come yet, does not know that
-	if r := other.sender.Do(within(t, patience), commit.NewRequest(keysOf(h).Lock, protocol.Rest(keysOf(h), at, protocol.Leased{Value: value}, nil), len(value))); r.Err != nil || !r.Succeeded {
+	if r := other.sender.Do(within(t, patience), commit.NewRequest(keysOf(h).Lock,
+		protocol.Rest(keysOf(h), at, protocol.Leased{Value: value}, nil), len(value))); r.Err != nil || !r.Succeeded {
 		t.Fatalf("%+v", r)
 	}
 	f, _, err := s.Cancel(within(t, patience), l.Execution, byOps(false), nil)
@@ -102,7 +111,8 @@ func TestACancelEndsAtOnceWhatItsProcessIsPuttingDown(t *testing.T) {
 
 func TestABlockedExecutionRunsAfterRunNow(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, a, l, 0)
 	h := takeNext(t, a).Running
@@ -119,15 +129,17 @@ func TestABlockedExecutionRunsAfterRunNow(t *testing.T) {
 // TestWhatRunsAgainCountsTheBytesThatAreKeptOfItNow: a key that has come since makes them more.
 func TestWhatRunsAgainCountsTheBytesThatAreKeptOfItNow(t *testing.T) {
 	e := etcdtest.Start(t)
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, Rekeep: func(_ context.Context, _, _ idem.ExecutionID, value []byte) (idem.StoredRequest, error) {
-		return idem.StoredRequest{Value: append([]byte("sealed "), value...), Bytes: 4711}, nil
-	}})
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint},
+		Rekeep: func(_ context.Context, _, _ idem.ExecutionID, value []byte) (idem.StoredRequest, error) {
+			return idem.StoredRequest{Value: append([]byte("sealed "), value...), Bytes: 4711}, nil
+		}})
 	l := deadLetter(t, s)
 	f, err := s.Rerun(within(t, patience), l.Execution, nil)
 	if err != nil || f.Lock.Parked.Bytes != 4711 {
 		t.Fatalf("%+v %v", f, err)
 	}
-	if request, err := s.Request(within(t, patience), f.Lock.Execution); err != nil || !strings.HasPrefix(string(request), "sealed ") {
+	if request, err := s.Request(within(t, patience), f.Lock.Execution); err != nil ||
+		!strings.HasPrefix(string(request), "sealed ") {
 		t.Errorf("%q %v", request, err)
 	}
 	page, err := s.ParkedEntries(within(t, patience), idem.ParkedQuery{})
@@ -150,7 +162,8 @@ func TestTheRequestOfADeadLetterGoesWithItsRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	letterStays(t, s, l.Execution)
-	if _, err := s.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
+	if _, err := s.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.view.Parked.SweepDeadLetters(within(t, patience)); err != nil {
@@ -171,7 +184,8 @@ func TestNothingIsSweptWhenTheStoreIsClosing(t *testing.T) {
 		return err == nil
 	})
 	eventually(t, "the index says so", func() bool { return s.Parked().DeadLetters == 1 })
-	if _, err := e.Client.Delete(within(t, patience), s.layout.Record(l.Scope)); err != nil { // as the end of its lease does
+	// as the end of its lease does
+	if _, err := e.Client.Delete(within(t, patience), s.layout.Record(l.Scope)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.tasks.Close(within(t, patience)); err != nil { // as Close does

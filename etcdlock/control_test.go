@@ -14,10 +14,12 @@ import (
 func replicas(tb testing.TB) (e *etcdtest.Etcd, a, b *Store) {
 	tb.Helper()
 	e = etcdtest.Start(tb)
-	return e, openStore(tb, Options{Endpoints: []string{e.Endpoint}}), openStore(tb, Options{Endpoints: []string{e.Endpoint}})
+	return e, openStore(tb, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(tb, Options{Endpoints: []string{e.Endpoint}})
 }
 
-// Both are sent at the same time, many times: whoever comes first, there is one end, and both hear of it.
+// Both are sent at the same time, many times: whoever comes first, there is one end, and both hear
+// of it.
 func TestACancelAndASettleThatMeetAgreeOnOneEnd(t *testing.T) {
 	_, a, b := replicas(t)
 	ends := map[idem.Status]int{}
@@ -40,7 +42,8 @@ func TestACancelAndASettleThatMeetAgreeOnOneEnd(t *testing.T) {
 		ends[rec.Status]++
 		r := <-cancelled
 		switch {
-		case rec.Status == idem.Failed && !errors.Is(r.err, idem.ErrFinished), rec.Status == idem.Aborted && r.err != nil:
+		case rec.Status == idem.Failed && !errors.Is(r.err, idem.ErrFinished), rec.Status == idem.Aborted &&
+			r.err != nil:
 			t.Fatalf("the owner has %s, and the cancel was told %+v %v", rec.Status, r.found, r.err)
 		}
 		if found := mustFind(t, b, id); found.Status() != rec.Status {
@@ -73,9 +76,12 @@ func TestACancelEndsTheRecordOfAnOwnerThatDied(t *testing.T) {
 	mustCancel(t, b, before.Lock().Execution, byOps(false))
 	defer b.sweeper.Suspend()() // only the cancel ends the record
 	die(t, e, a)
-	eventually(t, "the other replica hears of the death", func() bool { return !b.view.Sessions.Has(after.Lock().Alive) })
+	eventually(t, "the other replica hears of the death", func() bool {
+		return !b.view.Sessions.Has(after.Lock().Alive)
+	})
 	found, _, err := b.Cancel(within(t, patience), after.Lock().Execution, byOps(true), nil)
-	if err != nil || found.Record == nil || found.Record.Status != idem.Aborted || found.Record.Outcome != idem.Unknown || !found.Record.Final || found.Record.Abort.By != "ops" {
+	if err != nil || found.Record == nil || found.Record.Status != idem.Aborted ||
+		found.Record.Outcome != idem.Unknown || !found.Record.Final || found.Record.Abort.By != "ops" {
 		t.Fatalf("%+v %v", found, err)
 	}
 	found, was, err := b.Cancel(within(t, patience), before.Lock().Execution, byOps(false), nil)
@@ -94,13 +100,15 @@ func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
 	second := lockFor("w", "one")
 	second.Attempt, second.Earlier = 2, []idem.Attempt{rec.Short()}
 	held := mustClaim(t, a, second, rec.Revision)
-	if _, err := b.Forget(within(t, patience), rec.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); !errors.Is(err, idem.ErrAlive) {
+	if _, err := b.Forget(within(t, patience), rec.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()},
+		nil); !errors.Is(err, idem.ErrAlive) {
 		t.Fatalf("while the event runs again: %v", err)
 	}
 	if _, err := held.Settle(within(t, patience), failure()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Forget(within(t, patience), rec.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); !errors.Is(err, idem.ErrSuperseded) {
+	if _, err := b.Forget(within(t, patience), rec.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()},
+		nil); !errors.Is(err, idem.ErrSuperseded) {
 		t.Fatalf("got %v", err)
 	}
 	waiting := lockFor("w", "one")
@@ -108,7 +116,8 @@ func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
 	if err != nil || p == nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Forget(within(t, patience), held.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); !errors.Is(err, idem.ErrAlive) {
+	if _, err := b.Forget(within(t, patience), held.Lock().Execution,
+		idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); !errors.Is(err, idem.ErrAlive) {
 		t.Fatalf("while the event waits: %v", err)
 	}
 	must(t, p.Leave)
@@ -116,7 +125,8 @@ func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
 	third := mustClaim(t, a, lockFor("w", "one"), recordRevision(t, a, waiting))
 	die(t, e, a)
 	eventually(t, "the death is heard of", func() bool { return !b.view.Sessions.Has(third.Lock().Alive) })
-	if _, err := b.Forget(within(t, patience), third.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
+	if _, err := b.Forget(within(t, patience), third.Lock().Execution,
+		idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
 		t.Fatalf("after its owner has died: %v", err)
 	}
 }

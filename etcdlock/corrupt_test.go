@@ -12,10 +12,13 @@ import (
 	"hooklock/idem"
 )
 
-// refusedAsCorrupt fails the test unless err says that etcd takes nothing under the alarm CORRUPT, and was there long before a caller's time was up.
+// refusedAsCorrupt fails the test unless err says that etcd takes nothing under the alarm CORRUPT,
+// and was there long before a caller's time was up.
 func refusedAsCorrupt(t *testing.T, what string, began time.Time, err error) {
 	t.Helper()
-	if !errors.Is(err, idem.ErrStoreUnavailable) || !strings.Contains(err.Error(), "a member's data is damaged: replace that member, then disarm the CORRUPT alarm") {
+	if !errors.Is(err, idem.ErrStoreUnavailable) ||
+		!strings.Contains(err.Error(),
+			"a member's data is damaged: replace that member, then disarm the CORRUPT alarm") {
 		t.Errorf("%s: got %v", what, err)
 	}
 	if took := time.Since(began); took > patience/2 {
@@ -23,7 +26,8 @@ func refusedAsCorrupt(t *testing.T, what string, began time.Time, err error) {
 	}
 }
 
-// etcd refuses each write under this alarm before it is applied, so nothing has to be found out about any of them.
+// etcd refuses each write under this alarm before it is applied, so nothing has to be found out
+// about any of them.
 func TestUnderTheAlarmCorruptWhatIsNewIsRefusedAtOnceWithItsName(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -32,8 +36,14 @@ func TestUnderTheAlarmCorruptWhatIsNewIsRefusedAtOnceWithItsName(t *testing.T) {
 	running := mustClaim(t, s, lockFor("slow", "one"), 0)
 	disarm := e.RaiseCorrupt(t)
 	for what, try := range map[string]func(context.Context) error{
-		"claim":         func(ctx context.Context) error { _, _, err := s.Claim(ctx, lockFor("new", "one"), 0); return err },
-		"place":         func(ctx context.Context) error { _, _, err := s.Enqueue(ctx, lockFor("busy", "two"), 0, 0); return err },
+		"claim": func(ctx context.Context) error {
+			_, _, err := s.Claim(ctx, lockFor("new", "one"), 0)
+			return err
+		},
+		"place": func(ctx context.Context) error {
+			_, _, err := s.Enqueue(ctx, lockFor("busy", "two"), 0, 0)
+			return err
+		},
 		"park":          func(ctx context.Context) error { return place.Park(ctx, parkedNow(), keep("body")) },
 		"park, running": func(ctx context.Context) error { return running.Park(ctx, parkedNow(), keep("body")) },
 		"park at arrival": func(ctx context.Context) error {

@@ -21,7 +21,8 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// mortalKV lets some transactions that decide something through and then nothing any more. The answer of the last one does not arrive.
+// mortalKV lets some transactions that decide something through and then nothing any more. The
+// answer of the last one does not arrive.
 type mortalKV struct {
 	clientv3.KV
 	etcdtest.Through
@@ -52,7 +53,8 @@ func (kv *mortalKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResp
 	return kv.Through.Commit(ctx, txn)
 }
 
-// diesAfter runs do in a process of its own, which dies after some transactions; with 0 the first one does not arrive.
+// diesAfter runs do in a process of its own, which dies after some transactions; with 0 the first
+// one does not arrive.
 func diesAfter(t *testing.T, e *etcdtest.Etcd, writes int64, do func(ctx context.Context, s *Store, dies func())) {
 	t.Helper()
 	client := etcdtest.Dial(t, e.Endpoint)
@@ -79,8 +81,9 @@ func diesAfter(t *testing.T, e *etcdtest.Etcd, writes int64, do func(ctx context
 	}
 }
 
-// TestADeathAtAnyMomentLeavesOneClearEnd lets the process that acts die before and after each transaction of a hold, a cancel, a complete and a force
-// release. Whatever was asked is then true or not, the execution has one end in the time that its leases have, and its lock is free.
+// TestADeathAtAnyMomentLeavesOneClearEnd lets the process that acts die before and after each
+// transaction of a hold, a cancel, a complete and a force release. Whatever was asked is then true
+// or not, the execution has one end in the time that its leases have, and its lock is free.
 func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 	claimed := func(s *Store) *owned.Lock {
 		held, _, err := s.Claim(context.Background(), withKey(lockFor("w", "one")), 0)
@@ -120,9 +123,10 @@ func TestADeathAtAnyMomentLeavesOneClearEnd(t *testing.T) {
 		"a complete without an answer": {1, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
 			_, _ = s.Complete(ctx, callbackOf(l), idem.Final{Status: idem.Success})
 		}, "SUCCESS executed"},
-		"a force release without an answer": {1, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
-			_, _ = s.ForceRelease(ctx, "w", l.Execution, byOps(false), nil)
-		}, "ABORTED unknown ops"},
+		"a force release without an answer": {1, nil, held(time.Hour),
+			func(ctx context.Context, s *Store, l *idem.Lock) {
+				_, _ = s.ForceRelease(ctx, "w", l.Execution, byOps(false), nil)
+			}, "ABORTED unknown ops"},
 		"a heartbeat without an answer": {1, nil, held(time.Hour), func(ctx context.Context, s *Store, l *idem.Lock) {
 			_, _ = s.Heartbeat(ctx, callbackOf(l), time.Hour)
 		}, "FAILED unknown hold_expired"},
@@ -208,7 +212,8 @@ func TestAReapedExecutionIsReportedOnce(t *testing.T) {
 	if err != nil || cools.Lock == nil || !cools.Lock.Cooling {
 		t.Fatalf("%+v %v", cools, err)
 	}
-	if _, err := e.Client.Delete(within(t, patience), s.layout.Alive(protocol.HoldAlive(l.Execution))); err != nil { // as at the end of its delay
+	// as at the end of its delay
+	if _, err := e.Client.Delete(within(t, patience), s.layout.Alive(protocol.HoldAlive(l.Execution))); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.reaper.Reap(within(t, patience), cools.Lock); err != nil {

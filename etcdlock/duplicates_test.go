@@ -93,7 +93,8 @@ func TestDuplicatesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 		ids[i] = lockFor("w", fmt.Sprint(i)).Execution
 		a.Duplicate(ids[i], time.Hour)
 	}
-	short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond) // all of it passes: nothing answers
+	// all of it passes: nothing answers
+	short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	if a.duplicates.Write(short) {
 		t.Fatal("written through a black hole")
@@ -115,7 +116,8 @@ func TestDuplicatesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 	}
 }
 
-// TestADuplicateThatComesDuringAWriteThatFailsIsWrittenWithTheOthers: one execution is in a request to etcd once, or it takes none of them any more.
+// TestADuplicateThatComesDuringAWriteThatFailsIsWrittenWithTheOthers: one execution is in a request
+// to etcd once, or it takes none of them any more.
 func TestADuplicateThatComesDuringAWriteThatFailsIsWrittenWithTheOthers(t *testing.T) {
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)
@@ -249,17 +251,20 @@ func FuzzDecodeHold(f *testing.F) {
 	})
 }
 
-// The names of events may be as long as senders like, and JSON takes six bytes for some of their characters.
+// The names of events may be as long as senders like, and JSON takes six bytes for some of their
+// characters.
 func TestArrivalsOfEventsWithLongNamesAreKeptHoweverManyComeTogether(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for i := range history.NoteBatch {
 		l := lockFor(strings.Repeat("<", 2040), fmt.Sprint(i))
-		s.NoteArrival(l.Scope, "r", strings.Repeat("<", 2040), idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
+		s.NoteArrival(l.Scope, "r", strings.Repeat("<", 2040),
+			idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
 	}
 	written(t, s)
-	if n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindArrivals); err != nil || n != history.NoteBatch {
+	if n, err := e.Count(within(t, patience), s.layout.Root+protocol.KindArrivals); err != nil ||
+		n != history.NoteBatch {
 		t.Fatalf("%d of %d, %v", n, history.NoteBatch, err)
 	}
 }

@@ -59,7 +59,8 @@ func TestAnEmbeddedEtcdLosesItsSessionsToo(t *testing.T) {
 	mustSettle(t, held)
 }
 
-// TestAKilledProcessLosesNothingThatWasRecorded runs this test binary as the process that is killed.
+// TestAKilledProcessLosesNothingThatWasRecorded runs this test binary as the process that is
+// killed.
 func TestAKilledProcessLosesNothingThatWasRecorded(t *testing.T) {
 	t.Parallel()
 	if dir := os.Getenv("HOOKLOCK_TEST_VICTIM"); dir != "" {

@@ -29,12 +29,18 @@ func TestAnEndThatIsWrittenAfterItsCallerHasGoneIsReported(t *testing.T) {
 		wait error
 		want idem.Outcome
 	}{
-		"an answer": {func(ctx context.Context, h idem.RunningLock) error { _, err := h.Settle(ctx, success("")); return err }, idem.ErrNotRecorded, idem.Executed},
+		"an answer": {func(ctx context.Context, h idem.RunningLock) error {
+			_, err := h.Settle(ctx, success(""))
+			return err
+		}, idem.ErrNotRecorded, idem.Executed},
 		"nobody knows": {func(ctx context.Context, h idem.RunningLock) error {
-			_, err := h.Settle(ctx, idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}})
+			_, err := h.Settle(ctx, idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+				Error: &idem.Failure{Code: "upstream_failed"}})
 			return err
 		}, idem.ErrNotRecorded, idem.Unknown},
-		"given back": {func(ctx context.Context, h idem.RunningLock) error { return h.Release(ctx) }, idem.ErrStoreUnavailable, idem.NotExecuted},
+		"given back": {func(ctx context.Context, h idem.RunningLock) error {
+			return h.Release(ctx)
+		}, idem.ErrStoreUnavailable, idem.NotExecuted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := etcdtest.Start(t)
@@ -82,7 +88,8 @@ func TestAnEndForWhichThereIsNoRoomIsReported(t *testing.T) {
 	if _, err := held.Settle(within(t, patience), failure()); !errors.Is(err, ErrStoreFull) {
 		t.Fatalf("got %v", err)
 	}
-	if got := received(t, ends); got.recorded || got.record.Outcome != idem.Executed || got.record.Execution != held.Lock().Execution {
+	if got := received(t, ends); got.recorded || got.record.Outcome != idem.Executed ||
+		got.record.Execution != held.Lock().Execution {
 		t.Errorf("got %+v, recorded %v", got.record, got.recorded)
 	}
 }
@@ -94,10 +101,12 @@ func TestAForceReleaseIsReportedWhereItWasAskedFor(t *testing.T) {
 	ends := endsOf(&o)
 	other := openStore(t, o)
 	held := mustClaim(t, one, routed("w", "one"), 0)
-	if _, err := other.ForceRelease(within(t, patience), "w", held.Lock().Execution, idem.Cancel{By: "ops", Reason: "test", At: time.Now()}, nil); err != nil {
+	if _, err := other.ForceRelease(within(t, patience), "w", held.Lock().Execution,
+		idem.Cancel{By: "ops", Reason: "test", At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := received(t, ends); !got.recorded || got.record.Outcome != idem.Unknown || got.record.Abort == nil || got.record.Abort.By != "ops" {
+	if got := received(t, ends); !got.recorded || got.record.Outcome != idem.Unknown || got.record.Abort == nil ||
+		got.record.Abort.By != "ops" {
 		t.Errorf("got %+v", got.record)
 	}
 }
@@ -108,20 +117,23 @@ func TestACompletionThatComesBeforeTheHoldIsReportedOnce(t *testing.T) {
 	endsOfOwner, endsOfOther := endsOf(&runs), endsOf(&asked)
 	owner, other := openStore(t, runs), openStore(t, asked)
 	early := mustClaim(t, owner, withKey(routed("w", "early")), 0)
-	if _, err := other.Complete(within(t, patience), callbackOf(early.Lock()), idem.Final{Status: idem.Success}); err != nil {
+	if _, err := other.Complete(within(t, patience), callbackOf(early.Lock()),
+		idem.Final{Status: idem.Success}); err != nil {
 		t.Fatal(err)
 	}
 	if err := early.Hold(within(t, patience), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if got := received(t, endsOfOwner); got.record.Execution != early.Lock().Execution || got.record.Outcome != idem.Executed || !got.recorded {
+	if got := received(t, endsOfOwner); got.record.Execution != early.Lock().Execution ||
+		got.record.Outcome != idem.Executed || !got.recorded {
 		t.Errorf("got %+v", got)
 	}
 	late := mustClaim(t, owner, withKey(routed("w", "late")), 0)
 	if err := late.Hold(within(t, patience), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.Complete(within(t, patience), callbackOf(late.Lock()), idem.Final{Status: idem.Success}); err != nil {
+	if _, err := other.Complete(within(t, patience), callbackOf(late.Lock()),
+		idem.Final{Status: idem.Success}); err != nil {
 		t.Fatal(err)
 	}
 	if got := received(t, endsOfOther); got.record.Execution != late.Lock().Execution {

@@ -11,10 +11,12 @@ import (
 	"hooklock/etcdlock/etcdtest"
 )
 
-// openExample is a Store on an etcd of its own. A program opens one Store with the endpoints of its etcd and keeps it.
+// openExample is a Store on an etcd of its own. A program opens one Store with the endpoints of its
+// etcd and keeps it.
 func openExample() (store *etcdlock.Store, stop func()) {
 	etcd, stopEtcd := etcdtest.ForExample()
-	store, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{etcd.Endpoint}, Prefix: "/billing", Holder: "billing-1"})
+	store, err := etcdlock.Open(etcdlock.Options{Endpoints: []string{etcd.Endpoint}, Prefix: "/billing",
+		Holder: "billing-1"})
 	if err != nil {
 		log.Panic(err)
 	}

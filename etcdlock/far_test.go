@@ -11,7 +11,8 @@ import (
 	"hooklock/idem"
 )
 
-// A renewal, a grant or a read takes one round trip: with 700 ms for each, no session ever opened at an etcd that is further away.
+// A renewal, a grant or a read takes one round trip: with 700 ms for each, no session ever opened
+// at an etcd that is further away.
 func TestAnEtcdThatIsFarAwayIsUsedIfTheRequestTimeoutAllowsIt(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)

@@ -15,7 +15,8 @@ func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing
 	wire := etcdtest.NewWire(t, e.Endpoint)
 	s := openStore(t, Options{Endpoints: []string{wire.Endpoint}})
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	if _, err := mustClaim(t, s, lockFor("v", "any"), 0).Settle(within(t, patience), success("")); err != nil { // has the lease for records
+	// has the lease for records
+	if _, err := mustClaim(t, s, lockFor("v", "any"), 0).Settle(within(t, patience), success("")); err != nil {
 		t.Fatal(err)
 	}
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
@@ -46,7 +47,8 @@ func TestASettleWhoseAnswerIsLostIsKnownToBeOursAfterTheEventRanAgain(t *testing
 	}
 	wire.DropAnswers(false)
 	wire.Reset()
-	if got := <-settled; got.err != nil || got.rec == nil || got.rec.Execution != first || got.rec.Revision != revision {
+	if got := <-settled; got.err != nil || got.rec == nil || got.rec.Execution != first ||
+		got.rec.Revision != revision {
 		t.Errorf("got %+v, %v", got.rec, got.err)
 	}
 }
@@ -65,7 +67,8 @@ func TestAnEndWhoseEventRanAgainIsLookedForUntilEtcdAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mustClaim(t, other, lockFor("w", "one"), record.Revision).Settle(within(t, patience), end); err != nil {
+	if _, err := mustClaim(t, other, lockFor("w", "one"), record.Revision).Settle(within(t, patience),
+		end); err != nil {
 		t.Fatal(err)
 	}
 	wire.Blackhole(true)

@@ -44,7 +44,8 @@ func revisionOf(t *testing.T, e *etcdtest.Etcd) int64 {
 
 func TestASettleHandsTheLockToTheHeadOfTheQueueInOneTransaction(t *testing.T) {
 	e := etcdtest.Start(t)
-	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
+	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})}
 	for _, s := range stores { // brings the leases of their records
 		mustSettle(t, mustClaim(t, s, lockFor("another "+s.writer, "one"), 0))
 	}
@@ -128,7 +129,8 @@ func TestALeaveSucceedsAlsoWhereTheHandedLockIsTakenAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := etcdtest.Start(t)
-			s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+			s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+				openStore(t, Options{Endpoints: []string{e.Endpoint}})
 			holder, l := mustClaim(t, s, lockFor("w", "first"), 0), lockFor("w", "leaves")
 			p := mustEnqueue(t, s, l)
 			knowsWhoIsNext(t, holder, p)
@@ -140,7 +142,8 @@ func TestALeaveSucceedsAlsoWhereTheHandedLockIsTakenAway(t *testing.T) {
 			if err := p.Leave(within(t, patience)); err != nil {
 				t.Error(err)
 			}
-			if f := mustFind(t, other, l.Execution); f.Status() != idem.Aborted || countKeys(t, e, s.layout.All(protocol.KindLocks)) != 0 {
+			if f := mustFind(t, other, l.Execution); f.Status() != idem.Aborted ||
+				countKeys(t, e, s.layout.All(protocol.KindLocks)) != 0 {
 				t.Errorf("%+v", f)
 			}
 		})
@@ -149,7 +152,9 @@ func TestALeaveSucceedsAlsoWhereTheHandedLockIsTakenAway(t *testing.T) {
 
 func TestALockIsNotHandedToAWaiterThatHasGone(t *testing.T) {
 	for name, goes := range map[string]func(t *testing.T, e *etcdtest.Etcd, s *Store, p *inQueue){
-		"its session is gone": func(t *testing.T, e *etcdtest.Etcd, s *Store, _ *inQueue) { endSession(t, e, currentSession(t, s)) },
+		"its session is gone": func(t *testing.T, e *etcdtest.Etcd, s *Store, _ *inQueue) {
+			endSession(t, e, currentSession(t, s))
+		},
 		"it was cancelled": func(t *testing.T, _ *etcdtest.Etcd, s *Store, p *inQueue) {
 			if _, _, err := s.Cancel(within(t, patience), p.Lock.Execution, byOps(false), nil); err != nil {
 				t.Fatal(err)
@@ -158,7 +163,8 @@ func TestALockIsNotHandedToAWaiterThatHasGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := etcdtest.Start(t)
-			s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+			s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+				openStore(t, Options{Endpoints: []string{e.Endpoint}})
 			holder := mustClaim(t, s, lockFor("w", "first"), 0)
 			l := lockFor("w", "goes")
 			p := mustEnqueue(t, other, l)
@@ -196,7 +202,8 @@ func TestAHandOffWhoseAnswerGotLostReachesBothSides(t *testing.T) {
 	}
 }
 
-// The answer to its enqueue got lost, it was handed the lock since, and somebody takes that away while it looks for the mark of its scope.
+// The answer to its enqueue got lost, it was handed the lock since, and somebody takes that away
+// while it looks for the mark of its scope.
 func TestAWaiterThatLosesAHandedLockHasNoQueueEntry(t *testing.T) {
 	e := etcdtest.Start(t)
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -226,7 +233,8 @@ func TestAWaiterThatLosesAHandedLockHasNoQueueEntry(t *testing.T) {
 	}
 	kv.armed <- true
 	kv.reads.Store(&look)
-	if p, seen, err := s.Enqueue(within(t, patience), l, 0, holder.Lock().Revision); !errors.Is(err, idem.ErrNotClaimed) {
+	if p, seen, err := s.Enqueue(within(t, patience), l, 0, holder.Lock().Revision); !errors.Is(err,
+		idem.ErrNotClaimed) {
 		t.Fatalf("%+v %+v %v", p, seen, err)
 	}
 	if looks != 2 {
@@ -237,7 +245,8 @@ func TestAWaiterThatLosesAHandedLockHasNoQueueEntry(t *testing.T) {
 	}
 }
 
-// The answer to its enqueue got lost, and it is handed the lock while it finds out which place it has. The race detector sees whether the two are kept apart.
+// The answer to its enqueue got lost, and it is handed the lock while it finds out which place it
+// has. The race detector sees whether the two are kept apart.
 func TestALockMayBeHandedToAWaiterThatDoesNotKnowItsEntryYet(t *testing.T) {
 	e := etcdtest.Start(t)
 	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -258,12 +267,14 @@ func TestALockMayBeHandedToAWaiterThatDoesNotKnowItsEntryYet(t *testing.T) {
 		if _, _, err := tryEnqueue(t, other, lockFor("w", "behind it"), 0, 0); err != nil {
 			t.Error(err)
 		}
-		holder.Behind(protocol.Candidates{Entries: []*protocol.Candidate{protocol.NewCandidate(k.Entry, known.Place, 0, known.Copied)}}) // as the watch may have told it
+		holder.Behind(protocol.Candidates{Entries: []*protocol.Candidate{protocol.NewCandidate(k.Entry, known.Place, 0,
+			known.Copied)}}) // as the watch may have told it
 		go func() {
 			_, err := holder.Settle(within(t, patience), success("done"))
 			settled <- err
 		}()
-		for began := time.Now(); time.Since(began) < 200*time.Millisecond; { // mostly that is over then; whatever says so would order the two
+		// mostly that is over then; whatever says so would order the two
+		for began := time.Now(); time.Since(began) < 200*time.Millisecond; {
 			runtime.Gosched()
 		}
 	}
@@ -304,7 +315,8 @@ func TestAQueueEntryThatMayBeParkedIsNotHandedTheLock(t *testing.T) {
 
 func TestADuplicateDoesNotQueueBehindALockThatItsEventWasHanded(t *testing.T) {
 	e := etcdtest.Start(t)
-	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	holder := mustClaim(t, s, lockFor("w", "first"), 0)
 	behind := holder.Lock().Revision // a copy is refused because of this one
 	l := lockFor("w", "second")
@@ -356,7 +368,8 @@ func TestALockIsNotHandedOverWhereExecutionsCountAgainstALimit(t *testing.T) {
 	}
 }
 
-// knowsWhoIsNext is what the answer that gave holder the lock would have told it, had p waited by then.
+// knowsWhoIsNext is what the answer that gave holder the lock would have told it, had p waited by
+// then.
 func knowsWhoIsNext(t *testing.T, holder *owned.Lock, p *inQueue) {
 	t.Helper()
 	known, err := p.look(within(t, patience))
@@ -368,7 +381,8 @@ func knowsWhoIsNext(t *testing.T, holder *owned.Lock, p *inQueue) {
 
 func TestTheOrderOfAHandedLockCountsTheEventThatHandedIt(t *testing.T) {
 	e := etcdtest.Start(t)
-	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
+	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})}
 	for i, s := range stores { // here, and at another process
 		workflow := fmt.Sprint("w", i)
 		holder := mustClaim(t, stores[0], ordered(workflow, "newer", "1700000010"), 0)
@@ -378,7 +392,8 @@ func TestTheOrderOfAHandedLockCountsTheEventThatHandedIt(t *testing.T) {
 		next := waitsAt(t, p, l)
 		mustSettle(t, holder)
 		held := <-next
-		if held == nil || held.Lock().Created != holder.Lock().Created || held.Lock().Stale == nil || held.Lock().Stale.By != "10s" {
+		if held == nil || held.Lock().Created != holder.Lock().Created || held.Lock().Stale == nil ||
+			held.Lock().Stale.By != "10s" {
 			t.Errorf("%d: it was handed %+v", i, held)
 		}
 	}
@@ -410,7 +425,8 @@ func TestAHandedLockBeginsByTheClockOfItsNewOwner(t *testing.T) {
 // Answers to two requests may come in another order than etcd took them.
 func TestAWaiterDoesNotWaitForTheEntryOfOneThatWasHandedTheLock(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustSettle(t, mustClaim(t, a, lockFor("another", "one"), 0)) // brings the lease of its records
 	hindrance, busy := mustClaim(t, b, lockFor("busy", "one"), 0), lockFor("busy", "two")
 	watching := waitsAt(t, mustEnqueue(t, b, busy), busy)
@@ -439,7 +455,8 @@ func TestAWaiterDoesNotWaitForTheEntryOfOneThatWasHandedTheLock(t *testing.T) {
 	<-watching
 }
 
-// A crowd at three processes, each with its next event when the one before has its answer: nobody runs beside another one, and nobody is forgotten.
+// A crowd at three processes, each with its next event when the one before has its answer: nobody
+// runs beside another one, and nobody is forgotten.
 func TestAHotWorkflowRunsOneAtATimeOverThreeProcesses(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)

@@ -13,7 +13,8 @@ import (
 	"hooklock/idem"
 )
 
-// slowKV keeps the answer of the next transaction that decides something, until meanwhile has returned.
+// slowKV keeps the answer of the next transaction that decides something, until meanwhile has
+// returned.
 type slowKV struct {
 	clientv3.KV
 	etcdtest.Through

@@ -10,7 +10,8 @@ import (
 
 func TestHoldsAreCountedWithTheAgeOfTheOldest(t *testing.T) {
 	e := etcdtest.Start(t)
-	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	holds := func(want int, oldest *idem.Lock) {
 		t.Helper()
 		for _, s := range []*Store{s, other} {
@@ -44,16 +45,19 @@ func TestHoldsAreCountedWithTheAgeOfTheOldest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
+	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: "upstream_failed"}}
 	if _, err := held[2].Settle(within(t, patience), unknown); err != nil { // and now it cools
 		t.Fatal(err)
 	}
 	holds(3, held[0].Lock())
-	if _, err := s.ForceRelease(within(t, patience), "a", held[0].Lock().Execution, idem.Cancel{By: "ops", At: time.Now()}, nil); err != nil {
+	if _, err := s.ForceRelease(within(t, patience), "a", held[0].Lock().Execution,
+		idem.Cancel{By: "ops", At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	holds(2, held[1].Lock())
-	if _, err := s.ForceRelease(within(t, patience), "b", held[1].Lock().Execution, idem.Cancel{By: "ops", At: time.Now()}, nil); err != nil {
+	if _, err := s.ForceRelease(within(t, patience), "b", held[1].Lock().Execution,
+		idem.Cancel{By: "ops", At: time.Now()}, nil); err != nil {
 		t.Fatal(err)
 	}
 	holds(1, held[2].Lock())

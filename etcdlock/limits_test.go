@@ -23,12 +23,15 @@ func TestAFullStoreRefusesClaimsAndQueueEntriesAndSaysWhatToDo(t *testing.T) {
 	_, _, claimed := s.Claim(within(t, patience), lockFor("new", "one"), 0)
 	_, _, queued := s.Enqueue(within(t, patience), lockFor("busy", "two"), 0, 0)
 	for what, err := range map[string]error{"claim": claimed, "place": queued} {
-		if !errors.Is(err, idem.ErrStoreUnavailable) || !strings.Contains(err.Error(), "compact and defragment it or raise its quota, then disarm the NOSPACE alarm") {
+		if !errors.Is(err, idem.ErrStoreUnavailable) ||
+			!strings.Contains(err.Error(),
+				"compact and defragment it or raise its quota, then disarm the NOSPACE alarm") {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
 	// Nothing of them is left behind, and who runs is not disturbed.
-	for _, prefix := range []string{s.layout.All(protocol.KindQueue), s.layout.All(protocol.KindLocks) + protocol.Hash16("new")} {
+	for _, prefix := range []string{s.layout.All(protocol.KindQueue), s.layout.All(protocol.KindLocks) +
+		protocol.Hash16("new")} {
 		got, err := e.Client.Get(within(t, patience), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
 		if err != nil || got.Count != 0 {
 			t.Errorf("%s: %v %v", prefix, got, err)
@@ -70,10 +73,12 @@ func TestAFullStoreStillSaysHowAnEventEndedAndWhatRuns(t *testing.T) {
 	if seen := claims(lockFor("busy", "two")); seen.Lock == nil || seen.Lock.Execution != held.Lock().Execution {
 		t.Errorf("%+v", seen)
 	}
-	if _, seen, err := tryEnqueue(t, s, lockFor("w", "ended"), 0, 0); err != nil || seen == nil || seen.RecordRevision != rec.Revision {
+	if _, seen, err := tryEnqueue(t, s, lockFor("w", "ended"), 0, 0); err != nil || seen == nil ||
+		seen.RecordRevision != rec.Revision {
 		t.Errorf("%+v %v", seen, err)
 	}
-	if _, _, err := s.Claim(within(t, patience), lockFor("w", "ended"), rec.Revision); !errors.Is(err, idem.ErrStoreUnavailable) {
+	if _, _, err := s.Claim(within(t, patience), lockFor("w", "ended"), rec.Revision); !errors.Is(err,
+		idem.ErrStoreUnavailable) {
 		t.Errorf("it ran again: %v", err)
 	}
 }
@@ -84,7 +89,8 @@ func TestInAFullStoreAnEndThatIsNotKeptFreesItsLock(t *testing.T) {
 	l := lockFor("w", "one")
 	held := mustClaim(t, s, l, 0)
 	e.Fill(t)
-	if _, err := held.Settle(within(t, patience), failure()); !errors.Is(err, ErrStoreFull) || !errors.Is(err, idem.ErrNotRecorded) {
+	if _, err := held.Settle(within(t, patience), failure()); !errors.Is(err, ErrStoreFull) ||
+		!errors.Is(err, idem.ErrNotRecorded) {
 		t.Fatalf("got %v", err)
 	}
 	st, err := history.Look(within(t, patience), s.pool, keysOf(held))
@@ -101,7 +107,8 @@ func TestInAFullStoreAKeptAnswerIsRecordedOnceThereIsRoomAndNothingRunsMeanwhile
 	e.Fill(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := held.Settle(ctx, success("the answer")); !errors.Is(err, idem.ErrNotRecorded) || errors.Is(err, ErrStoreFull) {
+	if _, err := held.Settle(ctx, success("the answer")); !errors.Is(err, idem.ErrNotRecorded) ||
+		errors.Is(err, ErrStoreFull) {
 		t.Fatalf("got %v", err)
 	}
 	_, seen, err := tryClaim(t, other, lockFor("w", "two"), 0)
@@ -154,7 +161,8 @@ func TestACompactionUnderAWaiterMissesNothing(t *testing.T) {
 		_, err := place.Await(within(t, patience), 0)
 		turn <- err
 	}()
-	// While the waiter hears nothing, the lock is freed and the history of it thrown away: its watch cannot go on where it was.
+	// While the waiter hears nothing, the lock is freed and the history of it thrown away: its
+	// watch cannot go on where it was.
 	proxy.Blackhole(true)
 	mustSettle(t, held)
 	e.Compact(t)

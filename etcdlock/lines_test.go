@@ -21,7 +21,8 @@ func TestAParkedExecutionIsNotReapedAndTheOneBehindItRests(t *testing.T) {
 	var reaped atomic.Int32
 	s, kv := lossy(t, e, func(o *Options) { o.OnReaped = func(*idem.Lock) { reaped.Add(1) } })
 	id := uncarried(t, e, 1)
-	if held, seen, err := tryClaim(t, s, lockFor("w", "pushes in"), 0); held != nil || err != nil || seen.Lock == nil || seen.Lock.Dead || seen.Lock.Parked == nil {
+	if held, seen, err := tryClaim(t, s, lockFor("w", "pushes in"), 0); held != nil || err != nil || seen.Lock == nil ||
+		seen.Lock.Dead || seen.Lock.Parked == nil {
 		t.Fatalf("%v %+v %v", held, seen, err)
 	}
 	if f, err := s.Execution(within(t, patience), id); err != nil || f.Lock == nil || f.Lock.Dead {
@@ -54,13 +55,16 @@ func TestAParkedExecutionIsNotReapedAndTheOneBehindItRests(t *testing.T) {
 
 func TestOnlyAProcessWithTheRouteTakesWhatIsParked(t *testing.T) {
 	e := etcdtest.Start(t)
-	with, without := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	with, without := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, without, parkedLock("w", "event"), 0)
 	scope, route, err := without.NextReady(within(t, patience))
 	if err != nil || route != "r" {
 		t.Fatalf("%q %v", route, err)
 	}
-	if got, err := without.Take(within(t, patience), scope, func(string) bool { return false }); got != nil || err != nil {
+	if got, err := without.Take(within(t, patience), scope, func(string) bool {
+		return false
+	}); got != nil || err != nil {
 		t.Fatalf("%+v %v", got, err)
 	}
 	mustSettle(t, takeNext(t, with).Running)
@@ -105,7 +109,9 @@ func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 	if _, err := s.RunNow(within(t, patience), l.Execution, nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it has its whole time again", func() bool { return !s.Old(l.Execution) && got.Running.Lock().Parked.Blocked == "" })
+	eventually(t, "it has its whole time again", func() bool {
+		return !s.Old(l.Execution) && got.Running.Lock().Parked.Blocked == ""
+	})
 }
 
 func TestABlockedExecutionThatIsTooOldIsTakenToEndIt(t *testing.T) {
@@ -184,14 +190,17 @@ func TestADuplicateOfAParkedEventSeesIt(t *testing.T) {
 	l := parkedLock("w", "event")
 	mustPark(t, s, l, 0)
 	_, seen, err := tryClaim(t, s, lockFor("w", "event"), 0)
-	if err != nil || seen == nil || seen.Waiting == nil || seen.Waiting.Execution != l.Execution || seen.Waiting.Parked == nil {
+	if err != nil || seen == nil || seen.Waiting == nil || seen.Waiting.Execution != l.Execution ||
+		seen.Waiting.Parked == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
-	if seen, err := s.EnqueueParked(within(t, patience), parkedLock("w", "event"), 0, 0, keep("x")); err != nil || seen == nil || seen.Waiting.Execution != l.Execution {
+	if seen, err := s.EnqueueParked(within(t, patience), parkedLock("w", "event"), 0, 0, keep("x")); err != nil ||
+		seen == nil || seen.Waiting.Execution != l.Execution {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	h := takeNext(t, s).Running
-	if _, seen, err = tryClaim(t, s, lockFor("w", "event"), 0); err != nil || seen.Lock == nil || seen.Lock.Parked == nil {
+	if _, seen, err = tryClaim(t, s, lockFor("w", "event"), 0); err != nil || seen.Lock == nil ||
+		seen.Lock.Parked == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	mustSettle(t, h)
@@ -200,7 +209,8 @@ func TestADuplicateOfAParkedEventSeesIt(t *testing.T) {
 func TestEachParkedEventIsTakenOnceByAllProcessesTogether(t *testing.T) {
 	const workflows, each = 8, 3
 	e := etcdtest.Start(t)
-	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
+	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})}
 	for i := range each {
 		for w := range workflows {
 			mustPark(t, stores[(i+w)%2], parkedLock(fmt.Sprintf("w%d", w), fmt.Sprintf("event %d of %d", i, w)), 0)
@@ -252,7 +262,9 @@ func TestEachParkedEventIsTakenOnceByAllProcessesTogether(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "the index is empty", func() bool { return stores[0].Parked().Events == 0 && stores[1].Parked().Events == 0 })
+	eventually(t, "the index is empty", func() bool {
+		return stores[0].Parked().Events == 0 && stores[1].Parked().Events == 0
+	})
 	nothingKept(t, e)
 }
 
@@ -288,12 +300,14 @@ func ready(s *Store) (idem.Scope, error) {
 	return scope, err
 }
 
-// drained waits until s has heard of all index entries that are in etcd now, and takes what is ready; there is nothing to take.
+// drained waits until s has heard of all index entries that are in etcd now, and takes what is
+// ready; there is nothing to take.
 func drained(tb testing.TB, e *etcdtest.Etcd, s *Store) {
 	tb.Helper()
 	letters := s.Parked().DeadLetters
 	last := lockFor("behind all others", "event")
-	key, value := s.layout.Of(protocol.KindParked, last.Execution), protocol.EncodeIndex(&idem.ParkedEntry{Scope: last.Scope, State: idem.ParkDeadLetter})
+	key, value := s.layout.Of(protocol.KindParked, last.Execution),
+		protocol.EncodeIndex(&idem.ParkedEntry{Scope: last.Scope, State: idem.ParkDeadLetter})
 	if _, err := e.Client.Put(within(tb, patience), key, string(value)); err != nil {
 		tb.Fatal(err)
 	}
@@ -314,7 +328,8 @@ func drained(tb testing.TB, e *etcdtest.Etcd, s *Store) {
 
 func TestALiveOwnerIsNotReplacedByAProcessThatDoesNotKnowItsSession(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, a, parkedLock("w", "event"), 0)
 	h := takeNext(t, a).Running
 	name := currentSession(t, a).Name
@@ -343,7 +358,8 @@ func TestAProcessTakesUpAnExecutionOfItsOwnSessionThatNoneOfItsWorkersHas(t *tes
 	mustSettle(t, got.Running)
 }
 
-// Whoever lets it run is told that it runs: the end of its age was found out before, and its record is written after that.
+// Whoever lets it run is told that it runs: the end of its age was found out before, and its record
+// is written after that.
 func TestAnExecutionThatRunNowHasJustReleasedDoesNotEndForItsAge(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
@@ -356,7 +372,8 @@ func TestAnExecutionThatRunNowHasJustReleasedDoesNotEndForItsAge(t *testing.T) {
 	if _, err := s.RunNow(within(t, patience), l.Execution, nil); err != nil {
 		t.Fatal(err)
 	}
-	tooOld := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: time.Now(), Error: &idem.Failure{Code: idem.CodeTooOld}}
+	tooOld := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: idem.CodeTooOld}}
 	if r, err := h.DeadLetter(within(t, patience), tooOld); !errors.Is(err, idem.ErrNotOld) {
 		t.Fatalf("it has its whole time, and ended: %+v %v", r, err)
 	}

@@ -10,13 +10,15 @@ import (
 	"hooklock/idem"
 )
 
-// A workflow's list, and what is found by an event's name, have refused events where they belong by their time.
+// A workflow's list, and what is found by an event's name, have refused events where they belong by
+// their time.
 func TestRefusedEventsAreListedInTheOrderOfTime(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	refuse := func(workflow, event string) {
-		s.NoteArrival(lockFor(workflow, event).Scope, "r", event, idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked, Status: 409}, time.Hour)
+		s.NoteArrival(lockFor(workflow, event).Scope, "r", event,
+			idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked, Status: 409}, time.Hour)
 		written(t, s)
 	}
 	var inWorkflow, ofEvent []string // the newest last
@@ -47,7 +49,8 @@ func TestRefusedEventsAreListedInTheOrderOfTime(t *testing.T) {
 			t.Errorf("pages of %d: %q, want %q", limit, got, inWorkflow)
 		}
 		got = nil
-		for _, f := range allExecutions(t, s, idem.ExecutionQuery{Key: string(lockFor("w0", "event").Scope.Key), Limit: limit}) {
+		for _, f := range allExecutions(t, s, idem.ExecutionQuery{Key: string(lockFor("w0", "event").Scope.Key),
+			Limit: limit}) {
 			if f.Record == nil {
 				got = append(got, "refused in "+f.Workflow())
 			} else {

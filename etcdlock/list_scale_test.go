@@ -138,7 +138,8 @@ func TestAPageOfManyExecutionsReadsNoMoreThanItShows(t *testing.T) {
 		l := lockFor(fmt.Sprintf("w%d", i%100), fmt.Sprintf("event %05d", i))
 		end := success("body")
 		if i%1000 == 0 {
-			end = idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "x"}}
+			end = idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+				Error: &idem.Failure{Code: "x"}}
 		}
 		return protocol.RecordOf(&l, end)
 	})
@@ -150,9 +151,10 @@ func TestAPageOfManyExecutionsReadsNoMoreThanItShows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Two empty kinds, the list of the leases, the keys on those that may have the next ones, the values, and the counts of copies; a renewal of the
-		// session may come between.
-		if n, most := requests.Load()-before, int64(2+1+4*commit.LeaseKeys/link.MaxReads+100/history.RecordBatch+1+1); n > most+2 {
+		// Two empty kinds, the list of the leases, the keys on those that may have the next ones,
+		// the values, and the counts of copies; a renewal of the session may come between.
+		if n, most := requests.Load()-before, int64(2+1+4*commit.LeaseKeys/link.MaxReads+100/history.RecordBatch+
+			1+1); n > most+2 {
 			t.Fatalf("%d requests for a page", n)
 		}
 		for _, f := range page.Executions {

@@ -17,18 +17,21 @@ func TestALockIsAcquiredRenewedAndReleasedAtAnyReplica(t *testing.T) {
 	e, a, b := replicas(t)
 	q := idem.AcquireRequest{Workflow: "nightly", Holder: "cron/1", TTL: time.Minute}
 	got := mustAcquireLock(t, a, q)
-	if l := got.Lock; l.Token == 0 || l.Holder != "cron/1" || !l.Held || time.Until(l.HoldUntil) < 50*time.Second || got.CallbackKey == "" {
+	if l := got.Lock; l.Token == 0 || l.Holder != "cron/1" || !l.Held || time.Until(l.HoldUntil) < 50*time.Second ||
+		got.CallbackKey == "" {
 		t.Fatalf("%+v", got)
 	}
 	var taken *idem.LockHeldError
-	if _, err := b.AcquireLock(within(t, patience), q); !errors.As(err, &taken) || taken.Holder == nil || taken.Holder.Execution != got.Lock.Execution {
+	if _, err := b.AcquireLock(within(t, patience), q); !errors.As(err, &taken) || taken.Holder == nil ||
+		taken.Holder.Execution != got.Lock.Execution {
 		t.Fatalf("taken: %v", err)
 	}
 	if _, seen, err := tryClaim(t, b, lockFor("nightly", "delivery"), 0); err != nil || seen.Lock == nil {
 		t.Fatalf("a delivery passes it: %+v %v", seen, err)
 	}
 	cb := client(got)
-	if found, err := b.Heartbeat(within(t, patience), cb, 2*time.Minute); err != nil || time.Until(found.Lock.HoldUntil) < 110*time.Second {
+	if found, err := b.Heartbeat(within(t, patience), cb, 2*time.Minute); err != nil ||
+		time.Until(found.Lock.HoldUntil) < 110*time.Second {
 		t.Fatalf("%+v %v", found, err)
 	}
 	stale := cb
@@ -39,7 +42,8 @@ func TestALockIsAcquiredRenewedAndReleasedAtAnyReplica(t *testing.T) {
 	if err := b.ReleaseLock(within(t, patience), "nightly", cb); err != nil {
 		t.Fatal(err)
 	}
-	for what, err := range map[string]error{"release": a.ReleaseLock(within(t, patience), "nightly", cb), "renew": second(a.Heartbeat(within(t, patience), cb, 0))} {
+	for what, err := range map[string]error{"release": a.ReleaseLock(within(t, patience), "nightly", cb),
+		"renew": second(a.Heartbeat(within(t, patience), cb, 0))} {
 		if !errors.Is(err, idem.ErrLockLost) {
 			t.Errorf("%s after the release: %v", what, err)
 		}
@@ -54,14 +58,16 @@ func TestALockIsAcquiredRenewedAndReleasedAtAnyReplica(t *testing.T) {
 
 func TestNoLeaseIsLeftOfAHoldThatIsOver(t *testing.T) {
 	e, a, b := replicas(t)
-	q := idem.AcquireRequest{Workflow: "nightly", TTL: 4321 * time.Second} // unlike any other lease, which replicas take when they like
+	// unlike any other lease, which replicas take when they like
+	q := idem.AcquireRequest{Workflow: "nightly", TTL: 4321 * time.Second}
 	leases := func() (n int) {
 		got, err := e.Client.Leases(within(t, patience))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, l := range got.Leases {
-			if left, err := e.Client.TimeToLive(within(t, patience), l.ID); err == nil && left.GrantedTTL == int64(q.TTL.Seconds()) {
+			if left, err := e.Client.TimeToLive(within(t, patience), l.ID); err == nil &&
+				left.GrantedTTL == int64(q.TTL.Seconds()) {
 				n++
 			}
 		}
@@ -116,10 +122,12 @@ func TestALockThatIsNotRenewedIsFreeAndItsEndIsKnown(t *testing.T) {
 	if next.Lock.Token <= got.Lock.Token {
 		t.Errorf("token %d after %d", next.Lock.Token, got.Lock.Token)
 	}
-	if r := mustFind(t, a, got.Lock.Execution).Record; r == nil || r.Status != idem.Failed || r.Outcome != idem.Unknown || r.Error.Code != finish.CodeHoldExpired {
+	if r := mustFind(t, a, got.Lock.Execution).Record; r == nil || r.Status != idem.Failed ||
+		r.Outcome != idem.Unknown || r.Error.Code != finish.CodeHoldExpired {
 		t.Errorf("%+v", r)
 	}
-	for what, err := range map[string]error{"release": a.ReleaseLock(within(t, patience), "w", client(got)), "renew": second(a.Heartbeat(within(t, patience), client(got), 0))} {
+	for what, err := range map[string]error{"release": a.ReleaseLock(within(t, patience), "w", client(got)),
+		"renew": second(a.Heartbeat(within(t, patience), client(got), 0))} {
 		if !errors.Is(err, idem.ErrLockExpired) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -163,14 +171,16 @@ func TestALockIsWaitedForFirstComeFirstServed(t *testing.T) {
 
 func TestALockOutlivesTheProcessThatTookItForItsClient(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	got := mustAcquireLock(t, a, idem.AcquireRequest{Workflow: "w", TTL: time.Minute})
 	die(t, e, a)
 	b.sweeper.Everything()
 	if _, err := b.Heartbeat(within(t, patience), client(got), 0); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := b.ForceRelease(within(t, patience), "w", got.Lock.Execution, byOps(false), nil); err != nil || found.Status() != idem.Aborted {
+	if found, err := b.ForceRelease(within(t, patience), "w", got.Lock.Execution, byOps(false), nil); err != nil ||
+		found.Status() != idem.Aborted {
 		t.Fatalf("%+v %v", found, err)
 	}
 	if err := b.ReleaseLock(within(t, patience), "w", client(got)); !errors.Is(err, idem.ErrLockLost) {

@@ -19,7 +19,8 @@ import (
 	"hooklock/idem"
 )
 
-// lossyKV loses the answer of the next transaction that writes while armed. It is applied at once, or when arrive is called.
+// lossyKV loses the answer of the next transaction that writes while armed. It is applied at once,
+// or when arrive is called.
 type lossyKV struct {
 	clientv3.KV
 	etcdtest.Through
@@ -80,7 +81,8 @@ func (kv *lossyKV) arrive(tb testing.TB) (applied bool) {
 func lossy(tb testing.TB, e *etcdtest.Etcd, change ...func(*Options)) (*Store, *lossyKV) {
 	tb.Helper()
 	client := etcdtest.Dial(tb, e.Endpoint)
-	kv := &lossyKV{KV: client.KV, Through: etcdtest.ThroughOf(client), armed: make(chan bool, 1), late: make(chan *pb.TxnRequest, 1)}
+	kv := &lossyKV{KV: client.KV, Through: etcdtest.ThroughOf(client), armed: make(chan bool, 1),
+		late: make(chan *pb.TxnRequest, 1)}
 	client.KV = kv
 	o := Options{Client: client}
 	for _, f := range change {
@@ -175,7 +177,8 @@ func TestWhatIsAskedForIsTrueAlsoWhereItsAnswerGotLost(t *testing.T) {
 	all := maps.Clone(scenes)
 	maps.Copy(all, parkedScenes)
 	for name, c := range all {
-		for how, atOnce := range map[string]bool{"applied, and its answer lost": true, "applied after the next attempt": false} {
+		for how, atOnce := range map[string]bool{"applied, and its answer lost": true,
+			"applied after the next attempt": false} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				t.Parallel()
 				e := etcdtest.Start(t)
@@ -200,7 +203,8 @@ func TestWhatIsAskedForIsTrueAlsoWhereItsAnswerGotLost(t *testing.T) {
 					t.Fatalf("%+v lock %+v record %+v", found, found.Lock, found.Record)
 				}
 				byKey := slices.Contains([]string{"guard", "heartbeat", "complete", "release"}, name)
-				if all := allAudits(t, other, idem.AuditQuery{}); !byKey && (len(all) != 1 || all[0].Result != idem.AuditDone || all[0].After == "") {
+				if all := allAudits(t, other, idem.AuditQuery{}); !byKey &&
+					(len(all) != 1 || all[0].Result != idem.AuditDone || all[0].After == "") {
 					t.Errorf("its audits: %+v", all)
 				}
 			})
@@ -225,7 +229,8 @@ func TestAHoldIsHeldAlsoWhereItsAnswerGotLost(t *testing.T) {
 			if s.own.Has(held.Lock().Execution) || !held.Lock().Held {
 				t.Errorf("%+v", held.Lock())
 			}
-			if _, err := other.Complete(within(t, patience), callbackOf(held.Lock()), idem.Final{Status: idem.Success}); err != nil {
+			if _, err := other.Complete(within(t, patience), callbackOf(held.Lock()),
+				idem.Final{Status: idem.Success}); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -245,7 +250,8 @@ func TestEndingAHeldExecutionDeletesTheHold(t *testing.T) {
 	count(t, e, s.layout.All(protocol.KindHolds), 0)
 }
 
-// Whoever completes a hold tells of it. A process that does not know whether its hold was applied must not tell of it again.
+// Whoever completes a hold tells of it. A process that does not know whether its hold was applied
+// must not tell of it again.
 func TestTheEndOfAHoldWhoseAnswerGotLostIsReportedOnce(t *testing.T) {
 	e := etcdtest.Start(t)
 	var told atomic.Int64

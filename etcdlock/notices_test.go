@@ -32,7 +32,8 @@ func keepNotices(tb testing.TB, s *Store, says string, since int64) int64 {
 func TestOneProcessTellsUntilItDiesAndWhatItToldStays(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
-	a, b := openReady(t, Options{Endpoints: []string{e.Endpoint}}), openReady(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := openReady(t, Options{Endpoints: []string{e.Endpoint}}),
+		openReady(t, Options{Endpoints: []string{e.Endpoint}})
 	t.Cleanup(func() { closeStore(t, a); closeStore(t, b) })
 	if n := notices(t, a); n.Revision != 0 || n.Alive || n.Self {
 		t.Fatalf("at first: %+v", n)

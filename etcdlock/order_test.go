@@ -21,7 +21,8 @@ func ordered(workflow, event, at string) idem.Lock {
 	return l
 }
 
-// markOn is where the newest stands that went through, and which execution it was; "" = there is no mark.
+// markOn is where the newest stands that went through, and which execution it was; "" = there is no
+// mark.
 func markOn(t *testing.T, e *etcdtest.Etcd) (position, execution string) {
 	t.Helper()
 	keys := keysBelow(t, e, "/hooklock/v1/marks/")
@@ -44,7 +45,8 @@ func markOn(t *testing.T, e *etcdtest.Etcd) (position, execution string) {
 
 func TestASuccessRaisesTheMarkAndAnOlderOneLeavesIt(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for i, c := range []struct {
 		at, stale, mark string
 		store           *Store
@@ -66,7 +68,8 @@ func TestASuccessRaisesTheMarkAndAnOlderOneLeavesIt(t *testing.T) {
 		}
 		r := mustSettle(t, held)
 		if mark, _ := markOn(t, e); stale != c.stale || mark != c.mark || (r.Stale != nil) != (c.stale != "") {
-			t.Errorf("%s is %q older, the record says %+v, and then the mark is %s; want %q and %s", c.at, stale, r.Stale, mark, c.stale, c.mark)
+			t.Errorf("%s is %q older, the record says %+v, and then the mark is %s; want %q and %s", c.at, stale,
+				r.Stale, mark, c.stale, c.mark)
 		}
 	}
 }
@@ -74,9 +77,12 @@ func TestASuccessRaisesTheMarkAndAnOlderOneLeavesIt(t *testing.T) {
 func TestWhatDidNotGoThroughRaisesNoMark(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	failed := idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_status"}, Answer: &idem.Answer{Status: 500}}
-	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_timeout"}}
-	superseded := idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: time.Now(), Abort: &idem.Cancel{By: "policy"}}
+	failed := idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: "upstream_status"}, Answer: &idem.Answer{Status: 500}}
+	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: "upstream_timeout"}}
+	superseded := idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: time.Now(),
+		Abort: &idem.Cancel{By: "policy"}}
 	for _, end := range []idem.End{failed, unknown, superseded} {
 		l := ordered("w", string(end.Status+idem.Status(end.Outcome)), "17")
 		l.ReleaseDelay = 0
@@ -111,7 +117,8 @@ func TestWhatDidNotGoThroughRaisesNoMark(t *testing.T) {
 
 func TestTheEndOfAHoldRaisesTheMarkAtWhateverProcess(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustSettle(t, mustClaim(t, a, ordered("w", "first", "20"), 0))
 	l := ordered("w", "older", "15")
 	l.CallbackHash = idem.HashCallbackKey("key")
@@ -119,7 +126,8 @@ func TestTheEndOfAHoldRaisesTheMarkAtWhateverProcess(t *testing.T) {
 	if err := held.Hold(within(t, patience), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	found, err := b.Complete(within(t, patience), idem.Callback{Execution: l.Execution, Token: held.Lock().Token, Key: "key"}, idem.Final{Status: idem.Success})
+	found, err := b.Complete(within(t, patience), idem.Callback{Execution: l.Execution, Token: held.Lock().Token,
+		Key: "key"}, idem.Final{Status: idem.Success})
 	if err != nil || found.Record.Stale == nil || found.Record.Stale.By != "5s" {
 		t.Errorf("%+v %v", found, err)
 	}
@@ -135,7 +143,8 @@ func TestTheEndOfAHoldRaisesTheMarkAtWhateverProcess(t *testing.T) {
 	if mark, _ := markOn(t, e); mark != "20" {
 		t.Errorf("before the end of a hold the mark is %s", mark)
 	}
-	if _, err := b.Complete(within(t, patience), idem.Callback{Execution: l.Execution, Token: held.Lock().Token, Key: "key"}, idem.Final{Status: idem.Success}); err != nil {
+	if _, err := b.Complete(within(t, patience), idem.Callback{Execution: l.Execution, Token: held.Lock().Token,
+		Key: "key"}, idem.Final{Status: idem.Success}); err != nil {
 		t.Fatal(err)
 	}
 	if mark, of := markOn(t, e); mark != "25" || of != string(l.Execution) {
@@ -143,7 +152,8 @@ func TestTheEndOfAHoldRaisesTheMarkAtWhateverProcess(t *testing.T) {
 	}
 }
 
-// TestALostAnswerLosesNoMark: of a claim, the mark is read with the lock that it turned out to have; of a settle, it is raised once.
+// TestALostAnswerLosesNoMark: of a claim, the mark is read with the lock that it turned out to
+// have; of a settle, it is raised once.
 func TestALostAnswerLosesNoMark(t *testing.T) {
 	e := etcdtest.Start(t)
 	s, kv := lossy(t, e)
@@ -165,7 +175,8 @@ func TestALostAnswerLosesNoMark(t *testing.T) {
 
 func TestTheOrderOfAWaiterCountsWhatRanBeforeItsTurn(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	first := mustClaim(t, a, ordered("w", "newest", "20"), 0)
 	l := ordered("w", "older", "15")
 	p := mustEnqueue(t, b, l)
@@ -185,11 +196,13 @@ func TestTheOrderOfAWaiterCountsWhatRanBeforeItsTurn(t *testing.T) {
 
 func TestTheOrderOfAParkedExecutionIsCheckedAtItsTurnAndWhenItIsTakenOver(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	first := mustClaim(t, a, ordered("w", "newest", "20"), 0)
 	l := ordered("w", "older", "15")
 	l.Parked = &idem.Parked{Since: time.Now(), On: idem.ParkLocked}
-	if seen, err := a.EnqueueParked(within(t, patience), l, 0, first.Lock().Token, keep("body")); seen != nil || err != nil {
+	if seen, err := a.EnqueueParked(within(t, patience), l, 0, first.Lock().Token, keep("body")); seen != nil ||
+		err != nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	mustSettle(t, first)
@@ -256,13 +269,15 @@ func TestAForgottenExecutionTakesItsMarkAlong(t *testing.T) {
 	first, future := ordered("w", "first", "10"), ordered("w", "future", "4102444800")
 	mustSettle(t, mustClaim(t, s, first, 0))
 	mustSettle(t, mustClaim(t, s, future, 0))
-	if _, err := s.Forget(within(t, patience), first.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
+	if _, err := s.Forget(within(t, patience), first.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, of := markOn(t, e); of != string(future.Execution) {
 		t.Errorf("the mark is of %s", of)
 	}
-	if _, err := s.Forget(within(t, patience), future.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
+	if _, err := s.Forget(within(t, patience), future.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	held := mustClaim(t, s, ordered("w", "next", "20"), 0)

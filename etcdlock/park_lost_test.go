@@ -75,7 +75,8 @@ func blockedOne(t *testing.T, s *Store) *idem.Lock {
 }
 
 func failedEnd() idem.End {
-	return idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
+	return idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: "upstream_failed"}}
 }
 
 func deadLetter(t *testing.T, s *Store) *idem.Lock {
@@ -95,7 +96,8 @@ func taken(t *testing.T, s *Store) idem.RunningLock {
 	return takeNext(t, s).Running
 }
 
-// carriersWork is what a process sends that parks and carries. Each returns what it held before, or nil, and what sends it.
+// carriersWork is what a process sends that parks and carries. Each returns what it held before, or
+// nil, and what sends it.
 var carriersWork = map[string]func(t *testing.T, s *Store) func(context.Context) error{
 	"a delivery is parked at once": func(_ *testing.T, s *Store) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -170,7 +172,8 @@ var carriersWork = map[string]func(t *testing.T, s *Store) func(context.Context)
 
 func TestAParkedExecutionContinuesAlsoWhereAnAnswerGotLost(t *testing.T) {
 	for name, work := range carriersWork {
-		for how, atOnce := range map[string]bool{"applied, and its answer lost": true, "applied after the next attempt": false} {
+		for how, atOnce := range map[string]bool{"applied, and its answer lost": true,
+			"applied after the next attempt": false} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				t.Parallel()
 				e := etcdtest.Start(t)
@@ -225,7 +228,8 @@ func TestItIsUnknownWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testin
 		t.Run(name, func(t *testing.T) {
 			e := etcdtest.Start(t)
 			wire := etcdtest.NewWire(t, e.Endpoint)
-			s, other := openStore(t, Options{Endpoints: []string{wire.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+			s, other := openStore(t, Options{Endpoints: []string{wire.Endpoint}}),
+				openStore(t, Options{Endpoints: []string{e.Endpoint}})
 			park := work(t, s)
 			warm(t, s)
 			ctx, cancel := context.WithCancel(within(t, patience))
@@ -233,7 +237,9 @@ func TestItIsUnknownWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testin
 			told := make(chan error, 1)
 			go func() { told <- park(ctx) }()
 			if name != "while it waits" { // which reads its place first, and goes on by itself
-				eventually(t, "it is parked", func() bool { return len(keysBelow(t, e, "/hooklock/v1/requests/")) == 1 })
+				eventually(t, "it is parked", func() bool {
+					return len(keysBelow(t, e, "/hooklock/v1/requests/")) == 1
+				})
 			}
 			cancel()
 			if err := <-told; !errors.Is(err, idem.ErrNotRecorded) || errors.Is(err, idem.ErrStoreUnavailable) {
@@ -247,7 +253,8 @@ func TestItIsUnknownWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testin
 	}
 }
 
-// The claim finds out later that it took the lock, and puts it down. A try that had taken it up meanwhile would run beside that of the process that takes it then.
+// The claim finds out later that it took the lock, and puts it down. A try that had taken it up
+// meanwhile would run beside that of the process that takes it then.
 func TestAQueueIsNotTakenAgainBeforeTheClaimThatGotNoAnswerIsOver(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
@@ -261,7 +268,8 @@ func TestAQueueIsNotTakenAgainBeforeTheClaimThatGotNoAnswerIsOver(t *testing.T) 
 	defer arrives()
 	kv.lost = func() { giveUp(); <-answer }
 	kv.armed.Store(true)
-	if got, err := s.Take(gone, idem.Scope{Workflow: "w"}, anyRoute); got != nil || !errors.Is(err, idem.ErrStoreUnavailable) {
+	if got, err := s.Take(gone, idem.Scope{Workflow: "w"}, anyRoute); got != nil ||
+		!errors.Is(err, idem.ErrStoreUnavailable) {
 		t.Fatalf("%v, %v", got, err)
 	}
 	if got, err := s.Take(within(t, patience), idem.Scope{Workflow: "w"}, anyRoute); got != nil || err != nil {

@@ -11,13 +11,15 @@ import (
 	"hooklock/idem"
 )
 
-// A place that nobody waits with, and that is not parked either, would be the first of its line for as long as its process lives.
+// A place that nobody waits with, and that is not parked either, would be the first of its line for
+// as long as its process lives.
 
 func TestAQueueEntryWhoseRequestEtcdDoesNotTakeIsGivenUp(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	p := mustEnqueue(t, s, lockFor("w", "one"))
-	if err := p.Park(within(t, patience), parkedNow(), keep(strings.Repeat("x", 1700<<10))); !errors.Is(err, idem.ErrStoreUnavailable) || errors.Is(err, idem.ErrNotRecorded) {
+	if err := p.Park(within(t, patience), parkedNow(), keep(strings.Repeat("x", 1700<<10))); !errors.Is(err,
+		idem.ErrStoreUnavailable) || errors.Is(err, idem.ErrNotRecorded) {
 		t.Fatalf("got %v", err)
 	}
 	must(t, p.Leave)

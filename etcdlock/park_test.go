@@ -24,7 +24,8 @@ func TestAParkedEventThatHasFailedBeforeRunsAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen, err := s.EnqueueParked(within(t, patience), parkedLock("w", "event"), st.Prev, 0, keep("body")); seen != nil || err != nil {
+	if seen, err := s.EnqueueParked(within(t, patience), parkedLock("w", "event"), st.Prev, 0,
+		keep("body")); seen != nil || err != nil {
 		t.Fatalf("park: %+v %v", seen, err)
 	}
 	held := takeNext(t, s).Running
@@ -37,7 +38,8 @@ func TestAParkedEventThatHasFailedBeforeRunsAgain(t *testing.T) {
 func TestAParkWorkerThatLostItsSessionGetsAnError(t *testing.T) {
 	e := etcdtest.Start(t)
 	wire := etcdtest.NewWire(t, e.Endpoint)
-	a, b := openStore(t, Options{Endpoints: []string{wire.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, Options{Endpoints: []string{wire.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	mustPark(t, a, parkedLock("w", "event"), 0)
 	one := takeNext(t, a)
 	mustAttempt(t, one.Running)
@@ -71,13 +73,15 @@ func revoke(tb testing.TB, e *etcdtest.Etcd, s *Store) {
 	}
 }
 
-// TestAHoldOfAParkedExecutionHasTheMaxDurationOfItsTry: how long it waited before, for its upstream or for a person, is not the upstream's work.
+// TestAHoldOfAParkedExecutionHasTheMaxDurationOfItsTry: how long it waited before, for its upstream
+// or for a person, is not the upstream's work.
 func TestAHoldOfAParkedExecutionHasTheMaxDurationOfItsTry(t *testing.T) {
 	e := etcdtest.Start(t)
 	clock := link.SystemClock()
 	boot, ago := clock.Boot, atomic.Int64{}
 	clock.Boot = func() time.Duration { return boot() - time.Duration(ago.Load()) }
-	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, Clock: clock, SessionTTL: time.Hour}) // which is not renewed meanwhile
+	// which is not renewed meanwhile
+	s := openStore(t, Options{Endpoints: []string{e.Endpoint}, Clock: clock, SessionTTL: time.Hour})
 	l := parkedLock("w", "event")
 	l.MaxDuration = time.Hour
 	mustPark(t, s, l, 0)

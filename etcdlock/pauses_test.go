@@ -22,7 +22,8 @@ func TestAClaimThatWasOnItsWayTakesNoLockOnceThePauseIsAcknowledged(t *testing.T
 	k := s.layout.Keys(&l)
 	late := protocol.Claim(k, protocol.Revisions{Epoch: session.Epoch()}, protocol.Leased{Value: value})
 	mustPause(t, s, pauseOf(t, "workflow:w"))
-	response, err := etcdtest.ThroughOf(e.Client).Commit(within(t, patience), &pb.TxnRequest{Success: protocol.Writes{late}})
+	response, err := etcdtest.ThroughOf(e.Client).Commit(within(t, patience),
+		&pb.TxnRequest{Success: protocol.Writes{late}})
 	if err != nil || response.Responses[0].GetResponseTxn().Succeeded {
 		t.Fatalf("it took the lock after the acknowledgement: %v", err)
 	}
@@ -51,7 +52,8 @@ func TestAResumeEndsTheLeaseOfItsPauseOnce(t *testing.T) {
 	t.Parallel()
 	var seen operations
 	seen.news.L = &seen.mu
-	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}, Prefix: "/resumed", OnOperation: seen.add})
+	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}, Prefix: "/resumed",
+		OnOperation: seen.add})
 	p := pauseOf(t, "route:stripe")
 	p.For = time.Hour
 	mustPause(t, s, p)

@@ -7,7 +7,8 @@ import (
 	"hooklock/idem"
 )
 
-// together lets what each of do sends leave s in one request, and returns when all have their answers.
+// together lets what each of do sends leave s in one request, and returns when all have their
+// answers.
 func together(tb testing.TB, s *Store, do ...func() error) {
 	tb.Helper()
 	release := s.sender.Hold()
@@ -27,7 +28,8 @@ func together(tb testing.TB, s *Store, do ...func() error) {
 // What travels in one request has one revision in etcd.
 func TestPausesThatTravelTogetherAreBothInForceAndBothEnd(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	pauses := []idem.Pause{pauseOf(t, "workflow:one"), pauseOf(t, "workflow:two")}
 	each := func(do func(idem.Pause) error) (all []func() error) {
 		for _, p := range pauses {

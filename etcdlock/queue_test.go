@@ -15,10 +15,12 @@ import (
 	"hooklock/idem"
 )
 
-// To read the queue costs etcd a look at each place that has gone since its last compaction, so who reads that nobody is before it reads who is behind it, too.
+// To read the queue costs etcd a look at each place that has gone since its last compaction, so who
+// reads that nobody is before it reads who is behind it, too.
 func TestTheHeadOfTheQueueKnowsTheEntryBehindIt(t *testing.T) {
 	e := etcdtest.Start(t)
-	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, elsewhere, lockFor("w", "holder"), 0)
 	first, second := lockFor("w", "first"), lockFor("w", "second")
 	p, q := mustEnqueue(t, here, first), mustEnqueue(t, elsewhere, second)
@@ -32,7 +34,8 @@ func TestTheHeadOfTheQueueKnowsTheEntryBehindIt(t *testing.T) {
 	mustSettle(t, <-next)
 }
 
-// More wait than one reading of the queue says, at three processes; some leave or are cancelled, some of them together.
+// More wait than one reading of the queue says, at three processes; some leave or are cancelled,
+// some of them together.
 func TestALongQueueIsServedInItsOrderOverThreeProcesses(t *testing.T) {
 	e := etcdtest.Start(t)
 	stores := make([]*Store, 3)
@@ -77,7 +80,9 @@ func TestALongQueueIsServedInItsOrderOverThreeProcesses(t *testing.T) {
 		default:
 			continue
 		}
-		eventually(t, "its place is gone", func() bool { return countKeys(t, e, stores[0].layout.Queued(all[i].l.Scope)) == 0 })
+		eventually(t, "its place is gone", func() bool {
+			return countKeys(t, e, stores[0].layout.Queued(all[i].l.Scope)) == 0
+		})
 	}
 	go func() { waiting.Wait(); close(runs) }()
 	before := -1
@@ -103,10 +108,12 @@ func TestALongQueueIsServedInItsOrderOverThreeProcesses(t *testing.T) {
 	}
 }
 
-// Who is first was first when the queue was read; his place may have gone between that and the revision of the lock that he would be behind.
+// Who is first was first when the queue was read; his place may have gone between that and the
+// revision of the lock that he would be behind.
 func TestACancelJustBeforeAHandOffReachesItsExecution(t *testing.T) {
 	e := etcdtest.Start(t)
-	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s, other := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, s, lockFor("w", "holder"), 0)
 	next := lockFor("w", "next")
 	first := mustEnqueue(t, s, next)
@@ -128,7 +135,9 @@ func TestACancelJustBeforeAHandOffReachesItsExecution(t *testing.T) {
 	defer func() { stop(); <-watched }()
 	settled(t, s, 1)
 	mustCancel(t, other, two.Execution, byOps(false))
-	eventually(t, "its place is heard to be gone", func() bool { return s.view.Watcher.GoneAt(s.layout.Queued(two.Scope), q.revision) != 0 })
+	eventually(t, "its place is heard to be gone", func() bool {
+		return s.view.Watcher.GoneAt(s.layout.Queued(two.Scope), q.revision) != 0
+	})
 	mustSettle(t, held) // to one, at a later revision
 	if p.store.own.Of(one.Execution) == nil {
 		t.Fatal("it was not handed the lock")
@@ -138,10 +147,12 @@ func TestACancelJustBeforeAHandOffReachesItsExecution(t *testing.T) {
 	}
 }
 
-// A line that the watch has not told of for long is longer than a newer reading, where more have left than have come.
+// A line that the watch has not told of for long is longer than a newer reading, where more have
+// left than have come.
 func TestTheLastEntryIsNotPassedOverAfterOthersLeft(t *testing.T) {
 	e := etcdtest.Start(t)
-	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, here, lockFor("w", "holder"), 0)
 	places, runs := map[string]*inQueue{}, map[string]<-chan idem.RunningLock{}
 	comes := func(s *Store, event string, waits bool) {
@@ -155,7 +166,9 @@ func TestTheLastEntryIsNotPassedOverAfterOthersLeft(t *testing.T) {
 		t.Helper()
 		eventually(t, "the line is "+strings.Join(events, " "), func() bool {
 			known := here.view.Queues.Known(here.layout.Lock(places["b"].Lock.Scope), protocol.Candidates{}).Entries
-			return slices.EqualFunc(known, events, func(l *protocol.Candidate, event string) bool { return l.Revision == places[event].revision })
+			return slices.EqualFunc(known, events, func(l *protocol.Candidate, event string) bool {
+				return l.Revision == places[event].revision
+			})
 		})
 	}
 	comes(here, "a", true)
@@ -189,12 +202,15 @@ func TestTheLastEntryIsNotPassedOverAfterOthersLeft(t *testing.T) {
 	}
 }
 
-// To read the queue costs etcd a look at each place that has gone since its last compaction, so nobody reads of who comes what the watch tells.
+// To read the queue costs etcd a look at each place that has gone since its last compaction, so
+// nobody reads of who comes what the watch tells.
 func TestALaterEntryIsKnownWithoutReadingTheQueueAgain(t *testing.T) {
 	e := etcdtest.Start(t)
-	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	here, elsewhere := openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, elsewhere, lockFor("w", "holder"), 0)
-	first, heard, read, comes := lockFor("w", "first"), lockFor("w", "heard of"), lockFor("w", "read"), lockFor("w", "comes")
+	first, heard, read, comes := lockFor("w", "first"), lockFor("w", "heard of"), lockFor("w", "read"),
+		lockFor("w", "comes")
 	p := mustEnqueue(t, here, first)
 	runs := waitsAt(t, p, first)
 	firstInLine(t, p)

@@ -16,7 +16,8 @@ import (
 // fewBytes is the largest request that the etcd of these tests takes.
 const fewBytes = 32 << 10
 
-// sizes are answers that do not fit into such a request: etcd refuses the first, and gRPC, which takes 512 KiB more, the second.
+// sizes are answers that do not fit into such a request: etcd refuses the first, and gRPC, which
+// takes 512 KiB more, the second.
 var sizes = map[string]int{"etcd refuses the request": 33 << 10, "gRPC refuses the request": 590 << 10}
 
 // reductions counts the calls of OnReduced.
@@ -37,7 +38,8 @@ func (r *reductions) wants(t *testing.T, bytes int) {
 	}
 }
 
-// wantsStatusAlone fails the test unless duplicates of the event of h find that it went through, with the status of its answer alone.
+// wantsStatusAlone fails the test unless duplicates of the event of h find that it went through,
+// with the status of its answer alone.
 func wantsStatusAlone(t *testing.T, s *Store, h *owned.Lock) {
 	t.Helper()
 	st, err := history.Look(within(t, patience), s.pool, keysOf(h))
@@ -45,7 +47,8 @@ func wantsStatusAlone(t *testing.T, s *Store, h *owned.Lock) {
 		t.Fatal(err)
 	}
 	r := st.Record
-	if r == nil || r.Status != idem.Success || !r.Remembered || r.Answer == nil || r.Answer.Status != 200 || r.Answer.Whole || len(r.Answer.Body) > 0 {
+	if r == nil || r.Status != idem.Success || !r.Remembered || r.Answer == nil || r.Answer.Status != 200 ||
+		r.Answer.Whole || len(r.Answer.Body) > 0 {
 		t.Errorf("the record is %+v, its answer %+v", r, r.Answer)
 	}
 	if st.Runs(h.Lock().Execution) {
@@ -103,8 +106,10 @@ func TestAHoldThatIsCompletedWithAnAnswerThatEtcdRefusesForItsSizeEnds(t *testin
 	l.ReplayBody = 1 << 20
 	held := mustHold(t, s, l, time.Minute)
 	const size = 33 << 10
-	final := idem.Final{Status: idem.Success, Answer: &idem.Answer{Status: 200, Body: []byte(strings.Repeat("x", size))}}
-	if found, err := s.Complete(within(t, patience), callbackOf(held.Lock()), final); err != nil || found.Status() != idem.Success {
+	final := idem.Final{Status: idem.Success,
+		Answer: &idem.Answer{Status: 200, Body: []byte(strings.Repeat("x", size))}}
+	if found, err := s.Complete(within(t, patience), callbackOf(held.Lock()), final); err != nil ||
+		found.Status() != idem.Success {
 		t.Fatalf("%+v %v", found, err)
 	}
 	reduced.wants(t, size)
@@ -131,7 +136,8 @@ func TestALargeAnswerThatFitsWithoutAHandOffIsKeptWhole(t *testing.T) {
 	}
 }
 
-// What an upstream says about an execution that failed, and the steps that it took, are less than the lock.
+// What an upstream says about an execution that failed, and the steps that it took, are less than
+// the lock.
 func TestAnEndWhoseRecordIsTooLargeWithoutAnyAnswerLeavesOutWhatIsToldOfIt(t *testing.T) {
 	e, reduced := etcdtest.StartWithRequestBytes(t, fewBytes), &reductions{}
 	s := openStore(t, reduced.options(e))
@@ -142,7 +148,8 @@ func TestAnEndWhoseRecordIsTooLargeWithoutAnyAnswerLeavesOutWhatIsToldOfIt(t *te
 		l.Steps = append(l.Steps, idem.Step{Name: strings.Repeat("s", 1<<10)})
 	}
 	held := mustClaim(t, s, l, 0)
-	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "timeout", Detail: "no answer"}}
+	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: "timeout", Detail: "no answer"}}
 	if r, err := held.Settle(within(t, patience), end); err != nil || r.Status != idem.Failed {
 		t.Fatalf("%+v %v", r, err)
 	}

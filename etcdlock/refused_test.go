@@ -13,7 +13,8 @@ import (
 	"hooklock/idem"
 )
 
-// refuser is a process whose sender repeats a refused event within ten minutes, with a clock that the test moves on.
+// refuser is a process whose sender repeats a refused event within ten minutes, with a clock that
+// the test moves on.
 type refuser struct {
 	*Store
 	ahead atomic.Int64 // by which its clock is
@@ -24,7 +25,9 @@ func newRefuser(tb testing.TB, e *etcdtest.Etcd, follow idem.Following) *refuser
 	tb.Helper()
 	r := &refuser{lost: make(chan idem.LostEvent, 100)}
 	r.Store = openStore(tb, Options{
-		Endpoints: []string{e.Endpoint}, OnLost: func(l idem.LostEvent) { r.lost <- l }, Clock: link.Clock{Now: r.now, Boot: link.SystemClock().Boot},
+		Endpoints: []string{e.Endpoint}, OnLost: func(l idem.LostEvent) {
+			r.lost <- l
+		}, Clock: link.Clock{Now: r.now, Boot: link.SystemClock().Boot},
 		Follow: func(string, bool) idem.Following { return follow },
 	})
 	return r
@@ -40,7 +43,8 @@ func tenMinutes() idem.Following {
 func (r *refuser) refuse(tb testing.TB, event string, d idem.Decision) idem.Scope {
 	tb.Helper()
 	scope := lockFor("w", event).Scope
-	r.NoteArrival(scope, "orders", event, idem.Arrival{At: r.now(), Decision: d, Status: d.Row().Status, Labels: idem.Labels{{Name: "order", Value: event}}}, time.Hour)
+	r.NoteArrival(scope, "orders", event, idem.Arrival{At: r.now(), Decision: d, Status: d.Row().Status,
+		Labels: idem.Labels{{Name: "order", Value: event}}}, time.Hour)
 	written(tb, r.Store)
 	return scope
 }
@@ -76,7 +80,8 @@ func TestARefusedEventThatDoesNotComeAgainIsPossiblyLost(t *testing.T) {
 	}
 	a.judge(t, 2*time.Minute)
 	l := <-a.lost
-	if l.Scope != scope || l.Route != "orders" || l.EventID != "evt_1" || l.Arrival.Decision != idem.DecisionLocked || len(l.Labels) != 1 {
+	if l.Scope != scope || l.Route != "orders" || l.EventID != "evt_1" || l.Arrival.Decision != idem.DecisionLocked ||
+		len(l.Labels) != 1 {
 		t.Errorf("%+v", l)
 	}
 	for _, s := range []*Store{a.Store, b.Store} {
@@ -135,7 +140,8 @@ func TestARefusedEventThatRanWaitsOrCameAgainIsNotLost(t *testing.T) {
 	runs := mustClaim(t, b.Store, lockOfEvent("ran", b.now()), 0)
 	mustSettle(t, runs)
 	runs = mustClaim(t, b.Store, lockOfEvent("failed", b.now()), 0)
-	if _, err := runs.Settle(within(t, patience), idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: b.now(), Error: &idem.Failure{Code: "status"}}); err != nil {
+	if _, err := runs.Settle(within(t, patience), idem.End{Status: idem.Failed, Outcome: idem.Executed,
+		FinishedAt: b.now(), Error: &idem.Failure{Code: "status"}}); err != nil {
 		t.Fatal(err)
 	}
 	runs = mustClaim(t, b.Store, lockOfEvent("runs", b.now()), 0)
@@ -172,7 +178,8 @@ func TestOnlyARefusalThatTheSenderHasToRepeatMayLoseAnEvent(t *testing.T) {
 	}
 }
 
-// The record of an event without an ID lives for minutes: its loss is found before that, and known after it.
+// The record of an event without an ID lives for minutes: its loss is found before that, and known
+// after it.
 func TestTheLossOfAnEventWithoutAnIDOutlivesItsRecord(t *testing.T) {
 	e := etcdtest.Start(t)
 	a := newRefuser(t, e, idem.Following{Patience: 10 * time.Minute, Remembered: 10 * time.Minute})
@@ -222,7 +229,8 @@ func TestAProcessFollowsWhatAnEndedOneHasRefused(t *testing.T) {
 
 func TestASenderWithAScheduleHasItsTime(t *testing.T) {
 	e := etcdtest.Start(t)
-	a := newRefuser(t, e, idem.Following{Patience: 10 * time.Minute, Schedule: 3 * time.Hour, Remembered: 24 * time.Hour})
+	a := newRefuser(t, e, idem.Following{Patience: 10 * time.Minute, Schedule: 3 * time.Hour,
+		Remembered: 24 * time.Hour})
 	a.refuse(t, "evt_1", idem.DecisionLocked)
 	a.judge(t, time.Hour)
 	a.refuse(t, "evt_1", idem.DecisionLocked)
@@ -244,20 +252,23 @@ func TestRefusedEventsAreStoredAtABoundedRate(t *testing.T) {
 	a := newRefuser(t, e, follow)
 	const flood = history.MaxEvents + 100
 	for n := range flood {
-		a.NoteArrival(lockFor("w", fmt.Sprint(n)).Scope, "orders", fmt.Sprint(n), idem.Arrival{At: a.now(), Decision: idem.DecisionThrottled}, time.Hour)
+		a.NoteArrival(lockFor("w", fmt.Sprint(n)).Scope, "orders", fmt.Sprint(n),
+			idem.Arrival{At: a.now(), Decision: idem.DecisionThrottled}, time.Hour)
 	}
 	end := a.now()
 	written(t, a.Store)
 	before, stored := a.duplicates.Shed(), 0
 	for ; a.duplicates.Shed() == before; stored++ { // there is room again, but no budget beside that of the time since
-		a.NoteArrival(lockFor("w", fmt.Sprint("more", stored)).Scope, "orders", "", idem.Arrival{At: a.now(), Decision: idem.DecisionLocked}, time.Hour)
+		a.NoteArrival(lockFor("w", fmt.Sprint("more", stored)).Scope, "orders", "",
+			idem.Arrival{At: a.now(), Decision: idem.DecisionLocked}, time.Hour)
 	}
 	if since := a.now().Sub(end); stored-1 > int(since.Seconds())+1 {
 		t.Errorf("%d further ones were stored within %v", stored-1, since)
 	}
 	a.ahead.Add(int64(30 * time.Second))
 	before = a.duplicates.Shed()
-	a.NoteArrival(lockFor("w", "later").Scope, "orders", "", idem.Arrival{At: a.now(), Decision: idem.DecisionLocked}, time.Hour)
+	a.NoteArrival(lockFor("w", "later").Scope, "orders", "", idem.Arrival{At: a.now(), Decision: idem.DecisionLocked},
+		time.Hour)
 	if a.duplicates.Shed() != before {
 		t.Error("it is shed though there is a budget again")
 	}

@@ -13,7 +13,8 @@ func TestAKnownOutcomeOpensTheLockAtOnceWhateverTheReleaseDelay(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	for i, end := range []idem.End{
 		{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: &idem.Answer{Status: 200}},
-		{Status: idem.Failed, Outcome: idem.Executed, Error: &idem.Failure{Code: "upstream_status"}, Answer: &idem.Answer{Status: 500}},
+		{Status: idem.Failed, Outcome: idem.Executed, Error: &idem.Failure{Code: "upstream_status"},
+			Answer: &idem.Answer{Status: 500}},
 	} {
 		l := lockFor("w", string(rune('a'+i)))
 		l.ReleaseDelay = time.Hour

@@ -29,12 +29,17 @@ func TestEachReplicaKnowsTheOthersAndHowTheyEnded(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	open := func(name string) *Store {
-		return openReady(t, Options{Endpoints: []string{e.Endpoint}, Describe: func() []byte { return []byte(`"` + name + `"`) }})
+		return openReady(t, Options{Endpoints: []string{e.Endpoint}, Describe: func() []byte {
+			return []byte(`"` + name + `"`)
+		}})
 	}
 	a, stops, dies := open("a"), open("stops"), open("dies")
 	t.Cleanup(func() { closeStore(t, a); closeStore(t, dies) })
 	for _, name := range []string{"stops", "dies"} {
-		testkit.Until(t, name+" is known", func() bool { n := described(t, a, name); return n != nil && n.Alive && !n.Self })
+		testkit.Until(t, name+" is known", func() bool {
+			n := described(t, a, name)
+			return n != nil && n.Alive && !n.Self
+		})
 	}
 	if n := described(t, a, "a"); n == nil || !n.Alive || !n.Self {
 		t.Errorf("itself: %+v", n)
@@ -44,7 +49,10 @@ func TestEachReplicaKnowsTheOthersAndHowTheyEnded(t *testing.T) {
 		t.Errorf("after its stop: %+v", n)
 	}
 	die(t, e, dies)
-	testkit.Until(t, "its death is known", func() bool { n := described(t, a, "dies"); return n != nil && !n.Alive && !n.Stopped })
+	testkit.Until(t, "its death is known", func() bool {
+		n := described(t, a, "dies")
+		return n != nil && !n.Alive && !n.Stopped
+	})
 }
 
 func TestAProcessThatSaysNothingIsNotAmongTheReplicas(t *testing.T) {

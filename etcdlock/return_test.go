@@ -36,8 +36,8 @@ func absentEtcd(t *testing.T, attempt func(net.Conn)) (endpoint string, attempts
 	return listener.Addr().String(), seen
 }
 
-// An outage of any length ends within the pause of two attempts, so these must not grow. gRPC's own would be six attempts in the time that
-// this test has, and one of those that nobody answers.
+// An outage of any length ends within the pause of two attempts, so these must not grow. gRPC's own
+// would be six attempts in the time that this test has, and one of those that nobody answers.
 func TestAnEtcdThatIsAwayForLongIsLookedForAsOftenAsAtFirst(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -47,7 +47,9 @@ func TestAnEtcdThatIsAwayForLongIsLookedForAsOftenAsAtFirst(t *testing.T) {
 		want    int
 	}{
 		{"its connections are refused", Options{}, func(c net.Conn) { _ = c.Close() }, 15},
-		{"its connections are refused, with a user", Options{Username: "u", Password: "p"}, func(c net.Conn) { _ = c.Close() }, 15},
+		{"its connections are refused, with a user", Options{Username: "u", Password: "p"}, func(c net.Conn) {
+			_ = c.Close()
+		}, 15},
 		{"nobody answers", Options{}, func(net.Conn) {}, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {

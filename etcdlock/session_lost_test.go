@@ -34,7 +34,8 @@ func TestALostSessionIsReportedAndOneThatWasLeftIsNot(t *testing.T) {
 	}
 }
 
-// What holds a lock, a hold or the session of another process, is watched with the session: between two of them, its end is not reported.
+// What holds a lock, a hold or the session of another process, is watched with the session: between
+// two of them, its end is not reported.
 func TestWhatWasReadUnderTheSessionBeforeIsReadAgain(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
@@ -48,7 +49,8 @@ func TestWhatWasReadUnderTheSessionBeforeIsReadAgain(t *testing.T) {
 	<-events
 	awaitOpened(t, events)
 	ctx := within(t, patience)
-	if s.view.Watcher.Wait(ctx, nil, nil, read, s.layout.Alive(protocol.HoldAlive("exec_ended_between"))); ctx.Err() != nil {
+	if s.view.Watcher.Wait(ctx, nil, nil, read,
+		s.layout.Alive(protocol.HoldAlive("exec_ended_between"))); ctx.Err() != nil {
 		t.Error("it waits for what is not reported")
 	}
 }

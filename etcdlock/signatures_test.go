@@ -44,10 +44,12 @@ func TestBadSignaturesOfAllReplicasAreListedTheNewestFirst(t *testing.T) {
 	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	start := time.Now().UTC().Round(time.Millisecond)
 	for i, s := range []*Store{a, b, a, b} {
-		s.NoteBadSignature(badSignature(start.Add(time.Duration(i)*time.Second), fmt.Sprintf("r%d", i/2)), id(fmt.Sprint("evt_", i)))
+		s.NoteBadSignature(badSignature(start.Add(time.Duration(i)*time.Second), fmt.Sprintf("r%d", i/2)),
+			id(fmt.Sprint("evt_", i)))
 	}
 	eventually(t, "both have written", func() bool {
-		return len(allBadSignatures(t, a, idem.BadSignatureQuery{})) == 2 && len(allBadSignatures(t, b, idem.BadSignatureQuery{Limit: 1})) == 4
+		return len(allBadSignatures(t, a, idem.BadSignatureQuery{})) == 2 &&
+			len(allBadSignatures(t, b, idem.BadSignatureQuery{Limit: 1})) == 4
 	})
 	all := allBadSignatures(t, a, idem.BadSignatureQuery{Limit: 3})
 	for i, got := range all {
@@ -67,7 +69,8 @@ func TestBadSignaturesOfAllReplicasAreListedTheNewestFirst(t *testing.T) {
 	if got := allBadSignatures(t, a, idem.BadSignatureQuery{Until: start}); len(got) != 1 {
 		t.Errorf("until: %d", len(got))
 	}
-	if _, err := a.BadSignatures(within(t, patience), idem.BadSignatureQuery{Cursor: "audits/x"}); !errors.Is(err, idem.ErrCursor) {
+	if _, err := a.BadSignatures(within(t, patience), idem.BadSignatureQuery{Cursor: "audits/x"}); !errors.Is(err,
+		idem.ErrCursor) {
 		t.Errorf("a cursor of another list: %v", err)
 	}
 	kvs, err := e.Client.Get(within(t, patience), a.layout.All(protocol.KindSignatures), clientv3.WithPrefix())
@@ -76,13 +79,15 @@ func TestBadSignaturesOfAllReplicasAreListedTheNewestFirst(t *testing.T) {
 	}
 	for _, kv := range kvs.Kvs {
 		left, err := e.Client.TimeToLive(within(t, patience), clientv3.LeaseID(kv.Lease))
-		if kept := int64(idem.BadSignatureKept / time.Second); err != nil || left.TTL < kept-60 || left.TTL > kept+int64(idem.Slack(idem.BadSignatureKept)/time.Second)+60 {
+		if kept := int64(idem.BadSignatureKept / time.Second); err != nil || left.TTL < kept-60 || left.TTL > kept+
+			int64(idem.Slack(idem.BadSignatureKept)/time.Second)+60 {
 			t.Errorf("%s lives for %d s: %v", kv.Key, left.TTL, err)
 		}
 	}
 }
 
-// Anyone can send bad signatures, as many as they like: few are listed, all are counted, and those of another route stay.
+// Anyone can send bad signatures, as many as they like: few are listed, all are counted, and those
+// of another route stay.
 func TestAFloodOfBadSignaturesIsCountedAndCostsFewKeys(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
@@ -90,7 +95,10 @@ func TestAFloodOfBadSignaturesIsCountedAndCostsFewKeys(t *testing.T) {
 	start, named := time.Now().UTC().Round(time.Millisecond), 0
 	const flood = 100_000
 	for i := range flood {
-		s.NoteBadSignature(badSignature(start.Add(time.Duration(i)*time.Microsecond), "flooded"), func() string { named++; return "evt" })
+		s.NoteBadSignature(badSignature(start.Add(time.Duration(i)*time.Microsecond), "flooded"), func() string {
+			named++
+			return "evt"
+		})
 	}
 	s.NoteBadSignature(badSignature(start, "quiet"), id("evt_quiet"))
 	all := allBadSignatures(t, s, idem.BadSignatureQuery{Route: "flooded"})
@@ -135,7 +143,8 @@ func TestBadSignaturesAreBoundedForEachRoute(t *testing.T) {
 func TestABadSignatureOfANewerReleaseIsLeftOut(t *testing.T) {
 	one := badSignature(time.Now(), "r")
 	value := protocol.EncodeBadSignature(&one)
-	if protocol.DecodeBadSignature(value) == nil || protocol.DecodeBadSignature([]byte(strings.Replace(string(value), `"v":`, `"v":9`, 1))) != nil {
+	if protocol.DecodeBadSignature(value) == nil ||
+		protocol.DecodeBadSignature([]byte(strings.Replace(string(value), `"v":`, `"v":9`, 1))) != nil {
 		t.Errorf("%s", value)
 	}
 }

@@ -41,10 +41,13 @@ func TestAWaiterThatTimesOutNamesTheOldestExecutionWithASlot(t *testing.T) {
 	if held, err := inTurn(within(t, patience), before, next); held == nil {
 		t.Fatal(err)
 	}
-	eventually(t, "that to be heard of", func() bool { return s.view.Slots.Oldest(idem.OwnLimit("w")) == second.Lock().Execution })
+	eventually(t, "that to be heard of", func() bool {
+		return s.view.Slots.Oldest(idem.OwnLimit("w")) == second.Lock().Execution
+	})
 	giveUp()
 	r := <-ended
-	if r.seen == nil || r.seen.Full == nil || r.seen.Oldest != second.Lock().Execution || !errors.Is(r.err, context.Canceled) {
+	if r.seen == nil || r.seen.Full == nil || r.seen.Oldest != second.Lock().Execution ||
+		!errors.Is(r.err, context.Canceled) {
 		t.Errorf("%+v %v", r.seen, r.err)
 	}
 }
@@ -78,7 +81,8 @@ func TestALockOfSeveralSaysHowManyWaitForItsWorkflow(t *testing.T) {
 	if v, err := s.Lock(within(t, patience), "w"); err != nil || v.Waiting != 2 {
 		t.Errorf("%+v %v", v, err)
 	}
-	if all, err := s.Locks(within(t, patience), idem.LockQuery{Limit: 10}); err != nil || len(all.Locks) != 1 || all.Locks[0].Waiting != 2 {
+	if all, err := s.Locks(within(t, patience), idem.LockQuery{Limit: 10}); err != nil || len(all.Locks) != 1 ||
+		all.Locks[0].Waiting != 2 {
 		t.Errorf("%+v %v", all, err)
 	}
 }
@@ -166,8 +170,8 @@ func TestAClientThatIsFasterThanTheHeadOfAnEventsQueueHoldsItBack(t *testing.T) 
 	}
 }
 
-// While an update takes a route to a lock.limit above one, an event of another replica may have the workflow's lock: it is no client's, and does not hold
-// back who waits.
+// While an update takes a route to a lock.limit above one, an event of another replica may have the
+// workflow's lock: it is no client's, and does not hold back who waits.
 func TestAnEventWithTheWorkflowsLockHoldsNoOtherBack(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := limitedStore(t, e, slotsOf(2))
@@ -197,14 +201,17 @@ func TestEachExecutionsOwnLockCanBeRead(t *testing.T) {
 	s := limitedStore(t, e, slotsOf(2))
 	mustClaim(t, s, ownLimitLock("w", "oldest"), 0)
 	own := mustClaim(t, s, ownLimitLock("w", "own"), 0).Lock()
-	if v, err := s.LockOf(within(t, patience), "w", own.Execution); err != nil || v.Lock.Execution != own.Execution || v.Of != 2 || v.Lock.Slots[0].N != own.Slots[0].N {
+	if v, err := s.LockOf(within(t, patience), "w", own.Execution); err != nil || v.Lock.Execution != own.Execution ||
+		v.Of != 2 || v.Lock.Slots[0].N != own.Slots[0].N {
 		t.Errorf("%+v %v", v, err)
 	}
 	alone := mustClaim(t, s, lockFor("alone", "event"), 0).Lock()
-	if v, err := s.LockOf(within(t, patience), "alone", alone.Execution); err != nil || v.Lock.Execution != alone.Execution {
+	if v, err := s.LockOf(within(t, patience), "alone", alone.Execution); err != nil ||
+		v.Lock.Execution != alone.Execution {
 		t.Errorf("%+v %v", v, err)
 	}
-	for workflow, id := range map[string]idem.ExecutionID{"w": lockFor("w", "own").Execution, "alone": own.Execution, "free": alone.Execution} {
+	for workflow, id := range map[string]idem.ExecutionID{"w": lockFor("w", "own").Execution, "alone": own.Execution,
+		"free": alone.Execution} {
 		if v, err := s.LockOf(within(t, patience), workflow, id); !errors.Is(err, idem.ErrNoLock) {
 			t.Errorf("%s: %+v %v", workflow, v, err)
 		}

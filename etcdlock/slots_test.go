@@ -39,7 +39,8 @@ func TestATryThatIsTakenOverHasItsSlotUntilItRests(t *testing.T) {
 	mustSettle(t, taken.Running)
 }
 
-// TestAnOrderIsJudgedBesideALimit: the mark comes with the lock and its slots, past the queue and out of it.
+// TestAnOrderIsJudgedBesideALimit: the mark comes with the lock and its slots, past the queue and
+// out of it.
 func TestAnOrderIsJudgedBesideALimit(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := limitedStore(t, e, slotsOf(1))

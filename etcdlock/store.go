@@ -74,10 +74,10 @@ type Options struct {
 	// It must not block.
 	OnReaped func(*idem.Lock)
 	// OnEnded is called when this process has ended an execution of a route, and no call of
-	// idem.RunningLock says so: its upstream has completed a hold, a person has forced its lock open, or
-	// what was left with ErrNotRecorded, or with a release that got no answer, has come to its end.
-	// recorded is false where that will never be in etcd, because it is full; the lock is free
-	// then. It must not block.
+	// idem.RunningLock says so: its upstream has completed a hold, a person has forced its lock
+	// open, or what was left with ErrNotRecorded, or with a release that got no answer, has come to
+	// its end. recorded is false where that will never be in etcd, because it is full; the lock is
+	// free then. It must not block.
 	OnEnded func(ended *idem.Record, recorded bool)
 	// OnReduced is called when etcd has refused a record for its size (--max-request-bytes), with
 	// the bytes of the request: less is recorded then, of the answer its status alone. It must not
@@ -95,7 +95,8 @@ type Options struct {
 	// Archived is Rekeep for an execution of which etcd keeps no request, because it was settled or
 	// not parked: it is kept elsewhere, for all events of the route. It also returns how the other
 	// execution is to run: MaxAge and the fields behind it. nil: none is kept.
-	Archived func(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.StoredRequest, *idem.ParkedEntry, error)
+	Archived func(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.StoredRequest, *idem.ParkedEntry,
+		error)
 	// Erase deletes what is kept for an execution outside of etcd; value is what etcd had of it,
 	// and has no more. nil: nothing is.
 	Erase func(ctx context.Context, id idem.ExecutionID, value []byte) error
@@ -117,9 +118,10 @@ type Options struct {
 	// OnLost is called with each event that was refused and has not come again in time. It must not
 	// block.
 	OnLost func(idem.LostEvent)
-	// Counted returns what this process has counted of its routes since it was called before, without
-	// what the outcome of an execution counts: idem.RunningLock.Count. It is called every second, and with
-	// each request that commits outcomes. It must not block. Nil: nothing is counted here.
+	// Counted returns what this process has counted of its routes since it was called before,
+	// without what the outcome of an execution counts: idem.RunningLock.Count. It is called every
+	// second, and with each request that commits outcomes. It must not block. Nil: nothing is
+	// counted here.
 	Counted func() []idem.RouteCounts
 	// Describe returns what this process says of itself to operators at the other ones, as JSON; it
 	// changes only if what it says does. It is called every other second, and must not block. Nil:
@@ -150,7 +152,8 @@ func (o *Options) WithDefaults() Options {
 
 // Target returns the etcd that o names, and the user.
 func (o *Options) Target() *link.Target {
-	return &link.Target{Endpoints: o.Endpoints, Client: o.Client, RequestTimeout: o.RequestTimeout, Username: o.Username, Password: o.Password, TLS: o.TLS, Clock: o.Clock, OnOperation: o.OnOperation}
+	return &link.Target{Endpoints: o.Endpoints, Client: o.Client, RequestTimeout: o.RequestTimeout,
+		Username: o.Username, Password: o.Password, TLS: o.TLS, Clock: o.Clock, OnOperation: o.OnOperation}
 }
 
 // SessionEvent is a change in the life of this process's session.
@@ -229,8 +232,10 @@ type core struct {
 	replicas   *history.Replicas
 	follower   *history.Follower
 
-	tasks   *commit.Tasks
-	keeping *commit.Tasks // the keeper, predecessors, the view, the sweeper, the looks at releases and at holds, duplicates, audits, counts and replicas
+	tasks *commit.Tasks
+	// the keeper, predecessors, the view, the sweeper, the looks at releases and at holds,
+	// duplicates, audits, counts and replicas
+	keeping *commit.Tasks
 	closing sync.Once
 
 	own *owned.Locks
@@ -259,7 +264,8 @@ func Open(o Options) (*Store, error) {
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Process: around,
 	})
 	read := &history.Options{
-		Pool: p, Layout: s.layout, Clock: o.Clock, Writer: s.writer, Tasks: s.keeping, Sessions: s.view.Sessions, Process: around,
+		Pool: p, Layout: s.layout, Clock: o.Clock, Writer: s.writer, Tasks: s.keeping, Sessions: s.view.Sessions,
+		Process: around,
 	}
 	s.duplicates, s.audits = history.NewDuplicates(read), history.NewAudits(read)
 	s.signatures = history.NewSignatures(read)
@@ -274,13 +280,15 @@ func Open(o Options) (*Store, error) {
 	s.release = link.NewReleases(p, o.Endpoints, o.Logger)
 	s.keeper = s.newKeeper()
 	s.own = owned.New(&owned.Options{
-		Pool: p, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Writer: s.writer, Keeper: s.keeper, Finisher: s.finisher,
+		Pool: p, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Writer: s.writer,
+		Keeper: s.keeper, Finisher: s.finisher,
 		View: s.view, Listener: around,
 	})
 	ledger := s.newLedger(claim.New(s.claimOptions()))
 	locks := &locker.Locks{Ledger: ledger, Keeper: s.keeper, Clock: s.clock, Pool: p}
 	asked := &operate.Options{
-		Finisher: s.finisher, Tasks: s.tasks, Reader: history.NewReader(read, s.duplicates), Duplicates: s.duplicates, Audits: s.audits, Reaper: s.reaper,
+		Finisher: s.finisher, Tasks: s.tasks, Reader: history.NewReader(read, s.duplicates), Duplicates: s.duplicates,
+		Audits: s.audits, Reaper: s.reaper,
 		Parked: s.view.Parked, Process: around,
 	}
 	s.finder = operate.NewFinder(asked)
@@ -289,14 +297,16 @@ func Open(o Options) (*Store, error) {
 	control := &Control{
 		core: s, Reader: asked.Reader, Finder: s.finder, Operator: operator,
 		Callbacks: callback.New(&callback.Options{
-			Claims: ledger.claims, Locks: locks, Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Clock: s.clock, Finisher: s.finisher,
+			Claims: ledger.claims, Locks: locks, Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout,
+			Clock: s.clock, Finisher: s.finisher,
 			Reader: asked.Reader, Reaper: s.reaper, Own: s.own,
 		}),
 	}
 	s.follower = history.NewFollower(asked.Reader)
 	control.holdings = reap.NewHoldings(s.reaper, s.keeper, s.finder.Execution)
 	for _, run := range []func(context.Context){
-		s.predecessors.Run, s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run, s.duplicates.Run, s.audits.Run, s.signatures.Run, s.replicas.Run, s.follower.Run,
+		s.predecessors.Run, s.keeper.Run, s.sweeper.Run, s.view.Run, s.release.Run, control.holdings.Run,
+		s.duplicates.Run, s.audits.Run, s.signatures.Run, s.replicas.Run, s.follower.Run,
 	} {
 		s.keeping.Start(run)
 	}
@@ -309,7 +319,8 @@ func Open(o Options) (*Store, error) {
 
 func (s *core) claimOptions() *claim.Options {
 	return &claim.Options{
-		Pool: s.pool, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Keeper: s.keeper, View: s.view, Own: s.own, Reaper: s.reaper,
+		Pool: s.pool, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Keeper: s.keeper, View: s.view, Own: s.own,
+		Reaper: s.reaper,
 	}
 }
 
@@ -317,11 +328,13 @@ func (s *core) newLedger(claims *claim.Claims) *Ledger {
 	return &Ledger{
 		core: s, claims: claims,
 		places: queue.New(&queue.Options{
-			Claims: claims, Pool: s.pool, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Clock: s.clock, View: s.view, Own: s.own,
+			Claims: claims, Pool: s.pool, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout,
+			Clock: s.clock, View: s.view, Own: s.own,
 			Reaper: s.reaper, Writer: s.writer,
 		}),
 		carrier: carry.New(&carry.Options{
-			Claims: claims, Pool: s.pool, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Clock: s.clock, Keeper: s.keeper, View: s.view, Own: s.own,
+			Claims: claims, Pool: s.pool, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Clock: s.clock,
+			Keeper: s.keeper, View: s.view, Own: s.own,
 			Reaper: s.reaper,
 		}),
 	}
@@ -329,13 +342,17 @@ func (s *core) newLedger(claims *claim.Claims) *Ledger {
 
 func (s *core) newKeeper() *session.Keeper {
 	if !s.o.Alone {
-		s.predecessors = predecessor.New(&predecessor.Options{Dir: s.o.Dir, Pool: s.pool, Layout: s.layout, Clock: s.clock, Log: s.o.Logger})
+		s.predecessors = predecessor.New(&predecessor.Options{Dir: s.o.Dir, Pool: s.pool, Layout: s.layout,
+			Clock: s.clock, Log: s.o.Logger})
 	}
 	return session.NewKeeper(session.Options{
-		Pool: s.pool, Layout: s.layout, Clock: s.clock, TTL: s.o.SessionTTL, Holder: s.o.Holder, Alone: s.o.Alone, Live: s.view.Sessions, Pauses: s.view.Pauses,
+		Pool: s.pool, Layout: s.layout, Clock: s.clock, TTL: s.o.SessionTTL, Holder: s.o.Holder, Alone: s.o.Alone,
+		Live: s.view.Sessions, Pauses: s.view.Pauses,
 		Predecessors: s.predecessors,
 		On: session.Callbacks{
-			Opened: s.onSessionOpened, Ended: s.onSessionEnded, Expired: func(session *session.Session) { s.own.Unheard(session) },
+			Opened: s.onSessionOpened, Ended: s.onSessionEnded, Expired: func(session *session.Session) {
+				s.own.Unheard(session)
+			},
 			Died: func(names []string) {
 				s.sweeper.Died(names)
 				s.view.OnDied(names)
@@ -414,7 +431,8 @@ func (s *Store) Close(ctx context.Context) (err error) {
 		s.signatures.Finish(ctx)
 		s.replicas.Finish(ctx)
 		if left := s.tasks.Close(ctx); left != nil {
-			err = fmt.Errorf("close the store with unanswered transactions left (does etcd answer?); locks that they may have taken end with the session: %w", left)
+			err = fmt.Errorf("close the store with unanswered transactions left (does etcd answer?); locks that "+
+				"they may have taken end with the session: %w", left)
 		}
 		for _, h := range s.own.All() {
 			h.LeaveCounts()
@@ -538,5 +556,7 @@ func (s *core) wentBack(before, now int64) {
 }
 
 // backAdvice: nothing here can do it.
-const backAdvice = "etcd was restored to an earlier state without --bump-revision: events that ran since run again when they are repeated, what was parked " +
-	"since is lost, and fencing tokens are given a second time; stop every Hooklock and etcd, and restore it as docs/etcd.md says"
+const backAdvice = "etcd was restored to an earlier state without --bump-revision: events that ran since run again " +
+	"when they are repeated, what was parked " +
+	"since is lost, and fencing tokens are given a second time; stop every Hooklock and etcd, and restore it as " +
+	"docs/etcd.md says"

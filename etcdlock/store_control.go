@@ -61,8 +61,8 @@ func (s *Control) Audits(ctx context.Context, q idem.AuditQuery) (idem.AuditPage
 	return s.audits.List(ctx, q)
 }
 
-// BadSignatures returns a page of deliveries whose signature was not valid. It returns idem.ErrCursor
-// or idem.ErrStoreUnavailable.
+// BadSignatures returns a page of deliveries whose signature was not valid. It returns
+// idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Control) BadSignatures(ctx context.Context, q idem.BadSignatureQuery) (idem.BadSignaturePage, error) {
 	return s.signatures.List(ctx, q)
 }
@@ -76,8 +76,8 @@ func (s *Control) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHist
 	return s.counts.Counts(ctx, q)
 }
 
-// Replicas returns what each process with this prefix says of itself, those that ended in the last hour included. It returns idem.ErrStoreUnavailable if etcd
-// cannot be read.
+// Replicas returns what each process with this prefix says of itself, those that ended in the last
+// hour included. It returns idem.ErrStoreUnavailable if etcd cannot be read.
 func (s *Control) Replicas(ctx context.Context) ([]idem.ReplicaNote, error) {
 	return s.replicas.Replicas(ctx)
 }
@@ -85,7 +85,8 @@ func (s *Control) Replicas(ctx context.Context) ([]idem.ReplicaNote, error) {
 // Space returns how full the members of etcd are that answer.
 func (s *Control) Space(ctx context.Context) (all []idem.StoreSpace) {
 	for _, m := range s.pool.Space(ctx, s.o.Endpoints) {
-		all = append(all, idem.StoreSpace{Member: cmp.Or(m.Endpoint, "embedded"), Size: m.Size, InUse: m.InUse, Quota: m.Quota, Full: m.Full})
+		all = append(all, idem.StoreSpace{Member: cmp.Or(m.Endpoint, "embedded"), Size: m.Size, InUse: m.InUse,
+			Quota: m.Quota, Full: m.Full})
 	}
 	return all
 }

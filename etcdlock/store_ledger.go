@@ -29,12 +29,14 @@ func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Runni
 }
 
 // Enqueue implements idem.Ledger.
-func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.QueueEntry, *idem.Obstacle, error) {
+func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.QueueEntry, *idem.Obstacle,
+	error) {
 	return s.places.Enqueue(ctx, l, prev, behind)
 }
 
 // EnqueueParked implements idem.Ledger.
-func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64, kept idem.StoredRequest) (*idem.Obstacle, error) {
+func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64,
+	kept idem.StoredRequest) (*idem.Obstacle, error) {
 	return s.places.EnqueueParked(ctx, l, prev, behind, kept)
 }
 
@@ -76,8 +78,8 @@ func (s *Ledger) Duplicate(id idem.ExecutionID, retention time.Duration) {
 	s.duplicates.Add(id, retention)
 }
 
-// NoteBadSignature lists a delivery whose signature was not valid, or counts it. It never blocks. Other
-// processes can read it within a second. eventID is called only if it is listed.
+// NoteBadSignature lists a delivery whose signature was not valid, or counts it. It never blocks.
+// Other processes can read it within a second. eventID is called only if it is listed.
 func (s *Ledger) NoteBadSignature(b idem.BadSignature, eventID func() string) {
 	s.signatures.NoteBadSignature(b, eventID)
 }

@@ -12,8 +12,8 @@ import (
 
 var errNoSession = errors.New("there is no session")
 
-// Notices returns what people were told, and by which process. It returns idem.ErrStoreUnavailable if
-// etcd cannot be read.
+// Notices returns what people were told, and by which process. It returns idem.ErrStoreUnavailable
+// if etcd cannot be read.
 func (s *Control) Notices(ctx context.Context) (n idem.Notices, err error) {
 	kvs, _, err := s.pool.Keys(ctx, s.layout.Notices())
 	if err != nil {
@@ -28,10 +28,10 @@ func (s *Control) Notices(ctx context.Context) (n idem.Notices, err error) {
 	return n, nil
 }
 
-// KeepNotices makes this process the one that tells, with what was told, if nothing was written since
-// the revision of what it has read. kept is the revision at which it was written; 0: another process
-// was faster. It returns idem.ErrStoreUnavailable if etcd did not take it, or did not say so: then it
-// may be written all the same.
+// KeepNotices makes this process the one that tells, with what was told, if nothing was written
+// since the revision of what it has read. kept is the revision at which it was written; 0: another
+// process was faster. It returns idem.ErrStoreUnavailable if etcd did not take it, or did not say
+// so: then it may be written all the same.
 func (s *Control) KeepNotices(ctx context.Context, says json.RawMessage, since int64) (kept int64, err error) {
 	session := s.sessionName()
 	if session == "" { // others could not see that this process lives

@@ -100,8 +100,12 @@ func openReady(tb testing.TB, o Options) *Store {
 func written(tb testing.TB, s *Store) {
 	tb.Helper()
 	ctx := within(tb, patience)
-	eventually(tb, "the audits are written", func() bool { return !s.audits.Pending() || s.audits.Write(ctx) && !s.audits.Pending() })
-	eventually(tb, "the duplicates are written", func() bool { return !s.duplicates.Pending() || s.duplicates.Write(ctx) && !s.duplicates.Pending() })
+	eventually(tb, "the audits are written", func() bool {
+		return !s.audits.Pending() || s.audits.Write(ctx) && !s.audits.Pending()
+	})
+	eventually(tb, "the duplicates are written", func() bool {
+		return !s.duplicates.Pending() || s.duplicates.Write(ctx) && !s.duplicates.Pending()
+	})
 }
 
 func TestClaimSettleAndReplay(t *testing.T) {
@@ -126,7 +130,8 @@ func TestClaimSettleAndReplay(t *testing.T) {
 	if seen.Lock != nil || seen.Queue || seen.RecordRevision != rec.Revision {
 		t.Fatalf("%+v, record written at %d", seen, rec.Revision)
 	}
-	if !seen.Record.Settled() || string(seen.Record.Answer.Body) != "ok\nthere" || seen.Record.Execution != l.Execution {
+	if !seen.Record.Settled() || string(seen.Record.Answer.Body) != "ok\nthere" ||
+		seen.Record.Execution != l.Execution {
 		t.Fatalf("%+v", seen.Record)
 	}
 	next := mustClaim(t, s, lockFor("stripe/acme", "evt_1"), rec.Revision)
@@ -155,7 +160,8 @@ func TestTwoStoresExcludeEachOther(t *testing.T) {
 
 func TestOfFiftyConcurrentClaimsOneHolds(t *testing.T) {
 	e := etcdtest.Start(t)
-	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}), openStore(t, Options{Endpoints: []string{e.Endpoint}})}
+	stores := []*Store{openStore(t, Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, Options{Endpoints: []string{e.Endpoint}})}
 	var wg sync.WaitGroup
 	var won, seen, failed atomic.Int32
 	for i := range 50 {
@@ -193,7 +199,9 @@ func TestClaimsAreUnavailableWithoutASession(t *testing.T) {
 
 func TestNoSessionOpensBesideRecordsOfAnEarlierRelease(t *testing.T) {
 	e := etcdtest.Start(t)
-	putRaw(t, e, map[string][]byte{"keys/b7b41276360564d4-a267904a46a5801e0e621bbe15d19b6d/aaaeb615e1a910d5": []byte(`{"v":1,"executionId":"exec_a"}` + "\n")})
+	putRaw(t, e,
+		map[string][]byte{"keys/b7b41276360564d4-a267904a46a5801e0e621bbe15d19b6d/aaaeb615e1a910d5": []byte(
+			`{"v":1,"executionId":"exec_a"}` + "\n")})
 	s, err := Open(Options{Endpoints: []string{e.Endpoint}})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +214,8 @@ func TestNoSessionOpensBesideRecordsOfAnEarlierRelease(t *testing.T) {
 			t.Fatalf("no session, because of %v", err)
 		}
 	}
-	if _, err := e.Client.Delete(within(t, patience), s.layout.All(protocol.KindOlderRecords), clientv3.WithPrefix()); err != nil {
+	if _, err := e.Client.Delete(within(t, patience), s.layout.All(protocol.KindOlderRecords),
+		clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
 	must(t, s.WaitReady)

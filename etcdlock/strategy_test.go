@@ -9,7 +9,8 @@ import (
 	"hooklock/idem/guard"
 )
 
-// strategies are two processes in the middle of a rolling update that takes a route from the one strategy to strategy none, or back.
+// strategies are two processes in the middle of a rolling update that takes a route from the one
+// strategy to strategy none, or back.
 type strategies struct {
 	etcd   *etcdtest.Etcd
 	locks  *guard.Guard // strategy fail_fast, unless a test says otherwise
@@ -22,14 +23,18 @@ type strategies struct {
 func rollout(t *testing.T) *strategies {
 	e := etcdtest.Start(t)
 	r := &strategies{etcd: e, policy: idem.Policy{
-		Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: time.Hour, ReplayBody: 100, OnUnknown: idem.UnknownRetry,
-		InFlight: idem.Conflict, OnMismatch: idem.MismatchReplay, MaxWaiting: 10, WaitTimeout: patience, AttachTimeout: patience,
+		Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: time.Hour, ReplayBody: 100,
+		OnUnknown: idem.UnknownRetry,
+		InFlight:  idem.Conflict, OnMismatch: idem.MismatchReplay, MaxWaiting: 10, WaitTimeout: patience,
+		AttachTimeout: patience,
 	}}
 	r.policy.Keep.Add(200, 299)
 	open := func() (*guard.Guard, *Store) {
 		cache := guard.NewCache(0)
 		s := openStore(t, Options{Endpoints: []string{e.Endpoint}, OnForget: cache.Forget, OnReset: cache.Reset})
-		return guard.New(guard.Options{Ledger: s, Base: t.Context(), Cache: cache, MaxWaiting: func() int { return 10 }, RequestTimeout: patience}), s
+		return guard.New(guard.Options{Ledger: s, Base: t.Context(), Cache: cache, MaxWaiting: func() int {
+			return 10
+		}, RequestTimeout: patience}), s
 	}
 	r.locks, r.lockStore = open()
 	r.none, r.noneStore = open()
@@ -53,7 +58,8 @@ func (r *strategies) mustRun(t *testing.T, g *guard.Guard, event string) *guard.
 	return a.Execution
 }
 
-// each runs f twice: an update to strategy none and one back. The first copy goes to before, the second one to after.
+// each runs f twice: an update to strategy none and one back. The first copy goes to before, the
+// second one to after.
 func each(t *testing.T, f func(t *testing.T, r *strategies, before, after *guard.Guard)) {
 	for name, none := range map[string]bool{"to none": false, "back from none": true} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +102,8 @@ func TestOtherEventsOfTheWorkflowPassUnderStrategyNoneAllTheSame(t *testing.T) {
 	whole := r.mustRun(t, r.locks, "one")
 	for range 3 { // the lock of the workflow changes hands between the claims
 		alone := r.mustRun(t, r.none, "two")
-		if got := r.deliver(t, r.locks, "three"); got.Decision != idem.DecisionLocked || got.Holder != whole.Lock().Execution {
+		if got := r.deliver(t, r.locks, "three"); got.Decision != idem.DecisionLocked ||
+			got.Holder != whole.Lock().Execution {
 			t.Errorf("%+v", got)
 		}
 		whole.End(guard.Tried{})
@@ -146,7 +153,8 @@ func TestADuplicateDoesNotWaitWhileItsEventRunsUnderStrategyNone(t *testing.T) {
 	r.policy.Strategy = idem.Wait
 	run := r.mustRun(t, r.none, "one")
 	other := r.mustRun(t, r.locks, "other")
-	if got := r.deliver(t, r.locks, "one"); got.Decision != idem.DecisionInFlight || got.Holder != run.Lock().Execution {
+	if got := r.deliver(t, r.locks, "one"); got.Decision != idem.DecisionInFlight ||
+		got.Holder != run.Lock().Execution {
 		t.Errorf("%+v", got)
 	}
 	run.End(guard.Tried{Answer: &idem.Answer{Status: 200, Whole: true}})
@@ -168,7 +176,8 @@ func TestADeadDuplicateUnderAnotherStrategyIsReapedAndItsReleaseDelayKept(t *tes
 		endSession(t, r.etcd, currentSession(t, dies))
 		run.End(guard.Tried{Sent: true, Failure: idem.Failure{Code: "test"}})
 		r.policy.Strategy = idem.Wait // also who would wait is refused: there is no queue before the other lock
-		if got := r.deliver(t, after, "one"); got.Decision != idem.DecisionLocked && got.Decision != idem.DecisionInFlight {
+		if got := r.deliver(t, after, "one"); got.Decision != idem.DecisionLocked &&
+			got.Decision != idem.DecisionInFlight {
 			t.Errorf("%+v", got)
 		}
 		r.etcd.Expire(t, "/hooklock/v1/holds/")
@@ -187,7 +196,8 @@ func TestAnEventThatRunsUnderAnotherStrategyIsNotForgotten(t *testing.T) {
 		first := r.mustRun(t, before, "one")
 		first.End(guard.Tried{Answer: &idem.Answer{Status: 500, Whole: true}}) // may run again
 		second := r.mustRun(t, after, "one")
-		if _, err := r.lockStore.Forget(within(t, patience), first.Lock().Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err == nil {
+		if _, err := r.lockStore.Forget(within(t, patience), first.Lock().Execution,
+			idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err == nil {
 			t.Error("its record was forgotten while it runs")
 		}
 		second.End(guard.Tried{})

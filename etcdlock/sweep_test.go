@@ -24,8 +24,8 @@ func (l *logged) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestALockThatCouldNotBeReapedIsReapedLater, also where nobody comes who would meet it: what is parked behind it waits for nothing else, and neither
-// do those who wait for its slots.
+// TestALockThatCouldNotBeReapedIsReapedLater, also where nobody comes who would meet it: what is
+// parked behind it waits for nothing else, and neither do those who wait for its slots.
 func TestALockThatCouldNotBeReapedIsReapedLater(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.StartWithQuota(t, 1<<20)

@@ -18,8 +18,9 @@ import (
 	"hooklock/idem"
 )
 
-// life uses every transaction and every request of a Store once: claim, settle, release, queue, wait, an unknown outcome, the reaping of a dead lock
-// of a dead process's lock, the sweep, the list and the watch of sessions.
+// life uses every transaction and every request of a Store once: claim, settle, release, queue,
+// wait, an unknown outcome, the reaping of a dead lock of a dead process's lock, the sweep, the
+// list and the watch of sessions.
 func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 	t.Helper()
 	forgotten := make(chan struct{})
@@ -51,7 +52,8 @@ func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 	}
 	cooling := lockFor("cooling", "one")
 	cooling.ReleaseDelay = time.Minute
-	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
+	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: "upstream_failed"}}
 	if _, err := mustClaim(t, s, cooling, 0).Settle(within(t, patience), unknown); err != nil {
 		t.Fatalf("settle with a delay: %v", err)
 	}
@@ -82,7 +84,8 @@ func life(t *testing.T, e *etcdtest.Etcd, o Options) {
 }
 
 func withUser(e *etcdtest.Etcd) Options {
-	return Options{Endpoints: []string{e.Endpoint}, Username: etcdtest.User, Password: etcdtest.Password, Prefix: "/locks"}
+	return Options{Endpoints: []string{e.Endpoint}, Username: etcdtest.User, Password: etcdtest.Password,
+		Prefix: "/locks"}
 }
 
 func TestAUserThatMayTouchThePrefixAloneIsEnough(t *testing.T) {
@@ -93,7 +96,8 @@ func TestAUserThatMayTouchThePrefixAloneIsEnough(t *testing.T) {
 func TestAClientCertificateThatMayTouchThePrefixAloneIsEnough(t *testing.T) {
 	a := etcdtest.NewAuthority(t)
 	e := etcdtest.StartWithCertificates(t, a, "/locks")
-	life(t, e, Options{Endpoints: []string{"https://" + e.Endpoint}, TLS: a.Client(a.Issue(etcdtest.User)), Prefix: "/locks"})
+	life(t, e, Options{Endpoints: []string{"https://" + e.Endpoint}, TLS: a.Client(a.Issue(etcdtest.User)),
+		Prefix: "/locks"})
 }
 
 func TestTokensThatHaveRunOutAreFetchedAgainWithoutALostRequest(t *testing.T) {
@@ -116,8 +120,9 @@ func TestTokensThatHaveRunOutAreFetchedAgainWithoutALostRequest(t *testing.T) {
 	}
 }
 
-// runOut waits until etcd has forgotten the tokens that were in use, and until the client has met that. It fetches none itself. Where the
-// store asks something of its own in between, the client has a new one already and meets nothing: then etcd forgets that one, too.
+// runOut waits until etcd has forgotten the tokens that were in use, and until the client has met
+// that. It fetches none itself. Where the store asks something of its own in between, the client
+// has a new one already and meets nothing: then etcd forgets that one, too.
 func runOut(t *testing.T, e *etcdtest.Etcd, c *clientv3.Client) {
 	t.Helper()
 	eventually(t, "the client meets a token that etcd has forgotten", func() bool {
@@ -140,11 +145,16 @@ func TestWhatIsWrongWithAUserIsSaidWithWhatToDo(t *testing.T) {
 		o    Options
 		says string
 	}{
-		{"wrong password", Options{Endpoints: []string{plain.Endpoint}, Username: etcdtest.User, Password: "guess", Prefix: "/locks"}, "correct etcd.username and its password"},
-		{"unknown user", Options{Endpoints: []string{plain.Endpoint}, Username: "nobody", Password: "guess", Prefix: "/locks"}, "correct etcd.username and its password"},
-		{"no user", Options{Endpoints: []string{plain.Endpoint}, Prefix: "/locks"}, "set etcd.username and its password, or a client certificate"},
-		{"another prefix", Options{Endpoints: []string{plain.Endpoint}, Username: etcdtest.User, Password: etcdtest.Password, Prefix: "/other"}, "grant-permission ROLE readwrite --prefix=true"},
-		{"a certificate of another user", Options{Endpoints: []string{"https://" + secure.Endpoint}, TLS: a.Client(a.Issue("nobody")), Prefix: "/locks"}, "grant-permission ROLE readwrite --prefix=true"},
+		{"wrong password", Options{Endpoints: []string{plain.Endpoint}, Username: etcdtest.User, Password: "guess",
+			Prefix: "/locks"}, "correct etcd.username and its password"},
+		{"unknown user", Options{Endpoints: []string{plain.Endpoint}, Username: "nobody", Password: "guess",
+			Prefix: "/locks"}, "correct etcd.username and its password"},
+		{"no user", Options{Endpoints: []string{plain.Endpoint}, Prefix: "/locks"},
+			"set etcd.username and its password, or a client certificate"},
+		{"another prefix", Options{Endpoints: []string{plain.Endpoint}, Username: etcdtest.User,
+			Password: etcdtest.Password, Prefix: "/other"}, "grant-permission ROLE readwrite --prefix=true"},
+		{"a certificate of another user", Options{Endpoints: []string{"https://" + secure.Endpoint},
+			TLS: a.Client(a.Issue("nobody")), Prefix: "/locks"}, "grant-permission ROLE readwrite --prefix=true"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -159,7 +169,8 @@ func TestWhatIsWrongWithAUserIsSaidWithWhatToDo(t *testing.T) {
 				t.Errorf("claim: %v", err)
 			}
 			closeStore(t, s)
-			if !strings.Contains(log.String(), "session.unavailable") || !strings.Contains(log.String(), c.says) || strings.Contains(log.String(), "guess") {
+			if !strings.Contains(log.String(), "session.unavailable") || !strings.Contains(log.String(), c.says) ||
+				strings.Contains(log.String(), "guess") {
 				t.Errorf("log: %s", log.String())
 			}
 		})

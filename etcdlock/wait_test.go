@@ -57,7 +57,8 @@ func TestAwaitEndsWithItsContextAndKeepsTheEntry(t *testing.T) {
 	if _, err := p.Await(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
-	if st, err := history.Look(within(t, patience), s.pool, s.layout.Keys(&p.Lock)); err != nil || st.Place != p.revision {
+	if st, err := history.Look(within(t, patience), s.pool, s.layout.Keys(&p.Lock)); err != nil ||
+		st.Place != p.revision {
 		t.Fatalf("%+v %v", st, err)
 	}
 	for _, end := range []func(context.Context) error{p.Leave, p.Leave, holder.Release} {

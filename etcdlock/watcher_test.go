@@ -74,7 +74,10 @@ func releaseAll(tb testing.TB, holders []*owned.Lock) {
 
 func settled(tb testing.TB, s *Store, n int) {
 	tb.Helper()
-	eventually(tb, fmt.Sprintf("%d watch", n), func() bool { subscribed, _ := s.view.Watcher.Watching(); return subscribed == n })
+	eventually(tb, fmt.Sprintf("%d watch", n), func() bool {
+		subscribed, _ := s.view.Watcher.Watching()
+		return subscribed == n
+	})
 }
 
 func TestManyWaitersRunInOrderAndNoneIsLeftBehind(t *testing.T) {
@@ -126,7 +129,8 @@ func TestNoWaiterIsLeftBehindWhenTheWatchBreaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Client.Compact(within(t, patience), got.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
+	if _, err := e.Client.Compact(within(t, patience), got.Header.Revision,
+		clientv3.WithCompactPhysical()); err != nil {
 		t.Fatal(err)
 	}
 	releaseAll(t, holders)

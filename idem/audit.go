@@ -14,11 +14,12 @@ const (
 	AuditBegun   = "begun"   // an action on many executions goes on, or its process has died
 )
 
-// Audit is one action that the owner of a token asked for: who, what, why, and the result. It holds no secrets. A field that is not known, or
-// does not apply, is "".
+// Audit is one action that the owner of a token asked for: who, what, why, and the result. It holds
+// no secrets. A field that is not known, or does not apply, is "".
 //
-// A method that changes something for a person takes one with At, Who, What, Why and Remote. It writes the audit in the transaction that makes the
-// change, so each is there if the other is. It fills in the rest once that has happened, and leaves the audit as it is if it returns an error
+// A method that changes something for a person takes one with At, Who, What, Why and Remote. It
+// writes the audit in the transaction that makes the change, so each is there if the other is. It
+// fills in the rest once that has happened, and leaves the audit as it is if it returns an error
 // and has changed nothing. With nil none is written.
 type Audit struct {
 	At        time.Time   `json:"at"`
@@ -35,26 +36,29 @@ type Audit struct {
 	Job       string      `json:"job,omitempty"` // the ID of the job that it is about, or a step of
 	// Step is that step, for the method that makes the change; nil = it is none of a job's.
 	Step *JobStep `json:"-"`
-	// SeenAt is the ledger's revision at which the parked execution was chosen, for RunNow and Skip: ErrMoved if its stored request has changed since,
-	// because it was run, tried to its end or blocked. 0 = whatever has changed.
+	// SeenAt is the ledger's revision at which the parked execution was chosen, for RunNow and
+	// Skip: ErrMoved if its stored request has changed since, because it was run, tried to its end
+	// or blocked. 0 = whatever has changed.
 	SeenAt int64 `json:"-"`
-	// Name is the ledger's name for it: written again under the same name, it replaces what was written before. "" = it has none yet.
+	// Name is the ledger's name for it: written again under the same name, it replaces what was
+	// written before. "" = it has none yet.
 	Name string `json:"-"`
 }
 
-// AuditKept is for how long an Audit is kept. Of those that changed nothing fewer are: MaxRefused of one token, and
-// MaxRefusedOfAll together, the newest.
+// AuditKept is for how long an Audit is kept. Of those that changed nothing fewer are: MaxRefused
+// of one token, and MaxRefusedOfAll together, the newest.
 const (
 	AuditKept       = 30 * 24 * time.Hour
 	MaxRefused      = 1000
 	MaxRefusedOfAll = 20_000
 )
 
-// ChangedNothing reports whether the action was refused, or had nothing to do. Every token can ask for as many of these as it
-// likes, so they must not displace the others.
+// ChangedNothing reports whether the action was refused, or had nothing to do. Every token can ask
+// for as many of these as it likes, so they must not displace the others.
 func (a *Audit) ChangedNothing() bool { return a.Result == AuditRefused || a.Result == AuditNothing }
 
-// AuditQuery selects audits: those for which all holds that is given. The zero value is all of them.
+// AuditQuery selects audits: those for which all holds that is given. The zero value is all of
+// them.
 type AuditQuery struct {
 	Who          string // "" = any token
 	What         string // a prefix of Audit.What: "execution." matches all actions on executions
@@ -68,13 +72,15 @@ type AuditQuery struct {
 
 // Takes reports whether the query asks for a.
 func (q *AuditQuery) Takes(a *Audit) bool {
-	return (q.Who == "" || a.Who == q.Who) && strings.HasPrefix(a.What, q.What) && strings.HasPrefix(a.Workflow, q.Prefix) &&
+	return (q.Who == "" || a.Who == q.Who) && strings.HasPrefix(a.What, q.What) &&
+		strings.HasPrefix(a.Workflow, q.Prefix) &&
 		(q.Workflow == "" || MatchPattern(q.Workflow, a.Workflow)) &&
-		(q.Execution == "" || a.Execution == q.Execution) && (q.Since.IsZero() || !a.At.Before(q.Since)) && (q.Until.IsZero() || !a.At.After(q.Until))
+		(q.Execution == "" || a.Execution == q.Execution) && (q.Since.IsZero() || !a.At.Before(q.Since)) &&
+		(q.Until.IsZero() || !a.At.After(q.Until))
 }
 
-// AuditPage is a part of the audits, the newest first. It may be shorter than its limit, even empty, and not be the last: only an empty NextCursor
-// says that.
+// AuditPage is a part of the audits, the newest first. It may be shorter than its limit, even
+// empty, and not be the last: only an empty NextCursor says that.
 type AuditPage struct {
 	Audits     []Audit
 	NextCursor string

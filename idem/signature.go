@@ -51,8 +51,8 @@ func (b *BadSignature) last() time.Time {
 	return b.At
 }
 
-// BadSignaturePage is a part of them, the newest first. It may be shorter than its limit, even empty,
-// and not be the last: only an empty NextCursor says that.
+// BadSignaturePage is a part of them, the newest first. It may be shorter than its limit, even
+// empty, and not be the last: only an empty NextCursor says that.
 type BadSignaturePage struct {
 	BadSignatures []BadSignature
 	NextCursor    string

@@ -15,7 +15,8 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// request is what a sender sent, in memory of its own that the next one uses again. It knows no route.
+// request is what a sender sent, in memory of its own that the next one uses again. It knows no
+// route.
 type request struct {
 	head  wire.Head
 	body  []byte
@@ -44,7 +45,8 @@ func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *ending {
 	return nil
 }
 
-// parse copies and checks the head. A head that two HTTP parsers could read differently is refused here, on unmatched paths too.
+// parse copies and checks the head. A head that two HTTP parsers could read differently is refused
+// here, on unmatched paths too.
 func (q *request) parse(h *fasthttp.RequestHeader) *Rejection {
 	if err := wire.ParseHead(h, &q.head); err != nil {
 		return reject(codeBadRequest, err.Error())
@@ -87,7 +89,8 @@ func (q *request) from(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// readBody reads the whole body of a delivery on a route, unless its head shows already that it is not signed: that would take memory.
+// readBody reads the whole body of a delivery on a route, unless its head shows already that it is
+// not signed: that would take memory.
 func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *ending {
 	if !d.route.Observe {
 		if broken := d.route.Verify.checkHead(&d.req); broken != nil {
@@ -114,12 +117,13 @@ func (q *request) readBody(ctx *fasthttp.RequestCtx, limit int, m *wire.Account)
 	return reject(codeBadRequest, err.Error())
 }
 
-// badBody refuses a delivery whose body was malformed or cut off; nil if err is another error. What follows such a body on its connection is
-// the rest of it, and no request: hang up.
+// badBody refuses a delivery whose body was malformed or cut off; nil if err is another error. What
+// follows such a body on its connection is the rest of it, and no request: hang up.
 func badBody(err error) *Rejection {
 	switch {
 	case errors.Is(err, wire.ErrMemory):
-		return reject(codeMemoryExhausted, "the bodies and answers of other deliveries fill limits.memory; nothing was executed, send the event again")
+		return reject(codeMemoryExhausted, "the bodies and answers of other deliveries fill limits.memory; nothing "+
+			"was executed, send the event again")
 	case errors.Is(err, wire.ErrBodyTooLarge):
 		return bodyTooLarge()
 	case errors.Is(err, wire.ErrBodySlow):
@@ -130,7 +134,8 @@ func badBody(err error) *Rejection {
 	return nil
 }
 
-// asSigned returns the request as a verifier reads it, as far as it was read. It is valid until the next call.
+// asSigned returns the request as a verifier reads it, as far as it was read. It is valid until the
+// next call.
 func (q *request) asSigned() *sender.Delivery {
 	q.signed = sender.DeliveryOf(&q.msg)
 	return &q.signed
@@ -141,7 +146,8 @@ func (q *request) size() int { return len(q.head.Target()) + q.head.Size() + len
 
 // stored returns the request for the time in which its execution is parked.
 func (q *request) stored() *kept.Request {
-	return &kept.Request{Head: q.head.AppendRaw(nil), Body: q.body, Peer: string(q.peer), TLS: q.tls, TraceState: string(q.header("tracestate"))}
+	return &kept.Request{Head: q.head.AppendRaw(nil), Body: q.body, Peer: string(q.peer), TLS: q.tls,
+		TraceState: string(q.header("tracestate"))}
 }
 
 // restore makes the request again as it came.
@@ -154,7 +160,8 @@ func (q *request) restore(r *kept.Request) *Rejection {
 	return nil
 }
 
-// renew gives the request a new signature; r nil: it keeps the one that it has. Everything else stays as it came.
+// renew gives the request a new signature; r nil: it keeps the one that it has. Everything else
+// stays as it came.
 func (q *request) renew(r *sender.Renewer, now time.Time) error {
 	if r == nil {
 		return nil

@@ -14,8 +14,9 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// delivery is one HTTP request on its way through the stages. It owns copies of everything: nothing in it points into fasthttp's memory,
-// so it may outlive the handler, as it does while a long answer is streamed.
+// delivery is one HTTP request on its way through the stages. It owns copies of everything: nothing
+// in it points into fasthttp's memory, so it may outlive the handler, as it does while a long
+// answer is streamed.
 type delivery struct {
 	deliveryBuffers
 	deliveryState
@@ -59,7 +60,8 @@ type deliveryPool struct {
 
 func newDeliveryPool() *deliveryPool { return &deliveryPool{back: make(chan struct{}, 1)} }
 
-// await waits until every delivery has ended, at most until ctx does. It is not safe for concurrent use.
+// await waits until every delivery has ended, at most until ctx does. It is not safe for concurrent
+// use.
 func (p *deliveryPool) await(ctx context.Context) error {
 	for p.out.Load() > 0 {
 		select {

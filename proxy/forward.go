@@ -25,10 +25,12 @@ func (d *delivery) pass(at time.Time) passage {
 	return passage{d}
 }
 
-// passThrough forwards a delivery that no route takes: both bodies are streamed, nothing is added, nothing is remembered.
+// passThrough forwards a delivery that no route takes: both bodies are streamed, nothing is added,
+// nothing is remembered.
 func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
-	p := d.pass(d.report.Started)                             // only its head was read since
-	if d.req.head.Upgrade() != nil && !d.req.head.HasBody() { // with one it is an ordinary request: its body would be the next request's beginning
+	p := d.pass(d.report.Started) // only its head was read since
+	// with one it is an ordinary request: its body would be the next request's beginning
+	if d.req.head.Upgrade() != nil && !d.req.head.HasBody() {
 		return p.upgrade(ctx)
 	}
 	keeps := d.h.o.Unmatched.ReusesBehind(d.req.head.HasBody()) // its connection may be used again
@@ -59,7 +61,8 @@ func (p passage) upgrade(ctx *fasthttp.RequestCtx) *ending {
 	p.report.Status, p.report.UpstreamStatus = p.call.answer.Status, p.call.answer.Status
 	if p.h.tunnels.Serve(ctx, switched) != nil { // this process is about to end
 		ctx.SetConnectionClose()
-		return p.tell(failureOf(idem.DecisionUpstreamFailed, "Hooklock is shutting down"), true) // the upstream has switched
+		// the upstream has switched
+		return p.tell(failureOf(idem.DecisionUpstreamFailed, "Hooklock is shutting down"), true)
 	}
 	p.end = ending{source: fromTunnel}
 	return &p.end
@@ -98,7 +101,8 @@ func (p passage) failed(err error) *ending {
 }
 
 func (p passage) headOf(upgrade, keeps bool) []byte {
-	p.call.head = p.req.head.AppendTo(p.call.head[:0], wire.HeadOptions{Streamed: true, Upgrade: upgrade, Close: !keeps, Host: []byte(p.h.o.UpstreamHost)})
+	p.call.head = p.req.head.AppendTo(p.call.head[:0], wire.HeadOptions{Streamed: true, Upgrade: upgrade, Close: !keeps,
+		Host: []byte(p.h.o.UpstreamHost)})
 	return p.call.head
 }
 
@@ -108,12 +112,14 @@ func (p passage) bodyOf(ctx *fasthttp.RequestCtx) *wire.RequestBody {
 	if body == nil {
 		return nil
 	}
-	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: &p.call, pacer: p.h.limits().bodyPace().Begin(), tap: p.tapBody(body.Length)}
+	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: &p.call, pacer: p.h.limits().bodyPace().Begin(),
+		tap: p.tapBody(body.Length)}
 	body.Reader, body.Interrupt = paced, paced.interrupt
 	return body
 }
 
-// passing are the calls without an execution. All of them end with the process, for which a context each would be expensive.
+// passing are the calls without an execution. All of them end with the process, for which a context
+// each would be expensive.
 type passing struct {
 	mu    sync.Mutex
 	calls map[*wire.Call]struct{}
@@ -149,7 +155,8 @@ func (p *passing) end(cause error) {
 	}
 }
 
-// pacedReader reads a body as long as its sender keeps the pace. Meanwhile the upstream's clock stands still.
+// pacedReader reads a body as long as its sender keeps the pace. Meanwhile the upstream's clock
+// stands still.
 type pacedReader struct {
 	io.Reader
 	conn  net.Conn

@@ -28,23 +28,28 @@ type Gate interface {
 type HandlerOptions struct {
 	Gate     Gate
 	Upstream *wire.Upstream // of deliveries on routes
-	// Unmatched is the pool of requests that no route takes: nothing that a stranger sends travels on a connection of deliveries.
+	// Unmatched is the pool of requests that no route takes: nothing that a stranger sends travels
+	// on a connection of deliveries.
 	Unmatched *wire.Upstream
 	// UpstreamHost is the Host of a request without one, which only HTTP/1.0 may have.
 	UpstreamHost string
 	// Timeout bounds one call of the upstream.
 	Timeout time.Duration
-	// StreamTimeout bounds the silence of the upstream in the middle of an answer of which nothing is recorded; 0 means Timeout.
+	// StreamTimeout bounds the silence of the upstream in the middle of an answer of which nothing
+	// is recorded; 0 means Timeout.
 	StreamTimeout time.Duration
 	// Budget bounds the memory of all bodies and answers; nil: no bound.
 	Budget *wire.Budget
 	// Requests store the requests of parked executions; nil: none are parked.
 	Requests Requests
-	// Archive keeps the request of an execution for a while, whatever becomes of it. It copies r, and does not block. nil: none is kept.
+	// Archive keeps the request of an execution for a while, whatever becomes of it. It copies r,
+	// and does not block. nil: none is kept.
 	Archive func(e *idem.Entry, keep time.Duration, r *kept.Request)
-	// Paused returns the pause of a route and workflow, for deliveries that do not go through the gate; nil: there are none.
+	// Paused returns the pause of a route and workflow, for deliveries that do not go through the
+	// gate; nil: there are none.
 	Paused func(route, workflow string) *idem.Pause
-	// NearLimit reports whether the sender of a route is half way to switching its endpoint off; nil: none ever is.
+	// NearLimit reports whether the sender of a route is half way to switching its endpoint off;
+	// nil: none ever is.
 	NearLimit func(route string) bool
 	// Recorder learns from deliveries which keys to suggest; nil: nothing does.
 	Recorder *suggest.Recorder
@@ -104,8 +109,9 @@ func (h *Handler) SetRules(r *Rules) { h.rules.Store(r) }
 
 func (h *Handler) limits() *Limits { return &h.rules.Load().Limits }
 
-// ServeHTTP takes one delivery through its stages. Whatever happens, one answer is written and one report is made, and an execution that was not
-// settled is abandoned. If the answer is streamed, the end of the stream settles and reports.
+// ServeHTTP takes one delivery through its stages. Whatever happens, one answer is written and one
+// report is made, and an execution that was not settled is abandoned. If the answer is streamed,
+// the end of the stream settles and reports.
 func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	d := h.pool.get(h)
 	defer func() { d.contain(ctx, recover()) }()
@@ -155,8 +161,9 @@ func (d *delivery) logPanic(p any) {
 	d.h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.TraceID(), "stack", string(debug.Stack()))
 }
 
-// serve runs the stages of one delivery (docs/architecture.md). Each stage takes the delivery, and returns nil if it leaves in it what the next
-// one needs, or the ending of the delivery. None runs twice, and none goes back. The last one is run: an execution was admitted.
+// serve runs the stages of one delivery (docs/architecture.md). Each stage takes the delivery, and
+// returns nil if it leaves in it what the next one needs, or the ending of the delivery. None runs
+// twice, and none goes back. The last one is run: an execution was admitted.
 func (d *delivery) serve(ctx *fasthttp.RequestCtx) *ending {
 	if end := d.readHead(ctx); end != nil {
 		return end
@@ -188,10 +195,10 @@ func (d *delivery) parse() *ending {
 	return d.name()
 }
 
-// awaitParser waits until the body may be parsed, and returns the function that ends the parsing. Parsed, a body takes
-// several times its length beside limits.memory (docs/threat-model.md). So no more long ones are parsed at a time than
-// there are processors, which takes no longer in all, and nothing parsed is left while the delivery waits for a lock or
-// its answer.
+// awaitParser waits until the body may be parsed, and returns the function that ends the parsing.
+// Parsed, a body takes several times its length beside limits.memory (docs/threat-model.md). So no
+// more long ones are parsed at a time than there are processors, which takes no longer in all, and
+// nothing parsed is left while the delivery waits for a lock or its answer.
 func (d *delivery) awaitParser() (end func()) {
 	if len(d.req.body) <= keepBuffer {
 		return func() {}

@@ -12,8 +12,9 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// learn gives the delivery to what suggests keys, unless it says nothing about the events of its sender: a forged one, a
-// handshake, one that did not come whole, and without a route what the service does not know.
+// learn gives the delivery to what suggests keys, unless it says nothing about the events of its
+// sender: a forged one, a handshake, one that did not come whole, and without a route what the
+// service does not know.
 func (d *delivery) learn() {
 	learner := d.h.o.Recorder
 	if learner == nil || d.accepted && d.early == nil || !d.isEvent() {
@@ -59,7 +60,8 @@ func (d *delivery) isEvent() bool {
 	return d.tap != nil || !slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, r.Method)
 }
 
-// bodyTap keeps a body that passes through, up to naming.MaxVisited, and its hash. Its fields are read after whole.
+// bodyTap keeps a body that passes through, up to naming.MaxVisited, and its hash. Its fields are
+// read after whole.
 type bodyTap struct {
 	sum    maphash.Hash
 	kept   []byte
@@ -69,7 +71,8 @@ type bodyTap struct {
 	memory *wire.Account
 }
 
-// tapBody returns what keeps a body of this length, -1 for one that ends itself; nil if nothing learns from it.
+// tapBody returns what keeps a body of this length, -1 for one that ends itself; nil if nothing
+// learns from it.
 func (p passage) tapBody(length int64) *bodyTap {
 	learner := p.h.o.Recorder
 	if learner == nil {
@@ -91,7 +94,8 @@ func (t *bodyTap) note(part []byte, err error) {
 	}
 	_, _ = t.sum.Write(part)
 	t.left -= int64(len(part))
-	if free := cap(t.kept) - len(t.kept); !t.long && len(part) > free && (len(t.kept)+len(part) > naming.MaxVisited || !t.memory.Take(2*len(part)+cap(t.kept))) {
+	if free := cap(t.kept) - len(t.kept); !t.long && len(part) > free &&
+		(len(t.kept)+len(part) > naming.MaxVisited || !t.memory.Take(2*len(part)+cap(t.kept))) {
 		t.long, t.kept = true, nil
 	}
 	if !t.long {

@@ -8,12 +8,14 @@ import (
 	"hooklock/proxy/kept"
 )
 
-// A delivery is parked if its sender would get a refusal that only needs time, or would wait longer than it can (docs/park.md): its bytes are
-// committed, then the sender gets its 2xx, and the execution goes on without it.
+// A delivery is parked if its sender would get a refusal that only needs time, or would wait longer
+// than it can (docs/park.md): its bytes are committed, then the sender gets its 2xx, and the
+// execution goes on without it.
 
 // Requests store the requests of parked executions. In production it is *parked.Keeper.
 type Requests interface {
-	// Keep stores r, and returns the value for the ledger. What is stored elsewhere is durable then.
+	// Keep stores r, and returns the value for the ledger. What is stored elsewhere is durable
+	// then.
 	Keep(ctx context.Context, id idem.ExecutionID, r *kept.Request) ([]byte, error)
 	// Size returns how many bytes a value of Keep stands for.
 	Size(value []byte) (int64, error)
@@ -21,7 +23,8 @@ type Requests interface {
 	Fetch(ctx context.Context, id idem.ExecutionID, value []byte) (*kept.Request, error)
 }
 
-// parking returns what the gate needs to park the delivery, so that it can outlive this process; nil if its route parks nothing.
+// parking returns what the gate needs to park the delivery, so that it can outlive this process;
+// nil if its route parks nothing.
 func (d *delivery) parking() *idem.Parking {
 	p := d.route.Policy.Park
 	if p == nil || d.h.o.Requests == nil || d.answerIsUsed() {
@@ -46,8 +49,8 @@ func (d *delivery) stored() *kept.Request {
 	return r
 }
 
-// archive keeps the request of an execution that the upstream is about to be called for, if its route does. Of the
-// tries of a parked one, the first does it.
+// archive keeps the request of an execution that the upstream is about to be called for, if its
+// route does. Of the tries of a parked one, the first does it.
 func (d *delivery) archive(l *idem.Lock) {
 	keep := d.route.KeepRequests
 	if keep == 0 || d.h.o.Archive == nil || d.route.Observe || l.Parked != nil && l.Parked.Tries > 1 {
@@ -60,7 +63,8 @@ func (d *delivery) archive(l *idem.Lock) {
 	d.h.o.Archive(&l.Entry, keep, r)
 }
 
-// answerIsUsed reports whether the sender does more with the answer than to read its status: then only the service can give it.
+// answerIsUsed reports whether the sender does more with the answer than to read its status: then
+// only the service can give it.
 func (v *Verification) answerIsUsed(q *request) bool {
 	return v.Preset != nil && v.Preset.Facts.AnswerIsUsed(q.asSigned())
 }
@@ -76,7 +80,8 @@ func (d *delivery) patience() time.Duration {
 	return d.route.Policy.Park.After - d.h.o.Now().Sub(d.report.Started)
 }
 
-// parkedAs returns the ending of a delivery that was accepted as that execution, for a reason, or is a duplicate of it.
+// parkedAs returns the ending of a delivery that was accepted as that execution, for a reason, or
+// is a duplicate of it.
 func (d *delivery) parkedAs(id idem.ExecutionID, on idem.ParkOn) *ending {
 	end := d.refuse(idem.DecisionParked)
 	d.report.Gate, d.report.Execution, d.report.ParkedOn = idem.DecisionParked, id, on

@@ -11,8 +11,8 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// finish reports a delivery, and gives its memory back to the pool. It is not inside of contain: a bug of an observer would end the process
-// with all other deliveries.
+// finish reports a delivery, and gives its memory back to the pool. It is not inside of contain: a
+// bug of an observer would end the process with all other deliveries.
 func (d *delivery) finish() {
 	defer d.h.pool.put(d)
 	defer func() {
@@ -32,7 +32,8 @@ func (d *delivery) finish() {
 	case d.accepted && d.report.Attempt == 0: // the upstream was not called, and later events report the rest
 	case d.accepted:
 		d.h.o.Observer.Event(EventTried, &d.report)
-	case d.route != nil || d.report.Decision == idem.DecisionRejected || d.report.Decision == idem.DecisionInternalError:
+	case d.route != nil || d.report.Decision == idem.DecisionRejected ||
+		d.report.Decision == idem.DecisionInternalError:
 		d.h.o.Observer.OnDelivered(&d.report)
 	default:
 		d.h.o.Observer.OnPassed(&d.report)
@@ -49,7 +50,8 @@ func (d *delivery) finish() {
 type Arrivals interface {
 	// NoteArrival must not block: the delivery is not over yet.
 	NoteArrival(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration)
-	// NoteBadSignature must not block either. It calls eventID only if it stores more than the number.
+	// NoteBadSignature must not block either. It calls eventID only if it stores more than the
+	// number.
 	NoteBadSignature(b idem.BadSignature, eventID func() string)
 }
 
@@ -74,11 +76,13 @@ func (d *delivery) claimedEventID() string {
 	return names.EventID
 }
 
-// noteArrival notes a delivery of a known event that was not executed. An executed one has its record, and needs no further write; one that was
-// cancelled while it ran has a record, too, and is not to come again.
+// noteArrival notes a delivery of a known event that was not executed. An executed one has its
+// record, and needs no further write; one that was cancelled while it ran has a record, too, and is
+// not to come again.
 func (d *delivery) noteArrival() {
 	r := &d.report
-	ran := r.Decision == idem.DecisionExecuted || r.Decision == idem.DecisionBypassed && (r.Would == "" || r.Would == idem.DecisionExecuted)
+	ran := r.Decision == idem.DecisionExecuted ||
+		r.Decision == idem.DecisionBypassed && (r.Would == "" || r.Would == idem.DecisionExecuted)
 	ran = ran || r.Decision == idem.DecisionAborted && d.execution != nil
 	if d.h.o.Arrivals == nil || d.route == nil || d.names.Key == "" || d.accepted || ran {
 		return
@@ -86,12 +90,14 @@ func (d *delivery) noteArrival() {
 	p := &d.route.Policy
 	event := idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key, PerEvent: p.PerEvent()}
 	d.h.o.Arrivals.NoteArrival(event, d.route.Name, d.names.EventID, idem.Arrival{
-		At: r.Started, Decision: r.Decision, Would: r.Would, Status: r.Status, Execution: r.Execution, Differs: r.Differs, From: string(d.req.peer), TraceID: r.TraceID, Labels: d.names.Labels,
+		At: r.Started, Decision: r.Decision, Would: r.Would, Status: r.Status, Execution: r.Execution,
+		Differs: r.Differs, From: string(d.req.peer), TraceID: r.TraceID, Labels: d.names.Labels,
 		Detail: r.whyFailed(),
 	}, p.RetentionOf(d.names.ByPayload))
 }
 
-// whyFailed returns the error of the call, or of etcd, that decided about the delivery; "" if it was none of these.
+// whyFailed returns the error of the call, or of etcd, that decided about the delivery; "" if it
+// was none of these.
 func (r *Report) whyFailed() string {
 	if r.Err == nil || r.Decision.Row().Class != idem.ClassFailed && r.Decision != idem.DecisionStoreUnavailable {
 		return ""
@@ -102,7 +108,8 @@ func (r *Report) whyFailed() string {
 	return r.Err.Error()
 }
 
-// Redirected reports whether the sender got a redirect from the service. Many senders take a 3xx for success, or follow it with a GET that has no body.
+// Redirected reports whether the sender got a redirect from the service. Many senders take a 3xx
+// for success, or follow it with a GET that has no body.
 func (r *Report) Redirected() bool {
 	return r.UpstreamStatus/100 == 3 && r.Status == r.UpstreamStatus
 }
@@ -112,8 +119,8 @@ func (r *Report) noteHead(q *request) {
 	r.Method, r.HTTP10 = knownMethod(q.msg.Method), q.head.HTTP10()
 }
 
-// knownMethod returns a method without the memory of the request, and one word for all that no standard names: a value that a sender chooses
-// freely is no label.
+// knownMethod returns a method without the memory of the request, and one word for all that no
+// standard names: a value that a sender chooses freely is no label.
 func knownMethod(m []byte) string {
 	for _, known := range methods {
 		if string(m) == known {
@@ -133,10 +140,12 @@ func (r *Report) noteSignature(scheme string, broken *sender.SignatureError) {
 	}
 }
 
-// SignatureValid is the Signature of a Report if the signature is right. Otherwise it is the sender.Reason.
+// SignatureValid is the Signature of a Report if the signature is right. Otherwise it is the
+// sender.Reason.
 const SignatureValid = "valid"
 
-// noteStale notes that the event is older than one that went through; nil: it is not. Under Observe it is forwarded all the same.
+// noteStale notes that the event is older than one that went through; nil: it is not. Under Observe
+// it is forwarded all the same.
 func (r *Report) noteStale(stale *idem.Stale, route *Route) {
 	if stale == nil {
 		return
@@ -153,9 +162,10 @@ func (r *Report) noteStale(stale *idem.Stale, route *Route) {
 	}
 }
 
-// comparesMembers reports whether the report is to show what differs between this delivery and another one of its event: it is another request
-// than the first, or it failed and may come again as one. Taking a delivery apart costs far more than its name, so only some of those
-// that went well are, once a duplicate of the route was another request.
+// comparesMembers reports whether the report is to show what differs between this delivery and
+// another one of its event: it is another request than the first, or it failed and may come again
+// as one. Taking a delivery apart costs far more than its name, so only some of those that went
+// well are, once a duplicate of the route was another request.
 func (d *delivery) comparesMembers() bool {
 	r := &d.report
 	if r.Key == "" || r.EventID == "" || !r.Keyed {
@@ -165,14 +175,16 @@ func (d *delivery) comparesMembers() bool {
 	case r.Changed:
 		d.route.firsts.refill(d.h.o.Now())
 		return true
-	case r.Decision == idem.DecisionMismatch || r.Would == idem.DecisionMismatch || r.Attempt > 1: // after a failure, any bytes run
+	case r.Decision == idem.DecisionMismatch || r.Would == idem.DecisionMismatch || r.Attempt > 1:
+		// after a failure, any bytes run
 		return true
 	}
 	duplicate := r.Decision == idem.DecisionReplayed || r.Would == idem.DecisionReplayed // of the first bytes
 	return r.Attempt > 0 && r.Status >= 400 && !r.Challenged || (r.Attempt > 0 || duplicate) && d.route.firsts.take()
 }
 
-// firsts says how many deliveries of a route that went well are still to be taken apart. The zero value: none.
+// firsts says how many deliveries of a route that went well are still to be taken apart. The zero
+// value: none.
 type firsts struct {
 	left     int64 // these two are atomic
 	refilled int64 // Unix time in ns

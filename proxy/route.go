@@ -13,7 +13,8 @@ import (
 	"hooklock/proxy/sender"
 )
 
-// Route says which deliveries it takes, and the rules for them. It is made once at load and never changed.
+// Route says which deliveries it takes, and the rules for them. It is made once at load and never
+// changed.
 type Route struct {
 	Name    string
 	Former  []string // names of former routes whose accepted events it runs, too
@@ -23,20 +24,26 @@ type Route struct {
 	Verify  Verification
 	Keys    *naming.Keys
 	Policy  idem.Policy
-	// Ask says how the service's answers about unknown outcomes are understood; nil: it is not asked.
+	// Ask says how the service's answers about unknown outcomes are understood; nil: it is not
+	// asked.
 	Ask *asking.Rule
-	// Renewer makes the signatures of parked deliveries again; nil: they keep the ones that they came with.
+	// Renewer makes the signatures of parked deliveries again; nil: they keep the ones that they
+	// came with.
 	Renewer *sender.Renewer
 	// SignatureAge is the age at which a service that checks signatures refuses one that was not
 	// renewed; 0 = none.
 	SignatureAge time.Duration
-	// KeepRequests is for how long the requests of executions are kept that the upstream was called for; 0: none is.
+	// KeepRequests is for how long the requests of executions are kept that the upstream was called
+	// for; 0: none is.
 	KeepRequests time.Duration
-	// Forward: if the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is refused with 503.
+	// Forward: if the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is
+	// refused with 503.
 	Forward bool
-	// ParkNearLimit: while the sender is half way to switching the endpoint off, deliveries are parked at once if they may be.
+	// ParkNearLimit: while the sender is half way to switching the endpoint off, deliveries are
+	// parked at once if they may be.
 	ParkNearLimit bool
-	// Digest: the service asks for HTTP Digest, so a request without body and without Authorization is no event.
+	// Digest: the service asks for HTTP Digest, so a request without body and without Authorization
+	// is no event.
 	Digest bool
 	// Observe: decide, count, log, and never refuse.
 	Observe bool
@@ -76,14 +83,16 @@ func (r *Route) takesHost(host []byte) bool {
 // Table is the routes in file order. The first match wins.
 type Table struct {
 	Routes []*Route
-	// RejectUnmatched answers 404 to requests that no route takes. Otherwise they pass through untouched.
+	// RejectUnmatched answers 404 to requests that no route takes. Otherwise they pass through
+	// untouched.
 	RejectUnmatched bool
 }
 
 // maxLoggedPath bounds a path in the log, in bytes: a sender chooses it freely.
 const maxLoggedPath = 200
 
-// findRoute finds the route that takes the delivery, and the data that a delivery on a route needs. The route stays nil if none takes it.
+// findRoute finds the route that takes the delivery, and the data that a delivery on a route needs.
+// The route stays nil if none takes it.
 func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
 	rules := d.h.rules.Load()
 	route, vars, bad := rules.Table.find(&d.req.place)
@@ -96,7 +105,8 @@ func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
 		return nil
 	}
 	d.route, d.req.msg.Vars = route, vars
-	d.report.Route, d.report.Keyed, d.report.Locks = route.Name, route.Policy.Idempotency, route.Policy.Strategy != idem.NoLock
+	d.report.Route, d.report.Keyed, d.report.Locks = route.Name, route.Policy.Idempotency,
+		route.Policy.Strategy != idem.NoLock
 	d.report.Verified = route.Verify.Verifier == nil
 	d.req.from(ctx)
 	d.beginTrace()
@@ -128,29 +138,33 @@ func (t *Table) named(name string) *Route {
 	return nil
 }
 
-// find returns the route for a delivery; nil means that no route takes it and that it passes through. Which deliveries a route covers must not
-// depend on spelling: a path that only becomes a route's path under another reading is refused, because the upstream may read it so.
+// find returns the route for a delivery; nil means that no route takes it and that it passes
+// through. Which deliveries a route covers must not depend on spelling: a path that only becomes a
+// route's path under another reading is refused, because the upstream may read it so.
 func (t *Table) find(q *question) (*Route, []naming.PathVar, *Rejection) {
 	var route *Route
 	route, q.vars = t.match(q.host, q.path, q.vars)
 	if other := t.otherSpelling(q, route); other != nil {
-		return nil, nil, reject(codeAmbiguousPath, "this path is another spelling of the route "+other.Pattern.String()+"; send it spelled like that").about(other)
+		return nil, nil, reject(codeAmbiguousPath, "this path is another spelling of the route "+other.Pattern.String()+
+			"; send it spelled like that").about(other)
 	}
 	switch {
 	case route == nil && t.RejectUnmatched:
-		return nil, nil, reject(codeRouteNotFound, "no route takes this path, and unmatched deliveries are not passed on here")
+		return nil, nil, reject(codeRouteNotFound,
+			"no route takes this path, and unmatched deliveries are not passed on here")
 	case route == nil || route.takesMethod(q.method) || route.Verify.asks(q):
 		return route, q.vars, nil
 	case route.passesBy(q):
 		return nil, nil, nil
 	}
-	return nil, nil, reject(codeMethodNotAllowed, "this route takes other methods, and others pass it by only as GET, HEAD or OPTIONS without a body; "+
-		"add the method to the route's match.methods if the sender uses it").about(route)
+	return nil, nil, reject(codeMethodNotAllowed,
+		"this route takes other methods, and others pass it by only as GET, HEAD or OPTIONS without a body; "+
+			"add the method to the route's match.methods if the sender uses it").about(route)
 }
 
-// otherSpelling returns the route that another server could take the path for, nil without one. A normalized path counts in any case. A
-// spelling that only some servers accept counts if the delivery would bypass a signature: that of another route, or for want of a route
-// altogether.
+// otherSpelling returns the route that another server could take the path for, nil without one. A
+// normalized path counts in any case. A spelling that only some servers accept counts if the
+// delivery would bypass a signature: that of another route, or for want of a route altogether.
 func (t *Table) otherSpelling(q *question, route *Route) *Route {
 	q.normal = naming.NormalPath(q.path, q.normal)
 	if !bytes.Equal(q.normal, q.path) {
@@ -163,7 +177,8 @@ func (t *Table) otherSpelling(q *question, route *Route) *Route {
 	}
 	read := false
 	for _, r := range t.Routes {
-		if r == route || r.Observe || route != nil && !r.checks() || !r.takesHost(q.host) || !r.takesMethod(q.method) && r.passesBy(q) {
+		if r == route || r.Observe || route != nil && !r.checks() || !r.takesHost(q.host) ||
+			!r.takesMethod(q.method) && r.passesBy(q) {
 			continue
 		}
 		if !read {
@@ -192,9 +207,10 @@ func (t *Table) match(host, path []byte, vars []naming.PathVar) (*Route, []namin
 // checks reports whether r refuses deliveries with a bad signature.
 func (r *Route) checks() bool { return r.Policy.Verified && !r.Observe }
 
-// passesBy reports whether a delivery with a method that r does not take bypasses it. If signatures are checked, only requests that senders'
-// handshakes need may: GET, HEAD and OPTIONS, without a body that the service could take for an event. Not HEAD if GET is a delivery (Twilio),
-// because services run for it what they run for GET.
+// passesBy reports whether a delivery with a method that r does not take bypasses it. If signatures
+// are checked, only requests that senders' handshakes need may: GET, HEAD and OPTIONS, without a
+// body that the service could take for an event. Not HEAD if GET is a delivery (Twilio), because
+// services run for it what they run for GET.
 func (r *Route) passesBy(q *question) bool {
 	if !r.checks() {
 		return true

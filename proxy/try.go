@@ -10,8 +10,8 @@ import (
 	"hooklock/proxy/asking"
 )
 
-// Policy returns the policy of the route of that name, or nil without one. A route that observes runs what it has accepted before. It
-// implements worker.Options.Policy.
+// Policy returns the policy of the route of that name, or nil without one. A route that observes
+// runs what it has accepted before. It implements worker.Options.Policy.
 func (h *Handler) Policy(route string) *idem.Policy {
 	if r := h.rules.Load().Table.named(route); r != nil {
 		return &r.Policy
@@ -38,7 +38,8 @@ func (h *Handler) Asks() bool {
 	return slices.ContainsFunc(h.rules.Load().Table.Routes, func(r *Route) bool { return r.Ask != nil })
 }
 
-// Try sends the request of a parked execution once, and ends x with what is known then. It implements worker.Options.Try.
+// Try sends the request of a parked execution once, and ends x with what is known then. It
+// implements worker.Options.Try.
 func (h *Handler) Try(x *guard.Execution, value []byte) {
 	d := h.pool.get(h)
 	d.accepted, d.execution = true, x
@@ -49,7 +50,8 @@ func (h *Handler) Try(x *guard.Execution, value []byte) {
 			return nil
 		}
 		if err := d.req.renew(d.route.Renewer, h.o.Now()); err != nil {
-			x.End(guard.Tried{Hopeless: true, Failure: idem.Failure{Code: "signature_not_renewed", Detail: err.Error()}})
+			x.End(guard.Tried{Hopeless: true,
+				Failure: idem.Failure{Code: "signature_not_renewed", Detail: err.Error()}})
 			return nil
 		}
 		end := d.execute()
@@ -81,7 +83,8 @@ func (d parkedTry) restore(value []byte) error {
 	d.original = r
 	d.report.noteHead(&d.req)
 	d.names.Workflow, d.names.Key = lock.Scope.Workflow, lock.Scope.Key
-	d.report.Route, d.report.Workflow, d.report.Key, d.report.TLS = d.route.Name, lock.Scope.Workflow, lock.Scope.Key.Short(), r.TLS
+	d.report.Route, d.report.Workflow, d.report.Key, d.report.TLS = d.route.Name, lock.Scope.Workflow,
+		lock.Scope.Key.Short(), r.TLS
 	d.report.EventID, d.report.Labels = lock.EventID, lock.Labels
 	d.report.noteStale(lock.Stale, d.route)
 	d.report.Keyed, d.report.Locks = d.route.Policy.Idempotency, d.route.Policy.Strategy != idem.NoLock

@@ -15,8 +15,9 @@ import (
 // errUpstreamTimeout is the cause of a call that took longer than the upstream's timeout.
 var errUpstreamTimeout = errors.New("upstream.timeout passed")
 
-// call is one call of the upstream, and what came of it. It ends when the upstream is silent for too long, and with the execution; one without an
-// execution ends with the process. A delivery makes one at a time, in the same memory.
+// call is one call of the upstream, and what came of it. It ends when the upstream is silent for
+// too long, and with the execution; one without an execution ends with the process. A delivery
+// makes one at a time, in the same memory.
 type call struct {
 	*wire.Call // apart: its timer may run for long after a delivery that the collector is to have
 	timeout    time.Duration
@@ -56,7 +57,8 @@ func (c *call) cut() {
 	c.end()
 }
 
-// attempt is the call of the upstream for an admitted delivery, with the evidence of how far it came. Its execution ends with that.
+// attempt is the call of the upstream for an admitted delivery, with the evidence of how far it
+// came. Its execution ends with that.
 type attempt struct {
 	*delivery
 	err  error // nil: an answer came
@@ -111,11 +113,13 @@ func (d *delivery) send(x *guard.Execution) error {
 	return d.h.o.Upstream.Send(d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
 }
 
-// headOptions returns what the head for the upstream says about the origin of a delivery of a route, and about its execution.
+// headOptions returns what the head for the upstream says about the origin of a delivery of a
+// route, and about its execution.
 func (d *delivery) headOptions(x *guard.Execution, keeps bool) wire.HeadOptions {
 	o := wire.HeadOptions{
-		Length: int64(len(d.req.body)), Close: !keeps, ForwardedFor: d.req.peer, ForwardedProto: httpProto, ForwardedHost: d.req.msg.Host,
-		Host: []byte(d.h.o.UpstreamHost),
+		Length: int64(len(d.req.body)), Close: !keeps, ForwardedFor: d.req.peer, ForwardedProto: httpProto,
+		ForwardedHost: d.req.msg.Host,
+		Host:          []byte(d.h.o.UpstreamHost),
 	}
 	if d.req.tls {
 		o.ForwardedProto = httpsProto
@@ -172,7 +176,8 @@ func callFailure(c *call, err error) failure {
 		detail = "the upstream could not be reached in time, no byte was sent; the event may be delivered again"
 	}
 	if doubt, ok := errors.AsType[*wire.ParserError](err); ok {
-		detail = fmt.Sprintf("the upstream answered %d as a parser does that refuses something else than the request; it may have executed the event", doubt.Status)
+		detail = fmt.Sprintf("the upstream answered %d as a parser does that refuses something else than the "+
+			"request; it may have executed the event", doubt.Status)
 	}
 	return failure{decision, detail, err.Error()}
 }

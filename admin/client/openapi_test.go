@@ -39,12 +39,24 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, typed := range map[string]any{
-		"Lock": Lock{}, "LockPage": LockPage{}, "Execution": Execution{}, "ExecutionPage": ExecutionPage{}, "Step": Step{}, "Failure": Failure{}, "Response": Response{},
-		"Parked": Parked{}, "Evidence": Evidence{}, "BulkResult": BulkResult{}, "BulkItem": BulkItem{}, "Job": Job{}, "JobFailure": JobFailure{}, "JobList": JobList{},
-		"CountList": CountList{}, "RouteCounts": RouteCounts{}, "CountStep": CountStep{}, "Counts": Counts{}, "Report": Report{}, "SuggestionList": SuggestionList{}, "Suggestion": Suggestion{}, "Predicted": Predicted{}, "RouteReport": RouteReport{}, "Finding": Finding{}, "Example": Example{},
-		"Attempt": Attempt{}, "Arrivals": Arrivals{}, "Arrival": Arrival{}, "KeptAnswer": KeptAnswer{}, "Audit": Audit{}, "RouteRules": RouteRules{}, "RouteSender": RouteSender{}, "SenderLimit": SenderLimit{}, "RouteAnswer": RouteAnswer{}, "RouteList": RouteList{}, "AuditPage": AuditPage{}, "BadSignature": BadSignature{}, "BadSignaturePage": BadSignaturePage{},
-		"ReplicaStatus": ReplicaStatus{}, "SessionStatus": SessionStatus{}, "EtcdStatus": EtcdStatus{}, "Contact": Contact{}, "ConfigStatus": ConfigStatus{},
-		"Refusal": Refusal{}, "Crowd": Crowd{}, "ParkedStatus": ParkedStatus{}, "RouteRate": RouteRate{}, "ArrivalBehind": ArrivalBehind{}, "ReleasedExecution": ReleasedExecution{}, "FailedAnswer": FailedAnswer{}, "RouteCount": RouteCount{}, "Pause": Pause{}, "PauseList": PauseList{}, "EndedPause": EndedPause{}, "SeenMark": SeenMark{}, "SeenList": SeenList{}, "PauseStatus": PauseStatus{}, "RunningConfig": RunningConfig{}, "Reloaded": Reloaded{},
+		"Lock": Lock{}, "LockPage": LockPage{}, "Execution": Execution{}, "ExecutionPage": ExecutionPage{},
+		"Step": Step{}, "Failure": Failure{}, "Response": Response{},
+		"Parked": Parked{}, "Evidence": Evidence{}, "BulkResult": BulkResult{}, "BulkItem": BulkItem{}, "Job": Job{},
+		"JobFailure": JobFailure{}, "JobList": JobList{},
+		"CountList": CountList{}, "RouteCounts": RouteCounts{}, "CountStep": CountStep{}, "Counts": Counts{},
+		"Report": Report{}, "SuggestionList": SuggestionList{}, "Suggestion": Suggestion{}, "Predicted": Predicted{},
+		"RouteReport": RouteReport{}, "Finding": Finding{}, "Example": Example{},
+		"Attempt": Attempt{}, "Arrivals": Arrivals{}, "Arrival": Arrival{}, "KeptAnswer": KeptAnswer{},
+		"Audit": Audit{}, "RouteRules": RouteRules{}, "RouteSender": RouteSender{}, "SenderLimit": SenderLimit{},
+		"RouteAnswer": RouteAnswer{}, "RouteList": RouteList{}, "AuditPage": AuditPage{},
+		"BadSignature": BadSignature{}, "BadSignaturePage": BadSignaturePage{},
+		"ReplicaStatus": ReplicaStatus{}, "SessionStatus": SessionStatus{}, "EtcdStatus": EtcdStatus{},
+		"Contact": Contact{}, "ConfigStatus": ConfigStatus{},
+		"Refusal": Refusal{}, "Crowd": Crowd{}, "ParkedStatus": ParkedStatus{}, "RouteRate": RouteRate{},
+		"ArrivalBehind": ArrivalBehind{}, "ReleasedExecution": ReleasedExecution{}, "FailedAnswer": FailedAnswer{},
+		"RouteCount": RouteCount{}, "Pause": Pause{}, "PauseList": PauseList{}, "EndedPause": EndedPause{},
+		"SeenMark": SeenMark{}, "SeenList": SeenList{}, "PauseStatus": PauseStatus{}, "RunningConfig": RunningConfig{},
+		"Reloaded": Reloaded{},
 	} {
 		said := slices.Sorted(maps.Keys(api.Components.Schemas[name].Properties))
 		if read := names(reflect.TypeOf(typed)); !slices.Equal(said, read) {
@@ -60,8 +72,12 @@ func TestTheTypesHaveTheFieldsOfTheAPI(t *testing.T) {
 	}
 	codes := api.Components.Schemas["Code"].Enum
 	for _, code := range []string{
-		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound, CodeExecutionNotFound, CodePauseNotFound, CodeMarkNotFound, CodeJobNotFound, CodeNoEmbeddedEtcd, CodeAlreadyFinished,
-		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStatusChanged, CodeStaleToken, CodeLockExpired, CodeLockLost, CodeNotParked, CodeRequestNotKept, CodeAnswerNotKept, CodeCancelRequested, CodeConfigRefused, CodeRateLimited, CodeStoreUnavailable,
+		CodeBadRequest, CodeUnauthorized, CodeForbidden, CodeHostRefused, CodeNotFound, CodeLockNotFound,
+		CodeExecutionNotFound, CodePauseNotFound, CodeMarkNotFound, CodeJobNotFound, CodeNoEmbeddedEtcd,
+		CodeAlreadyFinished,
+		CodeWorkflowLocked, CodeLockWaitTimeout, CodeInFlight, CodeSuperseded, CodeStatusChanged, CodeStaleToken,
+		CodeLockExpired, CodeLockLost, CodeNotParked, CodeRequestNotKept, CodeAnswerNotKept, CodeCancelRequested,
+		CodeConfigRefused, CodeRateLimited, CodeStoreUnavailable,
 	} {
 		if !slices.Contains(codes, code) {
 			t.Errorf("the API has no code %s", code)

@@ -13,7 +13,8 @@ import (
 // waits for.
 type Parked struct {
 	Since Time `json:"since"`
-	// what it was parked for: locked, slow, unreachable, unknown, failed, paused, sender_limit or again
+	// what it was parked for: locked, slow, unreachable, unknown, failed, paused, sender_limit or
+	// again
 	On           string    `json:"on"`
 	Tries        int       `json:"tries"`
 	Failures     int       `json:"failures"`             // those of its tries that count against park.attempts
@@ -61,9 +62,9 @@ func (c *Client) Act(ctx context.Context, action ParkedAction, id, reason string
 	return c.act(ctx, id, string(action), map[string]any{"reason": reason})
 }
 
-// RunAgain lets an event run again that has ended, also one that was settled: as the next attempt of
-// the same event, the last of its queue. Its route has to keep the requests of all events. It returns
-// the new execution, and problems as Act does.
+// RunAgain lets an event run again that has ended, also one that was settled: as the next attempt
+// of the same event, the last of its queue. Its route has to keep the requests of all events. It
+// returns the new execution, and problems as Act does.
 func (c *Client) RunAgain(ctx context.Context, id, reason string) (*Execution, error) {
 	return c.act(ctx, id, string(Rerun), map[string]any{"reason": reason, "again": true})
 }

@@ -10,14 +10,18 @@ type RouteRules struct {
 	Route string `json:"route"`
 	Mode  string `json:"mode"` // enforce or observe
 	Path  string `json:"path"` // the pattern
-	// OnUnknown is what an event gets whose outcome is unknown when it comes again: retry runs it, block refuses it; "" = an older replica.
+	// OnUnknown is what an event gets whose outcome is unknown when it comes again: retry runs it,
+	// block refuses it; "" = an older replica.
 	OnUnknown string `json:"onUnknown,omitempty"`
-	// Attempts is after how many failed attempts an event waits for a person; 0 = after none, or an older replica.
+	// Attempts is after how many failed attempts an event waits for a person; 0 = after none, or an
+	// older replica.
 	Attempts int `json:"attempts,omitempty"`
-	// SignatureAge is the age, in seconds, at which a service that checks signatures refuses the one with which an event came, and so one that runs again
-	// later; 0 = at none, or an older replica.
+	// SignatureAge is the age, in seconds, at which a service that checks signatures refuses the
+	// one with which an event came, and so one that runs again later; 0 = at none, or an older
+	// replica.
 	SignatureAge float64 `json:"signatureAge,omitempty"`
-	// KeepRequests is for how many seconds it keeps the requests of events that have run; 0 = it keeps none.
+	// KeepRequests is for how many seconds it keeps the requests of events that have run; 0 = it
+	// keeps none.
 	KeepRequests float64 `json:"keepRequests,omitempty"`
 
 	Sender  *RouteSender  `json:"sender,omitempty"` // nil if the route names no preset
@@ -26,13 +30,16 @@ type RouteRules struct {
 
 // RouteSender is what is known of the sender that a route names.
 type RouteSender struct {
-	Preset     string  `json:"preset"`
-	Patience   float64 `json:"patience,omitempty"`   // seconds for which it waits for an answer; 0 = not documented, or not established
-	RetriesOn  string  `json:"retriesOn,omitempty"`  // after which answers the event comes again; "" = not established
-	RetriesFor float64 `json:"retriesFor,omitempty"` // seconds from its first attempt to its last automatic one; 0 = none, or not established
-	GivesUp    string  `json:"givesUp,omitempty"`    // what happens to an endpoint that refuses too often; "" = not established
-	// Limits is how near the sender is to switching the endpoint off, by the deliveries to this process; empty: not established, or an older
-	// replica.
+	Preset string `json:"preset"`
+	// seconds for which it waits for an answer; 0 = not documented, or not established
+	Patience  float64 `json:"patience,omitempty"`
+	RetriesOn string  `json:"retriesOn,omitempty"` // after which answers the event comes again; "" = not established
+	// seconds from its first attempt to its last automatic one; 0 = none, or not established
+	RetriesFor float64 `json:"retriesFor,omitempty"`
+	// what happens to an endpoint that refuses too often; "" = not established
+	GivesUp string `json:"givesUp,omitempty"`
+	// Limits is how near the sender is to switching the endpoint off, by the deliveries to this
+	// process; empty: not established, or an older replica.
 	Limits []SenderLimit `json:"limits,omitempty"`
 }
 

@@ -40,8 +40,8 @@ func (b *BadSignature) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// BadSignatureQuery selects those that match all fields that are set. The zero value selects all that
-// are kept: 30 days, the newest 1,000 of a route and 20,000 together.
+// BadSignatureQuery selects those that match all fields that are set. The zero value selects all
+// that are kept: 30 days, the newest 1,000 of a route and 20,000 together.
 type BadSignatureQuery struct {
 	Route, EventID string // "" = any
 	Since          string // a time (RFC 3339), or how long ago ("24h"); "" = unbounded

@@ -14,8 +14,8 @@ type SuggestionList struct {
 	// Others are the other replicas that are alive. What came to them is not in the suggestions.
 	Others      int          `json:"others"`
 	Suggestions []Suggestion `json:"suggestions"`
-	// Passed are deliveries that were not looked at, because too many came. Missed are those of paths that were forgotten for
-	// others, or had no room.
+	// Passed are deliveries that were not looked at, because too many came. Missed are those of
+	// paths that were forgotten for others, or had no room.
 	Passed int64 `json:"passed"`
 	Missed int64 `json:"missed"`
 
@@ -49,16 +49,18 @@ func (s *Suggestion) Paste() string {
 	return b.String()
 }
 
-// Predicted is what the route would have made of the deliveries, one after the other, had the service answered each event
-// with success.
+// Predicted is what the route would have made of the deliveries, one after the other, had the
+// service answered each event with success.
 type Predicted struct {
 	Events  int `json:"events"`  // run once each
 	Repeats int `json:"repeats"` // get the first answer
 	Others  int `json:"others"`  // refused: the ID of an event with another request
 }
 
-// Suggestions returns what is suggested out of the deliveries since then: a time (RFC 3339), or how long ago (24h); "" is all that are known. route
-// is the name of a suggested route, or its path; "" is each.
+// Suggestions returns what is suggested out of the deliveries since then: a time (RFC 3339), or how
+// long ago (24h); "" is all that are known. route is the name of a suggested route, or its path; ""
+// is each.
 func (c *Client) Suggestions(ctx context.Context, since, route string) (*SuggestionList, error) {
-	return ask[SuggestionList](ctx, c, call{method: http.MethodGet, path: "/v1/suggestions", query: query("since", since, "route", route), has: "suggestions"})
+	return ask[SuggestionList](ctx, c, call{method: http.MethodGet, path: "/v1/suggestions",
+		query: query("since", since, "route", route), has: "suggestions"})
 }

@@ -28,7 +28,8 @@ type item struct {
 func event(v *visit) ([]section, error) {
 	x, err := v.event()
 	if is(err, client.CodeStoreUnavailable) {
-		return []section{{ID: "story", Title: "Event", Trouble: "The event cannot be read now: etcd does not answer. The log of the replicas has its lines."}}, nil
+		return []section{{ID: "story", Title: "Event", Trouble: "The event cannot be read now: etcd does not " +
+			"answer. The log of the replicas has its lines."}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -40,7 +41,8 @@ func event(v *visit) ([]section, error) {
 	}
 	told := story.Story{Execution: x, Lock: lock, Rules: v.rules(x.Route), Now: v.now, Stamp: marked}
 	facts, details := eventFacts(x)
-	head := section{ID: "event", Title: cmp.Or(eventName(x), "Event"), Lead: []cell{timed(told.Happened()), timed(told.Todo())}, Facts: facts, Asks: asksOf(x)}
+	head := section{ID: "event", Title: cmp.Or(eventName(x), "Event"),
+		Lead: []cell{timed(told.Happened()), timed(told.Todo())}, Facts: facts, Asks: asksOf(x)}
 	items = append(items, lockItems(x, lock, v.now)...)
 	if lock != nil && lock.ExecutionID == x.ExecutionID {
 		head.Asks = append(head.Asks, asking("Release…", "release", "workflow", x.Workflow, "id", x.ExecutionID))
@@ -54,18 +56,22 @@ func event(v *visit) ([]section, error) {
 	if x.ExecutionID != "" {
 		items = append(items, v.auditItems(x)...)
 	}
-	all := []section{head, {ID: "axis", Title: "Timeline", Picture: newTimeline(x.Workflow, v.spellsOf(x, lock), v.now), Story: inOrder(items), Note: leftOut(x)}}
+	all := []section{head, {ID: "axis", Title: "Timeline", Picture: newTimeline(x.Workflow, v.spellsOf(x, lock), v.now),
+		Story: inOrder(items), Note: leftOut(x)}}
 	if len(x.FailedAnswers) > 0 {
-		all = append(all, section{ID: "tries", Title: "Failed tries", Table: tableOf("Failed tries", []column[client.FailedAnswer]{
-			{"Time", func(a *client.FailedAnswer) cell { return when(a.At, "at") }},
-			{"Answer", func(a *client.FailedAnswer) cell { return number(int64(a.Status)) }},
-			{"The service said", func(a *client.FailedAnswer) cell { return text(a.Text) }},
-		}, x.FailedAnswers, func(a *client.FailedAnswer) string { return a.At.String() })})
+		all = append(all, section{ID: "tries", Title: "Failed tries",
+			Table: tableOf("Failed tries", []column[client.FailedAnswer]{
+				{"Time", func(a *client.FailedAnswer) cell { return when(a.At, "at") }},
+				{"Answer", func(a *client.FailedAnswer) cell { return number(int64(a.Status)) }},
+				{"The service said", func(a *client.FailedAnswer) cell { return text(a.Text) }},
+			}, x.FailedAnswers, func(a *client.FailedAnswer) string { return a.At.String() })})
 	}
-	return append(all, section{ID: "details", Title: "Details", Fold: "IDs and numbers", Facts: details}, elsewhere(x)), nil
+	return append(all, section{ID: "details", Title: "Details", Fold: "IDs and numbers", Facts: details}, elsewhere(x)),
+		nil
 }
 
-// event returns the event that the URL names, by one of its executions, or by its key where none ran.
+// event returns the event that the URL names, by one of its executions, or by its key where none
+// ran.
 func (v *visit) event() (*client.Execution, error) {
 	if id := v.query.Get("id"); id != "" {
 		x := &client.Execution{}
@@ -75,11 +81,13 @@ func (v *visit) event() (*client.Execution, error) {
 	if v.query.Get("key") == "" {
 		return nil, &client.Problem{Status: 400, Code: client.CodeBadRequest, Detail: "name an event by id or key"}
 	}
-	if err := v.api.get("/v1/executions", values("key", v.query.Get("key"), "workflow", v.query.Get("workflow"), "limit", "1"), page); err != nil {
+	if err := v.api.get("/v1/executions", values("key", v.query.Get("key"), "workflow", v.query.Get("workflow"),
+		"limit", "1"), page); err != nil {
 		return nil, err
 	}
 	if len(page.Executions) == 0 {
-		return nil, &client.Problem{Status: 404, Code: client.CodeExecutionNotFound, Detail: "no such event: its record has expired, or it was allowed again"}
+		return nil, &client.Problem{Status: 404, Code: client.CodeExecutionNotFound,
+			Detail: "no such event: its record has expired, or it was allowed again"}
 	}
 	x := &page.Executions[0]
 	if x.ExecutionID == "" {
@@ -169,7 +177,8 @@ func itemsOf(x *client.Execution) []item {
 		}
 	}
 	if r := x.Released; r != nil {
-		items = append(items, item{At: r.At.Time, Kind: "audit", Title: "Allowed to run again", Why: story.Sentence(r.Text())})
+		items = append(items, item{At: r.At.Time, Kind: "audit", Title: "Allowed to run again",
+			Why: story.Sentence(r.Text())})
 	}
 	attempts := attemptsOf(x)
 	for i := range attempts {
@@ -192,7 +201,8 @@ func attemptsOf(x *client.Execution) []client.Attempt {
 // latestAttempt returns what an execution in a list says of its latest attempt.
 func latestAttempt(x *client.Execution) client.Attempt {
 	a := client.Attempt{
-		ExecutionID: x.ExecutionID, Status: x.Status, Outcome: x.Outcome, StartedAt: x.StartedAt, FinishedAt: x.FinishedAt, Error: x.Error, AbortedAt: x.AbortedAt,
+		ExecutionID: x.ExecutionID, Status: x.Status, Outcome: x.Outcome, StartedAt: x.StartedAt,
+		FinishedAt: x.FinishedAt, Error: x.Error, AbortedAt: x.AbortedAt,
 		AbortedBy: x.AbortedBy, AbortReason: x.AbortReason, Tries: x.Tries, TraceID: x.TraceID,
 	}
 	if x.Response != nil {
@@ -224,7 +234,8 @@ func ownAttempts(x *client.Execution) map[string]time.Time {
 }
 
 func arrivalItem(a *client.Arrival, own map[string]time.Time) item {
-	i := item{At: a.At.Time, Kind: "arrival", Title: fmt.Sprintf("Delivery received: %s, the sender got %d", story.Words(a.Decision), a.Status), Why: story.Sentence(story.Why(a, marked))}
+	i := item{At: a.At.Time, Kind: "arrival", Title: fmt.Sprintf("Delivery received: %s, the sender got %d",
+		story.Words(a.Decision), a.Status), Why: story.Sentence(story.Why(a, marked))}
 	if len(a.Differs) > 0 {
 		i.Why += " What differs: " + strings.Join(a.Differs, ", ") + "."
 	}
@@ -241,7 +252,8 @@ func arrivalItem(a *client.Arrival, own map[string]time.Time) item {
 }
 
 func attemptItems(n int, a *client.Attempt) []item {
-	begin := item{At: a.StartedAt.Time, Kind: "attempt", Title: fmt.Sprintf("Attempt %d started", n), Cells: []cell{ofExecution(a.ExecutionID)}}
+	begin := item{At: a.StartedAt.Time, Kind: "attempt", Title: fmt.Sprintf("Attempt %d started", n),
+		Cells: []cell{ofExecution(a.ExecutionID)}}
 	if a.Status == client.Pending {
 		begin.Title = fmt.Sprintf("Attempt %d waits for the lock", n)
 	}
@@ -253,12 +265,14 @@ func attemptItems(n int, a *client.Attempt) []item {
 	}
 	items := []item{begin}
 	if !a.AbortedAt.IsZero() {
-		items = append(items, item{At: a.AbortedAt.Time, Kind: "cancel", Title: "Cancelled by " + a.AbortedBy, Why: a.AbortReason})
+		items = append(items, item{At: a.AbortedAt.Time, Kind: "cancel", Title: "Cancelled by " + a.AbortedBy,
+			Why: a.AbortReason})
 	}
 	if a.FinishedAt.IsZero() {
 		return items
 	}
-	end := item{At: a.FinishedAt.Time, Kind: "end", Title: fmt.Sprintf("Attempt %d ended: %s", n, a.Status), Cells: []cell{text("after " + story.Span(a.FinishedAt.Sub(a.StartedAt.Time)))}}
+	end := item{At: a.FinishedAt.Time, Kind: "end", Title: fmt.Sprintf("Attempt %d ended: %s", n, a.Status),
+		Cells: []cell{text("after " + story.Span(a.FinishedAt.Sub(a.StartedAt.Time)))}}
 	switch a.Outcome {
 	case client.Executed:
 		end.Why = "The service answered"
@@ -308,7 +322,8 @@ func parkItems(x *client.Execution) []item {
 		Cells: []cell{text(fmt.Sprintf("%s, %d failed", story.Count(p.Tries, "try", "tries"), p.Failures))},
 	}}
 	if e := p.LastEvidence; e != nil {
-		i := item{At: e.At.Time, Kind: "park", Title: "Latest try: " + strings.ReplaceAll(string(e.Outcome), "_", " "), Why: strings.TrimPrefix(e.Code+": "+e.Detail, ": ")}
+		i := item{At: e.At.Time, Kind: "park", Title: "Latest try: " + strings.ReplaceAll(string(e.Outcome), "_", " "),
+			Why: strings.TrimPrefix(e.Code+": "+e.Detail, ": ")}
 		if e.Status != 0 {
 			i.Cells = []cell{text(fmt.Sprintf("the service answered %d", e.Status))}
 		}
@@ -316,7 +331,8 @@ func parkItems(x *client.Execution) []item {
 	}
 	switch {
 	case p.Blocked != "":
-		items[len(items)-1].Cells = append(items[len(items)-1].Cells, cell{Text: "needs a decision: " + p.Blocked, Class: "bad"})
+		items[len(items)-1].Cells = append(items[len(items)-1].Cells,
+			cell{Text: "needs a decision: " + p.Blocked, Class: "bad"})
 	case !p.NextAttempt.IsZero():
 		items = append(items, item{At: p.NextAttempt.Time, Kind: "now", Title: "Next try"})
 	}
@@ -339,7 +355,8 @@ func lockItems(x *client.Execution, l *client.Lock, now time.Time) []item {
 	}
 	if l.ExecutionID != x.ExecutionID {
 		return []item{{
-			At: now, Kind: "now", Title: "Waiting: another event of the workflow runs", Why: story.Sentence(idem.DecisionLocked.Row().Happened),
+			At: now, Kind: "now", Title: "Waiting: another event of the workflow runs",
+			Why:   story.Sentence(idem.DecisionLocked.Row().Happened),
 			Cells: []cell{ofExecution(l.ExecutionID), text(fmt.Sprint(l.Waiting, " waiting"))},
 		}}
 	}

@@ -25,7 +25,8 @@ func signatures(v *visit) ([]section, error) {
 	s := section{
 		ID: "signatures", Title: "Bad signatures", Search: &search{"signatures", fields},
 		Empty: "No delivery had a bad signature.",
-		Note: "Of the last 30 days, on all replicas. Of many at once few are listed, and the others are counted. Nothing " +
+		Note: "Of the last 30 days, on all replicas. Of many at once few are listed, and the others are counted. " +
+			"Nothing " +
 			"proves an event ID here.",
 	}
 	page := &client.BadSignaturePage{}
@@ -78,7 +79,8 @@ func signatureTable(all []client.BadSignature) *table {
 	return t
 }
 
-// claimed returns the deliveries that say an event ID that no event has, and had no valid signature.
+// claimed returns the deliveries that say an event ID that no event has, and had no valid
+// signature.
 func (v *visit) claimed(eventID string) (s section, found bool) {
 	page := &client.BadSignaturePage{}
 	err := v.api.get("/v1/signatures", values("event", eventID, "limit", "20"), page)
@@ -87,6 +89,7 @@ func (v *visit) claimed(eventID string) (s section, found bool) {
 	}
 	return section{
 		ID: "signatures", Title: "Came with a bad signature", Table: signatureTable(page.BadSignatures),
-		Note: "What came with this event ID had no valid signature, so it never ran. Anyone can write an ID into a request.",
+		Note: "What came with this event ID had no valid signature, so it never ran. Anyone can write an ID into a " +
+			"request.",
 	}, true
 }

@@ -8,12 +8,14 @@ import (
 	"hooklock/admin/client"
 )
 
-// suggestions shows the routes that fit the deliveries which came, each to paste into the configuration.
+// suggestions shows the routes that fit the deliveries which came, each to paste into the
+// configuration.
 func suggestions(v *visit) ([]section, error) {
 	since := cmp.Or(v.query.Get("since"), "24h")
 	head := section{
 		ID: "suggestions", Title: "Suggestions", Empty: "No delivery came to learn from: send one, or wait.",
-		Search: &search{"suggestions", []input{{Name: "since", Label: "Since", Value: since, Hint: "24h, or a time", Main: true}}},
+		Search: &search{"suggestions",
+			[]input{{Name: "since", Label: "Since", Value: since, Hint: "24h, or a time", Main: true}}},
 	}
 	list := &client.SuggestionList{}
 	switch err := v.api.get("/v1/suggestions", values("since", since), list); {

@@ -81,7 +81,8 @@ func observe(out io.Writer, all []*suggest.Delivery) error {
 
 // delivery makes a delivery to learn from; nil if the request is none.
 func (r *recorded) delivery(at time.Time, took time.Duration, status int, path string) *suggest.Delivery {
-	m := &naming.Message{Method: []byte(cmp.Or(r.sample.Method, "POST")), Target: []byte(cmp.Or(r.sample.Target, path)), Body: r.sample.Body}
+	m := &naming.Message{Method: []byte(cmp.Or(r.sample.Method, "POST")), Target: []byte(cmp.Or(r.sample.Target, path)),
+		Body: r.sample.Body}
 	if slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, string(m.Method)) && len(m.Body) == 0 {
 		return nil
 	}

@@ -14,10 +14,12 @@ func TestAnEventThatRunsAgainIsSaidToHaveAnOldSignature(t *testing.T) {
 		was := `{"executionId":"` + id + `","status":"SUCCESS","workflow":"w","route":"` + route + `"}`
 		api := serveAPI(t, map[string]string{
 			"GET /v1/executions/" + id: "200 " + was, "GET /v1/routes": signedRoutes,
-			"POST /v1/executions/" + id + "/rerun": "201 " + `{"executionId":"exec_next","status":"PENDING","workflow":"w","route":"orders","attempt":2}`,
+			"POST /v1/executions/" + id + "/rerun": "201 " +
+				`{"executionId":"exec_next","status":"PENDING","workflow":"w","route":"orders","attempt":2}`,
 		})
 		code, out, errs := command(t, nil, "rerun", id, "--again", "--reason", "it was wrong", "--admin", api.url)
-		if code != 0 || !strings.Contains(out, "exec_next") || !strings.HasSuffix(api.last(), `"again":true,"reason":"it was wrong"}`) {
+		if code != 0 || !strings.Contains(out, "exec_next") ||
+			!strings.HasSuffix(api.last(), `"again":true,"reason":"it was wrong"}`) {
 			t.Fatalf("%d %q %q; %s", code, out, errs, api.last())
 		}
 		if strings.Contains(errs, "park.signature: renew") != warns {
@@ -32,12 +34,15 @@ func TestADryRunOfEventsThatRunAgainNamesTheFirst(t *testing.T) {
 		"POST /v1/jobs": `200 {"kind":"rerun","state":"dry_run","matched":4711,"failures":[],"first":[` +
 			`{"executionId":"exec_one","workflow":"orders/acme","route":"orders","since":"2026-11-28T12:00:00.000Z"}]}`,
 	})
-	code, out, errs := command(t, nil, "executions", "rerun", "--again", "--route", "orders", "--status", "SUCCESS", "--dry-run", "--admin",
+	code, out, errs := command(t, nil, "executions", "rerun", "--again", "--route", "orders", "--status", "SUCCESS",
+		"--dry-run", "--admin",
 		api.url)
-	if code != 0 || !strings.Contains(out, "exec_one") || !strings.Contains(errs, "4711 match, of which the first 1 are shown") {
+	if code != 0 || !strings.Contains(out, "exec_one") ||
+		!strings.Contains(errs, "4711 match, of which the first 1 are shown") {
 		t.Errorf("%d %q %q", code, out, errs)
 	}
-	if last := api.last(); !strings.Contains(last, `"again":true`) || !strings.Contains(last, `"status":"SUCCESS"`) || !strings.Contains(last, `"dryRun":true`) {
+	if last := api.last(); !strings.Contains(last, `"again":true`) || !strings.Contains(last, `"status":"SUCCESS"`) ||
+		!strings.Contains(last, `"dryRun":true`) {
 		t.Error(last)
 	}
 }
@@ -47,7 +52,8 @@ func TestFlagsThatDoNotGoTogetherWithAgainAreRefused(t *testing.T) {
 	for _, args := range [][]string{
 		{"--again", "--dead-letters"}, {"--status", "SUCCESS"}, {"--again", "--status", ""},
 	} {
-		if code, _, errs := command(t, nil, append([]string{"executions", "rerun", "--reason", "r", "--admin", api.url}, args...)...); code != 2 {
+		if code, _, errs := command(t, nil, append([]string{"executions", "rerun", "--reason", "r", "--admin", api.url},
+			args...)...); code != 2 {
 			t.Errorf("%v: %d %s", args, code, errs)
 		}
 	}

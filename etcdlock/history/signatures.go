@@ -15,8 +15,8 @@ import (
 const (
 	// signaturesASecond bounds the bad signatures that this process lists in a second.
 	signaturesASecond = 5
-	// signaturesAtOnce of one route are listed at once, and then one in signatureEvery: a flood does
-	// not displace those of the weeks before.
+	// signaturesAtOnce of one route are listed at once, and then one in signatureEvery: a flood
+	// does not displace those of the weeks before.
 	signaturesAtOnce = 10
 	signatureEvery   = time.Minute
 	// maxSignaturesRead bounds what one page looks at, whatever it shows.

@@ -56,7 +56,8 @@ func TestASettledEventRunsAgainAndTheNewestAnswerCounts(t *testing.T) {
 		t.Fatalf("without a word it ran again: %v", err)
 	}
 	f, err := a.RunAgain(within(t, patience), l.Execution, nil)
-	if err != nil || !f.Place || f.Lock.Attempt != 2 || !f.Lock.SettledBefore() || f.Lock.Parked.On != idem.ParkAgain || f.Lock.Earlier[0].AnswerStatus != 201 {
+	if err != nil || !f.Place || f.Lock.Attempt != 2 || !f.Lock.SettledBefore() || f.Lock.Parked.On != idem.ParkAgain ||
+		f.Lock.Earlier[0].AnswerStatus != 201 {
 		t.Fatalf("%+v %v", f, err)
 	}
 	eventually(t, "both replicas drop what they remember", func() bool {
@@ -79,7 +80,8 @@ func TestASettledEventRunsAgainAndTheNewestAnswerCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := seenBy(t, a, l)
-	if r := seen.Record; seen.Runs(l.Key) || string(r.Answer.Body) != "second" || r.Execution != f.Lock.Execution || r.Attempt != 2 || r.Earlier[0].Execution != l.Execution {
+	if r := seen.Record; seen.Runs(l.Key) || string(r.Answer.Body) != "second" || r.Execution != f.Lock.Execution ||
+		r.Attempt != 2 || r.Earlier[0].Execution != l.Execution {
 		t.Fatalf("%+v", seen.Record)
 	}
 }
@@ -104,7 +106,8 @@ func TestAnEventThatRunsAgainStaysSettledWhateverComesOfIt(t *testing.T) {
 		"a dead letter of unknown outcome": func(t *testing.T, _ idem.ExecutionID) {
 			h := takeNext(t, s).Running
 			mustAttempt(t, h)
-			end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
+			end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+				Error: &idem.Failure{Code: "upstream_failed"}}
 			if _, err := h.DeadLetter(within(t, patience), end); err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +116,8 @@ func TestAnEventThatRunsAgainStaysSettledWhateverComesOfIt(t *testing.T) {
 			h := takeNext(t, s).Running
 			mustAttempt(t, h)
 			end := idem.End{
-				Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: idem.CodeUpstreamStatus},
+				Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(),
+				Error:  &idem.Failure{Code: idem.CodeUpstreamStatus},
 				Answer: &idem.Answer{Status: 500},
 			}
 			if _, err := h.Settle(within(t, patience), end); err != nil {
@@ -129,7 +133,8 @@ func TestAnEventThatRunsAgainStaysSettledWhateverComesOfIt(t *testing.T) {
 			}
 			ends(t, f.ID())
 			r := seenBy(t, s, l).Record
-			if r.Execution != f.ID() || r.Status == idem.Success || !r.Settled() || r.Answer == nil || r.Answer.Status != 201 {
+			if r.Execution != f.ID() || r.Status == idem.Success || !r.Settled() || r.Answer == nil ||
+				r.Answer.Status != 201 {
 				t.Fatalf("%+v", r)
 			}
 			again, err := s.RunAgain(within(t, patience), f.ID(), nil)

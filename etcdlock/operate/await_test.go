@@ -48,7 +48,8 @@ func TestAwaitReturnsEachChangeOfAnExecutionAtAnyReplica(t *testing.T) {
 		t.Fatalf("%+v", running)
 	}
 	news = awaiting(t, b, l.Execution, running)
-	if _, _, err := a.Cancel(within(t, patience), l.Execution, idem.Cancel{By: "ops", At: time.Now()}, nil); err != nil {
+	if _, _, err := a.Cancel(within(t, patience), l.Execution, idem.Cancel{By: "ops", At: time.Now()},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	asked := <-news

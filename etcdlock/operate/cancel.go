@@ -12,10 +12,13 @@ import (
 	"hooklock/idem"
 )
 
-// Cancel asks the process or upstream that runs or holds an execution to stop, in c's name. One that waits is ABORTED at once, and so is one whose owner is
-// dead. before: it had been asked already, and stays as it was first asked; only that it is for good may be added while it runs. It returns idem.ErrFinished
-// with how it ended, idem.ErrMoved with where it is, idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (op *Operator) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel, audit *idem.Audit) (found *idem.Found, before bool, err error) {
+// Cancel asks the process or upstream that runs or holds an execution to stop, in c's name. One
+// that waits is ABORTED at once, and so is one whose owner is dead. before: it had been asked
+// already, and stays as it was first asked; only that it is for good may be added while it runs. It
+// returns idem.ErrFinished with how it ended, idem.ErrMoved with where it is, idem.ErrNoExecution
+// or idem.ErrStoreUnavailable.
+func (op *Operator) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel,
+	audit *idem.Audit) (found *idem.Found, before bool, err error) {
 	c.At = c.At.UTC().Round(time.Millisecond)
 	a := &cancelling{trail: op.trail(audit), cancel: c, writer: session.NewName()}
 	err = op.repeat(ctx, id, a.try)
@@ -113,19 +116,23 @@ func (c *cancelling) endWaiting(ctx context.Context, at *history.State) (bool, e
 	if c.cancel.Skip && at.Copied.Parked == nil {
 		return true, idem.ErrNotParked
 	}
-	record := protocol.RecordOf(at.Copied, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: c.o.Clock.Now(), Abort: &c.cancel})
+	record := protocol.RecordOf(at.Copied,
+		idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: c.o.Clock.Now(), Abort: &c.cancel})
 	c.says(string(idem.Pending), c.after(record.Status))
-	found, _, err := c.end(ctx, at, at.Copied, record, c.writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
-		if at.Copied.Parked != nil {
-			return protocol.EndParkedPlace(at.Keys, protocol.Revisions{Entry: at.Place, Record: at.Prev}, rec, finish.DeadLetter(at.Copied, record))
-		}
-		return protocol.CancelWaiting(at.Keys, protocol.Revisions{Entry: at.Place, Record: at.Prev}, rec)
-	})
+	found, _, err := c.end(ctx, at, at.Copied, record, c.writer,
+		func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
+			if at.Copied.Parked != nil {
+				return protocol.EndParkedPlace(at.Keys, protocol.Revisions{Entry: at.Place, Record: at.Prev}, rec,
+					finish.DeadLetter(at.Copied, record))
+			}
+			return protocol.CancelWaiting(at.Keys, protocol.Revisions{Entry: at.Place, Record: at.Prev}, rec)
+		})
 	c.found = found
 	return found != nil, err
 }
 
-// ended tells an execution that ended because of a cancel, this one or an earlier one, from one that ended otherwise.
+// ended tells an execution that ended because of a cancel, this one or an earlier one, from one
+// that ended otherwise.
 func (c *cancelling) ended(at *history.State) error {
 	r := c.found.Record
 	switch {

@@ -15,7 +15,8 @@ import (
 
 func TestSkippingARunningParkedExecutionAsksItsProcess(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, a, l, 0)
 	h := takeNext(t, a).Running
@@ -28,13 +29,15 @@ func TestSkippingARunningParkedExecutionAsksItsProcess(t *testing.T) {
 	if cause := <-asked; !errors.Is(cause, idem.ErrCancelled) {
 		t.Fatalf("stopped with %v", cause)
 	}
-	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
+	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: "upstream_failed"}}
 	r, err := h.Settle(within(t, patience), end)
 	if err != nil || r.Status != idem.Failed || r.Error.Code != "skipped" || !r.RequestKept || r.Tries != 1 {
 		t.Fatalf("%+v %v", r, err)
 	}
 	letterStays(t, b, l.Execution)
-	if f, before, err := b.Skip(within(t, patience), l.Execution, byOps(false), nil); err != nil || !before || f.Record == nil {
+	if f, before, err := b.Skip(within(t, patience), l.Execution, byOps(false), nil); err != nil || !before ||
+		f.Record == nil {
 		t.Fatalf("%+v %v %v", f, before, err)
 	}
 }
@@ -43,7 +46,8 @@ func TestADeliveryThatIsNotParkedCannotBeSkippedOrRunNow(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	h := mustClaim(t, s, lockFor("w", "event"), 0)
-	if _, _, err := s.Skip(within(t, patience), h.Lock().Execution, byOps(false), nil); !errors.Is(err, idem.ErrNotParked) {
+	if _, _, err := s.Skip(within(t, patience), h.Lock().Execution, byOps(false), nil); !errors.Is(err,
+		idem.ErrNotParked) {
 		t.Errorf("skip: %v", err)
 	}
 	if _, err := s.RunNow(within(t, patience), h.Lock().Execution, nil); !errors.Is(err, idem.ErrNotParked) {
@@ -56,7 +60,8 @@ func TestADeliveryThatIsNotParkedCannotBeSkippedOrRunNow(t *testing.T) {
 
 func TestRunNowReachesTheProcessThatRunsIt(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	l := parkedLock("w", "event")
 	mustPark(t, a, l, 0)
 	h := takeNext(t, a).Running
@@ -79,7 +84,8 @@ func TestADeadLetterRunsAgainAsTheLastOfItsQueue(t *testing.T) {
 	mustPark(t, s, l, 0)
 	h := takeNext(t, s).Running
 	mustAttempt(t, h)
-	failed := idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
+	failed := idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: "upstream_failed"}}
 	if r, err := h.DeadLetter(within(t, patience), failed); err != nil || !r.RequestKept {
 		t.Fatalf("%+v %v", r, err)
 	}
@@ -87,7 +93,8 @@ func TestADeadLetterRunsAgainAsTheLastOfItsQueue(t *testing.T) {
 	before := parkedLock("w", "before")
 	mustPark(t, s, before, 0)
 	f, err := s.Rerun(within(t, patience), l.Execution, nil)
-	if err != nil || !f.Place || f.Lock.Attempt != 2 || len(f.Lock.Earlier) != 1 || f.Lock.Earlier[0].Execution != l.Execution {
+	if err != nil || !f.Place || f.Lock.Attempt != 2 || len(f.Lock.Earlier) != 1 ||
+		f.Lock.Earlier[0].Execution != l.Execution {
 		t.Fatalf("%+v %v", f, err)
 	}
 	if _, err := s.Rerun(within(t, patience), l.Execution, nil); !errors.Is(err, idem.ErrAlive) {
@@ -146,7 +153,8 @@ func TestTheListOfWhatIsParkedHasAllOfItPageByPage(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if all, err := s.ParkedExecutions(within(t, patience), idem.ParkedQuery{}); err != nil || len(all.Executions) != len(want) || !all.Executions[0].Place {
+	if all, err := s.ParkedExecutions(within(t, patience), idem.ParkedQuery{}); err != nil ||
+		len(all.Executions) != len(want) || !all.Executions[0].Place {
 		t.Errorf("%+v %v", all, err)
 	}
 	if _, err := s.ParkedEntries(within(t, patience), idem.ParkedQuery{Cursor: "x"}); !errors.Is(err, idem.ErrCursor) {

@@ -25,7 +25,8 @@ func TestACancelStopsTheOwnerAtAnotherReplica(t *testing.T) {
 		t.Errorf("status %s", found.Status())
 	}
 	rec, err := held.Settle(within(t, patience), unknownEnd())
-	if err != nil || rec.Status != idem.Aborted || rec.Outcome != idem.Unknown || rec.Error != nil || rec.Abort == nil || rec.Abort.By != "ops" ||
+	if err != nil || rec.Status != idem.Aborted || rec.Outcome != idem.Unknown || rec.Error != nil ||
+		rec.Abort == nil || rec.Abort.By != "ops" ||
 		rec.Abort.Reason != "wrong customer" || rec.Abort.At.IsZero() || rec.Final {
 		t.Fatalf("%+v %v", rec, err)
 	}
@@ -34,7 +35,8 @@ func TestACancelStopsTheOwnerAtAnotherReplica(t *testing.T) {
 func TestACancelArrivesAlsoAfterABrokenWatch(t *testing.T) {
 	e := etcdtest.Start(t)
 	proxy := etcdtest.NewWire(t, e.Endpoint)
-	a, b := openStore(t, etcdlock.Options{Endpoints: []string{proxy.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, etcdlock.Options{Endpoints: []string{proxy.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, a, lockFor("w", "one"), 0)
 	causes := stopped(held)
 	proxy.Blackhole(true)
@@ -58,7 +60,8 @@ func TestACancelAskedTwiceStaysAsItWasFirstAsked(t *testing.T) {
 		t.Fatalf("%+v %v %v", again, before, err)
 	}
 	// That it is for good may be added.
-	again, before, err = a.Cancel(within(t, patience), id, idem.Cancel{By: "somebody else", At: time.Now(), Final: true}, nil)
+	again, before, err = a.Cancel(within(t, patience), id,
+		idem.Cancel{By: "somebody else", At: time.Now(), Final: true}, nil)
 	if err != nil || !before || again.Lock.Cancel.By != "ops" || !again.Lock.Cancel.Final {
 		t.Fatalf("%+v %v %v", again, before, err)
 	}
@@ -84,14 +87,17 @@ func TestACancelOfAWaitingExecutionEndsItAtOnce(t *testing.T) {
 		waited <- err
 	}()
 	found := mustCancel(t, b, l.Execution, byOps(true))
-	if r := found.Record; r == nil || r.Status != idem.Aborted || r.Outcome != idem.NotExecuted || r.Abort.By != "ops" || !r.Final {
+	if r := found.Record; r == nil || r.Status != idem.Aborted || r.Outcome != idem.NotExecuted ||
+		r.Abort.By != "ops" || !r.Final {
 		t.Fatalf("%+v", found)
 	}
-	if err := <-waited; !errors.Is(err, idem.ErrCancelled) || seen.Record == nil || seen.Record.Execution != l.Execution || seen.Record.Outcome != idem.NotExecuted {
+	if err := <-waited; !errors.Is(err, idem.ErrCancelled) || seen.Record == nil ||
+		seen.Record.Execution != l.Execution || seen.Record.Outcome != idem.NotExecuted {
 		t.Fatalf("the waiter: %+v %v", seen, err)
 	}
 	must(t, p.Leave)
-	if again, before, err := a.Cancel(within(t, patience), l.Execution, byOps(false), nil); err != nil || !before || again.Record == nil {
+	if again, before, err := a.Cancel(within(t, patience), l.Execution, byOps(false), nil); err != nil || !before ||
+		again.Record == nil {
 		t.Fatalf("again: %+v %v %v", again, before, err)
 	}
 	if running.Lock().Cancel != nil {
@@ -105,11 +111,13 @@ func TestAWaiterWhoseRecordIsGoneKnowsThatItWasCancelled(t *testing.T) {
 	l := lockFor("w", "two")
 	p := mustEnqueue(t, a, l)
 	mustCancel(t, b, l.Execution, byOps(false))
-	if _, err := b.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
+	if _, err := b.Forget(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	seen, err := p.Await(within(t, patience), 0)
-	if !errors.Is(err, idem.ErrCancelled) || seen.Record == nil || seen.Record.Outcome != idem.NotExecuted || seen.Record.Execution != l.Execution {
+	if !errors.Is(err, idem.ErrCancelled) || seen.Record == nil || seen.Record.Outcome != idem.NotExecuted ||
+		seen.Record.Execution != l.Execution {
 		t.Fatalf("%+v %v", seen, err)
 	}
 }
@@ -118,13 +126,16 @@ func TestWhatHasEndedCannotBeCancelled(t *testing.T) {
 	_, a, b := replicas(t)
 	held := mustClaim(t, a, lockFor("w", "one"), 0)
 	mustSettle(t, held)
-	if found, _, err := b.Cancel(within(t, patience), held.Lock().Execution, byOps(true), nil); !errors.Is(err, idem.ErrFinished) || found.Status() != idem.Success {
+	if found, _, err := b.Cancel(within(t, patience), held.Lock().Execution, byOps(true), nil); !errors.Is(err,
+		idem.ErrFinished) || found.Status() != idem.Success {
 		t.Fatalf("%+v %v", found, err)
 	}
-	if _, _, err := b.Cancel(within(t, patience), lockFor("w", "never").Execution, byOps(false), nil); !errors.Is(err, idem.ErrNoExecution) {
+	if _, _, err := b.Cancel(within(t, patience), lockFor("w", "never").Execution, byOps(false), nil); !errors.Is(err,
+		idem.ErrNoExecution) {
 		t.Fatalf("got %v", err)
 	}
-	if _, _, err := b.Cancel(within(t, patience), "exec_nonsense", byOps(false), nil); !errors.Is(err, idem.ErrNoExecution) {
+	if _, _, err := b.Cancel(within(t, patience), "exec_nonsense", byOps(false), nil); !errors.Is(err,
+		idem.ErrNoExecution) {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -151,7 +162,8 @@ func TestTheFirstTerminalStatusWins(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !c.cancelFirst {
-				if found, _, err := b.Cancel(within(t, patience), id, byOps(true), nil); !errors.Is(err, idem.ErrFinished) || found.Status() != c.want {
+				if found, _, err := b.Cancel(within(t, patience), id, byOps(true), nil); !errors.Is(err,
+					idem.ErrFinished) || found.Status() != c.want {
 					t.Fatalf("%+v %v", found, err)
 				}
 			}
@@ -189,7 +201,8 @@ func TestAForgottenEventMayRunAgainOnEveryReplica(t *testing.T) {
 	a, b := openStore(t, o), openStore(t, o)
 	held := mustClaim(t, a, lockFor("w", "one"), 0)
 	id := held.Lock().Execution
-	if _, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); !errors.Is(err, idem.ErrAlive) {
+	if _, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()},
+		nil); !errors.Is(err, idem.ErrAlive) {
 		t.Fatalf("while it runs: %v", err)
 	}
 	mustSettle(t, held)
@@ -207,7 +220,8 @@ func TestAForgottenEventMayRunAgainOnEveryReplica(t *testing.T) {
 			t.Fatal("a replica was never told")
 		}
 	}
-	if _, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); !errors.Is(err, idem.ErrNoExecution) {
+	if _, err := b.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()},
+		nil); !errors.Is(err, idem.ErrNoExecution) {
 		t.Fatalf("again: %v", err)
 	}
 	if err := mustClaim(t, a, lockFor("w", "one"), 0).Release(within(t, patience)); err != nil {
@@ -221,11 +235,13 @@ func TestAForceReleaseTellsTheOwnerThatItsLockIsLost(t *testing.T) {
 	l.ReleaseDelay = time.Hour
 	held := mustClaim(t, a, l, 0)
 	causes := stopped(held)
-	if _, err := b.ForceRelease(within(t, patience), "w/1:ä", lockFor("w/1:ä", "two").Execution, byOps(false), nil); !errors.Is(err, idem.ErrLockLost) {
+	if _, err := b.ForceRelease(within(t, patience), "w/1:ä", lockFor("w/1:ä", "two").Execution, byOps(false),
+		nil); !errors.Is(err, idem.ErrLockLost) {
 		t.Fatalf("of another execution: %v", err)
 	}
 	found, err := b.ForceRelease(within(t, patience), "w/1:ä", l.Execution, byOps(false), nil)
-	if err != nil || found.Status() != idem.Aborted || found.Record.Outcome != idem.Unknown || found.Record.Abort.By != "ops" || !found.Record.Abort.Forced {
+	if err != nil || found.Status() != idem.Aborted || found.Record.Outcome != idem.Unknown ||
+		found.Record.Abort.By != "ops" || !found.Record.Abort.Forced {
 		t.Fatalf("%+v %v", found, err)
 	}
 	awaitStop(t, causes, idem.ErrLockLost)
@@ -233,7 +249,8 @@ func TestAForceReleaseTellsTheOwnerThatItsLockIsLost(t *testing.T) {
 	if !errors.Is(err, idem.ErrLockLost) || rec == nil || rec.Status != idem.Aborted {
 		t.Fatalf("the owner's end: %+v %v", rec, err)
 	}
-	if _, err := b.ForceRelease(within(t, patience), "w/1:ä", l.Execution, byOps(false), nil); !errors.Is(err, idem.ErrNoLock) {
+	if _, err := b.ForceRelease(within(t, patience), "w/1:ä", l.Execution, byOps(false), nil); !errors.Is(err,
+		idem.ErrNoLock) {
 		t.Fatalf("of a free lock: %v", err)
 	}
 	mustClaim(t, b, lockFor("w/1:ä", "two"), 0) // it does not cool

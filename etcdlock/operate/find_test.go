@@ -41,7 +41,8 @@ func TestEachStatusOfAnExecutionIsAPlaceInEtcd(t *testing.T) {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	place(idem.Running, 0, 1, 0)
-	if _, _, err := b.Cancel(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "test", At: time.Now()}, nil); err != nil {
+	if _, _, err := b.Cancel(within(t, patience), l.Execution, idem.Cancel{By: "ops", Reason: "test", At: time.Now()},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	place(idem.CancelRequested, 0, 1, 0)
@@ -59,7 +60,8 @@ func TestEachStatusOfAnExecutionIsAPlaceInEtcd(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := mustFind(t, b, other.Execution)
-		if f.Status() != want || (f.Record.Error != nil) != (want == idem.Failed) || (f.Record.Abort != nil) != (want == idem.Aborted) {
+		if f.Status() != want || (f.Record.Error != nil) != (want == idem.Failed) ||
+			(f.Record.Abort != nil) != (want == idem.Aborted) {
 			t.Errorf("%s: %+v", want, f.Record)
 		}
 	}
@@ -74,7 +76,8 @@ func TestAnExecutionThatIsNowhereIsNotFound(t *testing.T) {
 	other := lockFor("w", "event") // the same event, so only the random part of the ID differs
 	released := mustClaim(t, s, lockFor("w2", "event"), 0)
 	must(t, released.Release)
-	for _, id := range []idem.ExecutionID{other.Execution, released.Lock().Execution, "", "exec_", "exec_../../../../../../../../../etc/pass", held.Lock().Execution + "a"} {
+	for _, id := range []idem.ExecutionID{other.Execution, released.Lock().Execution, "", "exec_",
+		"exec_../../../../../../../../../etc/pass", held.Lock().Execution + "a"} {
 		if f, err := s.Execution(within(t, patience), id); !errors.Is(err, idem.ErrNoExecution) {
 			t.Errorf("%q: %+v %v", id, f, err)
 		}
@@ -86,7 +89,8 @@ func TestAnEarlierAttemptIsFoundInShortForAsLongAsTheEventIs(t *testing.T) {
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	first := lockFor("w", "event")
 	rec, err := mustClaim(t, s, first, 0).Settle(within(t, patience), idem.End{
-		Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"},
+		Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: "upstream_failed"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +116,9 @@ func TestAmongManyOfOneWorkflowAnExecutionIsFound(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	var ids []idem.ExecutionID
-	for i := range 3 * history.FindValues { // strategy none: each event has a lock of its own, and all of them are read where only one is meant
+	// strategy none: each event has a lock of its own, and all of them are read where only one is
+	// meant
+	for i := range 3 * history.FindValues {
 		l := lockFor("w", fmt.Sprintf("event %d", i))
 		l.Scope.PerEvent = true
 		ids = append(ids, mustClaim(t, s, l, 0).Lock().Execution)
@@ -144,7 +150,9 @@ func TestAForgedHashFindsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		w, key := protocol.Hash16("w")+"/", string(forged.Scope.Key)
-		putRaw(t, e, map[string][]byte{"locks/" + w + "other": value, "queue/" + w + "other/" + key: value, ledgertest.Layout.Record(idem.Scope{Workflow: "w", Key: forged.Scope.Key})[len(ledgertest.Layout.Root):]: record})
+		putRaw(t, e, map[string][]byte{"locks/" + w + "other": value, "queue/" + w + "other/" + key: value,
+			ledgertest.Layout.Record(idem.Scope{Workflow: "w",
+				Key: forged.Scope.Key})[len(ledgertest.Layout.Root):]: record})
 	}
 	if f, err := s.Execution(within(t, patience), l.Execution); !errors.Is(err, idem.ErrNoExecution) {
 		t.Fatalf("%+v %v", f, err)
@@ -178,7 +186,8 @@ func TestReadingAnExecutionReapsALockWhoseHoldRanOut(t *testing.T) {
 	}
 	until := time.Now().Add(time.Hour).Truncate(time.Millisecond)
 	k := ledgertest.Layout.Keys(&l)
-	putRaw(t, e, map[string][]byte{k.Hold[len("/hooklock/v1/"):]: protocol.EncodeHold("h/1/s", until), k.Lock[len("/hooklock/v1/"):]: value})
+	putRaw(t, e, map[string][]byte{k.Hold[len("/hooklock/v1/"):]: protocol.EncodeHold("h/1/s", until),
+		k.Lock[len("/hooklock/v1/"):]: value})
 	if f := mustFind(t, s, l.Execution); f.Lock == nil || f.Lock.Dead || !f.Lock.HoldUntil.Equal(until) {
 		t.Fatalf("%+v", f.Lock)
 	}

@@ -19,8 +19,9 @@ type Finder struct{ o *Options }
 // NewFinder returns a finder.
 func NewFinder(o *Options) *Finder { return &Finder{o} }
 
-// Execution returns where an execution is now. It reaps a dead one first, so that the answer is the truth; if etcd refuses that, the lock says that it is Dead.
-// It returns idem.ErrNoExecution or idem.ErrStoreUnavailable.
+// Execution returns where an execution is now. It reaps a dead one first, so that the answer is the
+// truth; if etcd refuses that, the lock says that it is Dead. It returns idem.ErrNoExecution or
+// idem.ErrStoreUnavailable.
 func (f *Finder) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Found, error) {
 	scope, err := f.o.Reader.Scope(ctx, id)
 	if err != nil {
@@ -48,7 +49,8 @@ func (f *Finder) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Foun
 	return found, f.o.Reader.AddArrivals(ctx, found, scope)
 }
 
-// reaped returns locks as read finds them when none is dead that can be reaped. It tries each once: if etcd refuses that, the lock says that it is dead.
+// reaped returns locks as read finds them when none is dead that can be reaped. It tries each once:
+// if etcd refuses that, the lock says that it is dead.
 func (f *Finder) reaped(ctx context.Context, read func() ([]idem.LockView, error)) ([]idem.LockView, error) {
 	for tried := map[int64]bool{}; ; {
 		views, err := read()
@@ -65,9 +67,11 @@ func (f *Finder) reaped(ctx context.Context, read func() ([]idem.LockView, error
 	}
 }
 
-// Await returns when an execution is not as since shows it any more, and at once if it has ended; a since of nil is the execution as it is now. Its status, its
-// lock with steps and cancel, and its end count as changes; heartbeats and duplicates do not. If ctx ends first, Await returns the execution as it is. It
-// returns idem.ErrNoExecution, also if the execution went without a trace while it was awaited, or idem.ErrStoreUnavailable.
+// Await returns when an execution is not as since shows it any more, and at once if it has ended; a
+// since of nil is the execution as it is now. Its status, its lock with steps and cancel, and its
+// end count as changes; heartbeats and duplicates do not. If ctx ends first, Await returns the
+// execution as it is. It returns idem.ErrNoExecution, also if the execution went without a trace
+// while it was awaited, or idem.ErrStoreUnavailable.
 func (f *Finder) Await(ctx context.Context, id idem.ExecutionID, since *idem.Found) (*idem.Found, error) {
 	var last *idem.Found
 	for {
@@ -95,12 +99,14 @@ func (f *Finder) Await(ctx context.Context, id idem.ExecutionID, since *idem.Fou
 
 // changed reports whether now is another state than before of an execution that has not ended.
 func changed(before, now *idem.Found) bool {
-	return before.Lock == nil || before.Place != now.Place || !now.Place && before.Lock.Revision != now.Lock.Revision || before.Status().Precedes(now.Status())
+	return before.Lock == nil || before.Place != now.Place || !now.Place && before.Lock.Revision != now.Lock.Revision ||
+		before.Status().Precedes(now.Status())
 }
 
-// Lock returns the lock of a workflow. It reaps a dead one first, so that the answer is the truth; if etcd refuses that, the lock says that it is Dead. If the
-// workflow's route has a lock.limit above one, it is the lock of the oldest execution. Under strategy none a workflow has no lock. It returns idem.ErrNoLock or
-// idem.ErrStoreUnavailable.
+// Lock returns the lock of a workflow. It reaps a dead one first, so that the answer is the truth;
+// if etcd refuses that, the lock says that it is Dead. If the workflow's route has a lock.limit
+// above one, it is the lock of the oldest execution. Under strategy none a workflow has no lock. It
+// returns idem.ErrNoLock or idem.ErrStoreUnavailable.
 func (f *Finder) Lock(ctx context.Context, workflow string) (*idem.LockView, error) {
 	v, err := f.lockOf(ctx, idem.Scope{Workflow: workflow})
 	if !errors.Is(err, idem.ErrNoLock) {
@@ -119,7 +125,8 @@ func (f *Finder) Lock(ctx context.Context, workflow string) (*idem.LockView, err
 	return &views[0], nil
 }
 
-// LockOf returns the lock that an execution of a workflow has: one of several, if its route has a lock.limit above one, else as Lock does.
+// LockOf returns the lock that an execution of a workflow has: one of several, if its route has a
+// lock.limit above one, else as Lock does.
 func (f *Finder) LockOf(ctx context.Context, workflow string, id idem.ExecutionID) (*idem.LockView, error) {
 	scope, err := f.o.Reader.Scope(ctx, id)
 	if errors.Is(err, idem.ErrNoExecution) || err == nil && scope.Workflow != workflow {
@@ -147,7 +154,8 @@ func (f *Finder) lockOf(ctx context.Context, scope idem.Scope) (*idem.LockView, 
 	return &views[0], nil
 }
 
-// Answer reads the kept answer of a record that is stored apart from it. It returns idem.ErrStoreUnavailable.
+// Answer reads the kept answer of a record that is stored apart from it. It returns
+// idem.ErrStoreUnavailable.
 func (f *Finder) Answer(ctx context.Context, r *idem.Record) error {
 	answers, _, err := f.o.Pool.Read(ctx, clientv3.OpGet(f.o.Layout.Of(protocol.KindAnswers, r.Execution)))
 	if err == nil {
@@ -159,7 +167,8 @@ func (f *Finder) Answer(ctx context.Context, r *idem.Record) error {
 	return nil
 }
 
-// KeptRequest returns the stored request of an execution, as the ledger was given it. It returns idem.ErrNoRequest or idem.ErrStoreUnavailable.
+// KeptRequest returns the stored request of an execution, as the ledger was given it. It returns
+// idem.ErrNoRequest or idem.ErrStoreUnavailable.
 func (f *Finder) KeptRequest(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
 	kvs, _, err := f.o.Pool.Keys(ctx, f.o.Layout.Of(protocol.KindRequests, id))
 	switch {

@@ -25,7 +25,8 @@ func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
 	b, store := gate(t, e)
 	keep := idem.StatusSet{}
 	keep.Add(200, 299)
-	policy := &idem.Policy{Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: time.Hour, Keep: keep, ReplayBody: 100, OnUnknown: idem.UnknownRetry, InFlight: idem.Conflict, OnMismatch: idem.MismatchReplay}
+	policy := &idem.Policy{Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: time.Hour, Keep: keep,
+		ReplayBody: 100, OnUnknown: idem.UnknownRetry, InFlight: idem.Conflict, OnMismatch: idem.MismatchReplay}
 	deliver := func(g *guard.Guard) guard.Admission {
 		return g.Admit(t.Context(), &idem.Request{Scope: lockFor("w", "one").Scope, Policy: policy})
 	}
@@ -42,7 +43,8 @@ func TestAForgottenEventIsDroppedFromEveryCacheWithin2s(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 	}
-	if _, err := store.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()}, nil); err != nil {
+	if _, err := store.Forget(within(t, patience), id, idem.Cancel{By: "ops", Reason: "try", At: time.Now()},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, g := range map[string]*guard.Guard{"a": a, "b": b} {
@@ -59,7 +61,9 @@ func TestALostSessionEmptiesTheCacheBeforeItIsReported(t *testing.T) {
 	e := etcdtest.Start(t)
 	var resets atomic.Int64
 	lost := make(chan int64, 10)
-	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}, OnReset: func() { resets.Add(1) }, OnSession: func(e etcdlock.SessionEvent) {
+	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}, OnReset: func() {
+		resets.Add(1)
+	}, OnSession: func(e etcdlock.SessionEvent) {
 		if !e.Opened {
 			lost <- resets.Load()
 		}

@@ -29,7 +29,8 @@ func (op *Operator) Jobs(ctx context.Context) ([]idem.Job, error) {
 	}
 	all := append(open, ended...)
 	slices.SortStableFunc(all, newestJob)
-	return slices.CompactFunc(all, func(a, b idem.Job) bool { return a.ID == b.ID }), nil // one that ended between the reads
+	// one that ended between the reads
+	return slices.CompactFunc(all, func(a, b idem.Job) bool { return a.ID == b.ID }), nil
 }
 
 func newestJob(a, b idem.Job) int {
@@ -103,7 +104,9 @@ func (op *Operator) BeginJob(ctx context.Context, j *idem.Job, audit *idem.Audit
 	}
 	j.State = idem.JobRunning
 	key, value := op.o.Layout.Job(j.ID, j.State), protocol.EncodeJob(j)
-	return op.changeJob(ctx, j, audit, commit.NewRequest(key, protocol.PutJob(key, 0, protocol.Leased{Value: value}, "", protocol.Leased{}, nil), len(value)))
+	return op.changeJob(ctx, j, audit,
+		commit.NewRequest(key, protocol.PutJob(key, 0, protocol.Leased{Value: value}, "", protocol.Leased{}, nil),
+			len(value)))
 }
 
 func (op *Operator) dropJob(ctx context.Context, j *idem.Job) {
@@ -111,8 +114,8 @@ func (op *Operator) dropJob(ctx context.Context, j *idem.Job) {
 	_ = op.o.Sender.Do(ctx, commit.NewRequest(key, protocol.DropJob(key, j.Revision, op.o.Layout.JobRuns(j.ID)), 0))
 }
 
-// changeJob sends a transaction about a job once, and sets its Revision. It returns idem.ErrJobMoved
-// if that was refused, and idem.ErrStoreUnavailable if its result is not known.
+// changeJob sends a transaction about a job once, and sets its Revision. It returns
+// idem.ErrJobMoved if that was refused, and idem.ErrStoreUnavailable if its result is not known.
 func (op *Operator) changeJob(ctx context.Context, j *idem.Job, audit *idem.Audit, r *commit.Request) error {
 	t := op.trail(audit)
 	t.audit.Result = idem.AuditDone
@@ -130,8 +133,8 @@ func (op *Operator) changeJob(ctx context.Context, j *idem.Job, audit *idem.Audi
 }
 
 // TakeJob makes this process the owner of a job that has none, or whose owner is gone. A process
-// takes its own job again, which it must not run already. It returns idem.ErrJobMoved if the job has
-// an owner or has changed since it was read, and idem.ErrStoreUnavailable.
+// takes its own job again, which it must not run already. It returns idem.ErrJobMoved if the job
+// has an owner or has changed since it was read, and idem.ErrStoreUnavailable.
 func (op *Operator) TakeJob(ctx context.Context, j *idem.Job) error {
 	s, err := op.o.Session()
 	if err != nil {
@@ -145,7 +148,8 @@ func (op *Operator) TakeJob(ctx context.Context, j *idem.Job) error {
 	next.Session, next.Holder = s.Name, s.Holder()
 	next.TakenAt, next.TakenActed = op.o.Clock.Now().UTC().Round(0), j.Acted
 	key, value := op.o.Layout.Job(j.ID, idem.JobRunning), protocol.EncodeJob(next)
-	err = op.changeJob(ctx, next, nil, commit.NewRequest(key, protocol.TakeJob(key, j.Revision, before, protocol.Leased{Value: value}), len(value)))
+	err = op.changeJob(ctx, next, nil,
+		commit.NewRequest(key, protocol.TakeJob(key, j.Revision, before, protocol.Leased{Value: value}), len(value)))
 	if err == nil {
 		*j = *next
 	}
@@ -167,7 +171,8 @@ func (op *Operator) PutJob(ctx context.Context, j *idem.Job, run *idem.JobRun, e
 		gone = append(gone, key)
 	}
 	key, value := op.o.Layout.Job(j.ID, idem.JobRunning), protocol.EncodeJob(j)
-	r := commit.NewRequest(key, protocol.PutJob(key, j.Revision, protocol.Leased{Value: value}, runKey, runValue, gone), len(value)+len(runKey)+len(runValue.Value))
+	r := commit.NewRequest(key, protocol.PutJob(key, j.Revision, protocol.Leased{Value: value}, runKey, runValue, gone),
+		len(value)+len(runKey)+len(runValue.Value))
 	return op.changeJob(ctx, j, nil, r)
 }
 
@@ -182,7 +187,8 @@ func (op *Operator) MoveJob(ctx context.Context, j *idem.Job, audit *idem.Audit)
 		runs = op.o.Layout.JobRuns(j.ID)
 	}
 	value := protocol.EncodeJob(j)
-	r := commit.NewRequest(from, protocol.MoveJob(from, j.Revision, to, protocol.Leased{Value: value}, runs), len(value))
+	r := commit.NewRequest(from, protocol.MoveJob(from, j.Revision, to, protocol.Leased{Value: value}, runs),
+		len(value))
 	r.Slots = append(r.Slots, to)
 	return op.changeJob(ctx, j, audit, r)
 }

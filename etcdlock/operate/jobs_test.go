@@ -50,7 +50,8 @@ func TestAStepOfAJobIsMadeOnceAndByTheProcessThatHasTheJob(t *testing.T) {
 		t.Error("it was made all the same")
 	}
 	step := auditOf(theirs)
-	if _, err := b.RunNow(within(t, patience), l.Execution, step); err != nil || step.Step.Applied == 0 || step.Step.Run.Execution != l.Execution {
+	if _, err := b.RunNow(within(t, patience), l.Execution, step); err != nil || step.Step.Applied == 0 ||
+		step.Step.Run.Execution != l.Execution {
 		t.Fatalf("%+v %v", step.Step, err)
 	}
 	if _, err := b.RunNow(within(t, patience), l.Execution, auditOf(theirs)); !errors.Is(err, idem.ErrJobMoved) {
@@ -60,7 +61,8 @@ func TestAStepOfAJobIsMadeOnceAndByTheProcessThatHasTheJob(t *testing.T) {
 	if err != nil || j.Acted != 1 || j.Revision != step.Step.Applied {
 		t.Errorf("%+v %v", j, err)
 	}
-	if runs, err := a.JobRuns(within(t, patience), job.ID); err != nil || len(runs) != 1 || runs[0].Execution != l.Execution {
+	if runs, err := a.JobRuns(within(t, patience), job.ID); err != nil || len(runs) != 1 ||
+		runs[0].Execution != l.Execution {
 		t.Errorf("%v %v", runs, err)
 	}
 }

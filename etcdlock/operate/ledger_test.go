@@ -63,5 +63,6 @@ func openStore(tb testing.TB, o etcdlock.Options) *etcdlock.Store {
 func replicas(tb testing.TB) (e *etcdtest.Etcd, a, b *etcdlock.Store) {
 	tb.Helper()
 	e = etcdtest.Start(tb)
-	return e, openStore(tb, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(tb, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	return e, openStore(tb, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(tb, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 }

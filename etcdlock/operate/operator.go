@@ -33,24 +33,28 @@ type Process interface {
 	Session() (*session.Session, error)
 	// OnEnded is called with an end that no delivery reports. It must not block. recorded is true.
 	OnEnded(record *idem.Record, recorded bool)
-	// Rekeep returns the stored request of one execution as that of another one, or idem.ErrNoRequest.
+	// Rekeep returns the stored request of one execution as that of another one, or
+	// idem.ErrNoRequest.
 	Rekeep(ctx context.Context, from, to idem.ExecutionID, kept idem.StoredRequest) (idem.StoredRequest, error)
-	// Archived returns the request of the execution of r as that of another one, from where the requests of all events of its route are kept, and how that
-	// one runs by the policy of the route: its Scope, Route and Execution are not looked at. It returns idem.ErrNoRequest.
+	// Archived returns the request of the execution of r as that of another one, from where the
+	// requests of all events of its route are kept, and how that one runs by the policy of the
+	// route: its Scope, Route and Execution are not looked at. It returns idem.ErrNoRequest.
 	Archived(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.StoredRequest, *idem.ParkedEntry, error)
-	// Erase deletes what is stored outside of etcd of the request of an execution, whose value etcd does not have any more.
+	// Erase deletes what is stored outside of etcd of the request of an execution, whose value etcd
+	// does not have any more.
 	Erase(ctx context.Context, id idem.ExecutionID, value []byte) error
 }
 
-// Operator changes what is in the ledger, for people: it ends executions and lets them run again, pauses, and marks what was looked at. It is safe for
-// concurrent use.
+// Operator changes what is in the ledger, for people: it ends executions and lets them run again,
+// pauses, and marks what was looked at. It is safe for concurrent use.
 type Operator struct{ o *Options }
 
 // NewOperator returns an operator.
 func NewOperator(o *Options) *Operator { return &Operator{o} }
 
 // repeat finds an execution, and has try look at it and change it until that is done.
-func (op *Operator) repeat(ctx context.Context, id idem.ExecutionID, try func(context.Context, *history.State) (done bool, err error)) error {
+func (op *Operator) repeat(ctx context.Context, id idem.ExecutionID,
+	try func(context.Context, *history.State) (done bool, err error)) error {
 	scope, err := op.o.Reader.Scope(ctx, id)
 	if err != nil {
 		return err
@@ -59,7 +63,8 @@ func (op *Operator) repeat(ctx context.Context, id idem.ExecutionID, try func(co
 }
 
 // repeatIn is repeat for an execution whose scope is known.
-func (op *Operator) repeatIn(ctx context.Context, id idem.ExecutionID, scope idem.Scope, try func(context.Context, *history.State) (bool, error)) error {
+func (op *Operator) repeatIn(ctx context.Context, id idem.ExecutionID, scope idem.Scope,
+	try func(context.Context, *history.State) (bool, error)) error {
 	return op.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		at, err := op.o.Reader.State(ctx, id, scope)
 		if err != nil {
@@ -70,8 +75,10 @@ func (op *Operator) repeatIn(ctx context.Context, id idem.ExecutionID, scope ide
 	})
 }
 
-// rewrite changes the lock of an execution to next, by a transaction with a notice that lives for life. If things have changed, found is nil and done false.
-func (t *trail) rewrite(ctx context.Context, at *history.State, next *idem.Lock, life time.Duration, txn func(lock, notice protocol.Leased) protocol.Op) (found *idem.Found, done bool, err error) {
+// rewrite changes the lock of an execution to next, by a transaction with a notice that lives for
+// life. If things have changed, found is nil and done false.
+func (t *trail) rewrite(ctx context.Context, at *history.State, next *idem.Lock, life time.Duration,
+	txn func(lock, notice protocol.Leased) protocol.Op) (found *idem.Found, done bool, err error) {
 	value, err := protocol.EncodeLock(next)
 	if err != nil {
 		return nil, true, commit.Unavailable(err)
@@ -90,16 +97,19 @@ func (t *trail) rewrite(ctx context.Context, at *history.State, next *idem.Lock,
 	return &idem.Found{Lock: next, Revision: answer.Revision, Duplicates: at.Duplicates}, true, nil
 }
 
-// end moves the execution of l, which is in its lock or its queue, to record. A writer of its own marks the record of a caller that has to recognise it.
-// If things have changed, found is nil, and answer says how, or err why that is not known.
-func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record *idem.Record, writer string, txn finish.Ending) (found *idem.Found, answer commit.Reply, err error) {
+// end moves the execution of l, which is in its lock or its queue, to record. A writer of its own
+// marks the record of a caller that has to recognise it. If things have changed, found is nil, and
+// answer says how, or err why that is not known.
+func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record *idem.Record, writer string,
+	txn finish.Ending) (found *idem.Found, answer commit.Reply, err error) {
 	var request []byte
 	if l.Parked != nil && !record.RequestKept {
 		if request, err = t.requestOf(ctx, at.Keys); err != nil {
 			return nil, answer, err
 		}
 	}
-	r, err := t.o.Request(ctx, &finish.Ended{Lock: l, RestsSince: l.Revision, Record: record, Writer: writer}, txn, at.Keys)
+	r, err := t.o.Request(ctx, &finish.Ended{Lock: l, RestsSince: l.Revision, Record: record, Writer: writer}, txn,
+		at.Keys)
 	if err != nil {
 		return nil, answer, err
 	}
@@ -115,7 +125,8 @@ func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record
 	return &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.Duplicates}, answer, nil
 }
 
-// requestOf returns what etcd has of the stored request of an execution; nil = nothing. It returns the error of ctx.
+// requestOf returns what etcd has of the stored request of an execution; nil = nothing. It returns
+// the error of ctx.
 func (t *trail) requestOf(ctx context.Context, k protocol.Keys) ([]byte, error) {
 	kvs, _, err := t.o.Pool.Keys(ctx, k.Request)
 	if err != nil || len(kvs) == 0 {
@@ -124,7 +135,8 @@ func (t *trail) requestOf(ctx context.Context, k protocol.Keys) ([]byte, error) 
 	return kvs[0].Value, nil
 }
 
-// erase deletes what is stored outside of etcd for a request that is gone from etcd; nil = there is none.
+// erase deletes what is stored outside of etcd for a request that is gone from etcd; nil = there is
+// none.
 func (t *trail) erase(ctx context.Context, id idem.ExecutionID, request []byte) error {
 	if request == nil {
 		return nil

@@ -18,17 +18,21 @@ import (
 	"hooklock/idem"
 )
 
-// endOrphaned ends a parked execution that no process has, in the name of the person who cancels or skips it.
+// endOrphaned ends a parked execution that no process has, in the name of the person who cancels or
+// skips it.
 func (c *cancelling) endOrphaned(ctx context.Context, at *history.State) (bool, error) {
 	l := *at.Lock
 	if l.Cancel == nil {
 		l.Cancel = &c.cancel
 	}
-	record := protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: c.o.Clock.Now(), Abort: l.Cancel})
+	record := protocol.RecordOf(&l,
+		idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: c.o.Clock.Now(), Abort: l.Cancel})
 	c.says(string(c.found.Status()), c.after(record.Status))
-	found, answer, err := c.end(ctx, at, &l, record, c.writer, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
-		return protocol.EndUncarried(at.Keys, protocol.Revisions{Lock: l.Revision}, rec, cool, finish.DeadLetter(&l, record))
-	})
+	found, answer, err := c.end(ctx, at, &l, record, c.writer,
+		func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
+			return protocol.EndUncarried(at.Keys, protocol.Revisions{Lock: l.Revision}, rec, cool,
+				finish.DeadLetter(&l, record))
+		})
 	if found == nil && err == nil {
 		c.o.Reaper.NoteAlive(l.Alive, answer)
 	}
@@ -36,17 +40,21 @@ func (c *cancelling) endOrphaned(ctx context.Context, at *history.State) (bool, 
 	return found != nil, err
 }
 
-// Skip ends a parked execution in c's name, and keeps its request: it is a dead letter, and the next one of its queue runs. One that runs is asked to stop, as
-// with Cancel. It returns idem.ErrNotParked, or an error of Cancel.
-func (op *Operator) Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel, audit *idem.Audit) (found *idem.Found, before bool, err error) {
+// Skip ends a parked execution in c's name, and keeps its request: it is a dead letter, and the
+// next one of its queue runs. One that runs is asked to stop, as with Cancel. It returns
+// idem.ErrNotParked, or an error of Cancel.
+func (op *Operator) Skip(ctx context.Context, id idem.ExecutionID, c idem.Cancel, audit *idem.Audit) (found *idem.Found,
+	before bool, err error) {
 	c.Skip, c.Final = true, false
 	return op.Cancel(ctx, id, c, audit)
 }
 
-// checkUnchanged returns idem.ErrMoved if the stored request of a parked execution has changed since the audit's SeenAt. It reads after the lock or the entry,
-// which change with the request, and whose revision the transaction compares. It returns idem.ErrStoreUnavailable.
+// checkUnchanged returns idem.ErrMoved if the stored request of a parked execution has changed
+// since the audit's SeenAt. It reads after the lock or the entry, which change with the request,
+// and whose revision the transaction compares. It returns idem.ErrStoreUnavailable.
 func (t *trail) checkUnchanged(ctx context.Context, at *history.State) error {
-	if t.audit.SeenAt == 0 || t.unsure && t.audit.Step == nil { // an attempt whose answer got lost may be what changed it; that of a job has moved the job
+	// an attempt whose answer got lost may be what changed it; that of a job has moved the job
+	if t.audit.SeenAt == 0 || t.unsure && t.audit.Step == nil {
 		return nil
 	}
 	kvs, _, err := t.o.Pool.Keys(ctx, at.Keys.Index)
@@ -59,9 +67,10 @@ func (t *trail) checkUnchanged(ctx context.Context, at *history.State) error {
 	return nil
 }
 
-// RunNow lets a parked execution be tried now, whatever it waits for, and for its whole MaxAge again from now. One that is not the head of its queue goes on
-// waiting for that. It returns idem.ErrNotParked, idem.ErrMoved, idem.ErrFinished with how it ended, idem.ErrCancelled, idem.ErrNoExecution or
-// idem.ErrStoreUnavailable.
+// RunNow lets a parked execution be tried now, whatever it waits for, and for its whole MaxAge
+// again from now. One that is not the head of its queue goes on waiting for that. It returns
+// idem.ErrNotParked, idem.ErrMoved, idem.ErrFinished with how it ended, idem.ErrCancelled,
+// idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem.Audit) (found *idem.Found, err error) {
 	t := op.trail(audit)
 	err = op.repeat(ctx, id, func(ctx context.Context, at *history.State) (done bool, err error) {
@@ -99,21 +108,24 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 	return found, t.done(ctx, err)
 }
 
-// Rerun lets the event of an ended execution run again whose request was kept: a new execution, the last of its queue. It returns idem.ErrNoRequest,
-// idem.ErrRequestUnavailable, idem.ErrAlive if the event waits or runs, idem.ErrCancelled if it was cancelled for good, idem.ErrSuperseded,
+// Rerun lets the event of an ended execution run again whose request was kept: a new execution, the
+// last of its queue. It returns idem.ErrNoRequest, idem.ErrRequestUnavailable, idem.ErrAlive if the
+// event waits or runs, idem.ErrCancelled if it was cancelled for good, idem.ErrSuperseded,
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID, audit *idem.Audit) (*idem.Found, error) {
 	return op.rerun(ctx, id, false, audit)
 }
 
-// RunAgain is Rerun for any event that has ended, also for one that was settled: its request is kept for all events of its route. Until the new execution
-// has ended, duplicates meet that one; if it does not settle the event, they get the status of the attempt before it. An event that is older than what
-// went through runs all the same.
+// RunAgain is Rerun for any event that has ended, also for one that was settled: its request is
+// kept for all events of its route. Until the new execution has ended, duplicates meet that one; if
+// it does not settle the event, they get the status of the attempt before it. An event that is
+// older than what went through runs all the same.
 func (op *Operator) RunAgain(ctx context.Context, id idem.ExecutionID, audit *idem.Audit) (*idem.Found, error) {
 	return op.rerun(ctx, id, true, audit)
 }
 
-func (op *Operator) rerun(ctx context.Context, id idem.ExecutionID, again bool, audit *idem.Audit) (found *idem.Found, err error) {
+func (op *Operator) rerun(ctx context.Context, id idem.ExecutionID, again bool, audit *idem.Audit) (found *idem.Found,
+	err error) {
 	t := op.trail(audit)
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -154,7 +166,8 @@ type storedRequest struct {
 	old  []byte            // what etcd has of that of the ended one; nil = it is not there
 }
 
-// rekeep makes of the request of an ended execution that of the next one. It returns idem.ErrNoRequest or idem.ErrRequestUnavailable.
+// rekeep makes of the request of an ended execution that of the next one. It returns
+// idem.ErrNoRequest or idem.ErrRequestUnavailable.
 func (t *trail) rekeep(ctx context.Context, at *history.State, next idem.ExecutionID) (s storedRequest, err error) {
 	if !at.Record.RequestKept {
 		s.StoredRequest, s.runs, err = t.o.Archived(ctx, at.Record, next)
@@ -172,7 +185,8 @@ func (t *trail) rekeep(ctx context.Context, at *history.State, next idem.Executi
 		return s, commit.Unavailable(err)
 	}
 	s.old = request.Value
-	s.StoredRequest, err = t.o.Rekeep(ctx, at.Record.Execution, next, idem.StoredRequest{Value: request.Value, Bytes: s.runs.Bytes})
+	s.StoredRequest, err = t.o.Rekeep(ctx, at.Record.Execution, next,
+		idem.StoredRequest{Value: request.Value, Bytes: s.runs.Bytes})
 	return s, unavailableRequest(err)
 }
 
@@ -208,7 +222,8 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 	}
 	k := t.o.Layout.Keys(l)
 	seen := protocol.Revisions{Lock: at.LockRevision(), OtherLock: at.OtherRevision(), Record: at.Prev}
-	r := commit.NewRequest(k.Lock, protocol.Rerun(k, seen, protocol.Leased{Value: value}, news, keep, at.Keys), len(value)+len(stored.Value)).AddOtherLock(k, l)
+	r := commit.NewRequest(k.Lock, protocol.Rerun(k, seen, protocol.Leased{Value: value}, news, keep, at.Keys),
+		len(value)+len(stored.Value)).AddOtherLock(k, l)
 	r.SharedLease = keep.Age.Lease
 	answer, applied, err := t.change(ctx, r)
 	t.o.Leases.DropIfGone(news.Lease, err)
@@ -224,8 +239,9 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 // nextAttempt returns the next execution of the event of r.
 func nextAttempt(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.Time) *idem.Lock {
 	l := &idem.Lock{
-		Entry: r.Entry, MaxDuration: was.MaxDuration, ReleaseDelay: was.ReleaseDelay, ReplayBody: was.ReplayBody, ReplayFor: was.ReplayFor,
-		Parked: &idem.Parked{Since: now.UTC().Round(time.Millisecond), On: idem.ParkFailed, MaxAge: was.MaxAge},
+		Entry: r.Entry, MaxDuration: was.MaxDuration, ReleaseDelay: was.ReleaseDelay, ReplayBody: was.ReplayBody,
+		ReplayFor: was.ReplayFor,
+		Parked:    &idem.Parked{Since: now.UTC().Round(time.Millisecond), On: idem.ParkFailed, MaxAge: was.MaxAge},
 	}
 	l.Execution, l.CallbackHash, l.StartedAt, l.Steps, l.Token, l.Stale = id, "", now, nil, 0, nil
 	l.Attempt, l.Earlier = r.Attempt+1, r.AndBefore(r.Parts)

@@ -16,8 +16,9 @@ import (
 	"hooklock/idem"
 )
 
-// Pause holds back what begins in the scope of want, until Resume or for as long as want.For says. A pause of the same scope is replaced: before is that, or
-// nil. It returns idem.ErrStoreUnavailable.
+// Pause holds back what begins in the scope of want, until Resume or for as long as want.For says.
+// A pause of the same scope is replaced: before is that, or nil. It returns
+// idem.ErrStoreUnavailable.
 func (op *Operator) Pause(ctx context.Context, want idem.Pause, audit *idem.Audit) (before *idem.Pause, err error) {
 	t := op.trail(audit)
 	t.audit.Workflow = want.Scope.String()
@@ -43,7 +44,8 @@ func (op *Operator) Pause(ctx context.Context, want idem.Pause, audit *idem.Audi
 		if want.For > 0 {
 			t.audit.After += " for " + idem.DurationText(want.For)
 		}
-		r := commit.NewRequest(key, protocol.Declare(key, kv.GetModRevision(), protocol.Leased{Value: value, Lease: lease}), len(value))
+		r := commit.NewRequest(key, protocol.Declare(key, kv.GetModRevision(),
+			protocol.Leased{Value: value, Lease: lease}), len(value))
 		r.Unbatched = lease != 0
 		return r, nil
 	})
@@ -51,7 +53,8 @@ func (op *Operator) Pause(ctx context.Context, want idem.Pause, audit *idem.Audi
 }
 
 // Resume ends a pause, and returns it. It returns idem.ErrNoPause or idem.ErrStoreUnavailable.
-func (op *Operator) Resume(ctx context.Context, scope idem.PauseScope, audit *idem.Audit) (over *idem.Pause, err error) {
+func (op *Operator) Resume(ctx context.Context, scope idem.PauseScope, audit *idem.Audit) (over *idem.Pause,
+	err error) {
 	t := op.trail(audit)
 	t.audit.Workflow = scope.String()
 	key := op.o.Layout.Pause(scope)
@@ -71,8 +74,9 @@ func (op *Operator) Resume(ctx context.Context, scope idem.PauseScope, audit *id
 	return over, nil
 }
 
-// declare changes key, which deliveries do not compare: it reads it, and sends what change makes of it, until that is not refused. What is there is nil if the
-// key is absent. It returns idem.ErrNoPause, idem.ErrNoMark or idem.ErrStoreUnavailable.
+// declare changes key, which deliveries do not compare: it reads it, and sends what change makes of
+// it, until that is not refused. What is there is nil if the key is absent. It returns
+// idem.ErrNoPause, idem.ErrNoMark or idem.ErrStoreUnavailable.
 func (t *trail) declare(ctx context.Context, key string, change func(*mvccpb.KeyValue) (*commit.Request, error)) error {
 	t.audit.Result = idem.AuditDone
 	err := t.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
@@ -103,13 +107,16 @@ func (t *trail) declare(ctx context.Context, key string, change func(*mvccpb.Key
 // pauseBatch locks or queue entries are read at a time.
 const pauseBatch = 100
 
-// maxPauseLooks is how many locks, and how many queue entries, are looked at for how far pauses have come.
+// maxPauseLooks is how many locks, and how many queue entries, are looked at for how far pauses
+// have come.
 const maxPauseLooks = 20_000
 
-// Pauses returns all pauses, in the order in which they began, with how far each has come: all of it at one revision. It returns idem.ErrStoreUnavailable.
+// Pauses returns all pauses, in the order in which they began, with how far each has come: all of
+// it at one revision. It returns idem.ErrStoreUnavailable.
 func (op *Operator) Pauses(ctx context.Context) ([]idem.PauseState, error) {
 	answers, revision, err := op.o.Pool.Read(ctx,
-		clientv3.OpGet(op.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix()), clientv3.OpGet(op.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix()))
+		clientv3.OpGet(op.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix()),
+		clientv3.OpGet(op.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix()))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -129,7 +136,8 @@ func (op *Operator) Pauses(ctx context.Context) ([]idem.PauseState, error) {
 		heard, holder := protocol.HeardOf(kv)
 		for i := range states {
 			if heard < states[i].Revision {
-				states[i].Unheard = append(states[i].Unheard, cmp.Or(holder, strings.TrimPrefix(string(kv.Key), op.o.Layout.All(protocol.KindSessions))))
+				states[i].Unheard = append(states[i].Unheard,
+					cmp.Or(holder, strings.TrimPrefix(string(kv.Key), op.o.Layout.All(protocol.KindSessions))))
 			}
 		}
 	}
@@ -154,7 +162,8 @@ func (op *Operator) countFor(ctx context.Context, states []idem.PauseState, pref
 		looked++
 		for i := range states {
 			switch {
-			case looked > maxPauseLooks, unread != nil: // there are more than are looked at, or it is of a newer release
+			case looked > maxPauseLooks, unread != nil:
+				// there are more than are looked at, or it is of a newer release
 				states[i].More = true
 			case l.Route != "" && states[i].Scope.Covers(l.Route, l.Scope.Workflow):
 				countOne(&states[i], l, prefix == op.o.Layout.All(protocol.KindQueue))

@@ -14,7 +14,8 @@ import (
 
 func TestNothingOfAPausedWorkflowBeginsAnywhereAndWhatRunsIsWaitedFor(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	running := mustClaim(t, a, lockFor("pay/one", "running"), 0)
 	p := pauseOf(t, "workflow:pay/*")
 	mustPause(t, a, p)
@@ -51,7 +52,8 @@ func TestADuplicateOfASettledEventIsAnsweredWhileItIsPaused(t *testing.T) {
 
 func TestWaitersRunInTheirOrderAfterThePause(t *testing.T) {
 	e := etcdtest.Start(t)
-	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}), openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
+	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
+		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	p := pauseOf(t, "workflow:w")
 	mustPause(t, a, p)
 	type result struct {
@@ -105,7 +107,8 @@ func TestWhatIsParkedIsNeitherTakenNorTriedWhileItIsPaused(t *testing.T) {
 	mustPark(t, s, second, 0)
 	p := pauseOf(t, "route:r")
 	mustPause(t, s, p)
-	if err := one.Running.Attempt(within(t, patience), *one.Running.Lock().Parked, "hash"); !errors.Is(err, idem.ErrPaused) {
+	if err := one.Running.Attempt(within(t, patience), *one.Running.Lock().Parked, "hash"); !errors.Is(err,
+		idem.ErrPaused) {
 		t.Fatalf("got %v", err)
 	}
 	if taken, err := s.Take(within(t, patience), idem.Scope{Workflow: "v"}, anyRoute); taken != nil || err != nil {
@@ -131,7 +134,8 @@ func TestWhatGrowsTooOldWhileItIsPausedIsTriedOnce(t *testing.T) {
 	other.Route = "not paused"
 	mustPark(t, s, other, 0)
 	eventually(t, "both are known", func() bool { return s.Parked().Events == 2 })
-	for _, id := range []idem.ExecutionID{l.Execution, other.Execution} { // in this order, so s has heard of the first with the second
+	// in this order, so s has heard of the first with the second
+	for _, id := range []idem.ExecutionID{l.Execution, other.Execution} {
 		if _, err := e.Client.Delete(within(t, patience), ledgertest.Layout.Of(protocol.KindAges, id)); err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +157,8 @@ func TestWhatGrowsTooOldWhileItIsPausedIsTriedOnce(t *testing.T) {
 func TestAnOlderReleaseDoesNotAcknowledge(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
-	if _, err := e.Client.Put(within(t, patience), ledgertest.Layout.Alive(protocol.SessionAlive("old")), `{"v":1,"holder":"old/1","since":"2026-01-01T00:00:00Z"}`); err != nil {
+	if _, err := e.Client.Put(within(t, patience), ledgertest.Layout.Alive(protocol.SessionAlive("old")),
+		`{"v":1,"holder":"old/1","since":"2026-01-01T00:00:00Z"}`); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Pause(within(t, patience), pauseOf(t, "route:r"), nil); err != nil {

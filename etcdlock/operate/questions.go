@@ -16,16 +16,19 @@ import (
 	"hooklock/idem"
 )
 
-// Questions are what the service is to be asked about events of unknown outcome. It is safe for concurrent use.
+// Questions are what the service is to be asked about events of unknown outcome. It is safe for
+// concurrent use.
 type Questions struct{ op *Operator }
 
 // NewQuestions returns the questions that op's ledger keeps.
 func NewQuestions(op *Operator) *Questions { return &Questions{op} }
 
-// Open returns open questions of all processes, and at most that many. It returns idem.ErrStoreUnavailable if etcd cannot be read.
+// Open returns open questions of all processes, and at most that many. It returns
+// idem.ErrStoreUnavailable if etcd cannot be read.
 func (q *Questions) Open(ctx context.Context, most int) (all []idem.OpenQuestion, err error) {
 	o := q.op.o
-	kvs, _, err := o.Pool.Keys(ctx, o.Layout.All(protocol.KindQuestions), clientv3.WithPrefix(), clientv3.WithLimit(int64(most)))
+	kvs, _, err := o.Pool.Keys(ctx, o.Layout.All(protocol.KindQuestions), clientv3.WithPrefix(),
+		clientv3.WithLimit(int64(most)))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -37,7 +40,8 @@ func (q *Questions) Open(ctx context.Context, most int) (all []idem.OpenQuestion
 	return all, nil
 }
 
-// Begin notes that this process asks a question now. It returns false if another process was faster. The question changes to what is stored.
+// Begin notes that this process asks a question now. It returns false if another process was
+// faster. The question changes to what is stored.
 func (q *Questions) Begin(ctx context.Context, of *idem.OpenQuestion) (mine bool, err error) {
 	next := *of
 	next.Asked++
@@ -53,11 +57,14 @@ func (q *Questions) Begin(ctx context.Context, of *idem.OpenQuestion) (mine bool
 	return true, nil
 }
 
-// Answer writes down what the service said of an execution whose record says unknown, and frees the lock that waits for it. It returns nil without an
-// error if nothing was to be corrected: the event was forgotten, was ended or let run by a person, or has run again; then only the question goes. It
-// returns idem.ErrStoreUnavailable. status is what duplicates get of an event that was executed.
-func (q *Questions) Answer(ctx context.Context, id idem.ExecutionID, said idem.Asked, status int) (corrected *idem.Record, err error) {
-	c := &correction{op: q.op, said: said, status: status, question: q.op.o.Layout.Of(protocol.KindQuestions, id), writer: session.NewName()}
+// Answer writes down what the service said of an execution whose record says unknown, and frees the
+// lock that waits for it. It returns nil without an error if nothing was to be corrected: the event
+// was forgotten, was ended or let run by a person, or has run again; then only the question goes.
+// It returns idem.ErrStoreUnavailable. status is what duplicates get of an event that was executed.
+func (q *Questions) Answer(ctx context.Context, id idem.ExecutionID, said idem.Asked,
+	status int) (corrected *idem.Record, err error) {
+	c := &correction{op: q.op, said: said, status: status, question: q.op.o.Layout.Of(protocol.KindQuestions, id),
+		writer: session.NewName()}
 	c.said.At = said.At.UTC().Round(time.Millisecond)
 	err = q.op.repeat(ctx, id, c.try)
 	if errors.Is(err, idem.ErrNoExecution) {

@@ -17,20 +17,24 @@ func asking() *idem.Policy {
 	keep := idem.StatusSet{}
 	keep.Add(200, 299)
 	return &idem.Policy{
-		Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: time.Hour, Keep: keep, ReplayBody: 100, OnUnknown: idem.UnknownAsk,
-		Ask: &idem.AskPolicy{After: time.Second, Attempts: 3, Answer: 204}, InFlight: idem.Conflict, OnMismatch: idem.MismatchReplay,
+		Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: time.Hour, Keep: keep, ReplayBody: 100,
+		OnUnknown: idem.UnknownAsk,
+		Ask:       &idem.AskPolicy{After: time.Second, Attempts: 3, Answer: 204}, InFlight: idem.Conflict,
+		OnMismatch: idem.MismatchReplay,
 	}
 }
 
 // unknownOne runs an event whose outcome is unknown, and returns its execution.
 func unknownOne(t *testing.T, g *guard.Guard, event string) idem.ExecutionID {
 	t.Helper()
-	run := g.Admit(t.Context(), &idem.Request{Scope: lockFor("w", event).Scope, Policy: asking(), Question: "/orders/1"})
+	run := g.Admit(t.Context(), &idem.Request{Scope: lockFor("w", event).Scope, Policy: asking(),
+		Question: "/orders/1"})
 	if run.Execution == nil {
 		t.Fatalf("%+v", run)
 	}
 	id := run.Execution.Lock().Execution
-	if end := run.Execution.End(guard.Tried{Sent: true, Failure: idem.Failure{Code: "upstream_failed"}}); !end.Recorded {
+	if end := run.Execution.End(guard.Tried{Sent: true,
+		Failure: idem.Failure{Code: "upstream_failed"}}); !end.Recorded {
 		t.Fatalf("%+v", end)
 	}
 	return id
@@ -42,7 +46,8 @@ func TestAnEventOfUnknownOutcomeLeavesAQuestionAndAClosedLock(t *testing.T) {
 	g, s := gate(t, e)
 	id := unknownOne(t, a, "one")
 	deliver := func(event string) guard.Admission {
-		return g.Admit(t.Context(), &idem.Request{Scope: lockFor("w", event).Scope, Policy: asking(), Question: "/orders/2"})
+		return g.Admit(t.Context(), &idem.Request{Scope: lockFor("w", event).Scope, Policy: asking(),
+			Question: "/orders/2"})
 	}
 	open, err := s.Questions().Open(within(t, patience), 10)
 	if err != nil || len(open) != 1 || open[0].Execution != id || open[0].URL != "/orders/1" || open[0].Route != "r" {
@@ -78,7 +83,8 @@ func TestWhatTheServiceSaysBecomesTheOutcome(t *testing.T) {
 			}
 			count(t, e, ledgertest.Layout.All(protocol.KindQuestions), 0)
 			found := mustFind(t, s, id)
-			if found.Record == nil || found.Record.Asked == nil || found.Record.Asked.Times != 2 || found.Record.Asked.Outcome != c.said {
+			if found.Record == nil || found.Record.Asked == nil || found.Record.Asked.Times != 2 ||
+				found.Record.Asked.Outcome != c.said {
 				t.Errorf("its record says %+v", found.Record)
 			}
 			for _, g := range []*guard.Guard{a, b} {
@@ -130,8 +136,10 @@ func TestOneProcessAsksAtATime(t *testing.T) {
 // TestAnAnswerCorrectsNothingThatAPersonHasDecided, and nothing that has run again.
 func TestAnAnswerCorrectsNothingThatAPersonHasDecided(t *testing.T) {
 	executed := idem.Asked{Outcome: idem.Executed, At: time.Now(), URL: "/orders/1", Status: 200, Times: 1}
-	for name, decide := range map[string]func(*testing.T, *etcdtest.Etcd, *guard.Guard, *etcdlock.Store, idem.ExecutionID){
-		"it was forgotten": func(t *testing.T, _ *etcdtest.Etcd, _ *guard.Guard, s *etcdlock.Store, id idem.ExecutionID) {
+	for name, decide := range map[string]func(*testing.T, *etcdtest.Etcd, *guard.Guard, *etcdlock.Store,
+		idem.ExecutionID){
+		"it was forgotten": func(t *testing.T, _ *etcdtest.Etcd, _ *guard.Guard, s *etcdlock.Store,
+			id idem.ExecutionID) {
 			if _, err := s.Forget(within(t, patience), id, byOps(false), nil); err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +150,8 @@ func TestAnAnswerCorrectsNothingThatAPersonHasDecided(t *testing.T) {
 			}
 			retry := asking()
 			retry.OnUnknown, retry.Ask = idem.UnknownRetry, nil // at a replica with another configuration
-			if run := g.Admit(t.Context(), &idem.Request{Scope: lockFor("w", "one").Scope, Policy: retry}); run.Execution == nil {
+			if run := g.Admit(t.Context(),
+				&idem.Request{Scope: lockFor("w", "one").Scope, Policy: retry}); run.Execution == nil {
 				t.Fatalf("%+v", run)
 			}
 		},
@@ -153,11 +162,14 @@ func TestAnAnswerCorrectsNothingThatAPersonHasDecided(t *testing.T) {
 			g, s := gate(t, e)
 			id := unknownOne(t, g, "one")
 			decide(t, e, g, s, id)
-			if record, err := s.Questions().Answer(within(t, patience), id, executed, 200); err != nil || record != nil {
+			if record, err := s.Questions().Answer(within(t, patience), id, executed, 200); err != nil ||
+				record != nil {
 				t.Errorf("%+v %v", record, err)
 			}
 			count(t, e, ledgertest.Layout.All(protocol.KindQuestions), 0)
-			if got := g.Admit(t.Context(), &idem.Request{Scope: lockFor("w", "one").Scope, Policy: asking()}); got.Decision == idem.DecisionReplayed {
+			if got := g.Admit(t.Context(),
+				&idem.Request{Scope: lockFor("w", "one").Scope,
+					Policy: asking()}); got.Decision == idem.DecisionReplayed {
 				t.Errorf("the answer counts: %+v", got)
 			} else if got.Execution != nil {
 				got.Execution.End(guard.Tried{})
@@ -169,8 +181,10 @@ func TestAnAnswerCorrectsNothingThatAPersonHasDecided(t *testing.T) {
 func TestTheEndByAPersonLeavesNoQuestion(t *testing.T) {
 	e := etcdtest.Start(t)
 	g, s := gate(t, e)
-	run := g.Admit(t.Context(), &idem.Request{Scope: lockFor("w", "one").Scope, Policy: asking(), Question: "/orders/1"})
-	if _, err := s.ForceRelease(within(t, patience), "w", run.Execution.Lock().Execution, byOps(false), nil); err != nil {
+	run := g.Admit(t.Context(), &idem.Request{Scope: lockFor("w", "one").Scope, Policy: asking(),
+		Question: "/orders/1"})
+	if _, err := s.ForceRelease(within(t, patience), "w", run.Execution.Lock().Execution, byOps(false),
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	count(t, e, ledgertest.Layout.All(protocol.KindQuestions), 0)
@@ -181,7 +195,8 @@ func TestADeadProcessLeavesAQuestion(t *testing.T) {
 	e := etcdtest.Start(t)
 	a, dead := gate(t, e)
 	_, s := gate(t, e)
-	if run := a.Admit(t.Context(), &idem.Request{Scope: lockFor("w", "one").Scope, Policy: asking(), Question: "/orders/1"}); run.Execution == nil {
+	if run := a.Admit(t.Context(), &idem.Request{Scope: lockFor("w", "one").Scope, Policy: asking(),
+		Question: "/orders/1"}); run.Execution == nil {
 		t.Fatalf("%+v", run)
 	}
 	ledgertest.Close(t, dead)

@@ -12,7 +12,8 @@ import (
 	"hooklock/idem"
 )
 
-// SeenMarks returns what people have looked at, the newest mark first. It returns idem.ErrStoreUnavailable if etcd cannot be read.
+// SeenMarks returns what people have looked at, the newest mark first. It returns
+// idem.ErrStoreUnavailable if etcd cannot be read.
 func (op *Operator) SeenMarks(ctx context.Context) (all []idem.SeenMark, err error) {
 	newestFirst := clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend)
 	kvs, _, err := op.o.Pool.Keys(ctx, op.o.Layout.All(protocol.KindSeen), clientv3.WithPrefix(), newestFirst)
@@ -27,9 +28,11 @@ func (op *Operator) SeenMarks(ctx context.Context) (all []idem.SeenMark, err err
 	return all, nil
 }
 
-// MarkSeen keeps that a person has looked at a concern, for idem.SeenKept. before is the mark that it replaced, or nil; the later Until stays. Of more
-// than idem.MaxSeen marks the oldest go. It returns idem.ErrStoreUnavailable if etcd does not take it.
-func (op *Operator) MarkSeen(ctx context.Context, mark idem.SeenMark, audit *idem.Audit) (kept, before *idem.SeenMark, err error) {
+// MarkSeen keeps that a person has looked at a concern, for idem.SeenKept. before is the mark that
+// it replaced, or nil; the later Until stays. Of more than idem.MaxSeen marks the oldest go. It
+// returns idem.ErrStoreUnavailable if etcd does not take it.
+func (op *Operator) MarkSeen(ctx context.Context, mark idem.SeenMark, audit *idem.Audit) (kept, before *idem.SeenMark,
+	err error) {
 	all, err := op.SeenMarks(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -51,7 +54,8 @@ func (op *Operator) MarkSeen(ctx context.Context, mark idem.SeenMark, audit *ide
 		}
 		t.audit.After = "looked at until " + mark.Until.Format(time.RFC3339)
 		value := protocol.EncodeSeen(&mark)
-		r := commit.NewRequest(key, protocol.Declare(key, kv.GetModRevision(), protocol.Leased{Value: value, Lease: lease}), len(value))
+		r := commit.NewRequest(key, protocol.Declare(key, kv.GetModRevision(),
+			protocol.Leased{Value: value, Lease: lease}), len(value))
 		r.SharedLease = lease
 		return r, nil
 	})
@@ -74,8 +78,10 @@ func (op *Operator) seenAt(kv *mvccpb.KeyValue) (*idem.SeenMark, error) {
 	return op.o.Layout.SeenAt(kv)
 }
 
-// UnmarkSeen removes a mark, and returns it. It returns idem.ErrNoMark if there is none, and idem.ErrStoreUnavailable if etcd does not take it.
-func (op *Operator) UnmarkSeen(ctx context.Context, c idem.Concern, audit *idem.Audit) (mark *idem.SeenMark, err error) {
+// UnmarkSeen removes a mark, and returns it. It returns idem.ErrNoMark if there is none, and
+// idem.ErrStoreUnavailable if etcd does not take it.
+func (op *Operator) UnmarkSeen(ctx context.Context, c idem.Concern, audit *idem.Audit) (mark *idem.SeenMark,
+	err error) {
 	t := op.trail(audit)
 	t.audit.Workflow = c.String()
 	key := op.o.Layout.SeenOf(c)

@@ -15,7 +15,8 @@ func TestOfTooManyMarksTheOldestGo(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	s := openStore(t, etcdlock.Options{Endpoints: []string{etcd.Endpoint}})
 	mark := func(route string) idem.SeenMark {
-		return idem.SeenMark{Concern: idem.Concern{Kind: idem.ConcernUnknown, Route: route}, By: "ops", Reason: "why", At: time.Unix(7, 0).UTC(), Until: time.Unix(5, 0).UTC()}
+		return idem.SeenMark{Concern: idem.Concern{Kind: idem.ConcernUnknown, Route: route}, By: "ops", Reason: "why",
+			At: time.Unix(7, 0).UTC(), Until: time.Unix(5, 0).UTC()}
 	}
 	const more = 2
 	for i := range idem.MaxSeen + more {
@@ -25,7 +26,8 @@ func TestOfTooManyMarksTheOldestGo(t *testing.T) {
 	}
 	other := openStore(t, etcdlock.Options{Endpoints: []string{etcd.Endpoint}})
 	all, err := other.SeenMarks(within(t, patience))
-	if err != nil || len(all) != idem.MaxSeen || all[0] != mark(fmt.Sprint(idem.MaxSeen+more-1)) || all[len(all)-1] != mark(fmt.Sprint(more)) {
+	if err != nil || len(all) != idem.MaxSeen || all[0] != mark(fmt.Sprint(idem.MaxSeen+more-1)) ||
+		all[len(all)-1] != mark(fmt.Sprint(more)) {
 		t.Fatalf("%d marks: %v", len(all), err)
 	}
 	leases, err := etcd.Client.Leases(t.Context())

@@ -9,8 +9,9 @@ import (
 	"hooklock/idem"
 )
 
-// trail is the audit of one action. The transaction that makes the change writes it, under one name however often that is repeated: so there is one
-// audit if the change was made, and none if it was not.
+// trail is the audit of one action. The transaction that makes the change writes it, under one name
+// however often that is repeated: so there is one audit if the change was made, and none if it was
+// not.
 type trail struct {
 	o       *Options
 	audit   idem.Audit  // as the last transaction has it
@@ -43,8 +44,8 @@ func (t *trail) says(before, after string) {
 	t.audit.Result, t.audit.Before, t.audit.After = idem.AuditDone, before, after
 }
 
-// change sends a transaction that compares what it changes, with the audit. If it is refused, or its answer is lost, the caller reads again. A note that r
-// has besides was taken from Duplicates.
+// change sends a transaction that compares what it changes, with the audit. If it is refused, or
+// its answer is lost, the caller reads again. A note that r has besides was taken from Duplicates.
 func (t *trail) change(ctx context.Context, r *commit.Request) (answer commit.Reply, applied bool, err error) {
 	if t.wanted == nil {
 		return t.send(ctx, r)
@@ -99,8 +100,8 @@ func note(r *commit.Request, n history.Note) {
 	r.Size += len(n.Key) + len(n.Value)
 }
 
-// done ends the action with its error. After a success the caller's audit is as it was written. It is written now if there was nothing to change, and
-// again if it is not known to be written.
+// done ends the action with its error. After a success the caller's audit is as it was written. It
+// is written now if there was nothing to change, and again if it is not known to be written.
 func (t *trail) done(ctx context.Context, err error) error {
 	if t.wanted == nil || err != nil {
 		return err
@@ -121,7 +122,8 @@ func (t *trail) done(ctx context.Context, err error) error {
 	return nil
 }
 
-// writeAlone writes the audit of what no transaction of etcd changes. It returns idem.ErrStoreUnavailable.
+// writeAlone writes the audit of what no transaction of etcd changes. It returns
+// idem.ErrStoreUnavailable.
 func (t *trail) writeAlone(ctx context.Context) error {
 	return t.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		n, err := t.o.Audits.Note(ctx, &t.audit)
@@ -134,7 +136,8 @@ func (t *trail) writeAlone(ctx context.Context) error {
 	})
 }
 
-// Audit writes an audit of what is no change in etcd, with its result, before it returns. It returns idem.ErrStoreUnavailable.
+// Audit writes an audit of what is no change in etcd, with its result, before it returns. It
+// returns idem.ErrStoreUnavailable.
 func (op *Operator) Audit(ctx context.Context, a *idem.Audit) error {
 	return op.trail(a).writeAlone(ctx)
 }

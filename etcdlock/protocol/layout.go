@@ -98,14 +98,15 @@ func (y Layout) Refused(at time.Time, writer string, n int64, who string) string
 	return y.Root + KindRefused + newestFirst(at.UnixMilli()) + "-" + newestFirst(n) + "-" + writer + "-" + Hash16(who)
 }
 
-// BadSignature returns the key of the n-th bad signature that a process lists. Its key is as that of
-// Refused, with the route in the place of the token.
+// BadSignature returns the key of the n-th bad signature that a process lists. Its key is as that
+// of Refused, with the route in the place of the token.
 func (y Layout) BadSignature(at time.Time, writer string, n int64, route string) string {
 	return y.Root + KindSignatures + newestFirst(at.UnixMilli()) + "-" + newestFirst(n) + "-" + writer + "-" +
 		Hash16(route)
 }
 
-// GroupOf returns the hash of the token in a key of Refused, or of the route in one of BadSignature.
+// GroupOf returns the hash of the token in a key of Refused, or of the route in one of
+// BadSignature.
 func GroupOf(key string) string { return key[max(0, len(key)-16):] }
 
 // Notices returns the key of what people were told.

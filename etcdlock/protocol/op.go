@@ -76,12 +76,12 @@ func getKey(key string) Op {
 // getFirst reads the key below prefix that was created first.
 func getFirst(prefix string) Op { return getOldest(prefix, 1) }
 
-// getCandidates reads the oldest entries of a queue. etcd looks at each entry that exists, and at each
-// that existed since the last compaction; so one read fetches some for later, too.
+// getCandidates reads the oldest entries of a queue. etcd looks at each entry that exists, and at
+// each that existed since the last compaction; so one read fetches some for later, too.
 func getCandidates(prefix string) Op { return getOldest(prefix, MaxCandidates) }
 
-// MaxCandidates is how many queue entries are read at a time. The answer has up to 2 KiB for each of
-// them.
+// MaxCandidates is how many queue entries are read at a time. The answer has up to 2 KiB for each
+// of them.
 const MaxCandidates = 128
 
 func getOldest(prefix string, n int64) Op {

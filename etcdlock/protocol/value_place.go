@@ -38,8 +38,8 @@ func (l *Candidate) Lock() *idem.Lock {
 	return &v.Lock
 }
 
-// Candidates is the queue entries that may be handed the lock, in their order. The first of them was the
-// head of the queue.
+// Candidates is the queue entries that may be handed the lock, in their order. The first of them
+// was the head of the queue.
 type Candidates struct {
 	Entries []*Candidate
 	// Upto: every entry that was made up to this revision is in it, or was before its first. 0 =
@@ -72,8 +72,8 @@ func takes(value []byte) (prev int64, ok bool) {
 	return prev, err == nil
 }
 
-// CandidateAt returns the entry in kv; nil: it must claim the lock itself, because it is parked, may
-// be, or is of a release without hand-offs.
+// CandidateAt returns the entry in kv; nil: it must claim the lock itself, because it is parked,
+// may be, or is of a release without hand-offs.
 func CandidateAt(kv *mvccpb.KeyValue) *Candidate {
 	prev, ok := takes(kv.Value)
 	if !ok || kv.CreateRevision != kv.ModRevision {
@@ -82,9 +82,9 @@ func CandidateAt(kv *mvccpb.KeyValue) *Candidate {
 	return &Candidate{Key: string(kv.Key), Revision: kv.CreateRevision, Prev: prev, value: kv.Value}
 }
 
-// CandidatesAt returns the entries of an answer to getCandidates or getFirst, up to the first that must claim
-// the lock itself, as of a revision of the store. Entries of that revision may be missing: the
-// request that has read them has written, too.
+// CandidatesAt returns the entries of an answer to getCandidates or getFirst, up to the first that
+// must claim the lock itself, as of a revision of the store. Entries of that revision may be
+// missing: the request that has read them has written, too.
 func CandidatesAt(answer *pb.ResponseOp, revision int64) (line Candidates) {
 	places := answer.GetResponseRange()
 	for _, kv := range places.GetKvs() {
@@ -100,8 +100,8 @@ func CandidatesAt(answer *pb.ResponseOp, revision int64) (line Candidates) {
 	return line
 }
 
-// Before returns the last entry before the one of create revision q in an answer to getCandidates, "" =
-// there is none; false: there may be others, which it does not have.
+// Before returns the last entry before the one of create revision q in an answer to getCandidates,
+// "" = there is none; false: there may be others, which it does not have.
 func Before(answer *pb.ResponseOp, q int64) (key string, known bool) {
 	places := answer.GetResponseRange()
 	for _, kv := range places.GetKvs() {

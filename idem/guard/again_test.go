@@ -13,8 +13,10 @@ func TestTheOldAnswerOfAnEventThatRunsAgainIsNotRemembered(t *testing.T) {
 	clock, claims := noon, 0
 	rec := cached(1)
 	rec.Retention = time.Hour
-	next := &idem.Lock{Entry: idem.Entry{Execution: "exec_next", Scope: rec.Scope}, Parked: &idem.Parked{On: idem.ParkAgain}}
-	for name, seen := range map[string]idem.Obstacle{"it waits": {Record: rec, Waiting: next}, "it runs": {Record: rec, Lock: next}} {
+	next := &idem.Lock{Entry: idem.Entry{Execution: "exec_next", Scope: rec.Scope},
+		Parked: &idem.Parked{On: idem.ParkAgain}}
+	for name, seen := range map[string]idem.Obstacle{"it waits": {Record: rec, Waiting: next},
+		"it runs": {Record: rec, Lock: next}} {
 		g := guardOf(t, &asked{seen: seen, claims: &claims}, &clock)
 		v := g.Admit(t.Context(), &idem.Request{Scope: rec.Scope, Policy: testPolicy()}).Verdict
 		if v.Decision != idem.DecisionParked || v.Holder != next.Execution {
@@ -26,16 +28,19 @@ func TestTheOldAnswerOfAnEventThatRunsAgainIsNotRemembered(t *testing.T) {
 	}
 }
 
-// An attempt that a person asked for and that failed is remembered with the answer of the one before.
+// An attempt that a person asked for and that failed is remembered with the answer of the one
+// before.
 func TestAnEventThatFailedWhenItRanAgainIsRememberedAsSettled(t *testing.T) {
 	clock, claims := noon, 0
 	rec := cached(1)
 	rec.Retention, rec.Status, rec.Outcome, rec.Remembered = time.Hour, idem.Failed, idem.Unknown, false
-	rec.Earlier = []idem.Attempt{{Execution: "exec_first", Status: idem.Success, Outcome: idem.Executed, AnswerStatus: 201, Settled: true}}
+	rec.Earlier = []idem.Attempt{{Execution: "exec_first", Status: idem.Success, Outcome: idem.Executed,
+		AnswerStatus: 201, Settled: true}}
 	rec.InheritAnswer()
 	g := guardOf(t, &asked{seen: idem.Obstacle{Record: rec}, claims: &claims}, &clock)
 	for range 2 {
-		v := g.Admit(t.Context(), &idem.Request{Scope: rec.Scope, Fingerprint: rec.Fingerprint, Policy: testPolicy()}).Verdict
+		v := g.Admit(t.Context(), &idem.Request{Scope: rec.Scope, Fingerprint: rec.Fingerprint,
+			Policy: testPolicy()}).Verdict
 		if v.Decision != idem.DecisionReplayed || v.Record.Answer.Status != 201 {
 			t.Fatalf("%+v", v)
 		}

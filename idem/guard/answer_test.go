@@ -29,7 +29,8 @@ func TestOnlyAnAnswerThatTheRouteKeepsSettlesItsEvent(t *testing.T) {
 			t.Fatalf("%d: settled %d times", status, len(o.settled))
 		}
 		got := o.settled[0]
-		if got.Status != want.Status || got.Outcome != want.Outcome || got.Remembered != want.Remembered || (got.Error != nil) != (want.Status == idem.Failed) {
+		if got.Status != want.Status || got.Outcome != want.Outcome || got.Remembered != want.Remembered ||
+			(got.Error != nil) != (want.Status == idem.Failed) {
 			t.Errorf("%d: %+v, want %+v", status, got, want)
 		}
 	}
@@ -37,7 +38,9 @@ func TestOnlyAnAnswerThatTheRouteKeepsSettlesItsEvent(t *testing.T) {
 
 func TestWithoutIdempotencyNoAnswerSettlesAnything(t *testing.T) {
 	o, clock := &oneLock{}, noon
-	admitted(t, o, &clock, func(p *idem.Policy) { p.Idempotency = false }).End(Tried{Answer: &idem.Answer{Status: 200, Whole: true}})
+	admitted(t, o, &clock, func(p *idem.Policy) {
+		p.Idempotency = false
+	}).End(Tried{Answer: &idem.Answer{Status: 200, Whole: true}})
 	if o.settled[0].Remembered {
 		t.Errorf("%+v", o.settled[0])
 	}
@@ -57,7 +60,8 @@ func TestReplayBodyBoundsWhatIsKeptOfAnAnswer(t *testing.T) {
 	} {
 		o, clock := &oneLock{}, noon
 		x := admitted(t, o, &clock, func(p *idem.Policy) { p.ReplayBody, p.InFlight = 8, c.inFlight })
-		x.End(Tried{Answer: &idem.Answer{Status: c.status, Whole: true, Bytes: int64(c.bytes), Header: []idem.HeaderField{{Name: "A", Value: "b"}}, Body: make([]byte, c.bytes)}})
+		x.End(Tried{Answer: &idem.Answer{Status: c.status, Whole: true, Bytes: int64(c.bytes),
+			Header: []idem.HeaderField{{Name: "A", Value: "b"}}, Body: make([]byte, c.bytes)}})
 		a := o.settled[0].Answer
 		if a.Status != c.status || a.Bytes != int64(c.bytes) {
 			t.Errorf("%s: %+v", name, a)
@@ -68,10 +72,12 @@ func TestReplayBodyBoundsWhatIsKeptOfAnAnswer(t *testing.T) {
 	}
 }
 
-// attachedTo is what a copy gets that was attached to exec_first, when the ledger says how that ended.
+// attachedTo is what a copy gets that was attached to exec_first, when the ledger says how that
+// ended.
 func attachedTo(t *testing.T, ended *idem.Obstacle, change func(*idem.Request, *idem.Policy)) Admission {
 	t.Helper()
-	running := idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Token: 5}}}
+	running := idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_first",
+		Scope: idem.Scope{Workflow: "w", Key: keyA}, Token: 5}}}
 	l := &counting{seen: running, follow: ended, copies: map[idem.ExecutionID]int{}}
 	p := testPolicy()
 	p.InFlight, p.MaxWaiting, p.AttachTimeout = idem.Attach, 1, minHold
@@ -89,9 +95,11 @@ func TestAnAttachedDuplicateGetsTheEndOfTheExecutionThatItIsAttachedTo(t *testin
 		seen idem.Obstacle
 		want idem.Decision
 	}{
-		"its answer": {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed, Answer: answer}}}, idem.DecisionAttached},
+		"its answer": {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"},
+			End: idem.End{Status: idem.Failed, Outcome: idem.Executed, Answer: answer}}}, idem.DecisionAttached},
 		"not that of the event's next execution, which settles nothing": {
-			idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed, Answer: answer}}}, idem.DecisionLockLost},
+			idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"},
+				End: idem.End{Status: idem.Failed, Outcome: idem.Executed, Answer: answer}}}, idem.DecisionLockLost},
 		"nor its unknown outcome":                            {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "upstream_timeout"}}}}, idem.DecisionLockLost},
 		"but the answer of the next one, where that settles": {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_next"}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: answer}}}, idem.DecisionAttached},
 		"its time-out":                      {idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "upstream_timeout"}}}}, idem.DecisionUpstreamTimeout},
@@ -106,7 +114,9 @@ func TestAnAttachedDuplicateGetsTheEndOfTheExecutionThatItIsAttachedTo(t *testin
 }
 
 func TestAnAttachedDuplicateWithOtherCredentialsGetsTheStatusAlone(t *testing.T) {
-	ended := &idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first", Credentials: "alice"}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: &idem.Answer{Status: 200, Whole: true}}}}
+	ended := &idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first", Credentials: "alice"},
+		End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true,
+			Answer: &idem.Answer{Status: 200, Whole: true}}}}
 	login := func(name string) func(idem.ExecutionID) string { return func(idem.ExecutionID) string { return name } }
 	for name, c := range map[string]struct {
 		credentials func(idem.ExecutionID) string
@@ -118,7 +128,9 @@ func TestAnAttachedDuplicateWithOtherCredentialsGetsTheStatusAlone(t *testing.T)
 		"none":                       {nil, false, true},
 		"others, on a route's proof": {login("bob"), true, false},
 	} {
-		got := attachedTo(t, ended, func(r *idem.Request, p *idem.Policy) { r.Credentials, p.Verified = c.credentials, c.verified })
+		got := attachedTo(t, ended, func(r *idem.Request, p *idem.Policy) {
+			r.Credentials, p.Verified = c.credentials, c.verified
+		})
 		if got.Decision != idem.DecisionAttached || got.StatusOnly != c.statusOnly {
 			t.Errorf("%s: %+v", name, got.Verdict)
 		}

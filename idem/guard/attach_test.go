@@ -31,7 +31,8 @@ func TestTheLedgerHasTheLastWordBeforeTheUpstreamIsCalled(t *testing.T) {
 	}
 }
 
-// followed is a Ledger in which a copy runs, and which answers its followers one after the other; then it hangs.
+// followed is a Ledger in which a copy runs, and which answers its followers one after the other;
+// then it hangs.
 type followed struct {
 	counting
 	ends   []queued
@@ -53,10 +54,12 @@ func (f *followed) Reap(_ context.Context, dead *idem.Lock) error {
 }
 
 func TestADuplicateIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T) {
-	running := idem.Lock{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Token: 5, TraceParent: "trace"}}
+	running := idem.Lock{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
+		Token: 5, TraceParent: "trace"}}
 	dead := running
 	dead.Dead = true
-	lost := &idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "owner_lost"}}}}
+	lost := &idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"},
+		End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "owner_lost"}}}}
 	for name, c := range map[string]struct {
 		most   int
 		ends   []queued
@@ -66,27 +69,34 @@ func TestADuplicateIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T)
 		waited time.Duration
 		reaped int
 	}{
-		"as many wait as may":             {0, nil, nil, idem.DecisionQueueFull, nil, 0, 0},
-		"the first one goes on":           {1, nil, nil, idem.DecisionInFlight, errWaited, time.Minute, 0},
-		"its owner has died":              {1, []queued{{seen: &idem.Obstacle{Lock: &dead}}, {seen: lost}}, nil, idem.DecisionLockLost, nil, 0, 1},
-		"its owner cannot be reaped":      {1, []queued{{seen: &idem.Obstacle{Lock: &dead}}}, idem.ErrStoreUnavailable, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 1},
-		"the store fails":                 {1, []queued{{err: idem.ErrStoreUnavailable}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 0},
-		"the store fails after its death": {1, []queued{{seen: &idem.Obstacle{Lock: &dead}}, {err: idem.ErrStoreUnavailable}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 1},
+		"as many wait as may":   {0, nil, nil, idem.DecisionQueueFull, nil, 0, 0},
+		"the first one goes on": {1, nil, nil, idem.DecisionInFlight, errWaited, time.Minute, 0},
+		"its owner has died": {1, []queued{{seen: &idem.Obstacle{Lock: &dead}}, {seen: lost}}, nil,
+			idem.DecisionLockLost, nil, 0, 1},
+		"its owner cannot be reaped": {1, []queued{{seen: &idem.Obstacle{Lock: &dead}}}, idem.ErrStoreUnavailable,
+			idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 1},
+		"the store fails": {1, []queued{{err: idem.ErrStoreUnavailable}}, nil,
+			idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 0},
+		"the store fails after its death": {1, []queued{{seen: &idem.Obstacle{Lock: &dead}},
+			{err: idem.ErrStoreUnavailable}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lock := running
-				l := &followed{counting: counting{seen: idem.Obstacle{Lock: &lock}, copies: map[idem.ExecutionID]int{}}, ends: c.ends, reap: c.reap}
+				l := &followed{counting: counting{seen: idem.Obstacle{Lock: &lock}, copies: map[idem.ExecutionID]int{}},
+					ends: c.ends, reap: c.reap}
 				p := testPolicy()
 				p.InFlight, p.MaxWaiting, p.AttachTimeout = idem.Attach, c.most, time.Minute
 				g := New(Options{Ledger: l, Base: t.Context(), Cache: NewCache(0), MaxWaiting: func() int { return 1 }})
 				for range 2 { // the first one has left its seat
 					l.at, l.reaped = 0, nil
 					a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p})
-					if a.Decision != c.want || !errors.Is(a.Err, c.err) || a.Waited != c.waited || len(l.reaped) != c.reaped {
+					if a.Decision != c.want || !errors.Is(a.Err, c.err) || a.Waited != c.waited ||
+						len(l.reaped) != c.reaped {
 						t.Fatalf("%+v, reaped %v", a, l.reaped)
 					}
-					if a.Decision != idem.DecisionStoreUnavailable && (a.Holder != "exec_first" || a.HolderTrace != "trace") {
+					if a.Decision != idem.DecisionStoreUnavailable &&
+						(a.Holder != "exec_first" || a.HolderTrace != "trace") {
 						t.Errorf("%+v", a.Verdict)
 					}
 				}

@@ -8,14 +8,19 @@ import (
 	"hooklock/idem"
 )
 
-// Cache remembers records that do not change until they are forgotten, so that a duplicate needs no call to the store. It is only as good as
-// the session that filled it: if that session is lost, or the watch for forgotten records, it must be Reset. It is safe for concurrent use.
+// Cache remembers records that do not change until they are forgotten, so that a duplicate needs no
+// call to the store. It is only as good as the session that filled it: if that session is lost, or
+// the watch for forgotten records, it must be Reset. It is safe for concurrent use.
 type Cache struct {
-	mu     sync.Mutex
-	max    int // bytes
-	bytes  int
-	arena  arena             // its record 0 is the head of a ring of those in use: next is the most recently used, prev the next to go
-	byHalf map[uint64]uint32 // by a part of the key's long half, because the short half is the event ID's alone; the whole key is compared before use
+	mu    sync.Mutex
+	max   int // bytes
+	bytes int
+	// its record 0 is the head of a ring of those in use: next is the most recently used, prev the
+	// next to go
+	arena arena
+	// by a part of the key's long half, because the short half is the event ID's alone; the whole
+	// key is compared before use
+	byHalf map[uint64]uint32
 	events map[uint64]uint32 // by what an execution ID says of workflow and event
 	// generation counts drops. A record that was read before a drop must not be added after it.
 	generation uint64
@@ -28,7 +33,8 @@ type moment struct {
 	at         time.Time
 }
 
-// remembered is what Decide and an answer need of a record, and no more, because a cache holds about a hundred thousand.
+// remembered is what Decide and an answer need of a record, and no more, because a cache holds
+// about a hundred thousand.
 type remembered struct {
 	next, prev  uint32 // index in the arena
 	key         [idem.KeyBytes]byte
@@ -43,7 +49,8 @@ type remembered struct {
 	settled     bool   // else attempt is how many attempts of its event count
 }
 
-// rememberedSize is the memory of one record without its text, its share of the maps included. BenchmarkCacheMemory measures it.
+// rememberedSize is the memory of one record without its text, its share of the maps included.
+// BenchmarkCacheMemory measures it.
 const rememberedSize = 224
 
 // NewCache makes an empty cache that holds about maxBytes; zero means 64 MiB.
@@ -73,7 +80,8 @@ func (c *Cache) get(key idem.Key, now time.Time) *idem.Record {
 	credentials, answer := unspell(c.arena.read(r.text, int(r.size)))
 	rec := &idem.Record{
 		Entry: idem.Entry{
-			Execution: idem.ExecutionIDOf(r.execution), Scope: idem.Scope{Key: key}, Fingerprint: r.fingerprint, Parts: r.parts,
+			Execution: idem.ExecutionIDOf(r.execution), Scope: idem.Scope{Key: key}, Fingerprint: r.fingerprint,
+			Parts:       r.parts,
 			Credentials: credentials, Attempt: int(r.attempt), TraceParent: r.trace.String(),
 		},
 		End: idem.End{Outcome: idem.Executed, Remembered: r.settled, Answer: answer},
@@ -94,8 +102,9 @@ func (c *Cache) seenAt(now time.Time) moment {
 	return moment{c.generation, now}
 }
 
-// remember caches a record that does not change until it is forgotten: one that settles its event, and one after which the policy lets no duplicate
-// run. Final records are not cached, nor those whose event a person may run again here. The record is right for life after seenAt.
+// remember caches a record that does not change until it is forgotten: one that settles its event,
+// and one after which the policy lets no duplicate run. Final records are not cached, nor those
+// whose event a person may run again here. The record is right for life after seenAt.
 func (c *Cache) remember(p *idem.Policy, rec *idem.Record, seenAt moment, life time.Duration) {
 	if rec.Credentials != "" && len(rec.Earlier) > 0 && rec.ParkedOn != "" {
 		return // the credentials may be digested with an attempt before, which the cache does not know
@@ -105,7 +114,8 @@ func (c *Cache) remember(p *idem.Policy, rec *idem.Record, seenAt moment, life t
 	}
 }
 
-// add remembers rec, after which no duplicate runs, for life after seenAt, unless something was dropped since then.
+// add remembers rec, after which no duplicate runs, for life after seenAt, unless something was
+// dropped since then.
 func (c *Cache) add(rec *idem.Record, seenAt moment, life time.Duration) {
 	whole, ok := rec.Scope.Key.Binary()
 	half := binary.BigEndian.Uint64(whole[16:])

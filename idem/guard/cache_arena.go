@@ -7,9 +7,10 @@ import (
 	"hooklock/idem"
 )
 
-// arena stores the records of a Cache without pointers, so that the garbage collector has nothing to follow: as objects of their own, the
-// records of a full cache took a fifth of what new events cost. Records refer to each other by number, and their text lies in blocks. A arena
-// grows and does not shrink: records and blocks that are freed are used again.
+// arena stores the records of a Cache without pointers, so that the garbage collector has nothing
+// to follow: as objects of their own, the records of a full cache took a fifth of what new events
+// cost. Records refer to each other by number, and their text lies in blocks. A arena grows and
+// does not shrink: records and blocks that are freed are used again.
 type arena struct {
 	records  [][]remembered // chunks, so that growing moves nothing
 	blocks   [][]block
@@ -98,7 +99,8 @@ func (s *arena) read(first uint32, size int) []byte {
 // inBlocks returns the memory that a text of this size takes.
 func inBlocks(size int) int { return (size + blockText - 1) / blockText * blockSize }
 
-// spell encodes credentials and answer of a record. It returns nothing for a record that has neither.
+// spell encodes credentials and answer of a record. It returns nothing for a record that has
+// neither.
 func spell(credentials string, a *idem.Answer) []byte {
 	if credentials == "" && a == nil {
 		return nil

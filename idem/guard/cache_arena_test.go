@@ -11,7 +11,8 @@ import (
 	"hooklock/idem"
 )
 
-// The collector looks at all that has pointers: the records of a full cache would take a fifth of what new events cost.
+// The collector looks at all that has pointers: the records of a full cache would take a fifth of
+// what new events cost.
 func TestACollectionHasNothingToFollowInTheCache(t *testing.T) {
 	for _, kept := range []any{remembered{}, block{}} {
 		if path := pointers(reflect.TypeOf(kept)); path != "" {
@@ -59,12 +60,15 @@ func TestWhatIsRememberedComesBackAsItWas(t *testing.T) {
 				if _, ok := known[i]; !ok {
 					t.Fatalf("record %d is there", i)
 				}
-				if got.Credentials != want.credentials || string(got.Answer.Body) != want.body || got.Answer.Header[0].Value != want.body {
+				if got.Credentials != want.credentials || string(got.Answer.Body) != want.body ||
+					got.Answer.Header[0].Value != want.body {
 					t.Fatalf("record %d: %+v, want %+v", i, got, want)
 				}
 			default:
-				e := entry{strings.Repeat("c", rapid.IntRange(0, 200).Draw(t, "credentials")), strings.Repeat("b", rapid.IntRange(1, 400).Draw(t, "body"))}
-				rec.Credentials, rec.Answer = e.credentials, &idem.Answer{Status: 201, Bytes: -1, Whole: true, Header: []idem.HeaderField{{Name: "Some", Value: e.body}, {}}, Body: []byte(e.body)}
+				e := entry{strings.Repeat("c", rapid.IntRange(0, 200).Draw(t, "credentials")),
+					strings.Repeat("b", rapid.IntRange(1, 400).Draw(t, "body"))}
+				rec.Credentials, rec.Answer = e.credentials, &idem.Answer{Status: 201, Bytes: -1, Whole: true,
+					Header: []idem.HeaderField{{Name: "Some", Value: e.body}, {}}, Body: []byte(e.body)}
 				c.add(rec, c.seenAt(noon), time.Hour)
 				delete(known, i)
 				if got := c.get(rec.Scope.Key, noon); got != nil {
@@ -79,7 +83,8 @@ func TestWhatIsRememberedComesBackAsItWas(t *testing.T) {
 			}
 		}
 		if c.arena.cut > uint32(1+c.max/blockSize) || c.arena.made > uint32(1+c.max/rememberedSize) {
-			t.Fatalf("%d blocks and %d records for %d bytes: what is taken off is not used again", c.arena.cut, c.arena.made, c.max)
+			t.Fatalf("%d blocks and %d records for %d bytes: what is taken off is not used again", c.arena.cut,
+				c.arena.made, c.max)
 		}
 	})
 }

@@ -13,8 +13,10 @@ import (
 func cached(i int) *idem.Record {
 	key := idem.Key(fmt.Sprintf("%016x-%032x", i+1, i+1))
 	return &idem.Record{
-		Entry: idem.Entry{Execution: idem.NewExecutionID("w", key, [4]byte{1}), Scope: idem.Scope{Workflow: "w", Key: key}},
-		End:   idem.End{Remembered: true, Outcome: idem.Executed, Answer: &idem.Answer{Status: 200, Whole: true, Body: []byte("answer")}},
+		Entry: idem.Entry{Execution: idem.NewExecutionID("w", key, [4]byte{1}),
+			Scope: idem.Scope{Workflow: "w", Key: key}},
+		End: idem.End{Remembered: true, Outcome: idem.Executed,
+			Answer: &idem.Answer{Status: 200, Whole: true, Body: []byte("answer")}},
 	}
 }
 
@@ -25,7 +27,8 @@ func TestCacheForgetsWhatIsForgotten(t *testing.T) {
 	c := NewCache(0)
 	rec := cached(1)
 	c.add(rec, c.seenAt(noon), time.Hour)
-	if got := c.get(rec.Scope.Key, noon); got == nil || got.Execution != rec.Execution || !reflect.DeepEqual(got.Answer, rec.Answer) || !got.Settled() {
+	if got := c.get(rec.Scope.Key, noon); got == nil || got.Execution != rec.Execution ||
+		!reflect.DeepEqual(got.Answer, rec.Answer) || !got.Settled() {
 		t.Fatal("not found")
 	}
 	c.Forget(rec.Execution)
@@ -87,7 +90,8 @@ func TestCacheDropsExpiredAndOldestRecords(t *testing.T) {
 
 func TestCacheKnowsTheTraceOfAnExecution(t *testing.T) {
 	for _, trace := range []string{
-		"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00",
+		"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00",
 	} {
 		c := NewCache(0)
 		rec := cached(1)
@@ -124,15 +128,18 @@ func BenchmarkCacheMemory(b *testing.B) {
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "B/record")
 }
 
-// TestEventsThatAreCalledTheSameInTwoWorkflowsAreBothRemembered: the short half of a key is the event ID's alone.
+// TestEventsThatAreCalledTheSameInTwoWorkflowsAreBothRemembered: the short half of a key is the
+// event ID's alone.
 func TestEventsThatAreCalledTheSameInTwoWorkflowsAreBothRemembered(t *testing.T) {
 	c := NewCache(0)
 	var all []*idem.Record
 	for i, workflow := range []string{"a", "b", "c"} {
 		key := idem.MakeKey(idem.EventHalf("1"), [16]byte{15: byte(i)})
 		rec := &idem.Record{
-			Entry: idem.Entry{Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(i)}), Scope: idem.Scope{Workflow: workflow, Key: key}},
-			End:   idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: &idem.Answer{Status: 200}},
+			Entry: idem.Entry{Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(i)}),
+				Scope: idem.Scope{Workflow: workflow, Key: key}},
+			End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true,
+				Answer: &idem.Answer{Status: 200}},
 		}
 		c.add(rec, c.seenAt(noon), time.Hour)
 		all = append(all, rec)

@@ -45,13 +45,15 @@ func (s *script) Duplicate(idem.ExecutionID, time.Duration) { s.copies++ }
 
 // What a claim says is all that any process will ever know of the delivery.
 func TestAClaimSaysAllOfItsDelivery(t *testing.T) {
-	earlier := &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Fingerprint: idem.Fingerprint{1}, Attempt: 4}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
+	earlier := &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
+		Fingerprint: idem.Fingerprint{1}, Attempt: 4}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
 	l := &script{answers: []answered{{seen: &idem.Obstacle{Record: earlier, RecordRevision: 9}}, {}}}
 	p := testPolicy()
 	p.Route, p.MaxDuration, p.ReleaseDelay, p.ReplayBody = "orders", time.Hour, time.Minute, 77
 	g := New(Options{Ledger: l, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return noon }})
 	r := &idem.Request{
-		Scope: idem.Scope{Workflow: "w", Key: keyA}, EventID: "evt_1", Fingerprint: idem.Fingerprint{1}, Policy: p, TraceParent: "trace",
+		Scope: idem.Scope{Workflow: "w", Key: keyA}, EventID: "evt_1", Fingerprint: idem.Fingerprint{1}, Policy: p,
+		TraceParent: "trace",
 		Credentials: func(id idem.ExecutionID) string { return "login for " + string(id) },
 	}
 	a := g.Admit(t.Context(), r)
@@ -59,7 +61,11 @@ func TestAClaimSaysAllOfItsDelivery(t *testing.T) {
 		t.Fatalf("%+v, claims over %v", a, l.prevs)
 	}
 	got, key := l.locks[1], sha256.Sum256([]byte(a.Execution.CallbackKey))
-	want := idem.Lock{Entry: idem.Entry{Execution: got.Execution, Scope: r.Scope, Route: "orders", EventID: "evt_1", Fingerprint: r.Fingerprint, Credentials: "login for " + string(got.Execution), CallbackHash: hex.EncodeToString(key[:10]), TraceParent: "trace", Attempt: 5, Earlier: []idem.Attempt{earlier.Short()}, StartedAt: noon, Retention: 24 * time.Hour}, MaxDuration: time.Hour, ReleaseDelay: time.Minute, ReplayBody: 77}
+	want := idem.Lock{Entry: idem.Entry{Execution: got.Execution, Scope: r.Scope, Route: "orders", EventID: "evt_1",
+		Fingerprint: r.Fingerprint, Credentials: "login for " + string(got.Execution),
+		CallbackHash: hex.EncodeToString(key[:10]), TraceParent: "trace", Attempt: 5,
+		Earlier: []idem.Attempt{earlier.Short()}, StartedAt: noon, Retention: 24 * time.Hour}, MaxDuration: time.Hour,
+		ReleaseDelay: time.Minute, ReplayBody: 77}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
@@ -71,7 +77,8 @@ func TestAClaimSaysAllOfItsDelivery(t *testing.T) {
 func TestTheRetentionIsThatOfWhatTheKeyIsMadeOf(t *testing.T) {
 	for byPayload, want := range map[bool]time.Duration{false: 24 * time.Hour, true: time.Minute} {
 		l := &script{answers: []answered{{}}}
-		guardOf(t, l, &noon).Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, ByPayload: byPayload, Policy: testPolicy()})
+		guardOf(t, l, &noon).Admit(t.Context(),
+			&idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, ByPayload: byPayload, Policy: testPolicy()})
 		if l.locks[0].Retention != want {
 			t.Errorf("by payload %v: %s", byPayload, l.locks[0].Retention)
 		}
@@ -101,11 +108,13 @@ func TestStrategyNoneLocksTheEventAndNotTheWorkflow(t *testing.T) {
 	p := testPolicy()
 	p.Strategy = idem.NoLock
 	for _, key := range []idem.Key{keyA, keyB} {
-		if a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: key}, Policy: p}); a.Execution == nil {
+		if a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: key},
+			Policy: p}); a.Execution == nil {
 			t.Errorf("%+v", a)
 		}
 	}
-	if a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyB}, Policy: p}); a.Decision != idem.DecisionInFlight {
+	if a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyB},
+		Policy: p}); a.Decision != idem.DecisionInFlight {
 		t.Errorf("a copy of a running event: %+v", a)
 	}
 	for _, l := range l.locks {
@@ -118,7 +127,8 @@ func TestStrategyNoneLocksTheEventAndNotTheWorkflow(t *testing.T) {
 func TestAConflictInOneProcessCostsNoCallToTheLedger(t *testing.T) {
 	l := &script{answers: []answered{{}}}
 	g := guardOf(t, l, &noon)
-	first := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: testPolicy(), TraceParent: "trace"})
+	first := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: testPolicy(),
+		TraceParent: "trace"})
 	for key, want := range map[idem.Key]idem.Decision{keyA: idem.DecisionInFlight, keyB: idem.DecisionLocked} {
 		a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: key}, Policy: testPolicy()})
 		if a.Decision != want || a.Holder != first.Execution.Lock().Execution || a.HolderTrace != "trace" {
@@ -131,9 +141,11 @@ func TestAConflictInOneProcessCostsNoCallToTheLedger(t *testing.T) {
 }
 
 func TestAClaimGoesOnUntilTheLedgerHasSaidSomething(t *testing.T) {
-	dead := &idem.Lock{Entry: idem.Entry{Execution: "exec_dead", Scope: idem.Scope{Workflow: "w", Key: keyB}}, Dead: true}
+	dead := &idem.Lock{Entry: idem.Entry{Execution: "exec_dead", Scope: idem.Scope{Workflow: "w", Key: keyB}},
+		Dead: true}
 	l := &script{answers: []answered{{err: idem.ErrNotClaimed}, {seen: &idem.Obstacle{Lock: dead}}, {}}}
-	a := guardOf(t, l, &noon).Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()})
+	a := guardOf(t, l, &noon).Admit(t.Context(),
+		&idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()})
 	if a.Execution == nil || len(l.locks) != 3 || !reflect.DeepEqual(l.reaped, []idem.ExecutionID{"exec_dead"}) {
 		t.Errorf("%+v: %d claims, reaped %v", a, len(l.locks), l.reaped)
 	}
@@ -141,7 +153,9 @@ func TestAClaimGoesOnUntilTheLedgerHasSaidSomething(t *testing.T) {
 		t.Errorf("%+v", l.locks)
 	}
 	l = &script{answers: []answered{{seen: &idem.Obstacle{Lock: dead}}}, reap: idem.ErrStoreUnavailable}
-	if a := guardOf(t, l, &noon).Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()}); a.Decision != idem.DecisionStoreUnavailable || !errors.Is(a.Err, idem.ErrStoreUnavailable) {
+	if a := guardOf(t, l, &noon).Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA},
+		Policy: testPolicy()}); a.Decision != idem.DecisionStoreUnavailable ||
+		!errors.Is(a.Err, idem.ErrStoreUnavailable) {
 		t.Errorf("%+v", a)
 	}
 }
@@ -151,7 +165,8 @@ func TestAClaimThatNeverEndsIsNoExecution(t *testing.T) {
 	cancel(ErrShutdown)
 	l := &script{answers: []answered{{err: idem.ErrNotClaimed}}}
 	g := New(Options{Ledger: l, Base: over, Cache: NewCache(0)})
-	if a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()}); a.Decision != idem.DecisionStoreUnavailable || !errors.Is(a.Err, ErrShutdown) {
+	if a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA},
+		Policy: testPolicy()}); a.Decision != idem.DecisionStoreUnavailable || !errors.Is(a.Err, ErrShutdown) {
 		t.Errorf("%+v", a)
 	}
 	// A second one meets the first one's claim, and gives up with it.
@@ -160,7 +175,8 @@ func TestAClaimThatNeverEndsIsNoExecution(t *testing.T) {
 		t.Fatal("the first one has kept its place")
 	}
 	defer g.live.leave(at)
-	if a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyB}, Policy: testPolicy()}); a.Decision != idem.DecisionStoreUnavailable || !errors.Is(a.Err, ErrShutdown) {
+	if a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyB},
+		Policy: testPolicy()}); a.Decision != idem.DecisionStoreUnavailable || !errors.Is(a.Err, ErrShutdown) {
 		t.Errorf("%+v", a)
 	}
 }
@@ -168,13 +184,18 @@ func TestAClaimThatNeverEndsIsNoExecution(t *testing.T) {
 func TestOnlyNewEventsUseUpTheQuotaOfTheirRoute(t *testing.T) {
 	p := testPolicy()
 	p.NewPerSecond = 1
-	again := &idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Attempt: 1}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}, RecordRevision: 3}
-	l := &script{answers: []answered{{seen: again}, {}, {seen: &idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_other", Scope: idem.Scope{Workflow: "v", Key: keyB}}}}}, {}}}
+	again := &idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first",
+		Scope: idem.Scope{Workflow: "w", Key: keyA}, Attempt: 1},
+		End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}, RecordRevision: 3}
+	l := &script{answers: []answered{{seen: again}, {},
+		{seen: &idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_other",
+			Scope: idem.Scope{Workflow: "v", Key: keyB}}}}}, {}}}
 	g := guardOf(t, l, &noon)
 	for i, want := range []struct {
 		workflow string
 		decision idem.Decision
-	}{{"w", ""}, {"v", idem.DecisionLocked}, {"u", ""}, {"t", idem.DecisionThrottled}} { // an event's second attempt, a refusal, a new event, one more
+	}{{"w", ""}, {"v", idem.DecisionLocked}, {"u", ""}, {"t", idem.DecisionThrottled}} {
+		// an event's second attempt, a refusal, a new event, one more
 		a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: want.workflow, Key: keyA}, Policy: p})
 		if a.Decision != want.decision || (a.Execution != nil) != (want.decision == "") {
 			t.Errorf("delivery %d: %+v", i+1, a)
@@ -240,7 +261,8 @@ func TestADeliveryIsRefusedWhereTheLedgerCannotDecideAndTheNextOneMayTry(t *test
 	g := New(Options{Ledger: down, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return noon }})
 	for range 3 { // neither the place in this process nor the route's quota is used up
 		a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p})
-		if a.Decision != idem.DecisionStoreUnavailable || !errors.Is(a.Err, idem.ErrStoreUnavailable) || a.Execution != nil {
+		if a.Decision != idem.DecisionStoreUnavailable || !errors.Is(a.Err, idem.ErrStoreUnavailable) ||
+			a.Execution != nil {
 			t.Fatalf("%+v", a)
 		}
 	}

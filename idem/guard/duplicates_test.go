@@ -30,14 +30,18 @@ func (c *counting) Duplicate(id idem.ExecutionID, retention time.Duration) {
 func TestADuplicateThatIsAnsweredWithoutRunningCountsForItsExecution(t *testing.T) {
 	const id = idem.ExecutionID("exec_first")
 	record := func(change func(*idem.Record)) idem.Obstacle {
-		r := &idem.Record{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Key: keyA}, Retention: time.Hour}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: &idem.Answer{Status: 200}}}
+		r := &idem.Record{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Key: keyA}, Retention: time.Hour},
+			End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true,
+				Answer: &idem.Answer{Status: 200}}}
 		change(r)
 		return idem.Obstacle{Record: r, RecordRevision: 7}
 	}
 	keep := func(*idem.Record) {}
-	running := idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Workflow: "w", Key: keyA}, Token: 5}}}
+	running := idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: id,
+		Scope: idem.Scope{Workflow: "w", Key: keyA}, Token: 5}}}
 	parked := idem.Obstacle{Lock: &idem.Lock{Entry: running.Lock.Entry, Parked: &idem.Parked{Since: noon}}}
-	other := idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Workflow: "w", Key: keyB}, Token: 5}}}
+	other := idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: id,
+		Scope: idem.Scope{Workflow: "w", Key: keyB}, Token: 5}}}
 	ended := record(keep)
 	for name, c := range map[string]struct {
 		seen     idem.Obstacle
@@ -45,19 +49,27 @@ func TestADuplicateThatIsAnsweredWithoutRunningCountsForItsExecution(t *testing.
 		decision idem.Decision
 		copies   int
 	}{
-		"replayed":                         {ended, nil, idem.DecisionReplayed, 1},
-		"in flight":                        {running, nil, idem.DecisionInFlight, 1},
-		"attached":                         {running, func(p *idem.Policy) { p.InFlight, p.MaxWaiting, p.AttachTimeout = idem.Attach, 1, time.Hour }, idem.DecisionAttached, 1},
-		"of a parked one":                  {parked, nil, idem.DecisionParked, 1},
-		"skipped copy":                     {running, func(p *idem.Policy) { p.Strategy = idem.Skip }, idem.DecisionSkipped, 1},
-		"blocked after an unknown outcome": {record(func(r *idem.Record) { r.Status, r.Outcome, r.Remembered = idem.Failed, idem.Unknown, false }), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, idem.DecisionUnknown, 1},
+		"replayed":  {ended, nil, idem.DecisionReplayed, 1},
+		"in flight": {running, nil, idem.DecisionInFlight, 1},
+		"attached": {running, func(p *idem.Policy) {
+			p.InFlight, p.MaxWaiting, p.AttachTimeout = idem.Attach, 1, time.Hour
+		}, idem.DecisionAttached, 1},
+		"of a parked one": {parked, nil, idem.DecisionParked, 1},
+		"skipped copy": {running, func(p *idem.Policy) {
+			p.Strategy = idem.Skip
+		}, idem.DecisionSkipped, 1},
+		"blocked after an unknown outcome": {record(func(r *idem.Record) {
+			r.Status, r.Outcome, r.Remembered = idem.Failed, idem.Unknown, false
+		}), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, idem.DecisionUnknown, 1},
 		"cancelled for good": {record(func(r *idem.Record) {
 			r.Status, r.Outcome, r.Remembered, r.Final = idem.Aborted, idem.NotExecuted, false, true
 		}), nil, idem.DecisionAborted, 1},
 		"another event runs":        {other, nil, idem.DecisionLocked, 0},
 		"skipped for another event": {other, func(p *idem.Policy) { p.Strategy = idem.Skip }, idem.DecisionSkipped, 0},
-		"no copy but a mismatch":    {record(func(r *idem.Record) { r.Fingerprint[0] = 1 }), nil, idem.DecisionMismatch, 0},
-		"observed, so it runs":      {ended, func(p *idem.Policy) { p.Observe = true }, idem.DecisionReplayed, 0},
+		"no copy but a mismatch": {record(func(r *idem.Record) {
+			r.Fingerprint[0] = 1
+		}), nil, idem.DecisionMismatch, 0},
+		"observed, so it runs": {ended, func(p *idem.Policy) { p.Observe = true }, idem.DecisionReplayed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &counting{seen: c.seen, follow: &ended, copies: map[idem.ExecutionID]int{}}
@@ -66,7 +78,9 @@ func TestADuplicateThatIsAnsweredWithoutRunningCountsForItsExecution(t *testing.
 			if c.policy != nil {
 				c.policy(p)
 			}
-			g := New(Options{Ledger: l, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time { return noon }, MaxWaiting: func() int { return 1 }})
+			g := New(Options{Ledger: l, Base: t.Context(), Cache: NewCache(0), Now: func() time.Time {
+				return noon
+			}, MaxWaiting: func() int { return 1 }})
 			for n := 1; n <= 2; n++ { // the second may be answered from what the process remembers
 				a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p})
 				if a.Decision != c.decision || a.Execution != nil {

@@ -57,23 +57,28 @@ var endings = map[string]Tried{
 
 func TestAnEndingSaysWhatTheLedgerHasOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rec := &idem.Record{Entry: idem.Entry{Execution: "exec_x"}, End: idem.End{Status: idem.Success, Outcome: idem.Executed}}
+		rec := &idem.Record{Entry: idem.Entry{Execution: "exec_x"},
+			End: idem.End{Status: idem.Success, Outcome: idem.Executed}}
 		for name, end := range endings {
 			for _, c := range []struct {
 				rec      *idem.Record
 				err      error
 				recorded bool
 				lost     bool
-			}{{rec, nil, true, false}, {nil, idem.ErrNotRecorded, false, false}, {rec, idem.ErrLockLost, false, true}, {&idem.Record{End: idem.End{Status: idem.Aborted, Outcome: idem.Unknown}}, idem.ErrLockLost, false, true}} {
+			}{{rec, nil, true, false}, {nil, idem.ErrNotRecorded, false, false}, {rec, idem.ErrLockLost, false,
+				true}, {&idem.Record{End: idem.End{Status: idem.Aborted, Outcome: idem.Unknown}}, idem.ErrLockLost,
+				false, true}} {
 				clock := noon
 				l := &slow{clock: &clock, err: c.err, rec: c.rec}
 				x := admittedBy(t, guardOf(t, l, &clock), testPolicy())
 				clock = clock.Add(time.Minute)
 				got := x.End(end)
-				if got.Recorded != c.recorded || got.Lost != c.lost || !errors.Is(got.Err, c.err) || got.Took != time.Second || got.Cancelled {
+				if got.Recorded != c.recorded || got.Lost != c.lost || !errors.Is(got.Err, c.err) ||
+					got.Took != time.Second || got.Cancelled {
 					t.Errorf("%s, %v: %+v", name, c.err, got)
 				}
-				if settles := name == "answered" || name == "broken off"; settles && (got.Record != c.rec || !l.settled[0].FinishedAt.Equal(noon.Add(time.Minute))) {
+				if settles := name == "answered" || name == "broken off"; settles && (got.Record != c.rec ||
+					!l.settled[0].FinishedAt.Equal(noon.Add(time.Minute))) {
 					t.Errorf("%s, %v: %+v, settled %+v", name, c.err, got, l.settled)
 				}
 				if len(l.bounds) != 1 || l.bounds[0] != 2*time.Second {
@@ -94,7 +99,8 @@ func TestOnlyTheFirstEndingCounts(t *testing.T) {
 			l := &slow{clock: &clock, rec: &idem.Record{}}
 			x := admittedBy(t, guardOf(t, l, &clock), testPolicy())
 			x.End(end)
-			if got := x.End(again); !got.Recorded || got.Err != nil || got.Lost || got.Record != nil || got.Hold != 0 || got.Took != 0 || len(l.bounds) != 1 {
+			if got := x.End(again); !got.Recorded || got.Err != nil || got.Lost || got.Record != nil || got.Hold != 0 ||
+				got.Took != 0 || len(l.bounds) != 1 {
 				t.Errorf("%s, then %s: %+v; the ledger was asked %d times", first, second, got, len(l.bounds))
 			}
 		}
@@ -134,7 +140,8 @@ func TestAnAnswerThatIsNotKeptIsNotRemembered(t *testing.T) {
 }
 
 func TestWhatEndsAnExecutionIsTheCauseOfItsContext(t *testing.T) {
-	for name, cause := range map[string]error{"its lock is lost": idem.ErrLockLost, "it is cancelled": idem.ErrCancelled} {
+	for name, cause := range map[string]error{"its lock is lost": idem.ErrLockLost,
+		"it is cancelled": idem.ErrCancelled} {
 		clock := noon
 		l := &slow{clock: &clock, rec: &idem.Record{}}
 		x := admittedBy(t, guardOf(t, l, &clock), testPolicy())
@@ -145,7 +152,10 @@ func TestWhatEndsAnExecutionIsTheCauseOfItsContext(t *testing.T) {
 		if err := x.Begin(); !errors.Is(context.Cause(x.Context()), cause) || !errors.Is(err, cause) {
 			t.Errorf("%s: %v; it may begin: %v", name, context.Cause(x.Context()), err)
 		}
-		if x.End(Tried{Sent: true, Failure: idem.Failure{Code: "upstream_failed"}}); l.settled[0].Status != idem.Failed || l.settled[0].Outcome != idem.Unknown || l.settled[0].Error.Code != "upstream_failed" || l.settled[0].Abort != nil {
+		if x.End(Tried{Sent: true,
+			Failure: idem.Failure{Code: "upstream_failed"}}); l.settled[0].Status != idem.Failed ||
+			l.settled[0].Outcome != idem.Unknown || l.settled[0].Error.Code != "upstream_failed" ||
+			l.settled[0].Abort != nil {
 			t.Errorf("%s: %+v", name, l.settled[0])
 		}
 	}
@@ -177,7 +187,9 @@ func TestAnExecutionEndsAtItsMaxDuration(t *testing.T) {
 				}
 				continue
 			}
-			if end.Status != idem.Aborted || end.Outcome != idem.Unknown || end.Error != nil || end.Abort == nil || end.Abort.By != "policy" || end.Abort.Reason != "max_duration of 1h0m0s reached" || !end.Abort.At.Equal(noon) {
+			if end.Status != idem.Aborted || end.Outcome != idem.Unknown || end.Error != nil || end.Abort == nil ||
+				end.Abort.By != "policy" || end.Abort.Reason != "max_duration of 1h0m0s reached" ||
+				!end.Abort.At.Equal(noon) {
 				t.Errorf("%+v, %+v", end, end.Abort)
 			}
 			if got.Cancelled {
@@ -197,7 +209,9 @@ func TestAFailureSaysWhatTheUpstreamAnswered(t *testing.T) {
 		299: {},
 	} {
 		o, clock := &oneLock{}, noon
-		admitted(t, o, &clock, func(p *idem.Policy) { p.Unknown.Add(502, 502) }).End(Tried{Answer: &idem.Answer{Status: status}})
+		admitted(t, o, &clock, func(p *idem.Policy) {
+			p.Unknown.Add(502, 502)
+		}).End(Tried{Answer: &idem.Answer{Status: status}})
 		switch got := o.settled[0]; {
 		case want.Code == "" && (got.Error != nil || got.Status != idem.Success):
 			t.Errorf("%d: %+v", status, got)
@@ -209,7 +223,8 @@ func TestAFailureSaysWhatTheUpstreamAnswered(t *testing.T) {
 
 func TestAnAttachedDuplicateNamesTheExecutionItWasAttachedTo(t *testing.T) {
 	first := func(change func(*idem.Record)) idem.Obstacle {
-		r := &idem.Record{Entry: idem.Entry{Execution: "exec_first", TraceParent: "trace"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown}}
+		r := &idem.Record{Entry: idem.Entry{Execution: "exec_first", TraceParent: "trace"},
+			End: idem.End{Status: idem.Failed, Outcome: idem.Unknown}}
 		change(r)
 		return idem.Obstacle{Record: r}
 	}
@@ -218,16 +233,30 @@ func TestAnAttachedDuplicateNamesTheExecutionItWasAttachedTo(t *testing.T) {
 		want   idem.Decision
 		record bool
 	}{
-		"released":                   {idem.Obstacle{Released: true}, idem.DecisionUpstreamUnreachable, false},
-		"nobody can tell":            {idem.Obstacle{}, idem.DecisionLockLost, false},
-		"its answer":                 {first(func(r *idem.Record) { r.Answer = &idem.Answer{Status: 500} }), idem.DecisionAttached, true},
-		"its abort":                  {first(func(r *idem.Record) { r.Status = idem.Aborted }), idem.DecisionAborted, true},
-		"it failed, without answer":  {first(func(r *idem.Record) { r.Outcome, r.Error = idem.Executed, &idem.Failure{Code: "internal_error"} }), idem.DecisionUpstreamFailed, true},
+		"released":        {idem.Obstacle{Released: true}, idem.DecisionUpstreamUnreachable, false},
+		"nobody can tell": {idem.Obstacle{}, idem.DecisionLockLost, false},
+		"its answer": {first(func(r *idem.Record) {
+			r.Answer = &idem.Answer{Status: 500}
+		}), idem.DecisionAttached, true},
+		"its abort": {first(func(r *idem.Record) {
+			r.Status = idem.Aborted
+		}), idem.DecisionAborted, true},
+		"it failed, without answer": {first(func(r *idem.Record) {
+			r.Outcome, r.Error = idem.Executed, &idem.Failure{Code: "internal_error"}
+		}), idem.DecisionUpstreamFailed, true},
 		"it failed, nobody said why": {first(func(*idem.Record) {}), idem.DecisionUpstreamFailed, true},
-		"it timed out":               {first(func(r *idem.Record) { r.Error = &idem.Failure{Code: "upstream_timeout"} }), idem.DecisionUpstreamTimeout, true},
-		"it failed":                  {first(func(r *idem.Record) { r.Error = &idem.Failure{Code: "upstream_failed"} }), idem.DecisionUpstreamFailed, true},
-		"this program failed":        {first(func(r *idem.Record) { r.Error = &idem.Failure{Code: "internal_error"} }), idem.DecisionInternalError, true},
-		"its owner died":             {first(func(r *idem.Record) { r.Error = &idem.Failure{Code: "owner_lost"} }), idem.DecisionLockLost, true},
+		"it timed out": {first(func(r *idem.Record) {
+			r.Error = &idem.Failure{Code: "upstream_timeout"}
+		}), idem.DecisionUpstreamTimeout, true},
+		"it failed": {first(func(r *idem.Record) {
+			r.Error = &idem.Failure{Code: "upstream_failed"}
+		}), idem.DecisionUpstreamFailed, true},
+		"this program failed": {first(func(r *idem.Record) {
+			r.Error = &idem.Failure{Code: "internal_error"}
+		}), idem.DecisionInternalError, true},
+		"its owner died": {first(func(r *idem.Record) {
+			r.Error = &idem.Failure{Code: "owner_lost"}
+		}), idem.DecisionLockLost, true},
 	} {
 		got := attachedTo(t, &c.seen, nil)
 		if got.Decision != c.want || got.Holder != "exec_first" || (got.Record != nil) != c.record {

@@ -16,17 +16,20 @@ var (
 	ErrShutdown = errors.New("hooklock shuts down")
 )
 
-// Execution is a delivery that was admitted, or one try of an accepted event. End ends it; only the first call counts, and one is deferred, for
-// whatever else happens. Its methods are not safe for concurrent use, but for Context, Lock and Begin.
+// Execution is a delivery that was admitted, or one try of an accepted event. End ends it; only the
+// first call counts, and one is deferred, for whatever else happens. Its methods are not safe for
+// concurrent use, but for Context, Lock and Begin.
 type Execution struct {
 	guard  *Guard
 	policy *idem.Policy
-	// request is what was admitted; nil: its event was accepted before, and this is one of its tries.
+	// request is what was admitted; nil: its event was accepted before, and this is one of its
+	// tries.
 	request *idem.Request
 	held    idem.RunningLock
 	spot    *spot
 	began   time.Time // by the guard's clock; MaxDuration is counted from here
-	// CallbackKey is the bearer token for callbacks about this execution. It goes to the upstream and is never stored or logged.
+	// CallbackKey is the bearer token for callbacks about this execution. It goes to the upstream
+	// and is never stored or logged.
 	CallbackKey string
 
 	ctx      context.Context
@@ -39,7 +42,8 @@ type Execution struct {
 }
 
 // newExecution returns the execution that has a lock; r is nil for a try of an accepted event.
-func newExecution(g *Guard, p *idem.Policy, r *idem.Request, held idem.RunningLock, at *spot, callbackKey string) *Execution {
+func newExecution(g *Guard, p *idem.Policy, r *idem.Request, held idem.RunningLock, at *spot,
+	callbackKey string) *Execution {
 	x := &Execution{guard: g, policy: p, request: r, held: held, spot: at, began: g.o.Now(), CallbackKey: callbackKey}
 	x.ctx, x.stop = context.WithCancelCause(g.o.Base)
 	x.deadline = func() {}
@@ -53,14 +57,15 @@ func newExecution(g *Guard, p *idem.Policy, r *idem.Request, held idem.RunningLo
 // Lock returns the lock of the execution. The caller must not change it.
 func (x *Execution) Lock() *idem.Lock { return x.held.Lock() }
 
-// Context ends when the execution has to stop; its cause says why: ErrLockLost, ErrCancelled, ErrMaxDuration or ErrShutdown. It is the
-// execution's life and not the sender's.
+// Context ends when the execution has to stop; its cause says why: ErrLockLost, ErrCancelled,
+// ErrMaxDuration or ErrShutdown. It is the execution's life and not the sender's.
 func (x *Execution) Context() context.Context { return x.ctx }
 
 // Count is called before End with what the end adds to the counts of its route.
 func (x *Execution) Count(one idem.Counted) { x.held.Count(one) }
 
-// Begin makes the last check before the first byte goes to the upstream. After an error nothing may be sent, and the caller ends the execution.
+// Begin makes the last check before the first byte goes to the upstream. After an error nothing may
+// be sent, and the caller ends the execution.
 func (x *Execution) Begin() error {
 	if err := context.Cause(x.ctx); err != nil {
 		return err
@@ -86,18 +91,21 @@ type Ending struct {
 	// Hold is how long the lock outlives the answer; 0 = it does not.
 	Hold time.Duration
 
-	// Parked: its event is accepted, the park worker decides what follows, and the execution has not ended yet. Outcome is what is known of this
-	// try. On is why the event was accepted with its end; "" = it was before.
+	// Parked: its event is accepted, the park worker decides what follows, and the execution has
+	// not ended yet. Outcome is what is known of this try. On is why the event was accepted with
+	// its end; "" = it was before.
 	Parked  bool
 	Outcome idem.Outcome
 	On      idem.ParkOn
-	// Unsure: it is unknown whether its event was accepted, so it may run. WouldPark: under Observe, it would have been accepted.
+	// Unsure: it is unknown whether its event was accepted, so it may run. WouldPark: under
+	// Observe, it would have been accepted.
 	Unsure, WouldPark bool
 
 	Err error // why the outcome was not recorded, or the event not accepted, for the log
 }
 
-// End says how the call of the upstream ended, if one was made, and writes down what follows. The Guard takes over the memory of the answer.
+// End says how the call of the upstream ended, if one was made, and writes down what follows. The
+// Guard takes over the memory of the answer.
 func (x *Execution) End(t Tried) Ending {
 	if x.ended {
 		return Ending{Recorded: true}
@@ -148,12 +156,14 @@ func (x *Execution) complete(t *Tried) {
 func (x *Execution) endOf(j *idem.Judgement, t *Tried) idem.End {
 	end := idem.End{Status: j.Status, Outcome: j.Outcome, Remembered: j.Remembered, Answer: t.Answer, Error: &t.Failure}
 	if a := t.Answer; a != nil {
-		if end.Error = j.AnswerFailure(a.Status); !end.Remembered && x.policy.InFlight != idem.Attach || a.Bytes > int64(x.policy.ReplayBody) {
+		if end.Error = j.AnswerFailure(a.Status); !end.Remembered && x.policy.InFlight != idem.Attach ||
+			a.Bytes > int64(x.policy.ReplayBody) {
 			a.Whole, a.Header, a.Body = false, nil, nil
 		}
 	} else if errors.Is(t.Stopped, ErrMaxDuration) {
 		end.Status, end.Error = idem.Aborted, nil
-		end.Abort = &idem.Cancel{By: "policy", Reason: "max_duration of " + x.policy.MaxDuration.String() + " reached", At: x.guard.o.Now()}
+		end.Abort = &idem.Cancel{By: "policy", Reason: "max_duration of " + x.policy.MaxDuration.String() + " reached",
+			At: x.guard.o.Now()}
 	}
 	return end
 }
@@ -175,15 +185,17 @@ func (x *Execution) release() Ending {
 	return Ending{Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost), Took: took, Err: err}
 }
 
-// minHold is the shortest hold. etcd gives a lease whole seconds, and a shorter hold could not be renewed in time.
+// minHold is the shortest hold. etcd gives a lease whole seconds, and a shorter hold could not be
+// renewed in time.
 const minHold = 2 * time.Second
 
 // maxHold is the longest one, for a policy without MaxDuration.
 const maxHold = 10 * 365 * 24 * time.Hour
 
-// hold lets go of an execution whose upstream answered and goes on: the lock outlives the answer, and any replica renews or ends it. It lives
-// for ttl unless it is renewed: in whole seconds, at least minHold, and no longer than what is left of the policy's MaxDuration. If the hold
-// cannot be written, this process keeps the lock until it can be, or until its session ends.
+// hold lets go of an execution whose upstream answered and goes on: the lock outlives the answer,
+// and any replica renews or ends it. It lives for ttl unless it is renewed: in whole seconds, at
+// least minHold, and no longer than what is left of the policy's MaxDuration. If the hold cannot be
+// written, this process keeps the lock until it can be, or until its session ends.
 func (x *Execution) hold(ttl time.Duration) Ending {
 	if !x.finish() {
 		return Ending{Recorded: true}
@@ -197,7 +209,8 @@ func (x *Execution) hold(ttl time.Duration) Ending {
 	ctx, cancel := x.bounded()
 	defer cancel()
 	err := x.held.Hold(ctx, ttl)
-	return Ending{Hold: ttl, Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost), Took: x.guard.o.Now().Sub(since), Err: err}
+	return Ending{Hold: ttl, Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost),
+		Took: x.guard.o.Now().Sub(since), Err: err}
 }
 
 func (x *Execution) settle(end idem.End) Ending {
@@ -215,12 +228,13 @@ func (x *Execution) settle(end idem.End) Ending {
 	}
 	cancelled := err == nil && rec.Status == idem.Aborted && end.Abort == nil
 	return Ending{
-		Record: rec, Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost), Cancelled: cancelled, Took: x.guard.o.Now().Sub(end.FinishedAt), Err: err,
+		Record: rec, Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost), Cancelled: cancelled,
+		Took: x.guard.o.Now().Sub(end.FinishedAt), Err: err,
 	}
 }
 
-// bounded returns the context for writing the end of an execution. It ignores that the execution was told to stop: its end must be written all
-// the same.
+// bounded returns the context for writing the end of an execution. It ignores that the execution
+// was told to stop: its end must be written all the same.
 func (x *Execution) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(x.ctx), x.guard.o.RequestTimeout)
 }

@@ -9,7 +9,8 @@ import (
 	"hooklock/idem"
 )
 
-// oneLock is a Ledger with one lock, which is always free, and a RunningLock that does what the test says.
+// oneLock is a Ledger with one lock, which is always free, and a RunningLock that does what the
+// test says.
 type oneLock struct {
 	quiet
 	lock    idem.Lock
@@ -80,7 +81,8 @@ func TestAHoldIsAWholeNumberOfSecondsWithinMaxDuration(t *testing.T) {
 		o, clock := &oneLock{}, noon
 		x := admitted(t, o, &clock, func(p *idem.Policy) { p.MaxDuration = c.most })
 		clock = noon.Add(c.age)
-		if end := x.End(Tried{Hold: c.asked, Answer: &idem.Answer{Status: 202}}); end.Hold != c.want || o.ttl != c.want || !end.Recorded || end.Err != nil || end.Record != nil {
+		if end := x.End(Tried{Hold: c.asked, Answer: &idem.Answer{Status: 202}}); end.Hold != c.want ||
+			o.ttl != c.want || !end.Recorded || end.Err != nil || end.Record != nil {
 			t.Errorf("%+v: held for %s, %+v", c, o.ttl, end)
 		}
 	}
@@ -111,7 +113,8 @@ func TestAHoldThatIsNotWrittenSaysSo(t *testing.T) {
 		lost bool
 	}{{idem.ErrNotRecorded, false}, {idem.ErrLockLost, true}} {
 		o, clock := &oneLock{hold: c.err}, noon
-		if end := admitted(t, o, &clock, nil).End(Tried{Hold: time.Minute, Answer: &idem.Answer{Status: 202}}); end.Recorded || end.Lost != c.lost || !errors.Is(end.Err, c.err) {
+		if end := admitted(t, o, &clock, nil).End(Tried{Hold: time.Minute,
+			Answer: &idem.Answer{Status: 202}}); end.Recorded || end.Lost != c.lost || !errors.Is(end.Err, c.err) {
 			t.Errorf("%v: %+v", c.err, end)
 		}
 	}
@@ -122,26 +125,35 @@ func TestACancelIsTheEndOfWhatIsGivenUpWithoutAnAnswer(t *testing.T) {
 	if end := admitted(t, o, &clock, nil).End(Tried{}); !end.Recorded || !end.Cancelled || end.Err != nil {
 		t.Errorf("released: %+v", end)
 	}
-	o = &oneLock{record: &idem.Record{End: idem.End{Status: idem.Aborted, Outcome: idem.Unknown, Abort: &idem.Cancel{By: "ops"}}}}
-	if end := admitted(t, o, &clock, nil).End(Tried{Sent: true, Failure: idem.Failure{Code: "upstream_failed"}}); !end.Recorded || !end.Cancelled {
+	o = &oneLock{record: &idem.Record{End: idem.End{Status: idem.Aborted, Outcome: idem.Unknown,
+		Abort: &idem.Cancel{By: "ops"}}}}
+	if end := admitted(t, o, &clock,
+		nil).End(Tried{Sent: true, Failure: idem.Failure{Code: "upstream_failed"}}); !end.Recorded || !end.Cancelled {
 		t.Errorf("abandoned: %+v", end)
 	}
 	o = &oneLock{}
-	if end := admitted(t, o, &clock, nil).End(Tried{Sent: true, Failure: idem.Failure{Code: "upstream_failed"}}); !end.Recorded || end.Cancelled {
+	if end := admitted(t, o, &clock,
+		nil).End(Tried{Sent: true, Failure: idem.Failure{Code: "upstream_failed"}}); !end.Recorded || end.Cancelled {
 		t.Errorf("abandoned, and nobody cancelled: %+v", end)
 	}
 }
 
-// storing is an execution whose event may be accepted for any reason, with a request that keep stores.
-func storing(t *testing.T, o idem.Ledger, keep func(context.Context, idem.ExecutionID) (idem.StoredRequest, error)) *Execution {
+// storing is an execution whose event may be accepted for any reason, with a request that keep
+// stores.
+func storing(t *testing.T, o idem.Ledger, keep func(context.Context, idem.ExecutionID) (idem.StoredRequest,
+	error)) *Execution {
 	t.Helper()
 	g := New(Options{
-		Ledger: o, Parks: roomy{}, Base: t.Context(), Cache: NewCache(0), ParkLimits: func() ParkLimits { return ParkLimits{Events: 10, Bytes: 10} },
+		Ledger: o, Parks: roomy{}, Base: t.Context(), Cache: NewCache(0), ParkLimits: func() ParkLimits {
+			return ParkLimits{Events: 10, Bytes: 10}
+		},
 	})
 	g.SetWorker(idle{})
 	p := testPolicy()
-	p.Park = &idem.ParkPolicy{After: time.Minute, Slow: true, Unreachable: true, Unknown: true, Failed: true, MaxWaiting: 10}
-	a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p, Parking: &idem.Parking{Keep: keep}})
+	p.Park = &idem.ParkPolicy{After: time.Minute, Slow: true, Unreachable: true, Unknown: true, Failed: true,
+		MaxWaiting: 10}
+	a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p,
+		Parking: &idem.Parking{Keep: keep}})
 	if a.Execution == nil {
 		t.Fatalf("not admitted: %+v", a)
 	}
@@ -154,7 +166,8 @@ type idle struct{}
 func (idle) TakeOver(*ParkedExecution, Tried) {}
 func (idle) OnReached()                       {}
 
-// TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest: what the upstream answered is recorded, and the delivery is not parked any more.
+// TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest: what the upstream answered is recorded,
+// and the delivery is not parked any more.
 func TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest(t *testing.T) {
 	for name, end := range endings {
 		t.Run(name, func(t *testing.T) {
@@ -177,12 +190,14 @@ func TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest(t *testing.T) {
 
 // TestWhatIsToldToStopIsStillParked: a process that ends hands over what it may.
 func TestWhatIsToldToStopIsStillParked(t *testing.T) {
-	for cause, parked := range map[error]bool{ErrShutdown: true, ErrMaxDuration: true, idem.ErrCancelled: false, idem.ErrLockLost: false} {
+	for cause, parked := range map[error]bool{ErrShutdown: true, ErrMaxDuration: true, idem.ErrCancelled: false,
+		idem.ErrLockLost: false} {
 		x := storing(t, &oneLock{}, func(ctx context.Context, _ idem.ExecutionID) (idem.StoredRequest, error) {
 			return idem.StoredRequest{}, ctx.Err()
 		})
 		x.stop(cause)
-		if end := x.End(Tried{Sent: true}); end.Parked != parked || x.Parked() != parked || parked && end.On != idem.ParkUnknown {
+		if end := x.End(Tried{Sent: true}); end.Parked != parked || x.Parked() != parked ||
+			parked && end.On != idem.ParkUnknown {
 			t.Errorf("%v: %+v", cause, end)
 		}
 	}

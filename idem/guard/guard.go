@@ -14,21 +14,23 @@ import (
 // Options are what a Guard works with.
 type Options struct {
 	Ledger idem.Ledger
-	// Base is the life of the executions: when it ends, running ones stop and end with an unknown outcome. It is not the life of
-	// a sender's connection: a sender that hangs up changes nothing.
+	// Base is the life of the executions: when it ends, running ones stop and end with an unknown
+	// outcome. It is not the life of a sender's connection: a sender that hangs up changes nothing.
 	Base context.Context
 	// RequestTimeout bounds each decision of the ledger. Zero means 2 s.
 	RequestTimeout time.Duration
-	// Cache answers duplicates without the ledger. The owner of the Ledger must also tell the Cache of forgotten records and of lost sessions.
+	// Cache answers duplicates without the ledger. The owner of the Ledger must also tell the Cache
+	// of forgotten records and of lost sessions.
 	Cache *Cache
-	// MaxWaiting bounds the deliveries that wait in this process, over all workflows. It is called each time, because the limit may be
-	// reloaded. Nil means that none may wait.
+	// MaxWaiting bounds the deliveries that wait in this process, over all workflows. It is called
+	// each time, because the limit may be reloaded. Nil means that none may wait.
 	MaxWaiting func() int
-	// OvertakenWait is how long an event waits that fail_fast has refused before and that now meets another execution. Many short calls end in
-	// that time, so that an event which comes again and again is present when one ends. Zero means 1 s, a negative value no wait.
+	// OvertakenWait is how long an event waits that fail_fast has refused before and that now meets
+	// another execution. Many short calls end in that time, so that an event which comes again and
+	// again is present when one ends. Zero means 1 s, a negative value no wait.
 	OvertakenWait time.Duration
-	// Parks is what the ledger knows of parked executions. ParkLimits bounds them; it is called each time, because the limits may be reloaded.
-	// Nil means that nothing is parked.
+	// Parks is what the ledger knows of parked executions. ParkLimits bounds them; it is called
+	// each time, because the limits may be reloaded. Nil means that nothing is parked.
 	Parks      idem.ParkLedger
 	ParkLimits func() ParkLimits
 	Now        func() time.Time // nil means time.Now
@@ -72,19 +74,22 @@ func New(o Options) *Guard {
 	return g
 }
 
-// Admission is the answer of Admit: an execution that may run, or the decision that the delivery does not.
+// Admission is the answer of Admit: an execution that may run, or the decision that the delivery
+// does not.
 type Admission struct {
 	Execution *Execution
 	idem.Verdict
-	// Waited is how long the delivery waited: in the queue, or for the answer of the first delivery of its event. 0 = it did not wait.
+	// Waited is how long the delivery waited: in the queue, or for the answer of the first delivery
+	// of its event. 0 = it did not wait.
 	Waited time.Duration
 	// Unrecorded: (of superseded) the event did not run, but the ledger does not have this yet.
 	Unrecorded bool
 	Err        error // the cause of store_unavailable, for the log
 }
 
-// Admit decides about one delivery. It returns within RequestTimeout, or twice that if the request store hangs, unless the policy lets the
-// delivery wait. sender ends when the sender no longer waits for the answer; a decision that is under way does not depend on it.
+// Admit decides about one delivery. It returns within RequestTimeout, or twice that if the request
+// store hangs, unless the policy lets the delivery wait. sender ends when the sender no longer
+// waits for the answer; a decision that is under way does not depend on it.
 func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 	r.Scope.PerEvent = r.Policy.PerEvent()
 	if r.Policy.Strategy == idem.NoLock {
@@ -125,7 +130,8 @@ func (g *Guard) readAnswer(ctx context.Context, rec *idem.Record) error {
 	return g.o.Ledger.Answer(ctx, rec)
 }
 
-// ofCopy reports whether a delivery that did not run gets its answer as a duplicate of Holder, or is refused as one.
+// ofCopy reports whether a delivery that did not run gets its answer as a duplicate of Holder, or
+// is refused as one.
 func ofCopy(v *idem.Verdict) bool {
 	if v.Holder == "" || v.WhileWaiting {
 		return false
@@ -134,10 +140,12 @@ func ofCopy(v *idem.Verdict) bool {
 	case idem.ClassDuplicate, idem.ClassFailed, idem.ClassBug: // settled, running, or attached to one that ended so
 		return true
 	}
-	return v.Copy != nil && (v.Decision == idem.DecisionSkipped || v.Decision == idem.DecisionParked) || v.Record != nil && v.Decision == idem.DecisionSuperseded
+	return v.Copy != nil && (v.Decision == idem.DecisionSkipped || v.Decision == idem.DecisionParked) ||
+		v.Record != nil && v.Decision == idem.DecisionSuperseded
 }
 
-// Waiting returns how many deliveries wait in this process, and since when the oldest of them does; the zero time if none does.
+// Waiting returns how many deliveries wait in this process, and since when the oldest of them does;
+// the zero time if none does.
 func (g *Guard) Waiting() (n int, since time.Time) { return g.waiting.waiting() }
 
 // admit decides without waiting.
@@ -178,7 +186,8 @@ func (g *Guard) admit(r *idem.Request) Admission {
 	return g.judged(newExecution(g, r.Policy, r, held, mine, callbackKey), r)
 }
 
-// judged ends an execution at once that is older than what went through, if its route does not let it run.
+// judged ends an execution at once that is older than what went through, if its route does not let
+// it run.
 func (g *Guard) judged(x *Execution, r *idem.Request) Admission {
 	stale := x.Lock().Stale
 	now := idem.Situation{Attached: true, Stale: r.Policy.StalenessOf(stale)}
@@ -200,7 +209,8 @@ func unavailable(err error) Admission {
 }
 
 // claim asks the ledger until it holds the lock, or knows why it may not.
-func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.RunningLock, callbackKey string, v idem.Verdict, err error) {
+func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.RunningLock, callbackKey string, v idem.Verdict,
+	err error) {
 	v = idem.Verdict{Attempt: 1}
 	var seenAt moment
 	var unread error
@@ -208,9 +218,11 @@ func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.RunningLo
 		var lock idem.Lock
 		seenAt = g.cache.seenAt(g.o.Now())
 		if r.Policy.Strategy == idem.Wait {
-			// A delivery that cannot wait claims all the same: it may be a duplicate, which is answered as one.
+			// A delivery that cannot wait claims all the same: it may be a duplicate, which is
+			// answered as one.
 			ahead := g.o.Ledger.Ahead(r.Scope)
-			if ahead != nil && g.o.Ledger.Paused(r.Policy.Route, r.Scope.Workflow) == nil && g.waiting.room(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting()) {
+			if ahead != nil && g.o.Ledger.Paused(r.Policy.Route, r.Scope.Workflow) == nil &&
+				g.waiting.room(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting()) {
 				return nil, &idem.Obstacle{Lock: ahead, Queue: true}, nil
 			}
 		}
@@ -231,8 +243,9 @@ func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.RunningLo
 	return held, callbackKey, v, cmp.Or(err, unread)
 }
 
-// rememberRecord reads the answer of the record that was seen, which was written at any time before,
-// and remembers both: unless a person lets the event run again, whose answer will be another one.
+// rememberRecord reads the answer of the record that was seen, which was written at any time
+// before, and remembers both: unless a person lets the event run again, whose answer will be
+// another one.
 func (g *Guard) rememberRecord(ctx context.Context, r *idem.Request, seen *idem.Obstacle, at moment) error {
 	rec := seen.Record
 	if rec == nil {
@@ -258,7 +271,8 @@ func (g *Guard) newLock(r *idem.Request, v idem.Verdict) (idem.Lock, string) {
 	return r.Lock(id, hash, &v, g.o.Now()), callbackKey
 }
 
-// randomKey makes the key of a delivery that is its own event: if idempotency is off, or if it has no event ID.
+// randomKey makes the key of a delivery that is its own event: if idempotency is off, or if it has
+// no event ID.
 func (g *Guard) randomKey() idem.Key {
 	key, err := idem.RandomKey(g.o.Random)
 	if err != nil {
@@ -267,7 +281,8 @@ func (g *Guard) randomKey() idem.Key {
 	return key
 }
 
-// read fills b with random bytes. crypto/rand never fails; a test's reader that fails is a bug in the test.
+// read fills b with random bytes. crypto/rand never fails; a test's reader that fails is a bug in
+// the test.
 func (g *Guard) read(b []byte) {
 	if _, err := io.ReadFull(g.o.Random, b); err != nil {
 		panic(err)

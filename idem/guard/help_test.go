@@ -19,7 +19,8 @@ const (
 
 func testPolicy() *idem.Policy {
 	p := &idem.Policy{
-		Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: 24 * time.Hour, PayloadRetention: time.Minute, ReplayBody: 1 << 16,
+		Route: "r", Strategy: idem.FailFast, Idempotency: true, Retention: 24 * time.Hour,
+		PayloadRetention: time.Minute, ReplayBody: 1 << 16,
 		OnMismatch: idem.MismatchReject, OnUnknown: idem.UnknownRetry,
 	}
 	p.Keep.Add(200, 299)
@@ -31,10 +32,12 @@ func unknownOutcome(r *idem.Record) {
 }
 
 func finalAbort(r *idem.Record) {
-	r.Status, r.Outcome, r.Remembered, r.Abort, r.Final = idem.Aborted, idem.NotExecuted, false, &idem.Cancel{Final: true}, true
+	r.Status, r.Outcome, r.Remembered, r.Abort, r.Final = idem.Aborted, idem.NotExecuted, false,
+		&idem.Cancel{Final: true}, true
 }
 
-// quiet is the part of a Ledger that most tests do not ask: nothing is paused, no delivery waits, and answers are in their records.
+// quiet is the part of a Ledger that most tests do not ask: nothing is paused, no delivery waits,
+// and answers are in their records.
 type quiet struct{ idem.Ledger }
 
 func (quiet) Paused(string, string) *idem.Pause          { return nil }

@@ -9,8 +9,9 @@ import (
 	"hooklock/idem"
 )
 
-// live is what this process itself is doing: per lock at most one claim under way or one execution running. It is why a conflict inside one
-// process costs no call to the store. Only refusals may be decided from it: it says that a lock is taken, never that one is free.
+// live is what this process itself is doing: per lock at most one claim under way or one execution
+// running. It is why a conflict inside one process costs no call to the store. Only refusals may be
+// decided from it: it says that a lock is taken, never that one is free.
 type live struct{ shards [64]liveShard }
 
 type liveShard struct {
@@ -30,8 +31,9 @@ func (l *live) shard(s idem.Scope) *liveShard {
 	return &l.shards[xxhash.Sum64String(s.Workflow)%uint64(len(l.shards))]
 }
 
-// enter takes the spot at the lock of s, or returns the lock that an execution of this process holds there. It waits for a claim that is under
-// way, because only its end tells which execution holds the lock.
+// enter takes the spot at the lock of s, or returns the lock that an execution of this process
+// holds there. It waits for a claim that is under way, because only its end tells which execution
+// holds the lock.
 func (l *live) enter(ctx context.Context, s idem.Scope) (*spot, *idem.Lock, error) {
 	s = s.OfLock()
 	shard := l.shard(s)
@@ -65,8 +67,9 @@ func (l *live) won(s *spot, lock *idem.Lock) {
 	close(s.decided)
 }
 
-// settle records a lock that was won at the head of the queue. The previous holder may still be recorded: it is about to leave. If a claim is
-// under way it returns nil, and until that is decided the store is asked.
+// settle records a lock that was won at the head of the queue. The previous holder may still be
+// recorded: it is about to leave. If a claim is under way it returns nil, and until that is decided
+// the store is asked.
 func (l *live) settle(scope idem.Scope, lock *idem.Lock) *spot {
 	scope = scope.OfLock()
 	shard := l.shard(scope)

@@ -65,14 +65,16 @@ func TestWaitingForAClaimEndsWithItsContext(t *testing.T) {
 
 func TestLocksPerEventDoNotMeet(t *testing.T) {
 	var l live
-	for _, s := range []idem.Scope{{Workflow: "w", Key: keyA, PerEvent: true}, {Workflow: "w", Key: keyB, PerEvent: true}, {Workflow: "w"}} {
+	for _, s := range []idem.Scope{{Workflow: "w", Key: keyA, PerEvent: true},
+		{Workflow: "w", Key: keyB, PerEvent: true}, {Workflow: "w"}} {
 		if mine, _, err := l.enter(t.Context(), s); mine == nil || err != nil {
 			t.Errorf("%v: %v %v", s, mine, err)
 		}
 	}
 }
 
-// Under the race detector: the first waiter may note its lock while the claim of another one is being decided.
+// Under the race detector: the first waiter may note its lock while the claim of another one is
+// being decided.
 func TestALockOfTheQueueIsNotedWhileAClaimIsDecided(t *testing.T) {
 	var l live
 	claims, _, err := l.enter(t.Context(), idem.Scope{Workflow: "w", Key: keyA})
@@ -89,7 +91,8 @@ func TestALockOfTheQueueIsNotedWhileAClaimIsDecided(t *testing.T) {
 	}
 }
 
-// What is handed a lock in the queue is noted before the one that had it leaves; never in place of a newer one, or of a claim under way.
+// What is handed a lock in the queue is noted before the one that had it leaves; never in place of
+// a newer one, or of a claim under way.
 func TestALockThatWasWonInTheQueueTakesThePlaceOfAnOlderOne(t *testing.T) {
 	lock := func(token int64) *idem.Lock { return &idem.Lock{Entry: idem.Entry{Token: token}} }
 	scope := idem.Scope{Workflow: "w"}

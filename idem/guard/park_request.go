@@ -15,7 +15,8 @@ type ParkLimits struct {
 	Bytes  int64
 }
 
-// MayPark reports whether a delivery may be parked for that reason now; under Observe, whether it might be.
+// MayPark reports whether a delivery may be parked for that reason now; under Observe, whether it
+// might be.
 func (g *Guard) MayPark(r *idem.Request, on idem.ParkOn) bool {
 	p := r.Policy.Park
 	switch {
@@ -27,16 +28,19 @@ func (g *Guard) MayPark(r *idem.Request, on idem.ParkOn) bool {
 		return false
 	}
 	now, most := g.o.Parks.Parked(), g.o.ParkLimits()
-	return now.Events < most.Events && now.Bytes+int64(r.Parking.Size) <= most.Bytes && g.o.Parks.Waiting(r.Scope) < p.MaxWaiting
+	return now.Events < most.Events && now.Bytes+int64(r.Parking.Size) <= most.Bytes &&
+		g.o.Parks.Waiting(r.Scope) < p.MaxWaiting
 }
 
 // parksAtOnce reports whether the route parks a delivery before anything is asked.
 func (g *Guard) parksAtOnce(r *idem.Request) bool {
 	p := r.Policy.Park
-	return p != nil && r.Parking != nil && ((p.After == 0 || p.Delay > 0) && p.Locked || r.Parking.AtOnce) && !r.Policy.Observe
+	return p != nil && r.Parking != nil && ((p.After == 0 || p.Delay > 0) && p.Locked || r.Parking.AtOnce) &&
+		!r.Policy.Observe
 }
 
-// park enqueues a delivery to be run without its sender. The verdict may be another one: its event was settled, or a duplicate waits or runs.
+// park enqueues a delivery to be run without its sender. The verdict may be another one: its event
+// was settled, or a duplicate waits or runs.
 func (g *Guard) park(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admission {
 	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
 	defer cancel()
@@ -49,7 +53,8 @@ func (g *Guard) park(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admiss
 		}
 		return kept, err
 	}
-	v, err := idem.Accept(ctx, g.o.Ledger, &waiter{guard: g, r: r, ctx: ctx, parks: on}, keep, idem.Verdict{Attempt: 1, Behind: first.Behind})
+	v, err := idem.Accept(ctx, g.o.Ledger, &waiter{guard: g, r: r, ctx: ctx, parks: on}, keep,
+		idem.Verdict{Attempt: 1, Behind: first.Behind})
 	if v.Decision == "" {
 		a := unavailable(errors.Join(err, unstored, context.Cause(ctx)))
 		a.Unsure = errors.Is(err, idem.ErrNotRecorded)
@@ -61,10 +66,12 @@ func (g *Guard) park(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admiss
 	return Admission{Verdict: v, Err: err}
 }
 
-// errNotStored: the request store does not take this request, so the delivery is decided as if parking were off. The ledger was not asked.
+// errNotStored: the request store does not take this request, so the delivery is decided as if
+// parking were off. The ledger was not asked.
 var errNotStored = errors.New("the request could not be kept")
 
-// parkEntry parks a delivery that waits in the queue, where it waits. ErrNotRecorded: it is not known whether it did.
+// parkEntry parks a delivery that waits in the queue, where it waits. ErrNotRecorded: it is not
+// known whether it did.
 func (g *Guard) parkEntry(r *idem.Request, e *idem.Waiting, on idem.ParkOn) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.o.Base), g.o.RequestTimeout)
 	defer cancel()
@@ -78,8 +85,9 @@ func (g *Guard) parkEntry(r *idem.Request, e *idem.Waiting, on idem.ParkOn) erro
 // errMayNotBeParked: nothing may be, of its route or its size, or there is no room for it now.
 var errMayNotBeParked = errors.New("it may not be parked now")
 
-// Park lets an execution whose call goes on outlive its sender. The end of ctx calls off what stores the request; the ledger is given its time all
-// the same. After an error the execution is unchanged: its sender waits on.
+// Park lets an execution whose call goes on outlive its sender. The end of ctx calls off what
+// stores the request; the ledger is given its time all the same. After an error the execution is
+// unchanged: its sender waits on.
 func (x *Execution) Park(ctx context.Context) error {
 	if !x.guard.MayPark(x.request, idem.ParkSlow) {
 		return errMayNotBeParked
@@ -87,7 +95,8 @@ func (x *Execution) Park(ctx context.Context) error {
 	return x.park(ctx, idem.ParkSlow, nil)
 }
 
-// isStorable reports whether the event may be accepted for that reason, instead of telling its sender how its call ended.
+// isStorable reports whether the event may be accepted for that reason, instead of telling its
+// sender how its call ended.
 func (x *Execution) isStorable(on idem.ParkOn, t *Tried) bool {
 	if on == "" || t.Told || x.request == nil || !x.guard.MayPark(x.request, on) {
 		return false
@@ -96,7 +105,8 @@ func (x *Execution) isStorable(on idem.ParkOn, t *Tried) bool {
 	return cause == nil || errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrMaxDuration)
 }
 
-// store accepts the event of an execution whose call has ended. If it is not Parked, what follows its call is still to be written down.
+// store accepts the event of an execution whose call has ended. If it is not Parked, what follows
+// its call is still to be written down.
 func (x *Execution) store(on idem.ParkOn, t *Tried) Ending {
 	if x.policy.Observe {
 		return Ending{WouldPark: true}
@@ -122,8 +132,8 @@ func (x *Execution) park(ctx context.Context, on idem.ParkOn, last *idem.Evidenc
 	writing, cancel := x.bounded()
 	defer cancel()
 	p := (&idem.Parked{Since: x.guard.o.Now(), On: on, Bytes: kept.Bytes, Tries: 1}).AfterTry(last)
-	// The park worker gets the end of this try at once, and writes down its answer and what follows from an unknown outcome. Until then that is
-	// the outcome of a try that has not ended.
+	// The park worker gets the end of this try at once, and writes down its answer and what follows
+	// from an unknown outcome. Until then that is the outcome of a try that has not ended.
 	p.Trying, p.Failed = last == nil || last.Outcome == idem.Unknown, nil
 	if err := x.held.Park(writing, p, kept); err != nil {
 		return err
@@ -133,10 +143,12 @@ func (x *Execution) park(ctx context.Context, on idem.ParkOn, last *idem.Evidenc
 	return nil
 }
 
-// Parked reports whether the response said that the event is accepted. The park worker then judges its end.
+// Parked reports whether the response said that the event is accepted. The park worker then judges
+// its end.
 func (x *Execution) Parked() bool { return x.parked }
 
-// handBack gives the end of a try to the worker of a parked execution. It returns false if it is not parked, or has ended.
+// handBack gives the end of a try to the worker of a parked execution. It returns false if it is
+// not parked, or has ended.
 func (x *Execution) handBack(t *Tried) bool {
 	if !x.parked || !x.finish() {
 		return false
@@ -164,7 +176,8 @@ func (g *Guard) BusyFor() time.Duration {
 	return max(time.Second-since.Abs(), 0)
 }
 
-// Drain lets deliveries that wait be parked if they may be, instead of being refused when the process ends.
+// Drain lets deliveries that wait be parked if they may be, instead of being refused when the
+// process ends.
 func (g *Guard) Drain() { g.drain(errDraining) }
 
 var errDraining = errors.New("the process is about to end")

@@ -40,7 +40,8 @@ type queued struct {
 	err  error
 }
 
-// awaited is the answer of Await or ClaimHead: hangs until the context ends where wait is set, and then tells seen.
+// awaited is the answer of Await or ClaimHead: hangs until the context ends where wait is set, and
+// then tells seen.
 type awaited struct {
 	seen  *idem.Obstacle
 	err   error
@@ -100,7 +101,8 @@ func (l *line) Leave(context.Context) error {
 }
 
 func busy() idem.Lock {
-	return idem.Lock{Entry: idem.Entry{Execution: "exec_holder", Scope: idem.Scope{Workflow: "w", Key: keyB}, TraceParent: "trace of the holder"}, Revision: 5}
+	return idem.Lock{Entry: idem.Entry{Execution: "exec_holder", Scope: idem.Scope{Workflow: "w", Key: keyB},
+		TraceParent: "trace of the holder"}, Revision: 5}
 }
 
 // lined lets event A wait in l for a minute.
@@ -115,7 +117,8 @@ func lined(t *testing.T, l *line, change func(*idem.Policy)) (Admission, *Guard)
 		change(p)
 	}
 	g := New(Options{Ledger: l, Base: t.Context(), Cache: NewCache(0), MaxWaiting: func() int { return 1 }})
-	return g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Fingerprint: idem.Fingerprint{1}, Policy: p}), g
+	return g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA},
+		Fingerprint: idem.Fingerprint{1}, Policy: p}), g
 }
 
 func TestADeliveryThatWillWaitBehindOthersClaimsNoLock(t *testing.T) {
@@ -138,23 +141,28 @@ func TestADuplicateIsAnsweredAsOneAlsoWhereTheQueueIsFull(t *testing.T) {
 
 func TestADeliveryWaitsForItsTurnAndRunsThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &line{awaits: []awaited{{seen: &idem.Obstacle{Queue: true, Waiting: &idem.Lock{Entry: idem.Entry{Execution: "exec_itself", Scope: idem.Scope{Key: keyA}}}}}}}
+		l := &line{awaits: []awaited{{seen: &idem.Obstacle{Queue: true,
+			Waiting: &idem.Lock{Entry: idem.Entry{Execution: "exec_itself", Scope: idem.Scope{Key: keyA}}}}}}}
 		a, g := lined(t, l, nil)
 		if a.Execution == nil || a.Decision != "" || len(l.enqueued) != 1 || l.behind[0] != 5 || l.left != 0 {
 			t.Fatalf("%+v, behind %v, left %d times", a, l.behind, l.left)
 		}
-		if l.claimed[0].Attempt != 1 || l.claimed[0].Execution != l.enqueued[0].Execution || a.Execution.Lock().Execution != l.enqueued[0].Execution || a.Execution.CallbackKey == "" {
+		if l.claimed[0].Attempt != 1 || l.claimed[0].Execution != l.enqueued[0].Execution ||
+			a.Execution.Lock().Execution != l.enqueued[0].Execution || a.Execution.CallbackKey == "" {
 			t.Errorf("it took its place as %+v and claims as %+v", l.enqueued[0], l.claimed[0])
 		}
 		if n, since := g.Waiting(); n != 0 || !since.IsZero() {
 			t.Errorf("%d wait since %s", n, since)
 		}
 		// A copy meets it in this process.
-		if copied := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Fingerprint: idem.Fingerprint{1}, Policy: testPolicy()}); copied.Decision != idem.DecisionInFlight || copied.Holder != l.enqueued[0].Execution {
+		if copied := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA},
+			Fingerprint: idem.Fingerprint{1}, Policy: testPolicy()}); copied.Decision != idem.DecisionInFlight ||
+			copied.Holder != l.enqueued[0].Execution {
 			t.Errorf("%+v", copied)
 		}
 		a.Execution.End(Tried{})
-		if next := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: testPolicy()}); next.Holder != "exec_holder" {
+		if next := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA},
+			Policy: testPolicy()}); next.Holder != "exec_holder" {
 			t.Errorf("after its end, this process still knows of it: %+v", next)
 		}
 	})
@@ -174,7 +182,8 @@ func TestADeliveryThatTimesOutNamesTheExecutionInItsWay(t *testing.T) {
 				l.lock.CoolUntil = time.Now().Add(90 * time.Second)
 			}
 			a, g := lined(t, l, nil)
-			if a.Decision != idem.DecisionWaitTimeout || a.Holder != "exec_holder" || a.HolderTrace != "trace of the holder" || a.Err != nil || a.Waited != time.Minute || l.left != 1 {
+			if a.Decision != idem.DecisionWaitTimeout || a.Holder != "exec_holder" ||
+				a.HolderTrace != "trace of the holder" || a.Err != nil || a.Waited != time.Minute || l.left != 1 {
 				t.Errorf("%s: %+v, left %d times", name, a, l.left)
 			}
 			if a.RetryAfter != c.after || a.ClosedUntil.IsZero() == c.closed {
@@ -215,13 +224,16 @@ func TestASenderThatHangsUpTakesItsDeliveryOutOfTheQueue(t *testing.T) {
 		if n, at := g.Waiting(); n != 1 || !at.Equal(since) {
 			t.Errorf("%d wait since %s", n, at)
 		}
-		other := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: idem.Key("00000000000000cc-000000000000000000000000000000cc")}, Policy: p})
-		if other.Decision != idem.DecisionQueueFull || other.Holder != "exec_holder" || other.HolderTrace != "trace of the holder" {
+		other := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w",
+			Key: idem.Key("00000000000000cc-000000000000000000000000000000cc")}, Policy: p})
+		if other.Decision != idem.DecisionQueueFull || other.Holder != "exec_holder" ||
+			other.HolderTrace != "trace of the holder" {
 			t.Errorf("one more than may wait: %+v", other)
 		}
 		time.Sleep(time.Second)
 		hangUp()
-		if a := <-got; a.Decision != idem.DecisionWaitTimeout || !errors.Is(a.Err, errSenderGone) || a.Waited != time.Second || l.left != 1 {
+		if a := <-got; a.Decision != idem.DecisionWaitTimeout || !errors.Is(a.Err, errSenderGone) ||
+			a.Waited != time.Second || l.left != 1 {
 			t.Errorf("%+v, left %d times", a, l.left)
 		}
 	})
@@ -244,8 +256,10 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 	deadCopy := dead
 	deadCopy.Scope.Key = keyA
 	other := busy()
-	again := &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Fingerprint: idem.Fingerprint{1}, Attempt: 3}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
-	cancelled := &idem.Record{Entry: idem.Entry{Execution: "exec_own"}, End: idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, Abort: &idem.Cancel{By: "ops"}}}
+	again := &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
+		Fingerprint: idem.Fingerprint{1}, Attempt: 3}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
+	cancelled := &idem.Record{Entry: idem.Entry{Execution: "exec_own"},
+		End: idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, Abort: &idem.Cancel{By: "ops"}}}
 	for name, c := range map[string]struct {
 		answers []queued
 		awaits  []awaited
@@ -257,26 +271,56 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 		attempt int
 		reaped  int
 	}{
-		"its event was settled":                            {nil, []awaited{{seen: &idem.Obstacle{Record: settled, RecordRevision: 9}}}, nil, idem.DecisionReplayed, nil, 1, 1, 0, 0},
-		"it was settled before it had a place":             {[]queued{{seen: &idem.Obstacle{Record: settled, RecordRevision: 9}}}, nil, nil, idem.DecisionReplayed, nil, 0, 1, 0, 0},
-		"a copy waits already":                             {[]queued{{seen: &idem.Obstacle{Lock: &other, Waiting: &idem.Lock{Entry: idem.Entry{Execution: "exec_copy", Scope: idem.Scope{Key: keyA}, Fingerprint: idem.Fingerprint{1}}}}}}, nil, nil, idem.DecisionInFlight, nil, 0, 1, 0, 0},
-		"its record has changed, and it may run again":     {nil, []awaited{{seen: &idem.Obstacle{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 1, 4, 0},
-		"so it has before it had a place":                  {[]queued{{seen: &idem.Obstacle{Record: again, RecordRevision: 9}}, {}}, []awaited{{seen: &idem.Obstacle{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 2, 4, 0},
-		"the place did not come to be":                     {[]queued{{err: idem.ErrNotClaimed}, {}}, []awaited{{seen: &idem.Obstacle{}}}, nil, "", nil, 0, 2, 1, 0},
-		"the record has changed, and the lock is taken":    {nil, []awaited{{seen: &idem.Obstacle{Lock: &other, Record: again, RecordRevision: 9}}, {seen: &idem.Obstacle{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 1, 4, 0},
-		"the owner of the lock died":                       {nil, []awaited{{seen: &idem.Obstacle{Lock: &dead}}, {seen: &idem.Obstacle{}}}, nil, "", nil, 0, 1, 1, 1},
-		"it had died before it had a place":                {[]queued{{seen: &idem.Obstacle{Lock: &dead, Record: again}}, {}}, []awaited{{seen: &idem.Obstacle{}}}, nil, "", nil, 0, 2, 1, 0},
-		"its own copy died before it had a place":          {[]queued{{seen: &idem.Obstacle{Lock: &deadCopy}}, {}}, []awaited{{seen: &idem.Obstacle{}}}, nil, "", nil, 0, 2, 1, 1},
-		"somebody cancelled it":                            {nil, []awaited{{seen: &idem.Obstacle{Record: cancelled}, err: idem.ErrCancelled}}, nil, idem.DecisionAborted, nil, 1, 1, 0, 0},
-		"its place was lost":                               {nil, []awaited{{err: idem.ErrPlaceLost}, {seen: &idem.Obstacle{}}}, nil, "", nil, 1, 2, 1, 0},
-		"its place was lost when its turn came":            {nil, []awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}}, []awaited{{err: idem.ErrPlaceLost}}, "", nil, 1, 2, 1, 0},
-		"somebody was faster when its turn came":           {nil, []awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}}, []awaited{{seen: &idem.Obstacle{Lock: &other}}}, "", nil, 0, 1, 1, 0},
-		"its claim did not come to be":                     {nil, []awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}}, []awaited{{err: idem.ErrNotClaimed}}, "", nil, 0, 1, 1, 0},
-		"the store fails when its turn comes":              {nil, []awaited{{seen: &idem.Obstacle{}}}, []awaited{{err: idem.ErrStoreUnavailable}}, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1, 1, 0, 0},
-		"the store fails while it waits":                   {nil, []awaited{{err: idem.ErrStoreUnavailable}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1, 1, 0, 0},
-		"the store fails before it has a place":            {[]queued{{err: idem.ErrStoreUnavailable}}, nil, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 1, 0, 0},
-		"the store fails between two sessions":             {[]queued{{}, {err: idem.ErrStoreUnavailable}, {}}, []awaited{{err: idem.ErrPlaceLost}, {seen: &idem.Obstacle{}}}, nil, "", nil, 1, 3, 1, 0},
-		"it fails for longer than a session takes to come": {[]queued{{}, {err: idem.ErrStoreUnavailable}}, []awaited{{err: idem.ErrPlaceLost}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1, 103, 0, 0}, // one each betweenSessions, for RequestTimeout
+		"its event was settled": {nil,
+			[]awaited{{seen: &idem.Obstacle{Record: settled, RecordRevision: 9}}}, nil, idem.DecisionReplayed, nil, 1,
+			1, 0, 0},
+		"it was settled before it had a place": {[]queued{{seen: &idem.Obstacle{Record: settled,
+			RecordRevision: 9}}}, nil, nil, idem.DecisionReplayed, nil, 0, 1, 0, 0},
+		"a copy waits already": {[]queued{{seen: &idem.Obstacle{Lock: &other,
+			Waiting: &idem.Lock{Entry: idem.Entry{Execution: "exec_copy", Scope: idem.Scope{Key: keyA},
+				Fingerprint: idem.Fingerprint{1}}}}}}, nil, nil, idem.DecisionInFlight, nil, 0, 1, 0, 0},
+		"its record has changed, and it may run again": {nil,
+			[]awaited{{seen: &idem.Obstacle{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 1, 4, 0},
+		"so it has before it had a place": {[]queued{{seen: &idem.Obstacle{Record: again,
+			RecordRevision: 9}}, {}}, []awaited{{seen: &idem.Obstacle{Record: again, RecordRevision: 9}}}, nil, "", nil,
+			0, 2, 4, 0},
+		"the place did not come to be": {[]queued{{err: idem.ErrNotClaimed}, {}},
+			[]awaited{{seen: &idem.Obstacle{}}}, nil, "", nil, 0, 2, 1, 0},
+		"the record has changed, and the lock is taken": {nil,
+			[]awaited{{seen: &idem.Obstacle{Lock: &other, Record: again, RecordRevision: 9}},
+				{seen: &idem.Obstacle{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 1, 4, 0},
+		"the owner of the lock died": {nil,
+			[]awaited{{seen: &idem.Obstacle{Lock: &dead}}, {seen: &idem.Obstacle{}}}, nil, "", nil, 0, 1, 1, 1},
+		"it had died before it had a place": {[]queued{{seen: &idem.Obstacle{Lock: &dead,
+			Record: again}}, {}}, []awaited{{seen: &idem.Obstacle{}}}, nil, "", nil, 0, 2, 1, 0},
+		"its own copy died before it had a place": {[]queued{{seen: &idem.Obstacle{Lock: &deadCopy}}, {}},
+			[]awaited{{seen: &idem.Obstacle{}}}, nil, "", nil, 0, 2, 1, 1},
+		"somebody cancelled it": {nil,
+			[]awaited{{seen: &idem.Obstacle{Record: cancelled}, err: idem.ErrCancelled}}, nil, idem.DecisionAborted,
+			nil, 1, 1, 0, 0},
+		"its place was lost": {nil,
+			[]awaited{{err: idem.ErrPlaceLost}, {seen: &idem.Obstacle{}}}, nil, "", nil, 1, 2, 1, 0},
+		"its place was lost when its turn came": {nil,
+			[]awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}}, []awaited{{err: idem.ErrPlaceLost}}, "", nil,
+			1, 2, 1, 0},
+		"somebody was faster when its turn came": {nil,
+			[]awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}},
+			[]awaited{{seen: &idem.Obstacle{Lock: &other}}}, "", nil, 0, 1, 1, 0},
+		"its claim did not come to be": {nil,
+			[]awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}}, []awaited{{err: idem.ErrNotClaimed}}, "",
+			nil, 0, 1, 1, 0},
+		"the store fails when its turn comes": {nil, []awaited{{seen: &idem.Obstacle{}}},
+			[]awaited{{err: idem.ErrStoreUnavailable}}, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1, 1,
+			0, 0},
+		"the store fails while it waits": {nil, []awaited{{err: idem.ErrStoreUnavailable}}, nil,
+			idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1, 1, 0, 0},
+		"the store fails before it has a place": {[]queued{{err: idem.ErrStoreUnavailable}}, nil, nil,
+			idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 1, 0, 0},
+		"the store fails between two sessions": {[]queued{{}, {err: idem.ErrStoreUnavailable}, {}},
+			[]awaited{{err: idem.ErrPlaceLost}, {seen: &idem.Obstacle{}}}, nil, "", nil, 1, 3, 1, 0},
+		"it fails for longer than a session takes to come": {[]queued{{}, {err: idem.ErrStoreUnavailable}},
+			[]awaited{{err: idem.ErrPlaceLost}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1, 103,
+			0, 0}, // one each betweenSessions, for RequestTimeout
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -293,12 +337,14 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 				}
 				if a.Execution != nil {
 					claim := l.claimed[len(l.claimed)-1]
-					if claim.Attempt != c.attempt || len(claim.Earlier) != min(c.attempt-1, 1) || c.attempt == 4 && l.prevs[len(l.prevs)-1] != 9 {
+					if claim.Attempt != c.attempt || len(claim.Earlier) != min(c.attempt-1, 1) ||
+						c.attempt == 4 && l.prevs[len(l.prevs)-1] != 9 {
 						t.Errorf("it claims as %+v over %v", claim, l.prevs)
 					}
 					a.Execution.End(Tried{})
 				}
-				if c.want == idem.DecisionAborted && (a.Holder != "exec_own" || !a.WhileWaiting || a.Record != cancelled) {
+				if c.want == idem.DecisionAborted &&
+					(a.Holder != "exec_own" || !a.WhileWaiting || a.Record != cancelled) {
 					t.Errorf("%+v", a)
 				}
 			})
@@ -309,7 +355,8 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 func TestAQueueEntryThatCannotBeLeftIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &line{leave: idem.ErrStoreUnavailable}
-		if a, _ := lined(t, l, nil); a.Decision != idem.DecisionWaitTimeout || !errors.Is(a.Err, idem.ErrStoreUnavailable) {
+		if a, _ := lined(t, l, nil); a.Decision != idem.DecisionWaitTimeout ||
+			!errors.Is(a.Err, idem.ErrStoreUnavailable) {
 			t.Errorf("%+v", a)
 		}
 	})
@@ -318,8 +365,10 @@ func TestAQueueEntryThatCannotBeLeftIsReported(t *testing.T) {
 func TestAWaiterUsesItsLastReadAndBeginsWhenItHasTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := busy()
-		again := &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Fingerprint: idem.Fingerprint{1}, Attempt: 3}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
-		l := &line{awaits: []awaited{{seen: &idem.Obstacle{Lock: &other, Record: again, RecordRevision: 9}}, {seen: &idem.Obstacle{Record: again, RecordRevision: 9}, after: time.Second}}}
+		again := &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
+			Fingerprint: idem.Fingerprint{1}, Attempt: 3}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
+		l := &line{awaits: []awaited{{seen: &idem.Obstacle{Lock: &other, Record: again, RecordRevision: 9}},
+			{seen: &idem.Obstacle{Record: again, RecordRevision: 9}, after: time.Second}}}
 		began := time.Now()
 		a, _ := lined(t, l, nil)
 		if a.Execution == nil || !slices.Equal(l.knew, []int64{0, 9}) {
@@ -333,7 +382,8 @@ func TestAWaiterUsesItsLastReadAndBeginsWhenItHasTheLock(t *testing.T) {
 }
 
 func TestAWaiterUsesTheQuotaOfItsRouteOnlyForANewEvent(t *testing.T) {
-	again := &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA}, Attempt: 3}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
+	again := &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
+		Attempt: 3}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
 	for name, c := range map[string]struct {
 		record *idem.Record
 		next   idem.Decision
@@ -341,15 +391,19 @@ func TestAWaiterUsesTheQuotaOfItsRouteOnlyForANewEvent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var policy *idem.Policy
-				a, g := lined(t, &line{awaits: []awaited{{seen: &idem.Obstacle{Record: c.record}}}}, func(p *idem.Policy) {
-					p.NewPerSecond, p.OnMismatch = 1, idem.MismatchReplay
-					policy = p
-				})
+				a, g := lined(t, &line{awaits: []awaited{{seen: &idem.Obstacle{Record: c.record}}}},
+					func(p *idem.Policy) {
+						p.NewPerSecond, p.OnMismatch = 1, idem.MismatchReplay
+						policy = p
+					})
 				if a.Execution == nil {
 					t.Fatalf("%+v", a)
 				}
 				policy.Strategy = idem.FailFast
-				if next := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "other", Key: idem.Key("00000000000000cc-000000000000000000000000000000cc")}, Policy: policy}); next.Decision != c.next {
+				if next := g.Admit(t.Context(),
+					&idem.Request{Scope: idem.Scope{Workflow: "other",
+						Key: idem.Key("00000000000000cc-000000000000000000000000000000cc")},
+						Policy: policy}); next.Decision != c.next {
 					t.Errorf("the next new event: %+v", next)
 				}
 				a.Execution.End(Tried{})
@@ -374,8 +428,14 @@ func TestADeliveryThatIsRefusedAnEntryWaitsBehindAnotherEventAlone(t *testing.T)
 		"another event runs":                          {change(func(*idem.Lock) {}), ""},
 		"its own event has ended, and its lock cools": {change(func(l *idem.Lock) { own(l); l.Cooling = true }), ""},
 		"its own event runs":                          {change(own), idem.DecisionInFlight},
-		"its own event runs, with another payload":    {change(func(l *idem.Lock) { own(l); l.Fingerprint = idem.Fingerprint{2} }), idem.DecisionMismatch},
-		"its own event's lock of another strategy cools, which is no lock to wait behind": {change(func(l *idem.Lock) { own(l); l.Scope.PerEvent, l.Cooling = true, true }), idem.DecisionLocked},
+		"its own event runs, with another payload": {change(func(l *idem.Lock) {
+			own(l)
+			l.Fingerprint = idem.Fingerprint{2}
+		}), idem.DecisionMismatch},
+		"its own event's lock of another strategy cools, which is no lock to wait behind": {change(func(l *idem.Lock) {
+			own(l)
+			l.Scope.PerEvent, l.Cooling = true, true
+		}), idem.DecisionLocked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -7,21 +7,23 @@ import (
 	"hooklock/idem"
 )
 
-// quotas bound the new events of each route, so that a flood of made-up ones cannot fill the ledger that all routes share. The zero value is
-// ready. It holds one bucket for each route that has a bound.
+// quotas bound the new events of each route, so that a flood of made-up ones cannot fill the ledger
+// that all routes share. The zero value is ready. It holds one bucket for each route that has a
+// bound.
 type quotas struct {
 	mu     sync.Mutex
 	routes map[string]*quota
 }
 
-// quota is a bucket with one token for each new event that may come now: at most those of one second, and less than none while more came than
-// may.
+// quota is a bucket with one token for each new event that may come now: at most those of one
+// second, and less than none while more came than may.
 type quota struct {
 	tokens float64
 	at     time.Time
 }
 
-// take takes a token for one new event of p's route, or returns how long it takes until there is one.
+// take takes a token for one new event of p's route, or returns how long it takes until there is
+// one.
 func (q *quotas) take(p *idem.Policy, now time.Time) (wait time.Duration, ok bool) {
 	if p.NewPerSecond == 0 {
 		return 0, true

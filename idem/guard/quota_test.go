@@ -8,7 +8,8 @@ import (
 )
 
 func TestARouteHasSoManyNewEventsInASecond(t *testing.T) {
-	p, other, unbounded := &idem.Policy{Route: "a", NewPerSecond: 3}, &idem.Policy{Route: "b", NewPerSecond: 1}, &idem.Policy{Route: "c"}
+	p, other, unbounded := &idem.Policy{Route: "a", NewPerSecond: 3}, &idem.Policy{Route: "b", NewPerSecond: 1},
+		&idem.Policy{Route: "c"}
 	var q quotas
 	taken := func(p *idem.Policy, now time.Time) (n int) {
 		for n < 1000 {

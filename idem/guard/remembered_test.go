@@ -33,18 +33,41 @@ func TestWhatIsRememberedIsDecidedAsTheLedgerSaysIt(t *testing.T) {
 		status  bool
 		asked   bool // the ledger is asked each time
 	}{
-		"a copy":                        {first(nil), nil, nil, idem.DecisionReplayed, false, false},
-		"another payload":               {first(nil), nil, func(r *idem.Request) { r.Fingerprint = idem.Fingerprint{2} }, idem.DecisionMismatch, false, false},
-		"other credentials":             {first(nil), nil, func(r *idem.Request) { r.Credentials = signed("bob") }, idem.DecisionReplayed, true, false},
-		"an unknown outcome, block":     {first(unknownOutcome), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, nil, idem.DecisionUnknown, false, false},
-		"cancelled for good":            {first(finalAbort), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, nil, idem.DecisionAborted, false, true},
-		"cancelled, unknown, for good":  {first(func(r *idem.Record) { finalAbort(r); r.Outcome = idem.Unknown }), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, nil, idem.DecisionAborted, false, true},
-		"failed as often as it may":     {first(notKept), threeAttempts, nil, idem.DecisionExhausted, false, false},
-		"so, and may be run again here": {first(func(r *idem.Record) { notKept(r); r.RequestKept = true }), threeAttempts, nil, idem.DecisionExhausted, false, true},
-		"unknown, and the same":         {first(func(r *idem.Record) { unknownOutcome(r); r.RequestKept = true }), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, nil, idem.DecisionUnknown, false, true},
-		"without idempotency":           {first(nil), func(p *idem.Policy) { p.Idempotency = false }, nil, idem.DecisionReplayed, false, true},
-		"a trace, so that it is found":  {first(func(r *idem.Record) { r.TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" }), nil, nil, idem.DecisionReplayed, false, false},
-		"an answer whose body was long": {first(func(r *idem.Record) { r.Answer = &idem.Answer{Status: 204} }), nil, nil, idem.DecisionReplayed, false, false},
+		"a copy": {first(nil), nil, nil, idem.DecisionReplayed, false, false},
+		"another payload": {first(nil), nil, func(r *idem.Request) {
+			r.Fingerprint = idem.Fingerprint{2}
+		}, idem.DecisionMismatch, false, false},
+		"other credentials": {first(nil), nil, func(r *idem.Request) {
+			r.Credentials = signed("bob")
+		}, idem.DecisionReplayed, true, false},
+		"an unknown outcome, block": {first(unknownOutcome), func(p *idem.Policy) {
+			p.OnUnknown = idem.UnknownBlock
+		}, nil, idem.DecisionUnknown, false, false},
+		"cancelled for good": {first(finalAbort), func(p *idem.Policy) {
+			p.OnUnknown = idem.UnknownBlock
+		}, nil, idem.DecisionAborted, false, true},
+		"cancelled, unknown, for good": {first(func(r *idem.Record) {
+			finalAbort(r)
+			r.Outcome = idem.Unknown
+		}), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, nil, idem.DecisionAborted, false, true},
+		"failed as often as it may": {first(notKept), threeAttempts, nil, idem.DecisionExhausted, false, false},
+		"so, and may be run again here": {first(func(r *idem.Record) {
+			notKept(r)
+			r.RequestKept = true
+		}), threeAttempts, nil, idem.DecisionExhausted, false, true},
+		"unknown, and the same": {first(func(r *idem.Record) {
+			unknownOutcome(r)
+			r.RequestKept = true
+		}), func(p *idem.Policy) { p.OnUnknown = idem.UnknownBlock }, nil, idem.DecisionUnknown, false, true},
+		"without idempotency": {first(nil), func(p *idem.Policy) {
+			p.Idempotency = false
+		}, nil, idem.DecisionReplayed, false, true},
+		"a trace, so that it is found": {first(func(r *idem.Record) {
+			r.TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+		}), nil, nil, idem.DecisionReplayed, false, false},
+		"an answer whose body was long": {first(func(r *idem.Record) {
+			r.Answer = &idem.Answer{Status: 204}
+		}), nil, nil, idem.DecisionReplayed, false, false},
 	} {
 		clock, claims := noon, 0
 		l := &asked{seen: idem.Obstacle{Record: c.record, RecordRevision: 7}, claims: &claims}
@@ -55,17 +78,21 @@ func TestWhatIsRememberedIsDecidedAsTheLedgerSaysIt(t *testing.T) {
 			if c.policy != nil {
 				c.policy(p)
 			}
-			r := &idem.Request{Scope: c.record.Scope, Fingerprint: idem.Fingerprint{1}, Policy: p, Credentials: signed("alice")}
+			r := &idem.Request{Scope: c.record.Scope, Fingerprint: idem.Fingerprint{1}, Policy: p,
+				Credentials: signed("alice")}
 			if c.request != nil {
 				c.request(r)
 			}
 			verdicts = append(verdicts, g.Admit(t.Context(), r).Verdict)
 		}
 		for i, v := range verdicts {
-			if v.Decision != c.want || v.StatusOnly != c.status || v.Holder != c.record.Execution || v.HolderTrace != c.record.TraceParent {
+			if v.Decision != c.want || v.StatusOnly != c.status || v.Holder != c.record.Execution ||
+				v.HolderTrace != c.record.TraceParent {
 				t.Errorf("%s, delivery %d: %+v", name, i+1, v)
 			}
-			if r := v.Record; r != nil && (r.Execution != c.record.Execution || !reflect.DeepEqual(r.Answer, c.record.Answer) || r.Attempt != 3 || r.Scope.Key != c.record.Scope.Key || r.Outcome != c.record.Outcome) {
+			if r := v.Record; r != nil && (r.Execution != c.record.Execution || !reflect.DeepEqual(r.Answer,
+				c.record.Answer) || r.Attempt != 3 || r.Scope.Key != c.record.Scope.Key ||
+				r.Outcome != c.record.Outcome) {
 				t.Errorf("%s, delivery %d: %+v", name, i+1, *r)
 			}
 		}
@@ -127,7 +154,8 @@ func TestAnOutcomeIsRememberedForItsRetentionAndOneThatWasReadForItsSlack(t *tes
 func TestWhatIsNoKeyIsNeitherRememberedNorFound(t *testing.T) {
 	good := cached(0).Scope.Key
 	zeros := idem.Key("0000000000000000-00000000000000000000000000000000")
-	for _, key := range []idem.Key{"", "x", good + "0", good[:48], zeros[:16] + "+" + zeros[17:], "g" + good[1:], good[:48] + "g", good[:17] + "g" + good[18:]} {
+	for _, key := range []idem.Key{"", "x", good + "0", good[:48], zeros[:16] + "+" + zeros[17:], "g" + good[1:],
+		good[:48] + "g", good[:17] + "g" + good[18:]} {
 		c := NewCache(0)
 		rec := cached(0)
 		rec.Scope.Key = key
@@ -147,7 +175,8 @@ func TestWhatIsHeavierThanTheCacheDoesNotPushTheOthersOut(t *testing.T) {
 	c := NewCache(rememberedSize + 4*blockSize)
 	c.add(cached(0), c.seenAt(noon), time.Hour)
 	heavy := cached(1)
-	heavy.Answer = &idem.Answer{Whole: true, Body: make([]byte, (c.max-rememberedSize)/blockSize*blockText-len(spell("", &idem.Answer{Whole: true}))+1)}
+	heavy.Answer = &idem.Answer{Whole: true,
+		Body: make([]byte, (c.max-rememberedSize)/blockSize*blockText-len(spell("", &idem.Answer{Whole: true}))+1)}
 	c.add(heavy, c.seenAt(noon), time.Hour)
 	if c.get(heavy.Scope.Key, noon) != nil || c.get(cached(0).Scope.Key, noon) == nil {
 		t.Error("it is remembered, or it has pushed out another")

@@ -10,7 +10,8 @@ import (
 
 // Tried is how one call of the upstream ended. The zero value: nothing of the request was sent.
 type Tried struct {
-	// Answer is the upstream's whole answer, or of one that was passed on as it came the status and the length; nil: none came.
+	// Answer is the upstream's whole answer, or of one that was passed on as it came the status and
+	// the length; nil: none came.
 	Answer *idem.Answer
 	// Challenge: Answer asks the sender for credentials.
 	Challenge bool
@@ -21,14 +22,16 @@ type Tried struct {
 	Failure idem.Failure // why no answer came
 	// Hopeless: no other try can succeed, whatever the policy says; Failure says why.
 	Hopeless bool
-	// Told: the sender has the beginning of an answer, or is told of an error, so it cannot be told that its event is accepted.
+	// Told: the sender has the beginning of an answer, or is told of an error, so it cannot be told
+	// that its event is accepted.
 	Told bool
 
 	// The Guard knows the rest.
 
 	// RetryAfter is the upstream's own delay until the next try; 0 = it gave none.
 	RetryAfter time.Duration
-	// Stopped is why the try was told to stop: one of the causes of an execution's Context; nil: it was not.
+	// Stopped is why the try was told to stop: one of the causes of an execution's Context; nil: it
+	// was not.
 	Stopped error
 }
 
@@ -43,7 +46,8 @@ func (t *Tried) Try() idem.Try {
 
 // Evidence returns what the ledger stores of t.
 func (t *Tried) Evidence(p *idem.Policy, now time.Time) *idem.Evidence {
-	e := &idem.Evidence{Outcome: idem.Judge(p, t.Try()).Outcome, At: now, Code: t.Failure.Code, Detail: t.Failure.Detail}
+	e := &idem.Evidence{Outcome: idem.Judge(p, t.Try()).Outcome, At: now, Code: t.Failure.Code,
+		Detail: t.Failure.Detail}
 	if t.Answer != nil {
 		e.Status, e.Text = t.Answer.Status, failedText(p.Park, t.Answer.Body)
 	}
@@ -67,7 +71,8 @@ func failedText(p *idem.ParkPolicy, body []byte) string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(body), ""))
 }
 
-// retryAfter returns for how long an upstream wants no request; 0 = it does not say. A date is compared with now, the clock of this process.
+// retryAfter returns for how long an upstream wants no request; 0 = it does not say. A date is
+// compared with now, the clock of this process.
 func retryAfter(a *idem.Answer, now time.Time) time.Duration {
 	for _, f := range a.Header {
 		if !strings.EqualFold(f.Name, "Retry-After") {

@@ -55,7 +55,8 @@ func (t *turn) take() {
 func (t *turn) situation() idem.Situation {
 	p := t.request.Policy
 	now := idem.Situation{Attached: true, Way: idem.Way{
-		Barred: t.barred(), Skips: p.Strategy == idem.Skip, Waits: p.Strategy.Waits(), Follows: p.InFlight == idem.Attach, Waited: t.waited,
+		Barred: t.barred(), Skips: p.Strategy == idem.Skip, Waits: p.Strategy.Waits(),
+		Follows: p.InFlight == idem.Attach, Waited: t.waited,
 	}}
 	switch now.Barred {
 	case 0, idem.BarCopy, idem.BarDecided:
@@ -103,7 +104,8 @@ func (t *turn) barred() idem.Barred {
 	return idem.BarDecided
 }
 
-// waitForLock lets the delivery wait in the queue. One that was overtaken is refused as at once if its moment is over.
+// waitForLock lets the delivery wait in the queue. One that was overtaken is refused as at once if
+// its moment is over.
 func (t *turn) waitForLock() {
 	g, p := t.guard, t.request.Policy
 	limit, moment := p.WaitTimeout, !p.Strategy.Waits()
@@ -124,12 +126,14 @@ func (t *turn) waitForLock() {
 	}
 }
 
-// wait lets the delivery wait for something, at most for limit, and records how long it did. parks: the wait ends when the process is about to.
+// wait lets the delivery wait for something, at most for limit, and records how long it did. parks:
+// the wait ends when the process is about to.
 func (t *turn) wait(limit time.Duration, parks bool, something func(context.Context)) {
 	g, r, v, waited, since := t.guard, t.request, t.a.Verdict, t.a.Waited, t.guard.o.Now()
 	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), since)
 	if seat == nil {
-		full := idem.Verdict{Decision: idem.DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace, ClosedUntil: v.ClosedUntil, Limit: v.Limit}
+		full := idem.Verdict{Decision: idem.DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace,
+			ClosedUntil: v.ClosedUntil, Limit: v.Limit}
 		t.a = Admission{Verdict: full, Waited: waited}
 		return
 	}
@@ -158,7 +162,8 @@ func (t *turn) queue(ctx context.Context) {
 	}
 }
 
-// follow lets a duplicate wait for the end of the first delivery, whose answer it gets. It never runs anything itself.
+// follow lets a duplicate wait for the end of the first delivery, whose answer it gets. It never
+// runs anything itself.
 func (t *turn) follow(ctx context.Context) {
 	first, ledger := t.a.Verdict, t.guard.o.Ledger
 	seen, err := ledger.Follow(ctx, first.Copy)
@@ -189,8 +194,8 @@ func (t *turn) leave() {
 	t.a.Err = errors.Join(t.a.Err, t.entry.Leave(ctx))
 }
 
-// store parks the delivery where it waits, or at the end of the queue, or finds that another one of its event was before it. It returns false if it
-// could not be stored.
+// store parks the delivery where it waits, or at the end of the queue, or finds that another one of
+// its event was before it. It returns false if it could not be stored.
 func (t *turn) store() bool {
 	t.stored = true
 	if t.request.Policy.Observe {
@@ -211,7 +216,8 @@ func (t *turn) store() bool {
 		t.a.Err = errors.Join(t.a.Err, err)
 		return false
 	} else {
-		t.a = Admission{Verdict: idem.Verdict{Decision: idem.DecisionParked, Holder: t.entry.Lock.Execution, Accepted: true, On: on}}
+		t.a = Admission{Verdict: idem.Verdict{Decision: idem.DecisionParked, Holder: t.entry.Lock.Execution,
+			Accepted: true, On: on}}
 		t.entry = nil
 	}
 	if t.a.Waited = waited; t.a.Accepted {

@@ -13,11 +13,13 @@ import (
 // Why a delivery stops waiting before it has the lock.
 var (
 	errWaited = errors.New("waited for as long as it may")
-	// errSenderGone: the sender hung up while its delivery waited, so that an answer would reach nothing.
+	// errSenderGone: the sender hung up while its delivery waited, so that an answer would reach
+	// nothing.
 	errSenderGone = errors.New("the sender hung up while waiting")
 )
 
-// waiterLimit bounds the deliveries that wait in this process, so that a flood is refused instead of exhausting memory.
+// waiterLimit bounds the deliveries that wait in this process, so that a flood is refused instead
+// of exhausting memory.
 type waiterLimit struct {
 	mu         sync.Mutex
 	since      list.List // arrival times of the waiters, the oldest first
@@ -71,15 +73,16 @@ func (w *waiterLimit) leave(workflow string, s seat) {
 	}
 }
 
-// patience returns the context of a wait: it ends when d has passed, the sender has gone, or the process ends; for a delivery that may be
-// parked, when the process is about to end.
+// patience returns the context of a wait: it ends when d has passed, the sender has gone, or the
+// process ends; for a delivery that may be parked, when the process is about to end.
 func (g *Guard) patience(sender context.Context, d time.Duration, parks bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(g.o.Base)
 	drained := func() bool { return false }
 	if parks {
 		drained = context.AfterFunc(g.draining, func() { cancel(errDraining) })
 	}
-	over := time.AfterFunc(d, func() { cancel(errWaited) }) // a context with a deadline would be one more for each waiter
+	// a context with a deadline would be one more for each waiter
+	over := time.AfterFunc(d, func() { cancel(errWaited) })
 	stop := context.AfterFunc(sender, func() { cancel(errSenderGone) })
 	return ctx, func() {
 		stop()
@@ -130,7 +133,8 @@ func (w *waiter) Lock(v idem.Verdict) (l idem.Lock) {
 // Now implements Waiter.
 func (w *waiter) Now() time.Time { return w.guard.o.Now() }
 
-// Request implements Waiter. Its context is no child of the wait's, also because a context keeps the memory for children that it once had.
+// Request implements Waiter. Its context is no child of the wait's, also because a context keeps
+// the memory for children that it once had.
 func (w *waiter) Request() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.o.RequestTimeout)
 }
@@ -147,7 +151,8 @@ func (w *waiter) Judge(seen *idem.Obstacle, placed bool) idem.Verdict {
 		return v
 	}
 	behind := int64(0)
-	if l := seen.Lock; l != nil && l.Scope.PerEvent == w.r.Scope.PerEvent && (l.Cooling || l.Scope.Key != w.r.Scope.Key) {
+	if l := seen.Lock; l != nil && l.Scope.PerEvent == w.r.Scope.PerEvent &&
+		(l.Cooling || l.Scope.Key != w.r.Scope.Key) {
 		seen.Lock, behind = nil, l.Revision // another event: this one comes after it
 	}
 	v := idem.Decide(seen, w.r, w.Now())
@@ -155,7 +160,8 @@ func (w *waiter) Judge(seen *idem.Obstacle, placed bool) idem.Verdict {
 	return v
 }
 
-// Again implements Waiter. It tells an outage from the moment between two sessions, in which a delivery that had an entry waits.
+// Again implements Waiter. It tells an outage from the moment between two sessions, in which a
+// delivery that had an entry waits.
 func (w *waiter) Again(err error) error {
 	if errors.Is(err, idem.ErrPlaceLost) {
 		w.lostAt = w.Now()

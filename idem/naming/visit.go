@@ -14,8 +14,9 @@ import (
 // maxVisitedDepth is how deep members are told apart; what lies deeper is one member.
 const maxVisitedDepth = 12
 
-// MemberVisitor takes deliveries apart. The zero value is ready. It keeps memory for the next delivery, as much as a body of
-// 16 KiB takes, and no byte of a delivery that it shows to anyone. It is not safe for concurrent use.
+// MemberVisitor takes deliveries apart. The zero value is ready. It keeps memory for the next
+// delivery, as much as a body of 16 KiB takes, and no byte of a delivery that it shows to anyone.
+// It is not safe for concurrent use.
 type MemberVisitor struct {
 	left  int
 	visit func(path, value []byte)
@@ -25,11 +26,14 @@ type MemberVisitor struct {
 	parser      *fastjson.Parser
 }
 
-// Visit calls visit for each member of m that a template can read, at most limit times: headers, parameters of the query, variables of the
-// path, and the members of a JSON body, an XML body or a form, each with its path in the spelling of a template. Empty values are left out, as
-// templates miss them. An array has its length as a member, too, behind "#". Path and value are good until visit returns.
+// Visit calls visit for each member of m that a template can read, at most limit times: headers,
+// parameters of the query, variables of the path, and the members of a JSON body, an XML body or a
+// form, each with its path in the spelling of a template. Empty values are left out, as templates
+// miss them. An array has its length as a member, too, behind "#". Path and value are good until
+// visit returns.
 //
-// It returns false if the body has members that were not visited: it is longer than MaxVisited, has more members, or cannot be read.
+// It returns false if the body has members that were not visited: it is longer than MaxVisited, has
+// more members, or cannot be read.
 func (v *MemberVisitor) Visit(m *Message, limit int, visit func(path, value []byte)) bool {
 	v.left, v.visit, v.whole = limit, visit, true
 	for _, f := range m.Fields {
@@ -104,7 +108,8 @@ func (v *MemberVisitor) parameters(kind string, raw []byte) {
 			continue
 		}
 		v.path = appendStep(append(v.path[:0], kind...), plainName)
-		if first := bytes.TrimSpace(plain); kind == "form" && len(first) > 0 && (first[0] == '{' || first[0] == '[') && v.parse(plain, 1) {
+		if first := bytes.TrimSpace(plain); kind == "form" && len(first) > 0 && (first[0] == '{' || first[0] == '[') &&
+			v.parse(plain, 1) {
 			continue
 		}
 		v.add(plain)
@@ -113,7 +118,9 @@ func (v *MemberVisitor) parameters(kind string, raw []byte) {
 
 // appendStep appends a step to a member as a template spells it.
 func appendStep(path, name []byte) []byte {
-	if len(name) > 0 && bytes.IndexFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`.[]{}"?*\`, r) }) < 0 {
+	if len(name) > 0 && bytes.IndexFunc(name, func(r rune) bool {
+		return r <= ' ' || r == 0x7f || strings.ContainsRune(`.[]{}"?*\`, r)
+	}) < 0 {
 		return append(append(path, '.'), name...)
 	}
 	path = append(path, `["`...)
@@ -160,7 +167,8 @@ func (v *MemberVisitor) json(value *fastjson.Value, depth int) {
 		v.elements(value, depth)
 	case fastjson.TypeString:
 		text := value.GetStringBytes()
-		if depth < maxVisitedDepth && len(text) > 1 && (text[0] == '{' || text[0] == '[') && bytes.HasPrefix(v.path, []byte("body")) && v.parse(text, maxVisitedDepth-1) {
+		if depth < maxVisitedDepth && len(text) > 1 && (text[0] == '{' || text[0] == '[') &&
+			bytes.HasPrefix(v.path, []byte("body")) && v.parse(text, maxVisitedDepth-1) {
 			return
 		}
 		v.add(text)
@@ -184,8 +192,8 @@ func (v *MemberVisitor) elements(value *fastjson.Value, depth int) {
 	}
 }
 
-// xml visits the elements without elements in them, if the body is XML that all readers read alike. Of several of one name in an element each has
-// its index.
+// xml visits the elements without elements in them, if the body is XML that all readers read alike.
+// Of several of one name in an element each has its index.
 func (v *MemberVisitor) xml(m *Message) bool {
 	w := &xmlVisit{open: []xmlVisited{{path: "xml"}}}
 	for s := newXMLScanner(m); ; {
@@ -213,7 +221,9 @@ func (v *MemberVisitor) xml(m *Message) bool {
 // xmlVisit is one pass through a document.
 type xmlVisit struct {
 	open, found []xmlVisited
-	twice       []string // paths of elements that have another one of their name beside them, in the order of the second one
+	// paths of elements that have another one of their name beside them, in the order of the second
+	// one
+	twice []string
 }
 
 // xmlVisited is an element.
@@ -244,7 +254,8 @@ func (w *xmlVisit) enter(name string) {
 // indexed returns a path with the index 0 where others follow.
 func (w *xmlVisit) indexed(path string) string {
 	for _, first := range w.twice {
-		if rest, found := strings.CutPrefix(path, first); found && (rest == "" || rest[0] == '.' || strings.HasPrefix(rest, `["`)) {
+		if rest, found := strings.CutPrefix(path, first); found &&
+			(rest == "" || rest[0] == '.' || strings.HasPrefix(rest, `["`)) {
 			path = first + "[0]" + rest
 		}
 	}

@@ -19,10 +19,14 @@ func TestMembersAreVisitedAsTemplatesSpellThem(t *testing.T) {
 		kind string
 		want map[string]string
 	}{
-		`{"id":1,"a.b":{"c":"x"},"n":null,"e":"","l":[{"k":true},2],"s":"{\"in\":3}"}`: {"application/json", map[string]string{
-			"body.id": "1", `body["a.b"].c`: "x", "body.l#": "2", "body.l[0].k": "true", "body.l[1]": "2", "body.s.in": "3"}},
-		"id=1%202&payload=%7B%22t%22%3A5%7D":              {"application/x-www-form-urlencoded", map[string]string{"form.id": "1 2", "form.payload.t": "5"}},
-		"<a><n><i>1</i></n><n><i>2</i></n><t> 3 </t></a>": {"text/xml", map[string]string{"xml.a.n[0].i": "1", "xml.a.n[1].i": "2", "xml.a.t": "3"}},
+		`{"id":1,"a.b":{"c":"x"},"n":null,"e":"","l":[{"k":true},2],"s":"{\"in\":3}"}`: {"application/json",
+			map[string]string{
+				"body.id": "1", `body["a.b"].c`: "x", "body.l#": "2", "body.l[0].k": "true", "body.l[1]": "2",
+				"body.s.in": "3"}},
+		"id=1%202&payload=%7B%22t%22%3A5%7D": {"application/x-www-form-urlencoded",
+			map[string]string{"form.id": "1 2", "form.payload.t": "5"}},
+		"<a><n><i>1</i></n><n><i>2</i></n><t> 3 </t></a>": {"text/xml",
+			map[string]string{"xml.a.n[0].i": "1", "xml.a.n[1].i": "2", "xml.a.t": "3"}},
 	} {
 		m := bodyOf(c.kind, body)
 		all, whole := membersOf(m, 100)
@@ -53,7 +57,8 @@ func TestABodyThatIsNotVisitedWholeIsSaid(t *testing.T) {
 	}
 }
 
-// FuzzVisitedMembers checks that each member that is visited is what a template of that spelling reads.
+// FuzzVisitedMembers checks that each member that is visited is what a template of that spelling
+// reads.
 func FuzzVisitedMembers(f *testing.F) {
 	f.Add(`{"a":[{"b":1}],"c d":"x"}`, "application/json")
 	f.Add(`<a><b>1</b><b>2</b></a>`, "text/xml")
@@ -62,7 +67,8 @@ func FuzzVisitedMembers(f *testing.F) {
 		m := bodyOf(kind, body)
 		all, _ := membersOf(m, 64)
 		for path, value := range all {
-			if path[len(path)-1] == '#' || len(value) > 0 && (value[0] == '{' || value[0] == '[') || path == "header.content-type" {
+			if path[len(path)-1] == '#' || len(value) > 0 && (value[0] == '{' || value[0] == '[') ||
+				path == "header.content-type" {
 				continue
 			}
 			l, err := CompileLookup(path)

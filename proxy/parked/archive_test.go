@@ -83,7 +83,8 @@ func TestAnArchivedRequestIsFoundByItsExecutionInAnyProcess(t *testing.T) {
 		one.Put(place(2, noon), 24*time.Hour, requestOf("b"))
 		stop()
 		for n, want := range map[byte]string{1: "a", 2: "b"} {
-			for _, at := range []time.Time{noon, noon.Add(time.Minute), noon.Add(-time.Minute)} { // the clocks of processes differ
+			// the clocks of processes differ
+			for _, at := range []time.Time{noon, noon.Add(time.Minute), noon.Add(-time.Minute)} {
 				r, err := other.Fetch(t.Context(), place(n, at))
 				if err != nil || string(r.Body) != want {
 					t.Fatalf("%d: %v %v", n, r, err)
@@ -169,7 +170,8 @@ func TestTheOldestRequestsGoBeyondTheLimits(t *testing.T) {
 			t.Run(what, func(t *testing.T) {
 				one, other := open(), open()
 				for n := range byte(6) {
-					one.Put(place(n, noon.Add(time.Duration(n/2)*time.Minute)), week, requestOf(strings.Repeat("a", 100)))
+					one.Put(place(n, noon.Add(time.Duration(n/2)*time.Minute)), week,
+						requestOf(strings.Repeat("a", 100)))
 				}
 				one.run(t)()
 				limit(other)
@@ -177,7 +179,8 @@ func TestTheOldestRequestsGoBeyondTheLimits(t *testing.T) {
 					t.Fatal(err)
 				}
 				for n := range byte(6) {
-					if is, err := other.Has(t.Context(), place(n, noon.Add(time.Duration(n/2)*time.Minute))); is != (n >= 2) || err != nil {
+					if is, err := other.Has(t.Context(),
+						place(n, noon.Add(time.Duration(n/2)*time.Minute))); is != (n >= 2) || err != nil {
 						t.Errorf("%d: %v %v", n, is, err)
 					}
 				}

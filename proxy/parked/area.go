@@ -170,7 +170,8 @@ func (s s3Area) removeAll(ctx context.Context, folder string) error {
 
 func (s s3Area) names(ctx context.Context, folder string) (names []string, err error) {
 	prefix := s.folder() + folder + "/"
-	for object := range s.client.Load().ListObjectsIter(ctx, s.options.Bucket, minio.ListObjectsOptions{Prefix: prefix}) {
+	for object := range s.client.Load().ListObjectsIter(ctx, s.options.Bucket,
+		minio.ListObjectsOptions{Prefix: prefix}) {
 		if object.Err != nil {
 			return nil, s.failed("list the requests in", object.Err)
 		}

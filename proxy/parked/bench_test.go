@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// BenchmarkPut is a Put into a folder, which syncs file and folder, beside a plain write of the same bytes, which promises nothing, and beside
-// sealing them. The ratio to the plain write is what durability costs on this disk.
+// BenchmarkPut is a Put into a folder, which syncs file and folder, beside a plain write of the
+// same bytes, which promises nothing, and beside sealing them. The ratio to the plain write is what
+// durability costs on this disk.
 func BenchmarkPut(b *testing.B) {
 	for _, size := range []int{2 << 10, 64 << 10, 1 << 20} {
 		bytes := make([]byte, size)

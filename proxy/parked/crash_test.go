@@ -17,7 +17,8 @@ import (
 	"hooklock/idem"
 )
 
-// childFolder is the variable by which a test starts this program again, as a process that dies while it keeps a request.
+// childFolder is the variable by which a test starts this program again, as a process that dies
+// while it keeps a request.
 const childFolder = "HOOKLOCK_TEST_PARKED_FOLDER"
 
 // stuck is a disk on which a file is never renamed.

@@ -14,14 +14,16 @@ import (
 	"hooklock/idem"
 )
 
-// unfinished ends the name of a file that is being written. A crash leaves it behind; it is listed as its execution's.
+// unfinished ends the name of a file that is being written. A crash leaves it behind; it is listed
+// as its execution's.
 const unfinished = ".tmp"
 
-// Dir keeps each request in a file of one folder, named by its execution, with mode 0600. It touches regular files with such names alone, and
-// follows no symbolic link below the folder.
+// Dir keeps each request in a file of one folder, named by its execution, with mode 0600. It
+// touches regular files with such names alone, and follows no symbolic link below the folder.
 //
-// A disk call cannot be cancelled, and a disk that hangs keeps its thread. So calls run in goroutines of their own, few at a time, and the
-// caller waits no longer than its context. What a Put writes after its caller has given up is an orphan for the Sweeper.
+// A disk call cannot be cancelled, and a disk that hangs keeps its thread. So calls run in
+// goroutines of their own, few at a time, and the caller waits no longer than its context. What a
+// Put writes after its caller has given up is an orphan for the Sweeper.
 type Dir struct {
 	disk   disk
 	path   string        // for messages
@@ -48,18 +50,19 @@ type file interface {
 	Sync() error
 }
 
-// OpenDir opens the folder at path, and creates it with mode 0700 if it is missing; its parent must exist. A folder that other users may read
-// or write is refused. Close it.
+// OpenDir opens the folder at path, and creates it with mode 0700 if it is missing; its parent must
+// exist. A folder that other users may read or write is refused. Close it.
 func OpenDir(path string) (*Dir, error) {
 	d, err := openDisk(path)
 	if err != nil {
-		return nil, fmt.Errorf("open the folder for parked requests: %w; park_store.dir is to be a folder of this user's alone, or one that can be made", err)
+		return nil, fmt.Errorf("open the folder for parked requests: %w; park_store.dir is to be a folder of this "+
+			"user's alone, or one that can be made", err)
 	}
 	return &Dir{disk: d, path: path, asking: make(chan struct{}, maxAsking)}, nil
 }
 
-// Close closes the folder when all calls have been answered. If ctx ends before, they keep it, and their threads. Nothing else may be called
-// afterwards.
+// Close closes the folder when all calls have been answered. If ctx ends before, they keep it, and
+// their threads. Nothing else may be called afterwards.
 func (d *Dir) Close(ctx context.Context) error {
 	for range maxAsking {
 		select {
@@ -71,8 +74,9 @@ func (d *Dir) Close(ctx context.Context) error {
 	return d.disk.Close()
 }
 
-// ask runs a call of the disk for as long as that takes, and waits for it until ctx ends. Variables that the call shares with its caller may be
-// read only after ask has returned nil or the call's own error.
+// ask runs a call of the disk for as long as that takes, and waits for it until ctx ends. Variables
+// that the call shares with its caller may be read only after ask has returned nil or the call's
+// own error.
 func (d *Dir) ask(ctx context.Context, call func() error) error {
 	if ctx.Err() != nil { // a select takes either of two that are ready
 		return context.Cause(ctx)
@@ -99,7 +103,8 @@ func (d *Dir) hangs(ctx context.Context) error {
 	return fmt.Errorf("the disk of %s has not answered: %w", d.path, context.Cause(ctx))
 }
 
-// Put writes a temporary file and renames it, and both the file and its name reach the disk before it returns.
+// Put writes a temporary file and renames it, and both the file and its name reach the disk before
+// it returns.
 func (d *Dir) Put(ctx context.Context, execution idem.ExecutionID, b []byte) error {
 	return d.ask(ctx, func() error { return d.put(execution, b) })
 }
@@ -184,7 +189,8 @@ func (d *Dir) read(name string) (b []byte, err error) {
 	return b, nil
 }
 
-// Delete removes a file, and what was left of writing it. A crash may bring the file back: then it is an orphan.
+// Delete removes a file, and what was left of writing it. A crash may bring the file back: then it
+// is an orphan.
 func (d *Dir) Delete(ctx context.Context, execution idem.ExecutionID) error {
 	return d.ask(ctx, func() error { return d.delete(execution) })
 }
@@ -257,7 +263,8 @@ func (d *Dir) walk(ctx context.Context, found chan<- idem.ExecutionID) error {
 	return err
 }
 
-// place returns the name of an execution's file, if it is free or a file: anything else of that name does not belong to Hooklock.
+// place returns the name of an execution's file, if it is free or a file: anything else of that
+// name does not belong to Hooklock.
 func (d *Dir) place(execution idem.ExecutionID) (string, error) {
 	name, err := name(execution)
 	if err != nil {
@@ -266,7 +273,8 @@ func (d *Dir) place(execution idem.ExecutionID) (string, error) {
 	for _, n := range []string{name, name + unfinished} {
 		info, err := d.disk.Lstat(n)
 		if err == nil && !info.Mode().IsRegular() {
-			return "", fmt.Errorf("%s is not a regular file, and Hooklock did not create it; remove it", filepath.Join(d.path, n))
+			return "", fmt.Errorf("%s is not a regular file, and Hooklock did not create it; remove it",
+				filepath.Join(d.path, n))
 		}
 	}
 	return name, nil
@@ -290,7 +298,8 @@ func openDisk(path string) (disk, error) {
 	case !info.IsDir():
 		return nil, fmt.Errorf("%s is no folder", path)
 	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("others may look into %s: chmod 700 it, or name a folder inside of it that is not there yet", path)
+		return nil, fmt.Errorf("others may look into %s: chmod 700 it, or name a folder inside of it that is not "+
+			"there yet", path)
 	}
 	opened, err := os.OpenRoot(path)
 	if err != nil {

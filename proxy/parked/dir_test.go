@@ -81,7 +81,8 @@ func storeKeepsItsWord(t *testing.T, s Store) {
 	refusesOtherNames(t, s)
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	for name, err := range map[string]error{"put": s.Put(ended, e, nil), "get": second(s.Get(ended, e)), "delete": s.Delete(ended, e), "list": listed(ended, s)} {
+	for name, err := range map[string]error{"put": s.Put(ended, e, nil), "get": second(s.Get(ended, e)),
+		"delete": s.Delete(ended, e), "list": listed(ended, s)} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s after the end of its context: %v", name, err)
 		}
@@ -89,8 +90,10 @@ func storeKeepsItsWord(t *testing.T, s Store) {
 }
 
 func refusesOtherNames(t *testing.T, s Store) {
-	for _, e := range []idem.ExecutionID{"", "..", "../x", "exec_", execution(1) + "x", "exec_/" + execution(1)[6:], execution(1)[:36] + "\n", "EXEC_" + execution(1)[5:]} {
-		for name, err := range map[string]error{"put": s.Put(t.Context(), e, nil), "get": second(s.Get(t.Context(), e)), "delete": s.Delete(t.Context(), e)} {
+	for _, e := range []idem.ExecutionID{"", "..", "../x", "exec_", execution(1) + "x", "exec_/" + execution(1)[6:],
+		execution(1)[:36] + "\n", "EXEC_" + execution(1)[5:]} {
+		for name, err := range map[string]error{"put": s.Put(t.Context(), e, nil), "get": second(s.Get(t.Context(), e)),
+			"delete": s.Delete(t.Context(), e)} {
 			if !errors.Is(err, idem.ErrExecutionID) {
 				t.Errorf("%s of %q: %v", name, e, err)
 			}
@@ -119,7 +122,8 @@ func TestAFolderIsThisUsersAlone(t *testing.T) {
 	if err := d.Put(t.Context(), execution(1), []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]fs.FileMode{path: 0o700 | fs.ModeDir, filepath.Join(path, string(execution(1))): 0o600} {
+	for name, want := range map[string]fs.FileMode{path: 0o700 | fs.ModeDir,
+		filepath.Join(path, string(execution(1))): 0o600} {
 		if info, err := os.Stat(name); err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
@@ -133,7 +137,8 @@ func TestAFolderIsThisUsersAlone(t *testing.T) {
 		filepath.Join(path, string(execution(1))): "is no folder",
 		"": "no folder is named",
 	} {
-		if d, err := OpenDir(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "park_store.dir") {
+		if d, err := OpenDir(path); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "park_store.dir") {
 			t.Errorf("%q: %v %v", path, d, err)
 		}
 	}
@@ -160,7 +165,8 @@ func TestWhatHooklockDidNotMakeIsLeftAlone(t *testing.T) {
 		t.Errorf("listed %v", got)
 	}
 	for _, e := range []idem.ExecutionID{execution(1), execution(2), execution(3)} {
-		for name, err := range map[string]error{"put": d.Put(t.Context(), e, []byte("x")), "get": second(d.Get(t.Context(), e)), "delete": d.Delete(t.Context(), e)} {
+		for name, err := range map[string]error{"put": d.Put(t.Context(), e, []byte("x")),
+			"get": second(d.Get(t.Context(), e)), "delete": d.Delete(t.Context(), e)} {
 			if err == nil || !strings.Contains(err.Error(), "Hooklock did not create it") {
 				t.Errorf("%s: %v", name, err)
 			}

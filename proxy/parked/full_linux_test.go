@@ -29,7 +29,8 @@ func TestAFullDiskKeepsNothingAndLosesNothing(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := os.Lstat(filepath.Join(mount, "requests", string(execution(2))+unfinished)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(mount, "requests", string(execution(2))+unfinished)); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Errorf("the unfinished file: %v", err)
 	}
 	if b, err := d.Get(t.Context(), execution(1)); err != nil || string(b) != "first" {

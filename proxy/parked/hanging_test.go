@@ -10,7 +10,8 @@ import (
 	"hooklock/idem"
 )
 
-// hanging is a disk that says of each call when it has come, and answers it when released is closed.
+// hanging is a disk that says of each call when it has come, and answers it when released is
+// closed.
 type hanging struct {
 	disk
 	came     chan struct{}

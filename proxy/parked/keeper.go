@@ -13,15 +13,19 @@ import (
 	"hooklock/proxy/kept"
 )
 
-// ErrTooLarge is returned for a request that is too large for the ledger, if there is no store for longer ones.
-var ErrTooLarge = errors.New("the request is above park_store.inline, and neither park_store.dir nor park_store.s3 is set: set one")
+// ErrTooLarge is returned for a request that is too large for the ledger, if there is no store for
+// longer ones.
+var ErrTooLarge = errors.New("the request is above park_store.inline, and neither park_store.dir nor park_store.s3 " +
+	"is set: set one")
 
-// referenceMagic begins a value that refers to a store. The kind of the store follows, the number of bytes there, and their SHA-256.
+// referenceMagic begins a value that refers to a store. The kind of the store follows, the number
+// of bytes there, and their SHA-256.
 const referenceMagic = "HLB\x01"
 
 const referenceLen = len(referenceMagic) + 1 + 8 + sha256.Size
 
-// Kind is the kind of the store that has the bytes, to name a store that is not configured any more. Its numbers are stored in etcd.
+// Kind is the kind of the store that has the bytes, to name a store that is not configured any
+// more. Its numbers are stored in etcd.
 type Kind byte
 
 // The kinds of stores. Nowhere means that there is none.
@@ -42,7 +46,8 @@ func (k Kind) String() string {
 	return "no store"
 }
 
-// Keeper turns requests into the values that the ledger writes when it parks, and back. It is safe for concurrent use.
+// Keeper turns requests into the values that the ledger writes when it parks, and back. It is safe
+// for concurrent use.
 type Keeper struct {
 	store  Store // nil: there is none
 	kind   Kind
@@ -50,8 +55,9 @@ type Keeper struct {
 	keys   atomic.Pointer[Keys]
 }
 
-// NewKeeper returns a Keeper that puts requests of at most inline bytes, encoded, into the ledger's value, and longer ones into store. A nil
-// store, of the kind Nowhere, takes none. keys may be nil: nothing is sealed.
+// NewKeeper returns a Keeper that puts requests of at most inline bytes, encoded, into the ledger's
+// value, and longer ones into store. A nil store, of the kind Nowhere, takes none. keys may be nil:
+// nothing is sealed.
 func NewKeeper(inline int, kind Kind, store Store, keys *Keys) *Keeper {
 	k := &Keeper{store: store, kind: kind, inline: inline}
 	k.SetKeys(keys)
@@ -61,8 +67,9 @@ func NewKeeper(inline int, kind Kind, store Store, keys *Keys) *Keeper {
 // SetKeys replaces the keys.
 func (k *Keeper) SetKeys(keys *Keys) { k.keys.Store(keys) }
 
-// Keep returns the value for the transaction that parks: the request itself, or a reference to the store, which then has it durably. The caller
-// owns the value. It calls Keep before the transaction; if that is not made, Drop removes what Keep has stored, or else a Sweeper does.
+// Keep returns the value for the transaction that parks: the request itself, or a reference to the
+// store, which then has it durably. The caller owns the value. It calls Keep before the
+// transaction; if that is not made, Drop removes what Keep has stored, or else a Sweeper does.
 // ErrTooLarge: no place can store it.
 func (k *Keeper) Keep(ctx context.Context, execution idem.ExecutionID, r *Request) ([]byte, error) {
 	plain, err := r.Marshal()
@@ -82,8 +89,9 @@ func (k *Keeper) Keep(ctx context.Context, execution idem.ExecutionID, r *Reques
 	return refer(k.kind, b), nil
 }
 
-// Fetch returns the request of value, which Keep has made for execution. It takes value over, as Unmarshal does. Beside the errors of
-// Store.Get, of Keys.Open and of Unmarshal there is one that names the setting which is missing.
+// Fetch returns the request of value, which Keep has made for execution. It takes value over, as
+// Unmarshal does. Beside the errors of Store.Get, of Keys.Open and of Unmarshal there is one that
+// names the setting which is missing.
 func (k *Keeper) Fetch(ctx context.Context, execution idem.ExecutionID, value []byte) (*Request, error) {
 	b := value
 	if isReference(value) {
@@ -99,9 +107,10 @@ func (k *Keeper) Fetch(ctx context.Context, execution idem.ExecutionID, value []
 	return kept.Unmarshal(plain)
 }
 
-// load reads the bytes of a reference. Sealed bytes may be others that were sealed for the execution: if it was not known whether a first park
-// had succeeded, the request was stored a second time, under another nonce and perhaps another key, and either reference may have been the one
-// to stay. They prove by themselves what they are.
+// load reads the bytes of a reference. Sealed bytes may be others that were sealed for the
+// execution: if it was not known whether a first park had succeeded, the request was stored a
+// second time, under another nonce and perhaps another key, and either reference may have been the
+// one to stay. They prove by themselves what they are.
 func (k *Keeper) load(ctx context.Context, execution idem.ExecutionID, value []byte) ([]byte, error) {
 	if err := k.has(value); err != nil {
 		return nil, err
@@ -116,7 +125,8 @@ func (k *Keeper) load(ctx context.Context, execution idem.ExecutionID, value []b
 	return b, nil
 }
 
-// Drop deletes what Keep has stored for value. It may be called when the ledger does not have value any more.
+// Drop deletes what Keep has stored for value. It may be called when the ledger does not have value
+// any more.
 func (k *Keeper) Drop(ctx context.Context, execution idem.ExecutionID, value []byte) error {
 	if !isReference(value) {
 		return nil
@@ -127,8 +137,9 @@ func (k *Keeper) Drop(ctx context.Context, execution idem.ExecutionID, value []b
 	return k.store.Delete(ctx, execution)
 }
 
-// Rekeep converts the value of one execution to that of another one: sealed bytes, and those in a store, are bound to their execution. Bytes of
-// the first one in a store stay there, until they are dropped or swept.
+// Rekeep converts the value of one execution to that of another one: sealed bytes, and those in a
+// store, are bound to their execution. Bytes of the first one in a store stay there, until they are
+// dropped or swept.
 func (k *Keeper) Rekeep(ctx context.Context, from, to idem.ExecutionID, value []byte) ([]byte, error) {
 	r, err := k.Fetch(ctx, from, value)
 	if err != nil {
@@ -137,7 +148,8 @@ func (k *Keeper) Rekeep(ctx context.Context, from, to idem.ExecutionID, value []
 	return k.Keep(ctx, to, r)
 }
 
-// Delete is Drop for a caller that no longer has the value, but knows how many bytes of the request were stored.
+// Delete is Drop for a caller that no longer has the value, but knows how many bytes of the request
+// were stored.
 func (k *Keeper) Delete(ctx context.Context, execution idem.ExecutionID, size int64) error {
 	if k.store == nil || size <= int64(k.inline) {
 		return nil
@@ -151,7 +163,8 @@ func (k *Keeper) has(value []byte) error {
 		return ErrFormat
 	}
 	if kind := Kind(value[len(referenceMagic)]); kind != k.kind || k.store == nil {
-		return fmt.Errorf("the bytes of this request are in %s, which is not set: set it until all of them have run", kind)
+		return fmt.Errorf("the bytes of this request are in %s, which is not set: set it until all of them have run",
+			kind)
 	}
 	return nil
 }
@@ -159,7 +172,8 @@ func (k *Keeper) has(value []byte) error {
 // Size implements proxy.Requests by Size.
 func (k *Keeper) Size(value []byte) (int64, error) { return Size(value) }
 
-// Size returns how many bytes value stands for, in the ledger or in the store. ErrFormat: Keep did not make it.
+// Size returns how many bytes value stands for, in the ledger or in the store. ErrFormat: Keep did
+// not make it.
 func Size(value []byte) (int64, error) {
 	switch {
 	case !isReference(value):

@@ -83,7 +83,8 @@ func TestAShortRequestIsInTheValueAndALongerOneInTheStore(t *testing.T) {
 		if len(store.kept) != 1 || len(outside) != referenceLen {
 			t.Fatalf("%d in the store, %d bytes of reference", len(store.kept), len(outside))
 		}
-		for e, want := range map[idem.ExecutionID]int{execution(1): len(inline), execution(2): len(store.kept[execution(2)])} {
+		for e, want := range map[idem.ExecutionID]int{execution(1): len(inline),
+			execution(2): len(store.kept[execution(2)])} {
 			value := map[idem.ExecutionID][]byte{execution(1): inline, execution(2): outside}[e]
 			if n, err := Size(value); err != nil || n != int64(want) {
 				t.Errorf("the size is %d, %v; want %d", n, err, want)
@@ -92,10 +93,12 @@ func TestAShortRequestIsInTheValueAndALongerOneInTheStore(t *testing.T) {
 		if got, err := k.Fetch(t.Context(), execution(2), outside); err != nil || !reflect.DeepEqual(got, long) {
 			t.Errorf("the long one: %v", err)
 		}
-		if got, err := k.Fetch(t.Context(), execution(1), bytes.Clone(inline)); err != nil || !reflect.DeepEqual(got, short) {
+		if got, err := k.Fetch(t.Context(), execution(1), bytes.Clone(inline)); err != nil ||
+			!reflect.DeepEqual(got, short) {
 			t.Errorf("the short one: %v", err)
 		}
-		if err := errors.Join(k.Drop(t.Context(), execution(1), inline), k.Drop(t.Context(), execution(2), outside)); err != nil {
+		if err := errors.Join(k.Drop(t.Context(), execution(1), inline),
+			k.Drop(t.Context(), execution(2), outside)); err != nil {
 			t.Error(err)
 		}
 		if len(store.kept) != 0 {
@@ -120,7 +123,8 @@ func TestTheLargestInlineValueIsInlineToTheByte(t *testing.T) {
 
 func TestAStoreThatFailsKeepsNothing(t *testing.T) {
 	away := errors.New("away")
-	if value, err := NewKeeper(0, InDir, &memory{fail: away}, nil).Keep(t.Context(), execution(1), aRequest()); !errors.Is(err, away) || value != nil {
+	if value, err := NewKeeper(0, InDir, &memory{fail: away}, nil).Keep(t.Context(), execution(1),
+		aRequest()); !errors.Is(err, away) || value != nil {
 		t.Errorf("got %q, %v", value, err)
 	}
 }
@@ -132,7 +136,8 @@ func TestBytesThatWereExchangedInTheStoreAreRefused(t *testing.T) {
 	other := aRequest()
 	other.Body[0]++
 	keep(t, k, execution(2), other)
-	for name, b := range map[string][]byte{"another's": store.kept[execution(2)], "cut off": store.kept[execution(1)][:40], "none": {}} {
+	for name, b := range map[string][]byte{"another's": store.kept[execution(2)],
+		"cut off": store.kept[execution(1)][:40], "none": {}} {
 		store.kept[execution(1)] = b
 		if _, err := k.Fetch(t.Context(), execution(1), value); !errors.Is(err, ErrTampered) {
 			t.Errorf("%s: %v", name, err)
@@ -152,7 +157,8 @@ func TestAReferenceToAStoreThatIsNotSetSaysWhichOne(t *testing.T) {
 		}
 	}
 	for _, b := range [][]byte{value[:20], append(bytes.Clone(value), 0)} {
-		if _, err := NewKeeper(0, InDir, newMemory(), nil).Fetch(t.Context(), execution(1), b); !errors.Is(err, ErrFormat) {
+		if _, err := NewKeeper(0, InDir, newMemory(), nil).Fetch(t.Context(), execution(1), b); !errors.Is(err,
+			ErrFormat) {
 			t.Errorf("%x: %v", b, err)
 		}
 	}
@@ -164,12 +170,14 @@ func TestKeysAreRolledWhileRequestsAreKept(t *testing.T) {
 	k.SetKeys(keysOf(t, keyLine("k2", 2)+keyLine("k1", 1)))
 	young := keep(t, k, execution(1), aRequest())
 	for _, value := range [][]byte{old, young} {
-		if got, err := k.Fetch(t.Context(), execution(1), bytes.Clone(value)); err != nil || !reflect.DeepEqual(got, aRequest()) {
+		if got, err := k.Fetch(t.Context(), execution(1), bytes.Clone(value)); err != nil ||
+			!reflect.DeepEqual(got, aRequest()) {
 			t.Errorf("got %v", err)
 		}
 	}
 	k.SetKeys(keysOf(t, keyLine("k2", 2)))
-	if _, err := k.Fetch(t.Context(), execution(1), old); err == nil || !strings.Contains(err.Error(), "put the old key back") {
+	if _, err := k.Fetch(t.Context(), execution(1), old); err == nil ||
+		!strings.Contains(err.Error(), "put the old key back") {
 		t.Errorf("got %v", err)
 	}
 }

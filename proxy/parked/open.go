@@ -43,7 +43,8 @@ func Open(o Options) (*Keeper, error) {
 	return NewKeeper(o.Inline, Nowhere, nil, keys), nil
 }
 
-// Reload replaces the keys by those of o: those that seal, and those of S3. It ignores the rest of o. An error changes nothing.
+// Reload replaces the keys by those of o: those that seal, and those of S3. It ignores the rest of
+// o. An error changes nothing.
 func (k *Keeper) Reload(o Options) error {
 	keys, err := keysIn(o.Keys)
 	if err != nil {
@@ -66,7 +67,8 @@ func (k *Keeper) Sweeper(known Known, clock func() time.Time) *Sweeper {
 	return NewSweeper(k.store, known, clock)
 }
 
-// Close closes the store. It waits for a disk that hangs until ctx ends. Nothing may be kept or fetched afterwards.
+// Close closes the store. It waits for a disk that hangs until ctx ends. Nothing may be kept or
+// fetched afterwards.
 func (k *Keeper) Close(ctx context.Context) error {
 	if c, ok := k.store.(interface {
 		Close(ctx context.Context) error

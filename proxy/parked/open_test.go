@@ -27,7 +27,9 @@ func TestAKeeperIsOpenedOnWhatIsSet(t *testing.T) {
 	keys := keyLine("k1", 1)
 	for name, options := range map[string]func(t *testing.T) Options{
 		"etcd alone": func(*testing.T) Options { return Options{Inline: 1 << 20} },
-		"folder":     func(t *testing.T) Options { return Options{Dir: filepath.Join(t.TempDir(), "requests"), Keys: keys} },
+		"folder": func(t *testing.T) Options {
+			return Options{Dir: filepath.Join(t.TempDir(), "requests"), Keys: keys}
+		},
 		"bucket": func(t *testing.T) Options {
 			s3 := s3Options(s3Server(t))
 			return Options{S3: &s3, Keys: keys}
@@ -37,7 +39,8 @@ func TestAKeeperIsOpenedOnWhatIsSet(t *testing.T) {
 			o := options(t)
 			k := open(t, o)
 			value := keep(t, k, execution(1), aRequest())
-			if got, err := k.Fetch(t.Context(), execution(1), value); err != nil || !reflect.DeepEqual(got, aRequest()) {
+			if got, err := k.Fetch(t.Context(), execution(1), value); err != nil ||
+				!reflect.DeepEqual(got, aRequest()) {
 				t.Error(err)
 			}
 			if inline := o.Inline > 0; (k.Sweeper(nil, time.Now) == nil) != inline {
@@ -76,14 +79,16 @@ func TestAReloadTakesOverKeysAndABadOneChangesNothing(t *testing.T) {
 	if err := k.Reload(Options{S3: &wrong, Keys: keyLine("k2", 2) + keyLine("k1", 1)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.Fetch(t.Context(), execution(1), old); err == nil || !strings.Contains(err.Error(), "does not know these keys") {
+	if _, err := k.Fetch(t.Context(), execution(1), old); err == nil ||
+		!strings.Contains(err.Error(), "does not know these keys") {
 		t.Errorf("with another secret: %v", err)
 	}
 	o.Keys = keyLine("k2", 2)
 	if err := k.Reload(o); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.Fetch(t.Context(), execution(1), old); err == nil || !strings.Contains(err.Error(), "put the old key back") {
+	if _, err := k.Fetch(t.Context(), execution(1), old); err == nil ||
+		!strings.Contains(err.Error(), "put the old key back") {
 		t.Errorf("without the old key: %v", err)
 	}
 }

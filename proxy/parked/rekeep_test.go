@@ -37,8 +37,9 @@ func TestARequestThatRunsAgainBelongsToItsNewExecution(t *testing.T) {
 	}
 }
 
-// TestARequestThatIsKeptAgainIsThereForBothReferences: a park whose answer got lost is made again, perhaps with another key, and either may have been
-// applied. A sealed request proves by itself whose it is.
+// TestARequestThatIsKeptAgainIsThereForBothReferences: a park whose answer got lost is made again,
+// perhaps with another key, and either may have been applied. A sealed request proves by itself
+// whose it is.
 func TestARequestThatIsKeptAgainIsThereForBothReferences(t *testing.T) {
 	rolled := keyLine("k2", 2) + keyLine("k1", 1)
 	for name, c := range map[string]struct{ before, after string }{
@@ -59,7 +60,8 @@ func TestARequestThatIsKeptAgainIsThereForBothReferences(t *testing.T) {
 				references = append(references, keep(t, k, execution(1), aRequest()))
 			}
 			for n, value := range references {
-				if got, err := k.Fetch(t.Context(), execution(1), value); err != nil || !bytes.Equal(got.Body, aRequest().Body) {
+				if got, err := k.Fetch(t.Context(), execution(1), value); err != nil ||
+					!bytes.Equal(got.Body, aRequest().Body) {
 					t.Errorf("reference %d: %+v, %v", n+1, got, err)
 				}
 			}

@@ -24,15 +24,18 @@ import (
 	"hooklock/proxy/connect"
 )
 
-// s3Tries is how often a request is made that gets no whole answer, or one that says "later", before its time is over.
+// s3Tries is how often a request is made that gets no whole answer, or one that says "later",
+// before its time is over.
 const s3Tries = 3
 
 // S3Options locate a bucket. Every field without "empty" is required.
 type S3Options struct {
-	// Endpoint is http://host:port or https://host:port, without a path. The bucket is named in the path of each request.
+	// Endpoint is http://host:port or https://host:port, without a path. The bucket is named in the
+	// path of each request.
 	Endpoint string
 	Bucket   string
-	// Prefix is the beginning of each object's name, without slashes at its ends; only one Hooklock may use it. Empty: the bucket is its own.
+	// Prefix is the beginning of each object's name, without slashes at its ends; only one Hooklock
+	// may use it. Empty: the bucket is its own.
 	Prefix string
 	// Region is part of signatures. Servers without regions take us-east-1.
 	Region string
@@ -44,7 +47,8 @@ type S3Options struct {
 	Timeout time.Duration
 }
 
-// S3 keeps each request in an object of an existing bucket. Objects with other names are left alone.
+// S3 keeps each request in an object of an existing bucket. Objects with other names are left
+// alone.
 type S3 struct {
 	options   S3Options
 	secure    bool
@@ -105,7 +109,8 @@ func (s *S3) putObject(ctx context.Context, object string, b []byte) error {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
 	sum := sha256.Sum256(b)
-	written, err := s.client.Load().PutObject(ctx, s.options.Bucket, object, bytes.NewReader(b), int64(len(b)), "", hex.EncodeToString(sum[:]),
+	written, err := s.client.Load().PutObject(ctx, s.options.Bucket, object, bytes.NewReader(b), int64(len(b)), "",
+		hex.EncodeToString(sum[:]),
 		minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true})
 	if err == nil && written.ETag == "" {
 		err = errNoS3
@@ -113,8 +118,10 @@ func (s *S3) putObject(ctx context.Context, object string, b []byte) error {
 	return s.failed("keep a request in", err)
 }
 
-// errNoS3 is returned for a 200 that does not confirm what was stored, as every S3 server does: a proxy or a web server answers any request so.
-var errNoS3 = errors.New("the answer is not one of an S3 server, and nothing was kept: look at s3.endpoint, and at what stands in front of it")
+// errNoS3 is returned for a 200 that does not confirm what was stored, as every S3 server does: a
+// proxy or a web server answers any request so.
+var errNoS3 = errors.New("the answer is not one of an S3 server, and nothing was kept: look at s3.endpoint, and at " +
+	"what stands in front of it")
 
 // Get reads an object whole, and begins anew if the server breaks off.
 func (s *S3) Get(ctx context.Context, execution idem.ExecutionID) ([]byte, error) {
@@ -180,7 +187,8 @@ func (s *S3) Delete(ctx context.Context, execution idem.ExecutionID) error {
 func (s *S3) removeObject(ctx context.Context, object string) error {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
-	return s.failed("delete a request from", s.client.Load().RemoveObject(ctx, s.options.Bucket, object, minio.RemoveObjectOptions{}))
+	return s.failed("delete a request from",
+		s.client.Load().RemoveObject(ctx, s.options.Bucket, object, minio.RemoveObjectOptions{}))
 }
 
 // List yields the executions of the objects with the prefix, as long as the server takes for it.
@@ -189,7 +197,8 @@ func (s *S3) List(ctx context.Context) iter.Seq2[idem.ExecutionID, error] {
 		folder := s.folder()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel() // the client gives up what is not read to its end
-		for object := range s.client.Load().ListObjectsIter(ctx, s.options.Bucket, minio.ListObjectsOptions{Prefix: folder}) {
+		for object := range s.client.Load().ListObjectsIter(ctx, s.options.Bucket,
+			minio.ListObjectsOptions{Prefix: folder}) {
 			if object.Err != nil {
 				yield("", s.failed("list the requests in", object.Err))
 				return
@@ -221,7 +230,8 @@ func (s *S3) folder() string {
 	return s.options.Prefix + "/"
 }
 
-// failed says what went wrong and what to do, in own words and the server's code alone: its other text may be anything. nil stays nil.
+// failed says what went wrong and what to do, in own words and the server's code alone: its other
+// text may be anything. nil stays nil.
 func (s *S3) failed(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -241,7 +251,8 @@ func (s *S3) failed(doing string, err error) error {
 	case minio.NoSuchBucket:
 		return fmt.Errorf("%s: there is no such bucket: make it, or set s3.bucket to another", place)
 	case minio.InvalidAccessKeyID, minio.SignatureDoesNotMatch:
-		return fmt.Errorf("%s: the server does not know these keys: look at s3.access_key_file, s3.secret_key_file and s3.region", place)
+		return fmt.Errorf("%s: the server does not know these keys: look at s3.access_key_file, s3.secret_key_file "+
+			"and s3.region", place)
 	case minio.AccessDenied:
 		return fmt.Errorf("%s: these keys may not do that: allow them to get, put, delete and list", place)
 	case minio.RequestTimeTooSkewed:

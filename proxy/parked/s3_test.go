@@ -58,7 +58,8 @@ func s3Server(t *testing.T, args ...string) (address string) {
 	}
 	address = testkit.FreePort(t)
 	server := testkit.Start(t, testkit.Command{
-		Program: program, Args: append([]string{"-listen", address, "-dir", t.TempDir(), "-bucket", "requests"}, args...),
+		Program: program, Args: append([]string{"-listen", address, "-dir", t.TempDir(), "-bucket", "requests"},
+			args...),
 		Env: []string{"S3_ACCESS_KEY=" + s3Access, "S3_SECRET_KEY=" + s3Secret},
 	})
 	testkit.Until(t, "the S3 server listens", func() bool {
@@ -106,7 +107,8 @@ func TestABucketOverTLSIsVerified(t *testing.T) {
 	server := authority.Issue("127.0.0.1")
 	o := s3Options(s3Server(t, "-cert", server.CertFile, "-key", server.KeyFile))
 	o.Endpoint = strings.Replace(o.Endpoint, "http:", "https:", 1)
-	if err := openS3(t, o).Put(t.Context(), execution(1), nil); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if err := openS3(t, o).Put(t.Context(), execution(1), nil); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("with the system's roots: %v", err)
 	}
 	text, err := os.ReadFile(authority.CAFile)
@@ -146,7 +148,9 @@ func TestOrphansInABucketAreSwept(t *testing.T) {
 		}
 	}
 	now := time.Unix(0, 0)
-	sweeper := NewSweeper(s, func(_ context.Context, asked []idem.ExecutionID) ([]idem.ExecutionID, error) { return asked[1:], nil }, func() time.Time { return now })
+	sweeper := NewSweeper(s, func(_ context.Context, asked []idem.ExecutionID) ([]idem.ExecutionID, error) {
+		return asked[1:], nil
+	}, func() time.Time { return now })
 	pass(t, sweeper, 0)
 	now = now.Add(orphanAfter)
 	pass(t, sweeper, 2)
@@ -161,11 +165,18 @@ func TestAnErrorOfS3SaysWhatToDoAndNoSecret(t *testing.T) {
 		change func(*S3Options)
 		want   string
 	}{
-		"wrong secret":   {func(o *S3Options) { o.SecretKey = "another-secret-key" }, "look at s3.access_key_file, s3.secret_key_file"},
-		"unknown key":    {func(o *S3Options) { o.AccessKey = "nobody-of-that-name" }, "the server answers 404 XAdminUserNotFound"}, // AWS has another code
+		"wrong secret": {func(o *S3Options) {
+			o.SecretKey = "another-secret-key"
+		}, "look at s3.access_key_file, s3.secret_key_file"},
+		"unknown key": {func(o *S3Options) {
+			o.AccessKey = "nobody-of-that-name"
+		}, "the server answers 404 XAdminUserNotFound"}, // AWS has another code
 		"missing bucket": {func(o *S3Options) { o.Bucket = "elsewhere" }, "there is no such bucket: make it"},
-		"nobody there":   {func(o *S3Options) { o.Endpoint = "http://" + testkit.FreePort(t); o.Timeout = time.Second }, "connection refused"},
-		"no TLS there":   {func(o *S3Options) { o.Endpoint = "https://" + address }, "HTTPS"},
+		"nobody there": {func(o *S3Options) {
+			o.Endpoint = "http://" + testkit.FreePort(t)
+			o.Timeout = time.Second
+		}, "connection refused"},
+		"no TLS there": {func(o *S3Options) { o.Endpoint = "https://" + address }, "HTTPS"},
 	} {
 		o := s3Options(address)
 		c.change(&o)
@@ -174,7 +185,8 @@ func TestAnErrorOfS3SaysWhatToDoAndNoSecret(t *testing.T) {
 			"put": s.Put(t.Context(), execution(1), []byte("x")), "get": second(s.Get(t.Context(), execution(1))),
 			"delete": s.Delete(t.Context(), execution(1)), "list": listed(t.Context(), s),
 		} {
-			if err == nil || !strings.Contains(err.Error(), c.want) && !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), o.Endpoint) {
+			if err == nil || !strings.Contains(err.Error(), c.want) && !errors.Is(err, context.DeadlineExceeded) ||
+				!strings.Contains(err.Error(), o.Endpoint) {
 				t.Errorf("%s, %s: %v", name, call, err)
 			} else if strings.Contains(err.Error(), o.SecretKey) || strings.Contains(err.Error(), o.AccessKey) {
 				t.Errorf("%s, %s: a key is in %v", name, call, err)
@@ -201,7 +213,8 @@ func TestWhatAServerSaysIsNotRepeated(t *testing.T) {
 		}))
 		err := openS3(t, s3Options(server.Listener.Addr().String())).Put(t.Context(), execution(1), nil)
 		server.Close()
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "you said") || len(err.Error()) > 300 {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "you said") ||
+			len(err.Error()) > 300 {
 			t.Errorf("%.20s: %v", code, err)
 		}
 	}
@@ -271,7 +284,8 @@ func TestAServerThatAnswersEverythingWithSuccessIsNoStore(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	k := NewKeeper(0, InS3, openS3(t, s3Options(server.Listener.Addr().String())), nil)
-	if value, err := k.Keep(t.Context(), execution(1), aRequest()); err == nil || value != nil || !strings.Contains(err.Error(), "look at s3.endpoint") {
+	if value, err := k.Keep(t.Context(), execution(1), aRequest()); err == nil || value != nil ||
+		!strings.Contains(err.Error(), "look at s3.endpoint") {
 		t.Errorf("kept %x, %v", value, err)
 	}
 }
@@ -291,7 +305,8 @@ func TestASlowServerCostsItsTimeAndNoMore(t *testing.T) {
 	s := openS3(t, o)
 	slow.Store(true)
 	for call, err := range map[string]error{
-		"put": s.Put(t.Context(), execution(1), nil), "get": second(s.Get(t.Context(), execution(1))), "delete": s.Delete(t.Context(), execution(1)),
+		"put": s.Put(t.Context(), execution(1), nil), "get": second(s.Get(t.Context(), execution(1))),
+		"delete": s.Delete(t.Context(), execution(1)),
 	} {
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "in time") {
 			t.Errorf("%s: %v", call, err)
@@ -352,7 +367,9 @@ func TestAServerThatDoesNotSayHowLongAnObjectIsGivesItWhole(t *testing.T) {
 			if err != nil {
 				panic(err)
 			}
-			_, _ = rw.WriteString("HTTP/1.0 200 OK\r\nETag: \"x\"\r\nLast-Modified: Tue, 01 Sep 2026 10:00:00 GMT\r\n\r\n" + strings.Repeat("x", int(size.Load())))
+			_, _ = rw.WriteString(
+				"HTTP/1.0 200 OK\r\nETag: \"x\"\r\nLast-Modified: Tue, 01 Sep 2026 10:00:00 GMT\r\n\r\n" +
+					strings.Repeat("x", int(size.Load())))
 			_, _ = rw.Flush(), c.Close()
 		},
 	} {
@@ -377,7 +394,8 @@ func TestAServerThatDoesNotSayHowLongAnObjectIsGivesItWhole(t *testing.T) {
 
 func TestABucketNeedsAnEndpoint(t *testing.T) {
 	for _, endpoint := range []string{"", "127.0.0.1:9000", "ftp://a", "http://", "http://\x00"} {
-		if _, err := NewS3(S3Options{Endpoint: endpoint}); err == nil || !strings.Contains(err.Error(), "s3.endpoint is not a URL") {
+		if _, err := NewS3(S3Options{Endpoint: endpoint}); err == nil ||
+			!strings.Contains(err.Error(), "s3.endpoint is not a URL") {
 			t.Errorf("%q: %v", endpoint, err)
 		}
 	}

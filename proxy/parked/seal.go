@@ -13,8 +13,8 @@ import (
 	"hooklock/proxy/kept"
 )
 
-// sealMagic begins sealed bytes; its last byte is the version. One byte with the length of the key's ID, the ID, the nonce, the ciphertext and the
-// tag follow.
+// sealMagic begins sealed bytes; its last byte is the version. One byte with the length of the
+// key's ID, the ID, the nonce, the ciphertext and the tag follow.
 const sealMagic = "HLS\x01"
 
 const (
@@ -30,11 +30,13 @@ const (
 	sealOverhead = len(sealMagic) + 1 + maxKeyID + nonceLen + tagLen
 )
 
-// ErrTampered is returned for sealed bytes that were changed, cut off, or kept for another execution.
-var ErrTampered = errors.New("the bytes of this request are not what was sealed for it: they were changed or belong to another execution; nothing of them is used")
+// ErrTampered is returned for sealed bytes that were changed, cut off, or kept for another
+// execution.
+var ErrTampered = errors.New("the bytes of this request are not what was sealed for it: they were changed or belong " +
+	"to another execution; nothing of them is used")
 
-// Keys seal and open. The first one seals; each opens what it has sealed. They are never changed: a new file is a new Keys. The zero value and
-// nil seal nothing, and open what is not sealed.
+// Keys seal and open. The first one seals; each opens what it has sealed. They are never changed: a
+// new file is a new Keys. The zero value and nil seal nothing, and open what is not sealed.
 type Keys struct {
 	keys []key
 }
@@ -45,9 +47,10 @@ type key struct {
 	gcm cipher.AEAD
 }
 
-// ParseKeys reads a key file: a line for each key, its ID and 32 bytes in base64 with a space between. Empty lines and those that begin with # mean
-// nothing. The line `unsealed` stands for no key: at the top nothing is sealed any more, below it bytes from before the first key are read, too.
-// An error names the line and what to do, and never the key.
+// ParseKeys reads a key file: a line for each key, its ID and 32 bytes in base64 with a space
+// between. Empty lines and those that begin with # mean nothing. The line `unsealed` stands for no
+// key: at the top nothing is sealed any more, below it bytes from before the first key are read,
+// too. An error names the line and what to do, and never the key.
 func ParseKeys(text string) (*Keys, error) {
 	k := &Keys{}
 	number := 0
@@ -65,7 +68,8 @@ func ParseKeys(text string) (*Keys, error) {
 			return nil, fmt.Errorf("key_file, line %d: %w", number, err)
 		}
 		if k.keys = append(k.keys, one); len(k.keys) > maxKeys {
-			return nil, fmt.Errorf("key_file has more than %d keys; remove old ones that seal nothing that is still kept", maxKeys)
+			return nil, fmt.Errorf("key_file has more than %d keys; remove old ones that seal nothing that is still "+
+				"kept", maxKeys)
 		}
 	}
 	if len(k.keys) == 0 {
@@ -84,7 +88,8 @@ func parseKey(line string) (key, error) {
 	}
 	id := fields[0]
 	if id == unsealed || len(id) > maxKeyID || strings.Trim(id, keyLetter) != "" {
-		return key{}, fmt.Errorf("the first word is the key's ID: at most %d letters, digits, -, _ and ., and not the word %s", maxKeyID, unsealed)
+		return key{}, fmt.Errorf("the first word is the key's ID: at most %d letters, digits, -, _ and ., and not "+
+			"the word %s", maxKeyID, unsealed)
 	}
 	secret, err := base64.StdEncoding.Strict().DecodeString(fields[1])
 	if err != nil || len(secret) != keyLen {
@@ -110,7 +115,8 @@ func (k *Keys) find(id string) *key {
 	return nil
 }
 
-// Seal returns the bytes to store for plain: new bytes that the caller owns, or plain itself if nothing is sealed.
+// Seal returns the bytes to store for plain: new bytes that the caller owns, or plain itself if
+// nothing is sealed.
 func (k *Keys) Seal(execution idem.ExecutionID, plain []byte) []byte {
 	if k == nil || len(k.keys) == 0 || k.keys[0].gcm == nil {
 		return plain
@@ -123,8 +129,8 @@ func (k *Keys) Seal(execution idem.ExecutionID, plain []byte) []byte {
 	return first.gcm.Seal(b, nil, plain, additional(b, execution))
 }
 
-// Open returns what was sealed for execution, in new bytes, or sealed itself if it was not sealed. It returns ErrTampered, ErrFormat, or an
-// error that says which key is missing and what to do.
+// Open returns what was sealed for execution, in new bytes, or sealed itself if it was not sealed.
+// It returns ErrTampered, ErrFormat, or an error that says which key is missing and what to do.
 func (k *Keys) Open(execution idem.ExecutionID, sealed []byte) ([]byte, error) {
 	if !bytes.HasPrefix(sealed, []byte(sealMagic)) {
 		return k.openPlain(sealed)
@@ -134,7 +140,8 @@ func (k *Keys) Open(execution idem.ExecutionID, sealed []byte) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case k == nil || len(k.keys) == 0:
-		return nil, fmt.Errorf("this request is sealed with the key %s, and there is no key_file: set park_store.key_file to a file with that key", id)
+		return nil, fmt.Errorf("this request is sealed with the key %s, and there is no key_file: set "+
+			"park_store.key_file to a file with that key", id)
 	}
 	found := k.find(id)
 	if found == nil || found.gcm == nil {
@@ -142,7 +149,8 @@ func (k *Keys) Open(execution idem.ExecutionID, sealed []byte) ([]byte, error) {
 	}
 	plain, err := found.gcm.Open(nil, nil, rest, additional(sealed[:len(sealed)-len(rest)], execution))
 	if err != nil {
-		return nil, fmt.Errorf("%w; or key_file has another key under the ID %s than the one that sealed them", ErrTampered, id)
+		return nil, fmt.Errorf("%w; or key_file has another key under the ID %s than the one that sealed them",
+			ErrTampered, id)
 	}
 	return plain, nil
 }
@@ -152,7 +160,8 @@ func (k *Keys) openPlain(b []byte) ([]byte, error) {
 		return nil, ErrFormat
 	}
 	if k != nil && len(k.keys) > 0 && k.find(unsealed) == nil {
-		return nil, errors.New("this request is not sealed, and key_file says that requests are: if it is from before the first key, add the line `" + unsealed + "` below the keys")
+		return nil, errors.New("this request is not sealed, and key_file says that requests are: if it is from " +
+			"before the first key, add the line `" + unsealed + "` below the keys")
 	}
 	return b, nil
 }
@@ -170,8 +179,8 @@ func sealedBy(b []byte) (id string, rest []byte, err error) {
 	return id, rest, nil
 }
 
-// additional returns what the tag covers besides the bytes: what stands before them, and their execution, so that bytes of one event are not
-// taken for those of another.
+// additional returns what the tag covers besides the bytes: what stands before them, and their
+// execution, so that bytes of one event are not taken for those of another.
 func additional(header []byte, execution idem.ExecutionID) []byte {
 	return append(bytes.Clone(header), execution...)
 }

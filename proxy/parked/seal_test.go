@@ -96,10 +96,12 @@ func TestEachChangedByteIsNoticed(t *testing.T) {
 
 func TestWhatIsNotSealedIsRefusedUnlessTheFileSaysOtherwise(t *testing.T) {
 	plain := written(t)
-	if _, err := keysOf(t, keyLine("k1", 1)).Open(execution(1), plain); err == nil || !strings.Contains(err.Error(), "add the line `unsealed` below the keys") {
+	if _, err := keysOf(t, keyLine("k1", 1)).Open(execution(1), plain); err == nil ||
+		!strings.Contains(err.Error(), "add the line `unsealed` below the keys") {
 		t.Errorf("got %v", err)
 	}
-	if got, err := keysOf(t, keyLine("k1", 1)+"unsealed").Open(execution(1), plain); err != nil || !bytes.Equal(got, plain) {
+	if got, err := keysOf(t, keyLine("k1", 1)+"unsealed").Open(execution(1), plain); err != nil ||
+		!bytes.Equal(got, plain) {
 		t.Errorf("got %v", err)
 	}
 	back := keysOf(t, "unsealed\n"+keyLine("k1", 1))

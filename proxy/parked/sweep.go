@@ -10,8 +10,9 @@ import (
 	"hooklock/idem"
 )
 
-// Known returns which of some executions are in no queue, no lock and no record: the bytes of those alone may be deleted. An error means that
-// this is unknown, and deletes nothing. It is called with at most 100 executions, and does not keep the slice.
+// Known returns which of some executions are in no queue, no lock and no record: the bytes of those
+// alone may be deleted. An error means that this is unknown, and deletes nothing. It is called with
+// at most 100 executions, and does not keep the slice.
 type Known func(ctx context.Context, executions []idem.ExecutionID) (unknown []idem.ExecutionID, err error)
 
 const (
@@ -22,11 +23,12 @@ const (
 	sweepTimeout = 5 * time.Minute
 )
 
-// Sweeper deletes bytes without an execution: a process wrote them and died, or failed, before the transaction that was to refer to them.
+// Sweeper deletes bytes without an execution: a process wrote them and died, or failed, before the
+// transaction that was to refer to them.
 //
-// What is old is decided by one clock alone, this process's own, which never runs backwards: bytes go when this process has found them without
-// an execution in every pass for an hour. So a restart lets them live longer, and no clock of another machine, nor one that was set, can end
-// them.
+// What is old is decided by one clock alone, this process's own, which never runs backwards: bytes
+// go when this process has found them without an execution in every pass for an hour. So a restart
+// lets them live longer, and no clock of another machine, nor one that was set, can end them.
 type Sweeper struct {
 	store Store
 	known Known
@@ -39,7 +41,8 @@ func NewSweeper(store Store, known Known, clock func() time.Time) *Sweeper {
 	return &Sweeper{store: store, known: known, clock: clock, since: map[idem.ExecutionID]time.Time{}}
 }
 
-// Run makes a pass at once and every ten minutes, until ctx ends. It reports of each how many orphans it deleted, and why it ended early.
+// Run makes a pass at once and every ten minutes, until ctx ends. It reports of each how many
+// orphans it deleted, and why it ended early.
 func (s *Sweeper) Run(ctx context.Context, say func(deleted int, err error)) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
@@ -57,8 +60,8 @@ func (s *Sweeper) Run(ctx context.Context, say func(deleted int, err error)) {
 	}
 }
 
-// Pass checks all bytes once, and deletes those that have been orphans for an hour. It is not safe for concurrent use. Nothing is deleted
-// before every question was answered.
+// Pass checks all bytes once, and deletes those that have been orphans for an hour. It is not safe
+// for concurrent use. Nothing is deleted before every question was answered.
 func (s *Sweeper) Pass(ctx context.Context) (deleted int, err error) {
 	orphans, err := s.orphans(ctx)
 	if err != nil {
@@ -106,7 +109,8 @@ func (s *Sweeper) orphans(ctx context.Context) (map[idem.ExecutionID]struct{}, e
 }
 
 // addOrphans adds the orphans of a batch.
-func (s *Sweeper) addOrphans(ctx context.Context, orphans map[idem.ExecutionID]struct{}, batch []idem.ExecutionID) error {
+func (s *Sweeper) addOrphans(ctx context.Context, orphans map[idem.ExecutionID]struct{},
+	batch []idem.ExecutionID) error {
 	if len(batch) == 0 {
 		return nil
 	}

@@ -10,7 +10,8 @@ import (
 	"hooklock/idem"
 )
 
-// swept is a store with n requests, whose known ones are in ledger, and a Sweeper with a clock that the test sets.
+// swept is a store with n requests, whose known ones are in ledger, and a Sweeper with a clock that
+// the test sets.
 func swept(n byte) (store *memory, s *Sweeper, ledger map[idem.ExecutionID]bool, clock *time.Time) {
 	store, ledger = newMemory(), map[idem.ExecutionID]bool{}
 	for i := range n {

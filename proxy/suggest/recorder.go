@@ -12,23 +12,27 @@ import (
 )
 
 const (
-	// batchEvery is how long deliveries lie until they are looked at, all at once: so none pays for a goroutine that wakes.
+	// batchEvery is how long deliveries lie until they are looked at, all at once: so none pays for
+	// a goroutine that wakes.
 	batchEvery = 200 * time.Millisecond
-	// perBatch deliveries are looked at, 200 in a second. Of more traffic the newest 2000 would be some seconds, and hold no retry: see thin.
+	// perBatch deliveries are looked at, 200 in a second. Of more traffic the newest 2000 would be
+	// some seconds, and hold no retry: see thin.
 	perBatch = 40
 	// queueShare of the memory is for those that lie.
 	queueShare = 8
 )
 
-// Recorder learns from deliveries, beside them. It is safe for concurrent use. A nil *Recorder learns nothing.
+// Recorder learns from deliveries, beside them. It is safe for concurrent use. A nil *Recorder
+// learns nothing.
 type Recorder struct {
 	set    *Set
 	filled sync.Mutex // held while set is read or changed
 	asked  sync.Mutex // held while a suggestion is made: one takes far more memory than what it is made from
 
 	wake chan struct{} // has room for one token
-	// thin is the number of bits that must be 0 in the hash of an event's name: above perBatch, some events are followed with all
-	// their deliveries, rather than some deliveries of all of them.
+	// thin is the number of bits that must be 0 in the hash of an event's name: above perBatch,
+	// some events are followed with all their deliveries, rather than some deliveries of all of
+	// them.
 	thin   atomic.Uint32
 	passed atomic.Int64 // deliveries that were not looked at
 
@@ -47,19 +51,21 @@ type queued struct {
 	text    []byte // behind all slices of message
 }
 
-// NewRecorder returns a recorder that takes at most so many bytes, without a suggestion that is being made. It returns nil for 0.
+// NewRecorder returns a recorder that takes at most so many bytes, without a suggestion that is
+// being made. It returns nil for 0.
 func NewRecorder(limit int) *Recorder {
 	if limit <= 0 {
 		return nil
 	}
-	return &Recorder{set: NewSet(limit - limit/queueShare), limit: limit / queueShare, wake: make(chan struct{}, 1), kept: true}
+	return &Recorder{set: NewSet(limit - limit/queueShare), limit: limit / queueShare, wake: make(chan struct{}, 1),
+		kept: true}
 }
 
 // Hasher returns the hash that Delivery.Sum is of, for a body that comes piece by piece.
 func (r *Recorder) Hasher(query []byte) maphash.Hash { return r.set.Hasher(query) }
 
-// Learn notes a delivery and returns; nothing of it is in use afterwards. Without Long its Sum is not needed. event is what its
-// event is called; empty: that is not known.
+// Learn notes a delivery and returns; nothing of it is in use afterwards. Without Long its Sum is
+// not needed. event is what its event is called; empty: that is not known.
 func (r *Recorder) Learn(d *Delivery, event string) {
 	m := d.Message
 	if !d.Long {
@@ -204,11 +210,13 @@ func (r *Recorder) look() int {
 // Found is what a Recorder suggests.
 type Found struct {
 	Suggestions []*Suggestion
-	// Passed are deliveries that were not looked at, because too many came, and Missed those of paths that were forgotten, or had no room.
+	// Passed are deliveries that were not looked at, because too many came, and Missed those of
+	// paths that were forgotten, or had no room.
 	Passed, Missed int
 }
 
-// Suggest returns a suggestion for each path that a delivery came to since then; the zero time: all that are known.
+// Suggest returns a suggestion for each path that a delivery came to since then; the zero time: all
+// that are known.
 func (r *Recorder) Suggest(since time.Time) Found {
 	if r == nil {
 		return Found{}

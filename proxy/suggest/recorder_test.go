@@ -52,18 +52,21 @@ func TestOfMuchTrafficSomeEventsAreFollowedWhole(t *testing.T) {
 		r, end := learning(8 << 20)
 		defer end()
 		m := func(event, attempt int) *naming.Message {
-			return &naming.Message{Method: []byte("POST"), Path: []byte("/h"), Body: fmt.Appendf(nil, `{"event_id":"e%d","attempt":%d,"customer_id":%d}`, event, attempt, event%7)}
+			return &naming.Message{Method: []byte("POST"), Path: []byte("/h"),
+				Body: fmt.Appendf(nil, `{"event_id":"e%d","attempt":%d,"customer_id":%d}`, event, attempt, event%7)}
 		}
 		const all = 20_000
 		for event := range all / 2 {
 			for attempt := range 2 {
-				r.Learn(&Delivery{Route: "h", Path: "/h", At: time.Now(), Status: []int{503, 200}[attempt], Message: m(event, attempt)}, fmt.Sprint("e", event))
+				r.Learn(&Delivery{Route: "h", Path: "/h", At: time.Now(), Status: []int{503, 200}[attempt],
+					Message: m(event, attempt)}, fmt.Sprint("e", event))
 			}
 			time.Sleep(time.Millisecond) // 2000 deliveries in a second
 		}
 		found := r.Suggest(time.Time{})
 		one := found.Suggestions[0]
-		if found.Passed < all/2 || one.Deliveries < 500 || one.EventID != "{body.event_id}" || one.Predicted.Repeats*5 < one.Predicted.Events*4 {
+		if found.Passed < all/2 || one.Deliveries < 500 || one.EventID != "{body.event_id}" ||
+			one.Predicted.Repeats*5 < one.Predicted.Events*4 {
 			t.Errorf("%d not looked at, %+v %+v", found.Passed, one, one.Predicted)
 		}
 	})
@@ -85,8 +88,11 @@ func TestSecretsLeaveNoTrace(t *testing.T) {
 	set := NewSet(0)
 	for i := range 4 {
 		set.Add(&Delivery{At: begin, Message: &naming.Message{Path: []byte("/h"), Fields: []naming.Field{
-			{Name: []byte("X-Hub-Signature-256"), Value: fmt.Appendf(nil, "sha256=%d", i)}, {Name: []byte("Authorization"), Value: fmt.Appendf(nil, "Bearer %d", i)},
-			{Name: []byte("X-Api-Key"), Value: fmt.Appendf(nil, "k%d", i)}, {Name: []byte("X-Gitlab-Token"), Value: fmt.Appendf(nil, "t%d", i)}, {Name: []byte("Cookie"), Value: fmt.Appendf(nil, "c%d", i)},
+			{Name: []byte("X-Hub-Signature-256"), Value: fmt.Appendf(nil, "sha256=%d", i)},
+			{Name: []byte("Authorization"), Value: fmt.Appendf(nil, "Bearer %d", i)},
+			{Name: []byte("X-Api-Key"), Value: fmt.Appendf(nil, "k%d", i)},
+			{Name: []byte("X-Gitlab-Token"), Value: fmt.Appendf(nil, "t%d", i)},
+			{Name: []byte("Cookie"), Value: fmt.Appendf(nil, "c%d", i)},
 		}}})
 	}
 	for _, m := range newView(set.tables[0], set.tables[0].rows).members {
@@ -109,13 +115,17 @@ func TestWhatIsKeptStaysBelowItsLimit(t *testing.T) {
 	const limit = 2 << 20
 	for name, d := range map[string]func(i int) *naming.Message{
 		"many deliveries of some paths": func(i int) *naming.Message {
-			return &naming.Message{Path: fmt.Appendf(nil, "/p/%c", 'a'+i%20), Body: fmt.Appendf(nil, `{"a":%d,"b":%d,"c":"%d","d":[1,2,3],"e":{"f":%d}}`, i, i, i, i)}
+			return &naming.Message{Path: fmt.Appendf(nil, "/p/%c", 'a'+i%20),
+				Body: fmt.Appendf(nil, `{"a":%d,"b":%d,"c":"%d","d":[1,2,3],"e":{"f":%d}}`, i, i, i, i)}
 		},
 		"many members": func(i int) *naming.Message {
-			return &naming.Message{Path: fmt.Appendf(nil, "/p/%c", 'a'+i%20), Body: fmt.Appendf(nil, `{"%[1]d":1,"%[1]d-%[2]s":1,"%[1]d-b":2,"%[1]d-c":3}`, i, strings.Repeat("x", 80))}
+			return &naming.Message{Path: fmt.Appendf(nil, "/p/%c", 'a'+i%20),
+				Body: fmt.Appendf(nil, `{"%[1]d":1,"%[1]d-%[2]s":1,"%[1]d-b":2,"%[1]d-c":3}`, i,
+					strings.Repeat("x", 80))}
 		},
 		"many paths": func(i int) *naming.Message {
-			return &naming.Message{Path: fmt.Appendf(nil, "/p/%s/%x", strings.Repeat("a", i%40+1), i/7), Body: []byte(`{"a":1}`)}
+			return &naming.Message{Path: fmt.Appendf(nil, "/p/%s/%x", strings.Repeat("a", i%40+1), i/7),
+				Body: []byte(`{"a":1}`)}
 		},
 	} {
 		before := heap()
@@ -133,7 +143,9 @@ func TestWhatIsKeptStaysBelowItsLimit(t *testing.T) {
 func TestStrangersDoNotPushOutARoute(t *testing.T) {
 	set := NewSet(0)
 	post := func(route, path string, i int) {
-		set.Add(&Delivery{Route: route, Path: map[bool]string{true: path}[route != ""], At: begin.Add(time.Duration(i) * time.Second), Message: &naming.Message{Path: []byte(path), Body: []byte("{}")}})
+		set.Add(&Delivery{Route: route, Path: map[bool]string{true: path}[route != ""],
+			At:      begin.Add(time.Duration(i) * time.Second),
+			Message: &naming.Message{Path: []byte(path), Body: []byte("{}")}})
 	}
 	post("shop", "/shop", 0)
 	for range 5 {
@@ -160,7 +172,8 @@ func pathsOf(all []*Suggestion) (paths []string) {
 	return paths
 }
 
-// The worst that strangers can fill a path with: as many members as are told apart, all of which look like IDs, and come again.
+// The worst that strangers can fill a path with: as many members as are told apart, all of which
+// look like IDs, and come again.
 func TestASuggestionOfHostileDeliveriesTakesLittleTime(t *testing.T) {
 	set := NewSet(8 << 20)
 	for i := range 2 * MaxDeliveries {
@@ -170,7 +183,8 @@ func TestASuggestionOfHostileDeliveriesTakesLittleTime(t *testing.T) {
 			fmt.Fprintf(&b, `"event_id%d":"%d",`, (i%2)*maxMembers+j, i/4*j)
 		}
 		b.WriteString(`"created_at":"2026-03-02T08:00:00Z"}`)
-		set.Add(&Delivery{At: begin.Add(time.Duration(i) * time.Second), Status: 503, Message: &naming.Message{Path: []byte("/h"), Body: b.Bytes()}})
+		set.Add(&Delivery{At: begin.Add(time.Duration(i) * time.Second), Status: 503,
+			Message: &naming.Message{Path: []byte("/h"), Body: b.Bytes()}})
 	}
 	began := time.Now()
 	set.Suggest(time.Time{})

@@ -15,7 +15,8 @@ import (
 // maxPaths bounds the paths that are told apart.
 const maxPaths = 100
 
-// Set is what is known of deliveries, by path. Make one with NewSet. It is not safe for concurrent use.
+// Set is what is known of deliveries, by path. Make one with NewSet. It is not safe for concurrent
+// use.
 type Set struct {
 	limit  int // bytes
 	key    maphash.Seed
@@ -27,8 +28,8 @@ type Set struct {
 	cells   []cell
 }
 
-// NewSet returns an empty set that takes at most so many bytes; 0: any number. Its hashes have a key of their own, which
-// dies with it.
+// NewSet returns an empty set that takes at most so many bytes; 0: any number. Its hashes have a
+// key of their own, which dies with it.
 func NewSet(limit int) *Set { return &Set{limit: limit, key: maphash.MakeSeed()} }
 
 // Hash returns the hash of a query and a body, which tells deliveries apart.
@@ -46,7 +47,8 @@ func (s *Set) Hasher(query []byte) (h maphash.Hash) {
 	return h
 }
 
-// Add notes a delivery under its path. Segments that look like an ID become variables of one path, if no route has said it.
+// Add notes a delivery under its path. Segments that look like an ID become variables of one path,
+// if no route has said it.
 func (s *Set) Add(d *Delivery) {
 	path := d.Path
 	if path == "" {
@@ -81,14 +83,16 @@ func (s *Set) tableOf(route, path string) *table {
 	return t
 }
 
-// makeRoom forgets the path of no route that has the fewest deliveries, the longest ago. It returns false if all have a route.
+// makeRoom forgets the path of no route that has the fewest deliveries, the longest ago. It returns
+// false if all have a route.
 func (s *Set) makeRoom() bool {
 	least := -1
 	for i, t := range s.tables {
 		if t.route != "" {
 			continue
 		}
-		if least < 0 || cmp.Or(cmp.Compare(len(t.rows), len(s.tables[least].rows)), t.last().Compare(s.tables[least].last())) < 0 {
+		if least < 0 || cmp.Or(cmp.Compare(len(t.rows), len(s.tables[least].rows)),
+			t.last().Compare(s.tables[least].last())) < 0 {
 			least = i
 		}
 	}
@@ -130,8 +134,8 @@ func (t *table) last() time.Time {
 	return t.rows[len(t.rows)-1].at
 }
 
-// Suggest returns a suggestion for each path that a delivery came to since then, in their order, each with a name of its
-// own. The zero time: all that are known.
+// Suggest returns a suggestion for each path that a delivery came to since then, in their order,
+// each with a name of its own. The zero time: all that are known.
 func (s *Set) Suggest(since time.Time) (all []*Suggestion) {
 	for _, found := range s.snapshot() {
 		all = append(all, found.suggest(since))
@@ -156,7 +160,9 @@ func (s *Set) snapshot() (all []named) {
 	for _, t := range s.tables {
 		names[t.route]++
 	}
-	tables := slices.SortedFunc(slices.Values(s.tables), func(a, b *table) int { return strings.Compare(a.path, b.path) })
+	tables := slices.SortedFunc(slices.Values(s.tables), func(a, b *table) int {
+		return strings.Compare(a.path, b.path)
+	})
 	for _, t := range tables {
 		name := t.route
 		if name == "" {

@@ -25,7 +25,8 @@ type Delivery struct {
 	Took    time.Duration // until its answer; 0 if that is not known
 	Status  int           // of the answer; 0 if that is not known, or if there was none
 	Message *naming.Message
-	// Long: the body is longer than naming.MaxVisited, and not in Message. Sum is its hash, by Set.Hash.
+	// Long: the body is longer than naming.MaxVisited, and not in Message. Sum is its hash, by
+	// Set.Hash.
 	Long bool
 	Sum  uint64
 }
@@ -60,7 +61,8 @@ func (r *row) end() time.Time { return r.at.Add(r.took) }
 // cell is the hash of the value of one member, behind the number of the member.
 type cell uint64
 
-// hashBits are those of a hash in a cell. Among 2000 values two are taken for one with a chance of one in 10^10.
+// hashBits are those of a hash in a cell. Among 2000 values two are taken for one with a chance of
+// one in 10^10.
 const hashBits = 64 - 9
 
 func newCell(member int, sum uint64) cell { return cell(member)<<hashBits | cell(sum>>9) | 1 } //nolint:gosec // below maxNames
@@ -126,18 +128,21 @@ func (t *table) member(path []byte) (int, bool) {
 		t.ids = map[string]int{}
 	}
 	t.ids[name] = len(t.names)
-	t.names, t.kinds, t.hidden = append(t.names, name), append(t.kinds, [kindCount]int32{}), append(t.hidden, isSecret(name))
+	t.names, t.kinds, t.hidden = append(t.names, name), append(t.kinds, [kindCount]int32{}),
+		append(t.hidden, isSecret(name))
 	t.bytes += nameBytes + len(name)
 	return len(t.names) - 1, true
 }
 
-// isSecret reports whether a header proves where a delivery comes from, so that nothing of its value is kept.
+// isSecret reports whether a header proves where a delivery comes from, so that nothing of its
+// value is kept.
 func isSecret(path string) bool {
 	if !strings.HasPrefix(path, "header.") {
 		return false
 	}
 	words := wordsOf(path, 1)
-	return anyOf(words, "signature", "signature256", "signatures", "sig", "hmac", "authorization", "authentication", "cookie", "cookies", "secret", "password", "sha1", "sha256", "sha512", "apikey", "auth", "jwt",
+	return anyOf(words, "signature", "signature256", "signatures", "sig", "hmac", "authorization", "authentication",
+		"cookie", "cookies", "secret", "password", "sha1", "sha256", "sha512", "apikey", "auth", "jwt",
 		"certificate", "cert") ||
 		anyOf(words, "token") && !anyOf(words, "idempotency") || anyOf(words, "key") && anyOf(words, "api", "access")
 }

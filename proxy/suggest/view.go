@@ -39,8 +39,9 @@ func newView(t *table, rows []row) *view {
 	v := &view{rows: rows, members: make([]member, len(t.names))}
 	for i, path := range t.names {
 		v.members[i] = member{
-			path: strings.TrimSuffix(path, "#"), values: make([]uint64, len(rows)), kinds: t.kinds[i], isArray: strings.HasSuffix(path, "#"),
-			body: !strings.HasPrefix(path, "header.") && !strings.HasPrefix(path, "path."),
+			path: strings.TrimSuffix(path, "#"), values: make([]uint64, len(rows)), kinds: t.kinds[i],
+			isArray: strings.HasSuffix(path, "#"),
+			body:    !strings.HasPrefix(path, "header.") && !strings.HasPrefix(path, "path."),
 		}
 	}
 	for i := range rows {
@@ -65,7 +66,8 @@ func newView(t *table, rows []row) *view {
 // everywhere reports whether all deliveries but one in two hundred have m.
 func (v *view) everywhere(m *member) bool { return (len(v.rows)-m.present)*200 <= len(v.rows) }
 
-// inBatch reports whether a path leads into an array that has more than one element in some delivery, so that it is one of several of a batch.
+// inBatch reports whether a path leads into an array that has more than one element in some
+// delivery, so that it is one of several of a batch.
 func (v *view) inBatch(path string) bool {
 	for i := range v.members {
 		a := &v.members[i]

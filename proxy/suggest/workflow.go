@@ -14,13 +14,15 @@ type scope struct {
 	partly   bool    // some deliveries lack it
 }
 
-// findWorkflow returns what the events are about; nil: that is not known, and hints are what might be.
+// findWorkflow returns what the events are about; nil: that is not known, and hints are what might
+// be.
 func (v *view) findWorkflow(event *candidate) (found *scope, hints []string) {
 	events := v.firsts(event)
 	var all []*scope
 	for i := range v.members {
 		m := &v.members[i]
-		if m.isArray || thingRank(m.path) < 0 || m.most(kindBool) || m.most(kindTime, kindNow) || ofAttempt(m.path) || v.inBatch(m.path) || ofRequest(m.path) || m.present*5 < len(v.rows)*4 ||
+		if m.isArray || thingRank(m.path) < 0 || m.most(kindBool) || m.most(kindTime, kindNow) || ofAttempt(m.path) ||
+			v.inBatch(m.path) || ofRequest(m.path) || m.present*5 < len(v.rows)*4 ||
 			event != nil && slices.Contains(event.ignore, m) {
 			continue
 		}
@@ -70,8 +72,8 @@ func (v *view) overlaps(rows []int) (n int) {
 	return n
 }
 
-// choose returns the narrowest scope that has two events of a value on average, if the others are wider ones of it. If they are not, what comes first
-// in things decides.
+// choose returns the narrowest scope that has two events of a value on average, if the others are
+// wider ones of it. If they are not, what comes first in things decides.
 func choose(v *view, all []*scope) (found *scope, hints []string) {
 	if len(all) == 0 {
 		return nil, nil

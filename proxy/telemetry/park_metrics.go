@@ -16,7 +16,8 @@ import (
 )
 
 // parkEnds are the ends of parked executions, as values of a label.
-var parkEnds = []string{string(worker.EventDone), string(worker.EventBlocked), string(worker.EventDeadLetter), string(worker.EventSuperseded), string(worker.EventLost)}
+var parkEnds = []string{string(worker.EventDone), string(worker.EventBlocked), string(worker.EventDeadLetter),
+	string(worker.EventSuperseded), string(worker.EventLost)}
 
 // parkReasons are the reasons to park, as values of a label.
 var parkReasons = append(idem.ParkOn("").Choices(), string(idem.ParkPaused), string(idem.ParkSenderLimit))
@@ -50,12 +51,15 @@ func (t *Telemetry) OnParkedEvent(e worker.Event) {
 	}
 	line := parkLines[e.What]
 	attrs := []slog.Attr{
-		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow), slog.String("key", l.Scope.Key.Short()),
-		slog.String("execution", string(l.Execution)), slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()),
+		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow),
+		slog.String("key", l.Scope.Key.Short()),
+		slog.String("execution", string(l.Execution)),
+		slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()),
 	}
 	attrs = t.appendEvent(attrs, l.EventID, l.Labels)
 	if p := l.Parked; p != nil {
-		attrs = append(attrs, slog.String("on", string(p.On)), slog.Int("tries", p.Tries), slog.Float64("age_ms", milliseconds(max(0, t.o.Now().Sub(p.Since)))))
+		attrs = append(attrs, slog.String("on", string(p.On)), slog.Int("tries", p.Tries),
+			slog.Float64("age_ms", milliseconds(max(0, t.o.Now().Sub(p.Since)))))
 		if e.What == worker.EventRetry && p.Last != nil {
 			attrs = appendText(attrs, "outcome", string(p.Last.Outcome))
 			attrs = append(attrs, slog.Time("next_attempt", p.NextAttempt.UTC()))
@@ -91,13 +95,15 @@ func tryResult(r *proxy.Report) string {
 	return trySuccess
 }
 
-// watchUnrouted exports the accepted events that this process cannot run, because it has no route of that name.
+// watchUnrouted exports the accepted events that this process cannot run, because it has no route
+// of that name.
 func (t *Telemetry) watchUnrouted(look func() int) error {
 	if look == nil {
 		look = func() int { return 0 }
 	}
 	_, err := t.sdk.meter.Int64ObservableUpDownCounter("hooklock.parked.unrouted", metric.WithUnit("{event}"),
-		metric.WithDescription("Accepted events whose route this replica does not have. Take the minimum over replicas: above 0, no replica runs them."),
+		metric.WithDescription("Accepted events whose route this replica does not have. Take the minimum over "+
+			"replicas: above 0, no replica runs them."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(int64(look()))
 			return nil
@@ -111,7 +117,8 @@ func (t *Telemetry) watchParked(look func() idem.ParkedCount) error {
 		look = func() idem.ParkedCount { return idem.ParkedCount{} }
 	}
 	number := func(name, unit, description string, of func(idem.ParkedCount) int64) error {
-		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description+everywhere),
+		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit),
+			metric.WithDescription(description+everywhere),
 			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 				o.Observe(of(look()))
 				return nil
@@ -119,10 +126,21 @@ func (t *Telemetry) watchParked(look func() idem.ParkedCount) error {
 		return err
 	}
 	return errors.Join(
-		number("hooklock.parked.events", "{event}", "Accepted events that have not ended.", func(n idem.ParkedCount) int64 { return int64(n.Events) }),
-		number("hooklock.parked.size", "By", "Stored requests of parked events.", func(n idem.ParkedCount) int64 { return n.Bytes }),
-		number("hooklock.parked.blocked", "{workflow}", "Workflows whose first parked event is blocked.", func(n idem.ParkedCount) int64 { return int64(n.Blocked) }),
-		number("hooklock.parked.dead_letters", "{event}", "Parked events that ended without success, with their requests.", func(n idem.ParkedCount) int64 { return int64(n.DeadLetters) }),
+		number("hooklock.parked.events", "{event}", "Accepted events that have not ended.",
+			func(n idem.ParkedCount) int64 {
+				return int64(n.Events)
+			}),
+		number("hooklock.parked.size", "By", "Stored requests of parked events.", func(n idem.ParkedCount) int64 {
+			return n.Bytes
+		}),
+		number("hooklock.parked.blocked", "{workflow}", "Workflows whose first parked event is blocked.",
+			func(n idem.ParkedCount) int64 {
+				return int64(n.Blocked)
+			}),
+		number("hooklock.parked.dead_letters", "{event}",
+			"Parked events that ended without success, with their requests.", func(n idem.ParkedCount) int64 {
+				return int64(n.DeadLetters)
+			}),
 		t.showSeconds("hooklock.parked.oldest", "Age of the oldest parked event."+everywhere, func() time.Duration {
 			n := look()
 			if n.Oldest.IsZero() {
@@ -133,7 +151,8 @@ func (t *Telemetry) watchParked(look func() idem.ParkedCount) error {
 	)
 }
 
-// KeptCounts are what is kept of requests.keep over all replicas, and what this process could not keep, or no longer.
+// KeptCounts are what is kept of requests.keep over all replicas, and what this process could not
+// keep, or no longer.
 type KeptCounts struct{ Events, Bytes, Dropped, Removed int64 }
 
 // watchKept exports what is kept of events that have run.
@@ -142,7 +161,8 @@ func (t *Telemetry) watchKept(look func() KeptCounts) error {
 		look = func() KeptCounts { return KeptCounts{} }
 	}
 	state := func(name, unit, description string, of func(KeptCounts) int64) error {
-		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description+everywhere),
+		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit),
+			metric.WithDescription(description+everywhere),
 			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 				o.Observe(of(look()))
 				return nil
@@ -150,9 +170,13 @@ func (t *Telemetry) watchKept(look func() KeptCounts) error {
 		return err
 	}
 	return errors.Join(
-		state("hooklock.kept.events", "{request}", "Requests of requests.keep that are stored.", func(n KeptCounts) int64 { return n.Events }),
+		state("hooklock.kept.events", "{request}", "Requests of requests.keep that are stored.",
+			func(n KeptCounts) int64 {
+				return n.Events
+			}),
 		state("hooklock.kept.size", "By", "Their bytes.", func(n KeptCounts) int64 { return n.Bytes }),
-		t.showCount("hooklock.kept.dropped", "{request}", "Requests of requests.keep that the store did not take in time.",
+		t.showCount("hooklock.kept.dropped", "{request}",
+			"Requests of requests.keep that the store did not take in time.",
 			func() int64 { return look().Dropped }),
 		t.showCount("hooklock.kept.removed", "{request}", "Those deleted before their time, because of limits.kept.",
 			func() int64 { return look().Removed }),
@@ -165,8 +189,10 @@ func (t *Telemetry) Try(r *proxy.Report, accepted idem.TraceContext) proxy.Trace
 	if t.never.never(trace.SpanContext{}) || !link.IsValid() {
 		return nil
 	}
-	ctx, span := t.tracer.Start(context.Background(), "try "+(*t.patterns.Load())[r.Route], trace.WithSpanKind(trace.SpanKindConsumer),
-		trace.WithLinks(trace.Link{SpanContext: link, Attributes: []attribute.KeyValue{attribute.String("hooklock.execution.id", string(r.Execution))}}))
+	ctx, span := t.tracer.Start(context.Background(), "try "+(*t.patterns.Load())[r.Route],
+		trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithLinks(trace.Link{SpanContext: link,
+			Attributes: []attribute.KeyValue{attribute.String("hooklock.execution.id", string(r.Execution))}}))
 	if !span.IsRecording() {
 		return nil
 	}

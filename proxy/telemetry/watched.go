@@ -21,21 +21,28 @@ import (
 
 // Watched are the values that are read on collection.
 type Watched struct {
-	Active    func() (n int, since time.Time) // locks that this process holds, and when the oldest was taken; zero: there is none
-	Held      func() (n int, since time.Time) // locks that no process owns, and when the oldest was taken; zero: there is none
-	Waiting   func() (n int, since time.Time) // deliveries that wait in this process, and since when the oldest does; zero: none does
-	TTL       time.Duration                   // etcd.session_ttl
-	Remaining func() time.Duration            // how long the session may still act
-	Memory    *wire.Budget                    // of bodies and answers
-	Parked    func() idem.ParkedCount         // over all replicas; nil: nothing is parked
-	Kept      func() KeptCounts               // of requests.keep; nil: none is
-	Unrouted  func() int                      // accepted events whose route this process does not have; nil: there are none
-	Paused    func() []idem.PauseState        // what is paused, with how many parked executions wait for each; nil: nothing ever is
-	Routes    func() []RouteHealth            // the standing of routes with their senders; nil: it is not known
-	Shed      func() int64                    // arrivals that this process has not stored
-	Audits    func() int64                    // audits that it has not stored
-	Slots     func() []idem.SlotCount         // of limits, that executions of this process have or wait for; nil: there are no limits
-	Attention func() map[string]int           // items that need attention, by kind; nil, or it returns nil: another replica counts them
+	// locks that this process holds, and when the oldest was taken; zero: there is none
+	Active func() (n int, since time.Time)
+	// locks that no process owns, and when the oldest was taken; zero: there is none
+	Held func() (n int, since time.Time)
+	// deliveries that wait in this process, and since when the oldest does; zero: none does
+	Waiting   func() (n int, since time.Time)
+	TTL       time.Duration           // etcd.session_ttl
+	Remaining func() time.Duration    // how long the session may still act
+	Memory    *wire.Budget            // of bodies and answers
+	Parked    func() idem.ParkedCount // over all replicas; nil: nothing is parked
+	Kept      func() KeptCounts       // of requests.keep; nil: none is
+	// accepted events whose route this process does not have; nil: there are none
+	Unrouted func() int
+	// what is paused, with how many parked executions wait for each; nil: nothing ever is
+	Paused func() []idem.PauseState
+	Routes func() []RouteHealth // the standing of routes with their senders; nil: it is not known
+	Shed   func() int64         // arrivals that this process has not stored
+	Audits func() int64         // audits that it has not stored
+	// of limits, that executions of this process have or wait for; nil: there are no limits
+	Slots func() []idem.SlotCount
+	// items that need attention, by kind; nil, or it returns nil: another replica counts them
+	Attention func() map[string]int
 }
 
 // Watch exports w. Call it once.
@@ -43,21 +50,26 @@ func (t *Telemetry) Watch(w Watched) error {
 	err := errors.Join(
 		t.showCrowd("hooklock.lock.active", "{lock}", "Locks that this process holds, until their end is in etcd.",
 			"Age of the oldest of them.", w.Active),
-		t.showCrowd("hooklock.lock.held", "{lock}", "Locks in etcd of holds, of the lock API, and after an unknown outcome, as seen up to 15 s ago."+everywhere,
+		t.showCrowd("hooklock.lock.held", "{lock}",
+			"Locks in etcd of holds, of the lock API, and after an unknown outcome, as seen up to 15 s ago."+everywhere,
 			"Age of the oldest of their executions.", w.Held),
-		t.showCrowd("hooklock.lock.waiting", "{request}", "Deliveries that wait for a lock, or for the answer of a duplicate.",
+		t.showCrowd("hooklock.lock.waiting", "{request}",
+			"Deliveries that wait for a lock, or for the answer of a duplicate.",
 			"How long the oldest of them has waited.", w.Waiting),
 		t.showSeconds("hooklock.session.ttl", "The setting etcd.session_ttl.", func() time.Duration { return w.TTL }),
-		t.showSeconds("hooklock.session.ttl.remaining", "Time until the session expires without a renewal; 0 without a session.", w.Remaining),
+		t.showSeconds("hooklock.session.ttl.remaining",
+			"Time until the session expires without a renewal; 0 without a session.", w.Remaining),
 		t.watchMemory(w.Memory),
 		t.watchParked(w.Parked),
 		t.watchKept(w.Kept),
 		t.watchUnrouted(w.Unrouted),
 		t.watchPaused(w.Paused),
 		t.watchRoutes(w.Routes),
-		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that are missing in the history of their event: too many waited to be written, or refused events came too fast.",
+		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that are missing in the history of their "+
+			"event: too many waited to be written, or refused events came too fast.",
 			w.Shed),
-		t.showCount("hooklock.audits.shed", "{audit}", "Audits that are in the log alone: too many waited to be written.", w.Audits),
+		t.showCount("hooklock.audits.shed", "{audit}",
+			"Audits that are in the log alone: too many waited to be written.", w.Audits),
 		t.watchSlots(w.Slots),
 		t.watchAttention(w.Attention),
 	)
@@ -89,7 +101,8 @@ func (t *Telemetry) showCrowd(name, unit, description, oldest string, look func(
 
 func (t *Telemetry) watchSlots(slots func() []idem.SlotCount) error {
 	show := func(name, unit, description string, of func(idem.SlotCount) int) error {
-		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description),
+		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit),
+			metric.WithDescription(description),
 			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 				if slots == nil {
 					return nil
@@ -102,7 +115,8 @@ func (t *Telemetry) watchSlots(slots func() []idem.SlotCount) error {
 		return err
 	}
 	return errors.Join(
-		show("hooklock.slots.taken", "{slot}", "Slots that executions of this process hold, by the name in limits.shared, or lock.limit.",
+		show("hooklock.slots.taken", "{slot}",
+			"Slots that executions of this process hold, by the name in limits.shared, or lock.limit.",
 			func(n idem.SlotCount) int { return n.Taken }),
 		show("hooklock.slots.waiting", "{execution}", "Executions of this process that wait for a slot only.",
 			func(n idem.SlotCount) int { return n.Waiting }),
@@ -147,23 +161,27 @@ func (t *Telemetry) showCount(name, unit, description string, count func() int64
 
 // WatchLog exports how many lines of the log were lost. Call it once.
 func (t *Telemetry) WatchLog(lost func() int64) error {
-	err := t.showCount("hooklock.log.lines.dropped", "{line}", "Lines of the log that were lost because standard error took no more.", lost)
+	err := t.showCount("hooklock.log.lines.dropped", "{line}",
+		"Lines of the log that were lost because standard error took no more.", lost)
 	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)
 	}
 	return nil
 }
 
-// WatchUpstream exports how connections to the upstream are reused that carried a body. Call it once.
+// WatchUpstream exports how connections to the upstream are reused that carried a body. Call it
+// once.
 func (t *Telemetry) WatchUpstream(look func() wire.ReuseState) error {
 	_, ended := t.sdk.meter.Int64ObservableGauge("hooklock.upstream.reuse.ended",
-		metric.WithDescription("1 once the service answered a kept connection as one does that reads bodies wrongly, so that each delivery opens a new one."),
+		metric.WithDescription("1 once the service answered a kept connection as one does that reads bodies "+
+			"wrongly, so that each delivery opens a new one."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(oneIf(look().Ended != ""))
 			return nil
 		}))
 	_, known := t.sdk.meter.Int64ObservableGauge("hooklock.upstream.known",
-		metric.WithDescription("1 while the service says that it is a server which is known to read or drop each body, so that its connections are kept."),
+		metric.WithDescription("1 while the service says that it is a server which is known to read or drop each "+
+			"body, so that its connections are kept."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(oneIf(look().Known != ""))
 			return nil
@@ -187,7 +205,8 @@ func oneIf(yes bool) int64 {
 
 // showConfig exports the configuration in force.
 func (t *Telemetry) showConfig() error {
-	_, routes := t.sdk.meter.Int64ObservableGauge("hooklock.route.info", metric.WithDescription("1 for each configured route."),
+	_, routes := t.sdk.meter.Int64ObservableGauge("hooklock.route.info",
+		metric.WithDescription("1 for each configured route."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			for _, r := range *t.routes.Load() {
 				o.Observe(1, r)
@@ -217,8 +236,10 @@ func (t *Telemetry) countBuild() error {
 		}
 	}
 	set := metric.WithAttributeSet(attribute.NewSet(
-		attribute.String("version", t.o.Version), attribute.String("revision", revision), attribute.String("go_version", runtime.Version())))
-	_, err := t.sdk.meter.Int64ObservableGauge("hooklock.build.info", metric.WithDescription("1, with the version of this program."),
+		attribute.String("version", t.o.Version), attribute.String("revision", revision),
+		attribute.String("go_version", runtime.Version())))
+	_, err := t.sdk.meter.Int64ObservableGauge("hooklock.build.info",
+		metric.WithDescription("1, with the version of this program."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(1, set)
 			return nil
@@ -229,10 +250,11 @@ func (t *Telemetry) countBuild() error {
 	return nil
 }
 
-// Operation counts one request to etcd. name, host, port and code come from closed sets: etcd's requests, the configured members, and the codes
-// of gRPC; code is empty if it did not fail.
+// Operation counts one request to etcd. name, host, port and code come from closed sets: etcd's
+// requests, the configured members, and the codes of gRPC; code is empty if it did not fail.
 func (t *Telemetry) Operation(name, host, port string, took time.Duration, code string) {
-	t.is.operations.Inst().Record(context.Background(), took.Seconds(), t.operations.of(operationKey{name, host, port, code})...)
+	t.is.operations.Inst().Record(context.Background(), took.Seconds(),
+		t.operations.of(operationKey{name, host, port, code})...)
 }
 
 func (t *Telemetry) operationLabels(k operationKey) []attribute.KeyValue {
@@ -264,37 +286,46 @@ func (t *Telemetry) OnNotified(isTaken bool) {
 	t.is.messages.add(result)
 }
 
-// OnReaped counts and logs the execution of a dead process that this one has ended. Its route is a label only if this process has it, too: the
-// lock may be of another configuration.
+// OnReaped counts and logs the execution of a dead process that this one has ended. Its route is a
+// label only if this process has it, too: the lock may be of another configuration.
 func (t *Telemetry) OnReaped(l *idem.Lock) {
 	t.is.executions.add(resultKey{t.knownRoute(l.Route), buried})
 	attrs := t.appendEvent([]slog.Attr{
-		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow), slog.String("key", l.Scope.Key.Short()), slog.String("execution", string(l.Execution)),
-		slog.Int("attempt", l.Attempt), slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()), slog.String("holder", l.Holder),
+		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow),
+		slog.String("key", l.Scope.Key.Short()), slog.String("execution", string(l.Execution)),
+		slog.Int("attempt", l.Attempt), slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()),
+		slog.String("holder", l.Holder),
 		slog.Float64("held_ms", milliseconds(t.o.Now().Sub(l.StartedAt))),
 	}, l.EventID, l.Labels)
 	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "lock.expired", attrs...)
 }
 
-// OnReduced logs that etcd has refused the record of an execution for its size, so that less of it is written. bytes are those of the refused request.
+// OnReduced logs that etcd has refused the record of an execution for its size, so that less of it
+// is written. bytes are those of the refused request.
 func (t *Telemetry) OnReduced(r *idem.Record, bytes int) {
 	attrs := t.appendEvent([]slog.Attr{
-		slog.String("route", r.Route), slog.String("workflow", r.Scope.Workflow), slog.String("key", r.Scope.Key.Short()), slog.String("execution", string(r.Execution)),
-		slog.Int("attempt", r.Attempt), slog.String("trace_id", idem.ParseTrace(r.TraceParent).TraceID()), slog.Int("bytes", bytes), slog.String("advice", adviceReduced),
+		slog.String("route", r.Route), slog.String("workflow", r.Scope.Workflow),
+		slog.String("key", r.Scope.Key.Short()), slog.String("execution", string(r.Execution)),
+		slog.Int("attempt", r.Attempt), slog.String("trace_id", idem.ParseTrace(r.TraceParent).TraceID()),
+		slog.Int("bytes", bytes), slog.String("advice", adviceReduced),
 	}, r.EventID, r.Labels)
 	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "record.reduced", attrs...)
 }
 
-const adviceReduced = "etcd took no request of this size, so duplicates get the status of the answer alone: raise --max-request-bytes of each etcd member, or lower " +
+const adviceReduced = "etcd took no request of this size, so duplicates get the status of the answer alone: raise " +
+	"--max-request-bytes of each etcd member, or lower " +
 	"idempotency.replay_body"
 
-// OnEnded counts and logs an end that this process has written down, and that no delivery reports: that of a hold, of a lock that was released by
-// force, or one that was not recorded when its sender was answered. recorded is false if it never will be.
+// OnEnded counts and logs an end that this process has written down, and that no delivery reports:
+// that of a hold, of a lock that was released by force, or one that was not recorded when its
+// sender was answered. recorded is false if it never will be.
 func (t *Telemetry) OnEnded(record *idem.Record, recorded bool) {
 	r := &proxy.Report{
-		Route: t.knownRoute(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(), EventID: record.EventID, Labels: record.Labels, Execution: record.Execution, Attempt: record.Attempt,
-		TraceID: idem.ParseTrace(record.TraceParent).TraceID(), Outcome: record.Outcome, Recorded: recorded, RecordSize: record.Size,
-		Held: record.FinishedAt.Sub(record.StartedAt),
+		Route: t.knownRoute(record.Route), Workflow: record.Scope.Workflow, Key: record.Scope.Key.Short(),
+		EventID: record.EventID, Labels: record.Labels, Execution: record.Execution, Attempt: record.Attempt,
+		TraceID: idem.ParseTrace(record.TraceParent).TraceID(), Outcome: record.Outcome, Recorded: recorded,
+		RecordSize: record.Size,
+		Held:       record.FinishedAt.Sub(record.StartedAt),
 	}
 	t.countEnd(context.Background(), r)
 	r.Route = record.Route
@@ -308,13 +339,16 @@ func (t *Telemetry) OnEnded(record *idem.Record, recorded bool) {
 func (t *Telemetry) OnLost(e idem.LostEvent) {
 	t.is.lost.add(t.knownRoute(e.Route))
 	attrs := t.appendEvent([]slog.Attr{
-		slog.String("route", e.Route), slog.String("workflow", e.Workflow), slog.String("key", e.Key.Short()), slog.String("trace_id", e.Arrival.TraceID),
-		slog.String("decision", string(e.Arrival.Decision)), slog.Int("status", e.Arrival.Status), slog.Time("refused_at", e.Arrival.At),
+		slog.String("route", e.Route), slog.String("workflow", e.Workflow), slog.String("key", e.Key.Short()),
+		slog.String("trace_id", e.Arrival.TraceID),
+		slog.String("decision", string(e.Arrival.Decision)), slog.Int("status", e.Arrival.Status),
+		slog.Time("refused_at", e.Arrival.At),
 	}, e.EventID, e.Labels)
 	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "event.lost", attrs...)
 }
 
-// knownRoute returns the route if this process has it, else "": the ledger may have routes of another configuration.
+// knownRoute returns the route if this process has it, else "": the ledger may have routes of
+// another configuration.
 func (t *Telemetry) knownRoute(route string) string {
 	if _, known := (*t.patterns.Load())[route]; !known {
 		return ""

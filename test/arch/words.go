@@ -51,7 +51,8 @@ func (s *Source) Wide() []string {
 	return problems
 }
 
-// linesWithLongText are the lines that no break makes shorter: text that is kept whole, and imports.
+// linesWithLongText are the lines that no break makes shorter: text that is kept whole, and
+// imports.
 func (s *Source) linesWithLongText() map[int]bool {
 	free := map[int]bool{}
 	isTest := strings.HasSuffix(s.Path, "_test.go")

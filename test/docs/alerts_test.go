@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the copies of the alerts in the chart and in the rule of the Prometheus operator")
+var update = flag.Bool("update", false,
+	"write the copies of the alerts in the chart and in the rule of the Prometheus operator")
 
 const madeOfAlerts = "# Made of deploy/observability/alerts.yaml by `go test ./test/docs -run Alerts -update`.\n"
 

@@ -79,7 +79,8 @@ func goOnParking(t *testing.T, h *testkit.Hooklock) {
 var changing = []struct{ pattern, name string }{
 	{`\b[0-9a-f]{32}\b`, "TRACE"},
 	{`\S+/\d+ has been told`, "REPLICA has been told"}, {`exec_[a-z2-7]+`, "ID"}, {`job_[a-z2-7]+`, "JOB"},
-	{`, \d+ s\n`, ", SPAN\n"}, {`after [\d.]+ s\.`, "after SPAN."}, {`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "TIME"}, {`[^\s"]+/\d+/[^\s"]+`, "HOLDER"},
+	{`, \d+ s\n`, ", SPAN\n"}, {`after [\d.]+ s\.`, "after SPAN."}, {`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "TIME"},
+	{`[^\s"]+/\d+/[^\s"]+`, "HOLDER"},
 	{`"(heldFor|expiresIn|token)":\d+`, "$1"},
 	{`sha256:[0-9a-f]+`, "HASH"}, {`(?m)^replica .*`, "replica"}, {`(?m)^held +\d+ +\S+`, "held"},
 	{`127\.0\.0\.1:\d+`, "ADDRESS"}, {`\b\d+\.\d( |$)`, "RATE "},

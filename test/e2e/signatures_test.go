@@ -10,7 +10,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// A wrong secret is found out: when, from where, what was wrong, and of which event, though the process that refused it is gone.
+// A wrong secret is found out: when, from where, what was wrong, and of which event, though the
+// process that refused it is gone.
 func TestABadSignatureIsFoundByItsEventIDAfterARestart(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
@@ -29,7 +30,8 @@ routes:
 	secret := "SIGNING_SECRET=" + planted + strings.Repeat("0", 16)
 	h := own(t, config, secret)
 	for n := range 30 {
-		a := testkit.Post(t, h.Addr, "/signed/w", fmt.Sprintf(`{"id":"evt_%d","card":%q}`, n, planted), "X-Signature: "+strings.Repeat("ab", 32))
+		a := testkit.Post(t, h.Addr, "/signed/w", fmt.Sprintf(`{"id":"evt_%d","card":%q}`, n, planted),
+			"X-Signature: "+strings.Repeat("ab", 32))
 		if a.Status != 401 {
 			t.Fatalf("got %d %s", a.Status, a.Body)
 		}
@@ -42,7 +44,8 @@ routes:
 	}
 	again := own(t, config, secret)
 	list := cli(t, again, "signatures", "--route", "signed", "-o", "csv")
-	if !strings.HasPrefix(list, "time,route,from,reason,part,event,sender_got,more,trace,detail") || strings.Contains(list, planted) || strings.Contains(list, "abab") {
+	if !strings.HasPrefix(list, "time,route,from,reason,part,event,sender_got,more,trace,detail") ||
+		strings.Contains(list, planted) || strings.Contains(list, "abab") {
 		t.Fatalf("the list is\n%s", list)
 	}
 	sum := 0
@@ -57,12 +60,15 @@ routes:
 		t.Errorf("evt_0 is not in\n%s", list)
 	}
 	said := cli(t, again, "show", "evt_3")
-	for _, want := range []string{"evt_3 never ran: what came with this ID had no valid signature", "mismatch", "127.0.0.1"} {
+	for _, want := range []string{"evt_3 never ran: what came with this ID had no valid signature", "mismatch",
+		"127.0.0.1"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in\n%s", want, said)
 		}
 	}
-	if page := testkit.Exchange(t, again.Admin, "GET /page/find?text=evt_3 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); !strings.Contains(string(page.Body), "Came with a bad signature") {
+	if page := testkit.Exchange(t, again.Admin,
+		"GET /page/find?text=evt_3 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); !strings.Contains(
+		string(page.Body), "Came with a bad signature") {
 		t.Errorf("the page says %s", page.Body)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// A legacy endpoint behind a Hooklock that knows nothing but where it is: what is suggested is valid, and makes of the same deliveries what was
-// predicted.
+// A legacy endpoint behind a Hooklock that knows nothing but where it is: what is suggested is
+// valid, and makes of the same deliveries what was predicted.
 func TestWhatIsSuggestedDoesWhatWasPredicted(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
@@ -28,7 +28,8 @@ func TestWhatIsSuggestedDoesWhatWasPredicted(t *testing.T) {
 	var bodies []string
 	for event := range 60 {
 		for attempt := range 1 + event%10/5 {
-			bodies = append(bodies, fmt.Sprintf(`{"event_id":"zebra%d","attempt":%d,"customer_id":"c%d","sum":%d}`, event, attempt+1, event%7, event*31))
+			bodies = append(bodies, fmt.Sprintf(`{"event_id":"zebra%d","attempt":%d,"customer_id":"c%d","sum":%d}`,
+				event, attempt+1, event%7, event*31))
 		}
 	}
 	for _, body := range bodies {
@@ -37,11 +38,13 @@ func TestWhatIsSuggestedDoesWhatWasPredicted(t *testing.T) {
 	testkit.Post(t, h.Addr, "/hooks/wide", `{"big":"`+strings.Repeat("x", 70<<10)+`"}`)
 	var list client.SuggestionList
 	answer := cli(t, h, "suggest", "-o", "json")
-	if err := json.Unmarshal([]byte(answer), &list); err != nil || len(list.Suggestions) != 2 || strings.Contains(answer, planted) || strings.Contains(answer, "zebra") {
+	if err := json.Unmarshal([]byte(answer), &list); err != nil || len(list.Suggestions) != 2 ||
+		strings.Contains(answer, planted) || strings.Contains(answer, "zebra") {
 		t.Fatalf("%v %s", err, answer)
 	}
 	s := list.Suggestions[0]
-	if s.EventID != "{body.event_id}" || s.Workflow != "shop/{body.customer_id}" || fmt.Sprint(s.Ignore) != "[body.attempt]" || s.Deliveries != len(bodies) || s.Configured {
+	if s.EventID != "{body.event_id}" || s.Workflow != "shop/{body.customer_id}" ||
+		fmt.Sprint(s.Ignore) != "[body.attempt]" || s.Deliveries != len(bodies) || s.Configured {
 		t.Fatalf("%s", answer)
 	}
 	routes := cli(t, h, "suggest", "--route", "shop")
@@ -52,12 +55,15 @@ func TestWhatIsSuggestedDoesWhatWasPredicted(t *testing.T) {
 	again := own(t, bare(up.URL, routes))
 	made := map[string]int{}
 	for _, body := range bodies {
-		made[testkit.Post(t, again.Addr, "/hooks/shop", strings.ReplaceAll(body, `"attempt":1`, `"attempt":7`)).Header.Get("Hooklock-Decision")]++
+		made[testkit.Post(t, again.Addr, "/hooks/shop",
+			strings.ReplaceAll(body, `"attempt":1`, `"attempt":7`)).Header.Get("Hooklock-Decision")]++
 	}
-	if made["executed"] != s.Predicted.Events || made["replayed"] != s.Predicted.Repeats || made["mismatch"] != s.Predicted.Others {
+	if made["executed"] != s.Predicted.Events || made["replayed"] != s.Predicted.Repeats ||
+		made["mismatch"] != s.Predicted.Others {
 		t.Errorf("%v, predicted %+v\n%s", made, s.Predicted, routes)
 	}
-	if found := cli(t, again, "suggest"); !strings.Contains(found, strconv.Itoa(len(bodies))+" deliveries") || !strings.Contains(found, "event_id: '{body.event_id}'") {
+	if found := cli(t, again, "suggest"); !strings.Contains(found, strconv.Itoa(len(bodies))+" deliveries") ||
+		!strings.Contains(found, "event_id: '{body.event_id}'") {
 		t.Errorf("an enforced route is not learned from: %s", found)
 	}
 	other := filepath.Join(t.TempDir(), "other.json")

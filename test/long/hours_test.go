@@ -39,7 +39,8 @@ func TestHours(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var sending sync.WaitGroup
 	sending.Go(func() { d.send(ctx) })
-	t.Logf("| hour | events | p50 ms | p99 ms | MB of a replica | descriptors | goroutines | MB of etcd | keys | in use MB | other answers |")
+	t.Logf(
+		"| hour | events | p50 ms | p99 ms | MB of a replica | descriptors | goroutines | MB of etcd | keys | in use MB | other answers |")
 	t.Logf("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for began, row := time.Now(), 1; time.Since(began) < length; row++ {
 		for part := range 12 {

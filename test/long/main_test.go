@@ -128,7 +128,8 @@ func get(url string) int {
 // deliver sends one event and returns the status of its answer; 0: none came.
 func deliver(client *http.Client, door string, event, workflows int) int {
 	url := fmt.Sprintf("http://%s/hook/w%d", door, event%workflows)
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, strings.NewReader(`{"paid":true}`))
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url,
+		strings.NewReader(`{"paid":true}`))
 	if err != nil {
 		return 0
 	}

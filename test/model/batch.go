@@ -8,10 +8,13 @@ import "slices"
 
 // pairs is what was found of transactions in one request.
 type pairs struct {
-	checked, together int            // all of them; those that both pass
-	skewed            map[string]int // kinds of pairs in one workflow that no serial order lets through, and in how many states
-	across            []string       // the same with two workflows: there must be none
-	shared            []string       // the same with one who comes and one who ends, which the sender lets share a lock: there must be none
+	checked, together int // all of them; those that both pass
+	// kinds of pairs in one workflow that no serial order lets through, and in how many states
+	skewed map[string]int
+	across []string // the same with two workflows: there must be none
+	// the same with one who comes and one who ends, which the sender lets share a lock: there must
+	// be none
+	shared []string
 }
 
 func (p *pairs) explore(m *model, limit int) {

@@ -13,9 +13,12 @@ import (
 
 // codeDirs are where requests to etcd are made.
 var codeDirs = []string{
-	"../../etcdlock", "../../etcdlock/callback", "../../etcdlock/carry", "../../etcdlock/claim", "../../etcdlock/commit", "../../etcdlock/diagnose",
-	"../../etcdlock/finish", "../../etcdlock/history", "../../etcdlock/link", "../../etcdlock/locker", "../../etcdlock/operate", "../../etcdlock/owned",
-	"../../etcdlock/park", "../../etcdlock/predecessor", "../../etcdlock/protocol", "../../etcdlock/queue", "../../etcdlock/reap", "../../etcdlock/session", "../../etcdlock/slots", "../../etcdlock/view",
+	"../../etcdlock", "../../etcdlock/callback", "../../etcdlock/carry", "../../etcdlock/claim",
+	"../../etcdlock/commit", "../../etcdlock/diagnose",
+	"../../etcdlock/finish", "../../etcdlock/history", "../../etcdlock/link", "../../etcdlock/locker",
+	"../../etcdlock/operate", "../../etcdlock/owned",
+	"../../etcdlock/park", "../../etcdlock/predecessor", "../../etcdlock/protocol", "../../etcdlock/queue",
+	"../../etcdlock/reap", "../../etcdlock/session", "../../etcdlock/slots", "../../etcdlock/view",
 }
 
 // besideTheModel are transactions that touch keys which no transaction of a delivery or of a job
@@ -39,17 +42,19 @@ func TestTheModelSendsEveryTransaction(t *testing.T) {
 	}
 	eachFunction(t, func(file string, f *ast.FuncDecl) {
 		if name := f.Name.Name; isTable(file) && makesOne(f) && !sent[name] && !slices.Contains(besideTheModel, name) {
-			t.Errorf("etcdlock has the transaction %s, which no model has seen: send it in ops.go here, and say who does so, before it is used", name)
+			t.Errorf(
+				"etcdlock has the transaction %s, which no model has seen: send it in ops.go here, and say who does so, before it is used", name)
 		}
 	})
 }
 
 // besideTheTable may write to etcd, too: the keeper begins and ends whole sessions, which is a step
 // of its own in the model. So is the end of a dead process's session with its lease: it is that of
-// a lease that expires, which may come at any step, to a process that lives as well. And a diagnosis writes below a prefix of its own, which no process
-// reads. A lease is dropped that nothing is on any more. The pool deletes for the keeper, and what
-// is too many of what no transaction compares. The counts of a process travel with the ends that they
-// count, and no transaction compares them either.
+// a lease that expires, which may come at any step, to a process that lives as well. And a
+// diagnosis writes below a prefix of its own, which no process reads. A lease is dropped that
+// nothing is on any more. The pool deletes for the keeper, and what is too many of what no
+// transaction compares. The counts of a process travel with the ends that they count, and no
+// transaction compares them either.
 func besideTheTable(file, function string) bool {
 	switch file {
 	case "keeper.go":
@@ -73,7 +78,8 @@ func TestNothingIsWrittenPastTheTable(t *testing.T) {
 	eachFunction(t, func(file string, f *ast.FuncDecl) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			if name, ok := n.(*ast.SelectorExpr); ok && file != "op.go" && isTheTables.MatchString(name.Sel.Name) {
-				t.Errorf("%s: %s uses %s: a transaction of the protocol belongs into etcdlock/protocol/table.go, which the model sends", file, f.Name.Name, name.Sel.Name)
+				t.Errorf(
+					"%s: %s uses %s: a transaction of the protocol belongs into etcdlock/protocol/table.go, which the model sends", file, f.Name.Name, name.Sel.Name)
 			}
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
@@ -85,7 +91,8 @@ func TestNothingIsWrittenPastTheTable(t *testing.T) {
 			}
 			switch name.Sel.Name {
 			case "OpPut", "OpDelete", "OpTxn", "If", "Put", "Delete", "Revoke":
-				t.Errorf("%s: %s calls %s: a transaction of the protocol belongs into etcdlock/protocol/table.go, which the model sends", file, f.Name.Name, name.Sel.Name)
+				t.Errorf(
+					"%s: %s calls %s: a transaction of the protocol belongs into etcdlock/protocol/table.go, which the model sends", file, f.Name.Name, name.Sel.Name)
 			}
 			return true
 		})

@@ -105,7 +105,8 @@ func (a *actor) arrive() {
 		n := m.copy(s)
 		n.processes[p].met = true
 		t := &n.deliveries[a.d]
-		*t = delivery{at: claiming, process: uint8(p), session: s.processes[p].session, paused: m.breaks == pauseBeforeEpoch && s.processes[p].paused}
+		*t = delivery{at: claiming, process: uint8(p), session: s.processes[p].session,
+			paused: m.breaks == pauseBeforeEpoch && s.processes[p].paused}
 		if m.breaks == readsMarkBefore {
 			t.newest = s.mark
 		}
@@ -117,7 +118,8 @@ func (a *actor) arrive() {
 		}
 		for o := range m.deliveryCount { // refusals are decided in process first
 			other := &s.deliveries[o]
-			if o == a.d || m.events[o] != a.event() || m.none[o] != m.none[a.d] || other.at == idle || other.at == done || other.at == attached || int(other.process) != p {
+			if o == a.d || m.events[o] != a.event() || m.none[o] != m.none[a.d] || other.at == idle ||
+				other.at == done || other.at == attached || int(other.process) != p {
 				continue
 			}
 			if m.attach[a.d] {
@@ -160,14 +162,15 @@ func (a *actor) claim() {
 	}
 	t := a.delivery()
 	for _, slot := range a.m.slotsFor(t.process) {
-		a.send(txn{kind: claim, session: t.session, epoch: a.process().epoch, prev: t.prev, o: t.o, slot: slot}, func(n *state, t *delivery, ok bool) {
-			switch {
-			case ok:
-				a.won(n, t)
-			default:
-				a.refused(n, t)
-			}
-		}, a.resolve)
+		a.send(txn{kind: claim, session: t.session, epoch: a.process().epoch, prev: t.prev, o: t.o, slot: slot},
+			func(n *state, t *delivery, ok bool) {
+				switch {
+				case ok:
+					a.won(n, t)
+				default:
+					a.refused(n, t)
+				}
+			}, a.resolve)
 	}
 }
 
@@ -183,10 +186,13 @@ func (m *model) slotsFor(p uint8) []uint8 {
 // takeTurn is for the first one in its queue, whose lock is free, where no slot is.
 func (a *actor) takeTurn() {
 	t := a.delivery()
-	if a.s.turns[a.execution()] != 0 || a.m.ahead(a.s, a.lock(), t.q) > 0 || a.s.locks[a.lock()].created != 0 || !a.m.full(a.s, t.process, a.execution()) {
+	if a.s.turns[a.execution()] != 0 || a.m.ahead(a.s, a.lock(), t.q) > 0 || a.s.locks[a.lock()].created != 0 ||
+		!a.m.full(a.s, t.process, a.execution()) {
 		return
 	}
-	a.send(txn{kind: takeTurn, session: t.session, q: t.q}, func(_ *state, t *delivery, ok bool) { t.turn = t.turn || ok }, func(n *state) { a.of(n).turn = true })
+	a.send(txn{kind: takeTurn, session: t.session, q: t.q}, func(_ *state, t *delivery, ok bool) {
+		t.turn = t.turn || ok
+	}, func(n *state) { a.of(n).turn = true })
 }
 
 // dropTurn is for who waits no more. A turn that it took with its place, or that has become a lock,
@@ -250,7 +256,8 @@ func (a *actor) decide(n *state, t *delivery, l lock) {
 		t.finish(earlierUnknown)
 	case a.m.exhausts(rec) && a.m.breaks != exhaustedRuns:
 		t.finish(exhausted)
-	case l.created == 0 && !waits && rec.modified == t.prev && n.sessions[t.session] != 0 && a.m.full(n, t.process, a.execution()):
+	case l.created == 0 && !waits && rec.modified == t.prev && n.sessions[t.session] != 0 &&
+		a.m.full(n, t.process, a.execution()):
 		if t.finishOr(a.m.waits[a.d], locked) {
 			t.l, t.at, t.turn = 0, enqueueing, true
 		}
@@ -342,7 +349,8 @@ func (a *actor) enqueue() {
 		a.lookAround()
 		return
 	}
-	request := txn{kind: enqueue, session: t.session, epoch: a.process().epoch, l: t.l, prev: t.prev, o: t.o, turn: t.turn, last: t.last, over: t.over, overQ: t.overQ, overParked: t.overParked}
+	request := txn{kind: enqueue, session: t.session, epoch: a.process().epoch, l: t.l, prev: t.prev, o: t.o,
+		turn: t.turn, last: t.last, over: t.over, overQ: t.overQ, overParked: t.overParked}
 	if a.m.parkAtOnce[a.d] {
 		request.kind, request.parked, request.turn = enqueueParked, true, false
 	}
@@ -361,7 +369,8 @@ func (a *actor) enqueue() {
 		case a.m.copyInOther(n, a.execution()).created != 0:
 			t.at, t.l = claiming, 0
 			a.decide(n, t, a.m.copyInOther(n, a.execution()))
-		case n.queue[e].created == 0 && n.records[e].modified == t.prev && (l.created == 0 || l.cooling || a.m.event(l.by) != e):
+		case n.queue[e].created == 0 && n.records[e].modified == t.prev &&
+			(l.created == 0 || l.cooling || a.m.event(l.by) != e):
 			t.l, t.o = l.modified, a.m.otherIs(n, a.execution()) // the lock has changed hands, and no copy has it
 		default:
 			t.at, t.l = claiming, 0
@@ -387,7 +396,9 @@ func (a *actor) wait() {
 	case protocol.FindLock:
 		a.step("waiter finds that it has the lock", func(_ *state, t *delivery) { t.at = rereading })
 	case protocol.LockLost:
-		a.step("waiter finds that it had the lock, and lost it", func(_ *state, t *delivery) { t.finish(storeUnavailable) })
+		a.step("waiter finds that it had the lock, and lost it", func(_ *state, t *delivery) {
+			t.finish(storeUnavailable)
+		})
 	case protocol.Cancelled:
 		a.step("waiter finds that it was cancelled", func(n *state, t *delivery) {
 			if x := a.execution(); n.records[e].by == x {
@@ -414,7 +425,8 @@ func (a *actor) wait() {
 // lock for free.
 func (a *actor) known() protocol.Known {
 	t, x, l, rec := a.delivery(), a.execution(), a.s.locks[a.lock()], a.s.records[a.event()]
-	known := protocol.Known{Told: true, SessionOver: a.stale(), Vouched: a.s.sessions[t.session] != 0, Limited: a.m.limited()}
+	known := protocol.Known{Told: true, SessionOver: a.stale(), Vouched: a.s.sessions[t.session] != 0,
+		Limited: a.m.limited()}
 	known.Paused = a.paused() && a.m.breaks != turnWhilePaused
 	switch {
 	case a.s.queue[a.event()].created == t.q:
@@ -432,7 +444,9 @@ func (a *actor) known() protocol.Known {
 // hangOn are the steps of a delivery whose entry is there, and of its sender.
 func (a *actor) hangOn() {
 	if a.m.breaks == toldTooEarly && a.newerComes() {
-		a.step("sender is told that a newer one waits, too early", func(_ *state, t *delivery) { t.finish(replacedByNewer) })
+		a.step("sender is told that a newer one waits, too early", func(_ *state, t *delivery) {
+			t.finish(replacedByNewer)
+		})
 	}
 	if a.m.parkWaits[a.d] {
 		a.step("sender's patience is over while it waits", func(_ *state, t *delivery) { t.at = parkingPlace })
@@ -446,10 +460,12 @@ func (a *actor) claimAsHead() {
 	t, x, l := a.delivery(), a.execution(), a.s.locks[a.lock()]
 	for _, slot := range a.m.slotsFor(t.process) {
 		lost := a.resolve
-		if a.m.ahead(a.s, a.lock(), t.q) > 0 || l.created != 0 || a.m.client(a.s, x).created != 0 || slot != 0 && a.s.slots[slot-1] != 0 {
+		if a.m.ahead(a.s, a.lock(), t.q) > 0 || l.created != 0 || a.m.client(a.s, x).created != 0 ||
+			slot != 0 && a.s.slots[slot-1] != 0 {
 			lost = nil // a guess is refused
 		}
-		a.send(txn{kind: claimAsHead, session: t.session, epoch: a.process().epoch, q: t.q, prev: t.prev, o: t.o, slot: slot}, a.tookTurn, lost)
+		a.send(txn{kind: claimAsHead, session: t.session, epoch: a.process().epoch, q: t.q, prev: t.prev, o: t.o,
+			slot: slot}, a.tookTurn, lost)
 	}
 }
 

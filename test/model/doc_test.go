@@ -35,7 +35,8 @@ func holdThePage(t *testing.T, found string) {
 	}
 }
 
-// heading says what a line has: the scenario, its deliveries, what may happen, and how many states were seen.
+// heading says what a line has: the scenario, its deliveries, what may happen, and how many states
+// were seen.
 const heading = "- *scenario*: its deliveries; what may happen, at any step; states\n"
 
 func (sc *scenario) line(states int) string {
@@ -50,8 +51,11 @@ func (sc *scenario) deliveries() string {
 		for _, w := range []struct {
 			is   bool
 			word string
-		}{{sc.waits[d] && !sc.latest[d], " waits"}, {sc.latest[d], " waits as the latest"}, {sc.attach[d], " attaches"}, {sc.holds[d], " may be held"}, {sc.byAPI[d], " by the lock API"}, {sc.none[d], " under strategy none"}, {sc.parkWaits[d], " may be parked there"},
-			{sc.parkAtOnce[d] && !sc.parkAlways, " parked at once"}, {sc.parkAtOnce[d] && sc.parkAlways, " parked always"}, {sc.parkRuns[d], " may be parked"}} {
+		}{{sc.waits[d] && !sc.latest[d], " waits"}, {sc.latest[d], " waits as the latest"}, {sc.attach[d],
+			" attaches"}, {sc.holds[d], " may be held"}, {sc.byAPI[d], " by the lock API"},
+			{sc.none[d], " under strategy none"}, {sc.parkWaits[d], " may be parked there"},
+			{sc.parkAtOnce[d] && !sc.parkAlways, " parked at once"},
+			{sc.parkAtOnce[d] && sc.parkAlways, " parked always"}, {sc.parkRuns[d], " may be parked"}} {
 			if w.is {
 				s += w.word
 			}
@@ -72,8 +76,11 @@ func (sc *scenario) mayHappen() string {
 		times uint8
 		word  string
 	}{
-		{b.ambiguous, "lost answer"}, {b.crash, "crash"}, {b.expire, "session's end"}, {b.unheard, "session given up"}, {b.hangUp, "sender hangs up"},
-		{b.cancel, "cancel"}, {b.force, "force release"}, {b.forget, "forget"}, {b.ask, "the service is asked"}, {b.guard, "guard"}, {b.beat, "heartbeat"}, {b.age, "`max_duration`"}, {b.old, "`max_age`"}, {b.answer, "the time of a kept answer is over"},
+		{b.ambiguous, "lost answer"}, {b.crash, "crash"}, {b.expire, "session's end"}, {b.unheard, "session given up"},
+		{b.hangUp, "sender hangs up"},
+		{b.cancel, "cancel"}, {b.force, "force release"}, {b.forget, "forget"}, {b.ask, "the service is asked"},
+		{b.guard, "guard"}, {b.beat, "heartbeat"}, {b.age, "`max_duration`"}, {b.old, "`max_age`"},
+		{b.answer, "the time of a kept answer is over"},
 		{b.run, "run or rerun"}, {b.again, "run again"}, {b.down, "given to the others"},
 		{b.pause, "pause"}, {b.resume, "resume"},
 	} {
@@ -85,9 +92,15 @@ func (sc *scenario) mayHappen() string {
 		is   bool
 		word string
 	}{
-		{sc.cuts, "cut answers"}, {sc.fails, "500"}, {sc.unreachable, "upstream away"}, {sc.challenges, "challenges"}, {sc.final, "cancels are final"}, {sc.apart, "kept answers apart from their records"}, {sc.block, "`on_unknown: block`"}, {sc.once, "`idempotency.attempts: 1`"}, {sc.releaseDelay, "`release_delay`"},
-		{sc.limited() && sc.limits[0] == sc.limits[1], "a limit of 1 over all"}, {sc.limited() && sc.limits[0] != sc.limits[1], "a limit of 1 here and of 2 there"}, {sc.rests, "nothing is claimed before it has waited"}, {sc.letters, "dead letters"}, {sc.skips, "cancels are skips"}, {sc.unrouted != [maxProcesses]bool{}, "a process without the route"},
-		{sc.order != [maxEvents]uint8{}, "A is newer than B"}, {sc.skipStale, "what is older does not run"}, {sc.together, "places of one request"},
+		{sc.cuts, "cut answers"}, {sc.fails, "500"}, {sc.unreachable, "upstream away"}, {sc.challenges, "challenges"},
+		{sc.final, "cancels are final"}, {sc.apart, "kept answers apart from their records"},
+		{sc.block, "`on_unknown: block`"}, {sc.once, "`idempotency.attempts: 1`"}, {sc.releaseDelay, "`release_delay`"},
+		{sc.limited() && sc.limits[0] == sc.limits[1], "a limit of 1 over all"},
+		{sc.limited() && sc.limits[0] != sc.limits[1], "a limit of 1 here and of 2 there"},
+		{sc.rests, "nothing is claimed before it has waited"}, {sc.letters, "dead letters"},
+		{sc.skips, "cancels are skips"}, {sc.unrouted != [maxProcesses]bool{}, "a process without the route"},
+		{sc.order != [maxEvents]uint8{}, "A is newer than B"}, {sc.skipStale, "what is older does not run"},
+		{sc.together, "places of one request"},
 	} {
 		if w.is {
 			all = append(all, w.word)

@@ -100,7 +100,8 @@ const (
 )
 
 func (a answer) notExecuted() bool {
-	return a == locked || a == inFlight || a == storeUnavailable || a == hungUp || a == unreachable || a == refusedPaused || a == superseded || a == replacedByNewer
+	return a == locked || a == inFlight || a == storeUnavailable || a == hungUp || a == unreachable ||
+		a == refusedPaused || a == superseded || a == replacedByNewer
 }
 
 type delivery struct {

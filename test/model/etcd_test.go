@@ -150,7 +150,8 @@ func (w *twin) transaction(r *rand.Rand) *txn {
 		t.by = q.by
 	}
 	l, q := s.locks[m.lock(t.by)], s.queue[m.event(t.by)]
-	t.epoch, t.created, t.l, t.q, t.prev = s.sessions[t.session], l.created, l.modified, q.created, s.records[m.event(t.by)].modified
+	t.epoch, t.created, t.l, t.q, t.prev = s.sessions[t.session], l.created, l.modified, q.created,
+		s.records[m.event(t.by)].modified
 	t.h, t.o, t.alive, t.cancel, t.token = s.holds[t.by].modified, m.otherIs(
 		s,
 		t.by,

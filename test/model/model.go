@@ -156,7 +156,8 @@ func (t *txn) before(o *txn) bool { return t.order() < o.order() }
 // revision.
 func (t *txn) order() uint64 {
 	o := uint64(t.kind)
-	for _, v := range [...]uint8{uint8(t.by), uint8(t.epoch), uint8(t.created ^ t.q), uint8(t.l), uint8(t.prev ^ t.h), uint8(t.outcome) ^ uint8(t.next)<<4} {
+	for _, v := range [...]uint8{uint8(t.by), uint8(t.epoch), uint8(t.created ^ t.q), uint8(t.l), uint8(t.prev ^ t.h),
+		uint8(t.outcome) ^ uint8(t.next)<<4} {
 		o = o<<8 | uint64(v)
 	}
 	o = o<<4 | uint64(t.lease)<<2 | uint64(t.cancel)

@@ -111,10 +111,12 @@ func TestNoTransactionsOfTwoWorkflowsHarmEachOtherInOneRequest(t *testing.T) {
 		t.Errorf("%d pairs in two workflows have no serial order, first %s", len(p.across), p.across[0])
 	}
 	if len(p.shared) > 0 {
-		t.Errorf("%d pairs of an enqueue and an end have no serial order, and the sender lets them share a lock, first %s: see Side in etcdlock/commit", len(p.shared), p.shared[0])
+		t.Errorf(
+			"%d pairs of an enqueue and an end have no serial order, and the sender lets them share a lock, first %s: see Side in etcdlock/commit", len(p.shared), p.shared[0])
 	}
 	if len(p.skewed) == 0 {
-		t.Error("no pair in one workflow has no serial order: the search does not see what the rule of one workflow in a request is for")
+		t.Error(
+			"no pair in one workflow has no serial order: the search does not see what the rule of one workflow in a request is for")
 	}
 }
 

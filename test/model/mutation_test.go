@@ -42,8 +42,10 @@ func comparesOf(k kind) []string {
 		all(&sc.latest)
 	}))
 	m.compile(&txn{
-		kind: k, by: executionOf(0, 0), session: 1, alive: 1, outcome: success, next: executionOf(2, 0), heir: 2, old: executionOf(0, 1),
-		epoch: 1, created: 2, l: 3, q: 4, prev: 5, h: 6, o: 7, last: 8, over: executionOf(1, 0), overQ: 9, slot: 1, turn: true, letter: true,
+		kind: k, by: executionOf(0, 0), session: 1, alive: 1, outcome: success, next: executionOf(2, 0), heir: 2,
+		old:   executionOf(0, 1),
+		epoch: 1, created: 2, l: 3, q: 4, prev: 5, h: 6, o: 7, last: 8, over: executionOf(1, 0), overQ: 9, slot: 1,
+		turn: true, letter: true,
 	})
 	return slices.Sorted(maps.Keys(m.compares[k]))
 }
@@ -55,7 +57,8 @@ func TestEveryCompareIsNeeded(t *testing.T) {
 			scenario, ok := brokenBy[k][name]
 			if !ok {
 				if !slices.ContainsFunc(redundant, func(r cover) bool { return r.kind == k && r.compare == name }) {
-					t.Errorf("nothing shows what %s needs %s for: name a scenario in brokenBy, or what covers it in redundant", k, name)
+					t.Errorf(
+						"nothing shows what %s needs %s for: name a scenario in brokenBy, or what covers it in redundant", k, name)
 				}
 				continue
 			}
@@ -80,7 +83,8 @@ func TestWhatCoversARedundantCompareIsNeededWithoutIt(t *testing.T) {
 			continue
 		}
 		left := r.kind.String() + " compares " + r.compare + " or " + r.by
-		mustBreak(t, mutation{name: left, scenario: r.scenario, drops: []compareOf{{r.kind, r.compare}, {r.kind, r.by}}})
+		mustBreak(t, mutation{name: left, scenario: r.scenario,
+			drops: []compareOf{{r.kind, r.compare}, {r.kind, r.by}}})
 	}
 }
 

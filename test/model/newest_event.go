@@ -18,7 +18,8 @@ func (a *actor) lookAround() {
 					continue
 				}
 				t.last = max(t.last, q.created)
-				if e != a.event() && a.m.latest[q.by.delivery()] && (replaces || a.m.ahead(n, a.lock(), q.created) > 0) {
+				if e != a.event() && a.m.latest[q.by.delivery()] &&
+					(replaces || a.m.ahead(n, a.lock(), q.created) > 0) {
 					t.over, t.overQ, t.overParked = q.by, q.modified, q.parked
 				}
 			}

@@ -225,7 +225,8 @@ func (m *model) recordOf(t *txn) protocol.Leased {
 	if m.breaks == forceForgetsFinal && t.kind == forceRelease {
 		final = false
 	}
-	r := leased(0, byte(t.by), byte(t.outcome), bit(final)|bit(t.letter)<<1|bit(t.saw.again && m.breaks != failureUnsettles)<<2)
+	r := leased(0, byte(t.by), byte(t.outcome),
+		bit(final)|bit(t.letter)<<1|bit(t.saw.again && m.breaks != failureUnsettles)<<2)
 	if m.apart && t.outcome == success && m.breaks != answerLater {
 		r.Apart = &protocol.Apart{Key: answerOf(&m.spelled, t.by), Leased: leased(0, answerKept)}
 	}

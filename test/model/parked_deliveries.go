@@ -19,7 +19,8 @@ func (a *actor) mine(n *state) bool {
 	if a.m.mine(n, a.execution(), t.token) {
 		return true
 	}
-	return t.parked && l.created != 0 && l.created == t.created && l.by == a.execution() && !l.cooling && l.alive == alive(t.session)
+	return t.parked && l.created != 0 && l.created == t.created && l.by == a.execution() && !l.cooling &&
+		l.alive == alive(t.session)
 }
 
 // spelled is the token that a put over the own lock spells; to the mutation its create revision is
@@ -67,7 +68,9 @@ func (a *actor) parkPlace() {
 		}
 	}, nothing)
 	if !t.answered {
-		a.step("request_timeout: the sender is told that nobody knows", func(_ *state, t *delivery) { t.answered = true })
+		a.step("request_timeout: the sender is told that nobody knows", func(_ *state, t *delivery) {
+			t.answered = true
+		})
 	}
 }
 
@@ -90,7 +93,8 @@ func (a *actor) parkLock() {
 		return // as far as the model goes: a process carries one
 	}
 	t := a.delivery()
-	a.send(txn{kind: parkRunning, session: t.session, created: t.created, l: t.l, cancel: t.cancel, parked: true, trying: t.begun}, func(n *state, t *delivery, ok bool) {
+	a.send(txn{kind: parkRunning, session: t.session, created: t.created, l: t.l, cancel: t.cancel, parked: true,
+		trying: t.begun}, func(n *state, t *delivery, ok bool) {
 		switch l := n.locks[a.lock()]; {
 		case a.mine(n) && l.parked:
 			c := *t
@@ -149,7 +153,8 @@ func (m *model) carrier(s *state, p int, to visit) {
 		if l.created == 0 || !l.parked || l.cooling {
 			continue
 		}
-		t := txn{kind: carry, l: l.modified, alive: l.alive, cancel: l.cancel, parked: true, trying: l.trying, fresh: m.breaks != carryKeepsToken, token: l.token}
+		t := txn{kind: carry, l: l.modified, alive: l.alive, cancel: l.cancel, parked: true, trying: l.trying,
+			fresh: m.breaks != carryKeepsToken, token: l.token}
 		switch {
 		case l.alive != alive(own.session):
 			m.takeUp(s, p, l.by, t, to)
@@ -159,13 +164,15 @@ func (m *model) carrier(s *state, p int, to visit) {
 		}
 	}
 	for e := range m.eventCount {
-		if q := s.queue[e]; q.created != 0 && q.parked && s.locks[m.lock(q.by)].created == 0 && (!own.paused || m.breaks == takenWhilePaused) {
+		if q := s.queue[e]; q.created != 0 && q.parked && s.locks[m.lock(q.by)].created == 0 &&
+			(!own.paused || m.breaks == takenWhilePaused) {
 			other := m.otherIs(s, q.by)
 			if m.client(s, q.by).created != 0 { // it is waited for
 				other = 0
 			}
 			for _, slot := range m.slotsFor(uint8(p)) {
-				m.takeUp(s, p, q.by, txn{kind: claimAsHead, q: q.created, prev: s.records[e].modified, o: other, slot: slot, parked: true}, to)
+				m.takeUp(s, p, q.by, txn{kind: claimAsHead, q: q.created, prev: s.records[e].modified, o: other,
+					slot: slot, parked: true}, to)
 			}
 		}
 	}
@@ -175,7 +182,8 @@ func (m *model) carrier(s *state, p int, to visit) {
 func (m *model) takeUp(s *state, p int, x execution, t txn, to visit) {
 	own := s.processes[p]
 	n := *s
-	n.carriers[p] = delivery{at: claiming, process: uint8(p), session: own.session, ids: uint8(int(x-1) % idsPerArrival), first: x, parked: true, l: t.l}
+	n.carriers[p] = delivery{at: claiming, process: uint8(p), session: own.session,
+		ids: uint8(int(x-1) % idsPerArrival), first: x, parked: true, l: t.l}
 	a := actor{m: m, s: &n, d: x.delivery(), to: to, carrier: p + 1}
 	t.session, t.epoch = own.session, own.epoch
 	a.send(t, func(n *state, c *delivery, ok bool) {
@@ -205,7 +213,8 @@ func (a *actor) took(n *state, t *delivery) {
 // may have, too.
 func (a *actor) rereadCarried(n *state, t *delivery) {
 	l := n.locks[a.lock()]
-	if l.created != 0 && l.by == a.execution() && !l.cooling && (l.alive == alive(t.session) || a.m.breaks == anyLockIsCarried) {
+	if l.created != 0 && l.by == a.execution() && !l.cooling &&
+		(l.alive == alive(t.session) || a.m.breaks == anyLockIsCarried) {
 		a.won(n, t)
 		return
 	}
@@ -228,11 +237,15 @@ func (a *actor) rested() {
 		})
 	}
 	if t.cancel != notCancelled {
-		a.step("carrier ends what was cancelled", func(_ *state, t *delivery) { t.at, t.outcome = settling, abortedUnsure })
+		a.step("carrier ends what was cancelled", func(_ *state, t *delivery) {
+			t.at, t.outcome = settling, abortedUnsure
+		})
 		return
 	}
 	if a.s.ages[a.execution()] >= aged && !a.process().paused && (!t.blocked || a.s.locks[a.lock()].blocked) {
-		a.step("carrier finds it too old", func(_ *state, t *delivery) { t.at, t.outcome, t.tooOld = settling, failedUnsure, true })
+		a.step("carrier finds it too old", func(_ *state, t *delivery) {
+			t.at, t.outcome, t.tooOld = settling, failedUnsure, true
+		})
 	}
 	if !t.blocked && !a.s.locks[a.lock()].again && a.superseded() {
 		return
@@ -241,7 +254,10 @@ func (a *actor) rested() {
 		a.step("carrier gives up", func(_ *state, t *delivery) { t.at, t.outcome = settling, failedUnsure })
 	}
 	if a.s.left.down > 0 {
-		a.step("carrier is to give it to the others", func(n *state, t *delivery) { n.left.down--; t.at, t.decideAgain = resting, true })
+		a.step("carrier is to give it to the others", func(n *state, t *delivery) {
+			n.left.down--
+			t.at, t.decideAgain = resting, true
+		})
 	}
 	if t.blocked {
 		if l := a.s.locks[a.lock()]; !l.blocked && l.modified == t.l {
@@ -261,7 +277,9 @@ func (a *actor) rested() {
 		slots = []uint8{0}
 	}
 	for _, slot := range slots {
-		a.send(txn{kind: attempt, session: t.session, alive: alive(t.session), created: t.created, l: t.l, cancel: t.cancel, parked: true, trying: true, fresh: a.m.breaks != attemptKeepsToken, token: t.token, slot: slot}, func(n *state, t *delivery, ok bool) {
+		a.send(txn{kind: attempt, session: t.session, alive: alive(t.session), created: t.created, l: t.l,
+			cancel: t.cancel, parked: true, trying: true, fresh: a.m.breaks != attemptKeepsToken, token: t.token,
+			slot: slot}, func(n *state, t *delivery, ok bool) {
 			switch l := n.locks[a.lock()]; {
 			case ok:
 				a.m.checkPause(n)
@@ -281,7 +299,9 @@ func (a *actor) rested() {
 // try is between an attempt and its first byte.
 func (a *actor) try() {
 	if a.stale() {
-		a.step("session is over before the first byte, the carrier lets go", func(_ *state, t *delivery) { *t = delivery{} })
+		a.step("session is over before the first byte, the carrier lets go", func(_ *state, t *delivery) {
+			*t = delivery{}
+		})
 		a.adopt()
 		return
 	}
@@ -308,10 +328,12 @@ func (a *actor) rest() {
 	if t.decideAgain {
 		to = alive(0)
 	}
-	a.send(txn{kind: rest, session: session(to), created: t.created, l: t.l, cancel: t.cancel, parked: true, token: a.spelled(t), letter: t.blocked}, func(n *state, t *delivery, ok bool) {
+	a.send(txn{kind: rest, session: session(to), created: t.created, l: t.l, cancel: t.cancel, parked: true,
+		token: a.spelled(t), letter: t.blocked}, func(n *state, t *delivery, ok bool) {
 		l := n.locks[a.lock()]
 		switch {
-		case t.decideAgain && l.created == t.created && l.by == a.execution() && l.alive == 0 && l.token == t.token, !ok && !a.mine(n):
+		case t.decideAgain && l.created == t.created && l.by == a.execution() && l.alive == 0 && l.token == t.token,
+			!ok && !a.mine(n):
 			*t = delivery{}
 		case ok:
 			a.see(n, t)
@@ -330,14 +352,16 @@ func (m *model) carriersRest(s *state) bool {
 	for i := range m.lockCount {
 		for p := range m.processCount {
 			l := s.locks[i]
-			if l.parked && !l.cooling && l.alive == alive(s.processes[p].session) && s.processes[p].up && !m.unrouted[p] && !m.carries(s, l.by) && m.breaks != ownIsLeft {
+			if l.parked && !l.cooling && l.alive == alive(s.processes[p].session) && s.processes[p].up &&
+				!m.unrouted[p] && !m.carries(s, l.by) && m.breaks != ownIsLeft {
 				return false
 			}
 		}
 	}
 	for p := range m.processCount {
 		switch t := &s.carriers[p]; {
-		case t.at == rested && t.blocked && s.locks[m.lock(t.first)].blocked && t.cancel == notCancelled && s.locks[m.lock(t.first)].cancel == notCancelled:
+		case t.at == rested && t.blocked && s.locks[m.lock(t.first)].blocked && t.cancel == notCancelled &&
+			s.locks[m.lock(t.first)].cancel == notCancelled:
 		case t.at != idle:
 			return false
 		case s.processes[p].up && !m.unrouted[p]:
@@ -354,7 +378,8 @@ func (m *model) carriersRest(s *state) bool {
 	}
 	for e := range m.eventCount {
 		q := s.queue[e]
-		if q.created != 0 && q.parked && s.locks[m.lock(q.by)].created == 0 && m.ahead(s, m.lock(q.by), q.created) == 0 {
+		if q.created != 0 && q.parked && s.locks[m.lock(q.by)].created == 0 &&
+			m.ahead(s, m.lock(q.by), q.created) == 0 {
 			return false
 		}
 	}

@@ -16,7 +16,8 @@ func (m *model) beginTry(s *state, x execution, t *delivery) {
 	k, i := &s.known, m.lock(x)
 	current := m.mine(s, x, t.token)
 	for o := execution(1); o < maxExecutions; o++ {
-		if o == x || k.upstream[o] != atWork || m.lock(o) != i && m.event(o) != m.event(x) || k.excuse[o] != 0 || !current {
+		if o == x || k.upstream[o] != atWork || m.lock(o) != i && m.event(o) != m.event(x) || k.excuse[o] != 0 ||
+			!current {
 			continue
 		}
 		m.broke(oneLiveHolder)
@@ -52,7 +53,8 @@ func (m *model) beginTry(s *state, x execution, t *delivery) {
 func (m *model) keptRequests(s *state, to visit) {
 	for i := range m.lockCount {
 		if l := s.locks[i]; l.parked && !l.cooling && l.blocked && s.left.run > 0 {
-			m.fire(s, txn{kind: runNow, by: l.by, l: l.modified, alive: l.alive, cancel: l.cancel, parked: true, trying: l.trying, token: l.token}, i,
+			m.fire(s, txn{kind: runNow, by: l.by, l: l.modified, alive: l.alive, cancel: l.cancel, parked: true,
+				trying: l.trying, token: l.token}, i,
 				func(n *state) { n.left.run-- }, nothingMore, nothing, to)
 		}
 		if l := s.locks[i]; l.created != 0 && l.parked && !l.cooling && s.left.cancel > 0 {
@@ -60,7 +62,8 @@ func (m *model) keptRequests(s *state, to visit) {
 			if m.skips {
 				asked = skipped
 			}
-			m.fire(s, txn{kind: endUncarried, by: l.by, l: l.modified, alive: l.alive, outcome: abortedUnsure, cancel: asked, letter: m.skips}, i,
+			m.fire(s, txn{kind: endUncarried, by: l.by, l: l.modified, alive: l.alive, outcome: abortedUnsure,
+				cancel: asked, letter: m.skips}, i,
 				func(n *state) { n.left.cancel-- }, nothingMore, nothing, to)
 		}
 	}
@@ -71,11 +74,14 @@ func (m *model) keptRequests(s *state, to visit) {
 		}
 		old := i.by
 		next := execution(old.delivery()*idsPerArrival + idsPerArrival)
-		if l := s.locks[m.lock(old)]; l.created != 0 && m.event(l.by) == e || s.queue[e].created != 0 { // a copy runs or waits
+		// a copy runs or waits
+		if l := s.locks[m.lock(old)]; l.created != 0 && m.event(l.by) == e || s.queue[e].created != 0 {
 			continue
 		}
-		if next != old && s.known.where[next] == nowhere && s.known.ended[next] == 0 && s.deliveries[old.delivery()].at == done {
-			m.fire(s, txn{kind: rerun, by: next, old: old, l: s.locks[m.lock(old)].modified, prev: i.modified, parked: true, letter: true, again: i.settled()}, e,
+		if next != old && s.known.where[next] == nowhere && s.known.ended[next] == 0 &&
+			s.deliveries[old.delivery()].at == done {
+			m.fire(s, txn{kind: rerun, by: next, old: old, l: s.locks[m.lock(old)].modified, prev: i.modified,
+				parked: true, letter: true, again: i.settled()}, e,
 				func(n *state) { n.left.run-- }, nothingMore, nothing, to)
 		}
 	}
@@ -87,20 +93,23 @@ func (m *model) keptRequests(s *state, to visit) {
 	}
 }
 
-// runAgain: people let a settled event run again, under the ID of any of its deliveries that has one
-// left: two people do not choose the same.
+// runAgain: people let a settled event run again, under the ID of any of its deliveries that has
+// one left: two people do not choose the same.
 func (m *model) runAgain(s *state, to visit) {
 	for d := range m.deliveryCount {
 		e := m.events[d]
 		i, next := s.records[e], executionOf(d, idsPerArrival-1)
-		if s.left.again == 0 || i.modified == 0 || !i.settled() || i.final || s.deliveries[d].at != done || s.known.where[next] != nowhere || s.known.ended[next] != 0 || m.isLost(s, next) {
+		if s.left.again == 0 || i.modified == 0 || !i.settled() || i.final || s.deliveries[d].at != done ||
+			s.known.where[next] != nowhere || s.known.ended[next] != 0 || m.isLost(s, next) {
 			continue
 		}
 		l, o := s.locks[m.lock(next)], m.copyInOther(s, next)
-		if l.created != 0 && !l.cooling && m.event(l.by) == e || o.created != 0 && !o.cooling || s.queue[e].created != 0 { // a copy runs or waits
+		if l.created != 0 && !l.cooling && m.event(l.by) == e || o.created != 0 && !o.cooling ||
+			s.queue[e].created != 0 { // a copy runs or waits
 			continue
 		}
-		m.fire(s, txn{kind: rerun, by: next, old: i.by, l: l.modified, o: m.otherIs(s, next), prev: i.modified, parked: true, letter: i.letter, again: true}, e,
+		m.fire(s, txn{kind: rerun, by: next, old: i.by, l: l.modified, o: m.otherIs(s, next), prev: i.modified,
+			parked: true, letter: i.letter, again: true}, e,
 			func(n *state) { n.left.again-- }, nothingMore, nothing, to)
 	}
 }

@@ -51,9 +51,10 @@ func (m *model) acknowledge(s *state, p int, to visit) {
 	if !own.up || s.sessions[own.session] == 0 || !own.acking && (!own.paused || !s.paused || s.acked[own.session]) {
 		return
 	}
-	m.fire(s, txn{kind: fence, session: own.session, epoch: own.epoch, seen: own.paused}, p, free, func(n *state, _ bool) {
-		n.processes[p].epoch, n.processes[p].acking = n.sessions[own.session], false
-	}, func(n *state) { n.processes[p].acking = true }, to)
+	m.fire(s, txn{kind: fence, session: own.session, epoch: own.epoch, seen: own.paused}, p, free,
+		func(n *state, _ bool) {
+			n.processes[p].epoch, n.processes[p].acking = n.sessions[own.session], false
+		}, func(n *state) { n.processes[p].acking = true }, to)
 }
 
 // heard: every session that lives has acknowledged the pause.
@@ -83,8 +84,17 @@ func pauseScenarios() []scenario {
 	return []scenario{
 		bounded("pause", others, budget{ambiguous: 1, expire: 1, pause: 1}, func(sc *scenario) {}),
 		bounded("pause, session given up", others, budget{ambiguous: 1, unheard: 1, pause: 1}, func(sc *scenario) {}),
-		bounded("pause, wait", others, budget{ambiguous: 1, crash: 1, pause: 1, resume: 1}, func(sc *scenario) { all(&sc.waits) }),
-		bounded("pause, park at once", others, budget{ambiguous: 1, pause: 1, resume: 1}, func(sc *scenario) { all(&sc.waits); all(&sc.parkAtOnce) }),
-		bounded("pause, carry", one, budget{ambiguous: 1, crash: 1, expire: 1, pause: 1, resume: 1}, func(sc *scenario) { sc.cuts = true; first(&sc.parkRuns) }),
+		bounded("pause, wait", others, budget{ambiguous: 1, crash: 1, pause: 1, resume: 1}, func(sc *scenario) {
+			all(&sc.waits)
+		}),
+		bounded("pause, park at once", others, budget{ambiguous: 1, pause: 1, resume: 1}, func(sc *scenario) {
+			all(&sc.waits)
+			all(&sc.parkAtOnce)
+		}),
+		bounded("pause, carry", one, budget{ambiguous: 1, crash: 1, expire: 1, pause: 1, resume: 1},
+			func(sc *scenario) {
+				sc.cuts = true
+				first(&sc.parkRuns)
+			}),
 	}
 }

@@ -4,20 +4,22 @@ package model
 type promise string
 
 const (
-	oneLiveHolder        promise = "one live holder per workflow: two ran at once, and neither had lost its session, been reaped, forced or closed"
-	oneAlivePerEvent     promise = "one live execution per event: two of them ran at once"
-	settledNeverRuns     promise = "a settled event never runs again, but as the one execution that a person asks for"
-	unknownIsBlocked     promise = "under on_unknown: block an event of unknown outcome does not run again"
-	exhaustedWaits       promise = "an event whose attempts are used up does not run again unless a person lets it"
-	finalIsFinal         promise = "after a final cancel the event never runs again"
-	onePlace             promise = "an execution is in exactly one place: queue, lock or record"
-	neverComesBack       promise = "an execution that has ended does not come back"
-	firstEndWins         promise = "the first terminal status wins"
-	settledDoesNotWait   promise = "a duplicate of a settled event is answered and does not wait"
-	settledStays         promise = "the record of a settled event is not written over"
-	knownOutcomeKept     promise = "a known outcome is lost only where somebody else had ended the execution"
-	ownLockOnly          promise = "an end never touches the lock or the place of another execution"
-	refusedBurnsNothing  promise = "a refused delivery burns nothing: its sender was told that it did not run, and it did"
+	oneLiveHolder promise = "one live holder per workflow: two ran at once, and neither had lost its " +
+		"session, been reaped, forced or closed"
+	oneAlivePerEvent    promise = "one live execution per event: two of them ran at once"
+	settledNeverRuns    promise = "a settled event never runs again, but as the one execution that a person asks for"
+	unknownIsBlocked    promise = "under on_unknown: block an event of unknown outcome does not run again"
+	exhaustedWaits      promise = "an event whose attempts are used up does not run again unless a person lets it"
+	finalIsFinal        promise = "after a final cancel the event never runs again"
+	onePlace            promise = "an execution is in exactly one place: queue, lock or record"
+	neverComesBack      promise = "an execution that has ended does not come back"
+	firstEndWins        promise = "the first terminal status wins"
+	settledDoesNotWait  promise = "a duplicate of a settled event is answered and does not wait"
+	settledStays        promise = "the record of a settled event is not written over"
+	knownOutcomeKept    promise = "a known outcome is lost only where somebody else had ended the execution"
+	ownLockOnly         promise = "an end never touches the lock or the place of another execution"
+	refusedBurnsNothing promise = "a refused delivery burns nothing: its sender was told that it did not run, and " +
+		"it did"
 	noGhost              promise = "no lock and no place in the queue without somebody who owns it"
 	placeKept            promise = "a waiter loses its place only with its session, or by a cancel"
 	nobodyWaitsForEver   promise = "nobody waits for ever"
@@ -32,15 +34,17 @@ const (
 	aliveNotReaped       promise = "a lock is not reaped while its owner is alive"
 	heldAsLongAsTold     promise = "a held lock lives as long as its holder was told"
 	holdWithLock         promise = "a hold is there only while its lock names it"
-	clientHoldsBack      promise = "a client's lock of a workflow holds back what has a lock for each event under a lock.limit"
-	delayKept            promise = "after an unknown outcome nobody gets the lock for the release_delay"
-	copyGetsTheSame      promise = "an attached copy gets the end of the execution that it attached to"
-	answerStays          promise = "the kept answer of a settled event is there until its time is over"
-	markIsNewest         promise = "the mark is the newest of its scope that went through: nothing else raises it, and nothing lowers it"
-	oneWaits             promise = "under latest one waits while another one runs"
-	hasSuccessor         promise = "who is replaced has a successor in the queue"
-	replacedAfter        promise = "a sender is told that a newer event waits only when it does, or has"
-	judgedByAll          promise = "an event is held against everything of its scope that went through before its turn"
+	clientHoldsBack      promise = "a client's lock of a workflow holds back what has a lock for each event under a " +
+		"lock.limit"
+	delayKept       promise = "after an unknown outcome nobody gets the lock for the release_delay"
+	copyGetsTheSame promise = "an attached copy gets the end of the execution that it attached to"
+	answerStays     promise = "the kept answer of a settled event is there until its time is over"
+	markIsNewest    promise = "the mark is the newest of its scope that went through: nothing else raises it, " +
+		"and nothing lowers it"
+	oneWaits      promise = "under latest one waits while another one runs"
+	hasSuccessor  promise = "who is replaced has a successor in the queue"
+	replacedAfter promise = "a sender is told that a newer event waits only when it does, or has"
+	judgedByAll   promise = "an event is held against everything of its scope that went through before its turn"
 )
 
 const (
@@ -53,12 +57,14 @@ const (
 )
 
 const (
-	acceptedEnds    promise = "an accepted event ends in something: queue, lock or record has it"
-	requestStays    promise = "the request of an accepted event is there as long as it has not ended, and with a dead letter"
-	noRequestLeft   promise = "no request is left behind"
-	forgottenWhole  promise = "a forget of a dead letter deletes its request"
-	acceptedAfter   promise = "a sender is told that its event is accepted only when it is"
-	oneCarrier      promise = "one carrier: two tries of a parked execution at once, and the first one's process had not lost it"
+	acceptedEnds promise = "an accepted event ends in something: queue, lock or record has it"
+	requestStays promise = "the request of an accepted event is there as long as it has not ended, and with a " +
+		"dead letter"
+	noRequestLeft  promise = "no request is left behind"
+	forgottenWhole promise = "a forget of a dead letter deletes its request"
+	acceptedAfter  promise = "a sender is told that its event is accepted only when it is"
+	oneCarrier     promise = "one carrier: two tries of a parked execution at once, and the first one's process " +
+		"had not lost it"
 	parkedNotReaped promise = "what is parked is not reaped"
 	triesAlive      promise = "a try is announced only by a process that lives"
 	hasItsTime      promise = "what somebody lets run has its time again, and does not end for the age that was over"
@@ -91,7 +97,8 @@ type witness struct {
 	newest    uint8                    // of the scope, that went through
 	again     [maxExecutions]bool      // a person lets it run although its event is settled
 	successor [maxExecutions]execution // who replaced it in the queue
-	unsure    [maxExecutions]bool      // a try of the parked execution ended so, and nobody has said since that it may go on
+	// a try of the parked execution ended so, and nobody has said since that it may go on
+	unsure [maxExecutions]bool
 }
 
 const ( // witness.where
@@ -288,7 +295,8 @@ func (m *model) begin(s *state, d int) {
 	x := executionOf(d, t.ids)
 	e, i := m.event(x), m.lock(x)
 	for o := execution(1); o < maxExecutions; o++ {
-		if o != x && k.upstream[o] == atWork && (m.lock(o) == i || m.event(o) == e) && k.excuse[o] == 0 && k.excuse[x] == 0 {
+		if o != x && k.upstream[o] == atWork && (m.lock(o) == i || m.event(o) == e) && k.excuse[o] == 0 &&
+			k.excuse[x] == 0 {
 			if m.event(o) == e {
 				m.broke(oneAlivePerEvent)
 			}
@@ -310,7 +318,8 @@ func (m *model) begin(s *state, d int) {
 // checkJudged is for the first byte: what went through before an event had the lock was known then.
 func (m *model) checkJudged(s *state, x execution, newest uint8) {
 	late := m.budget.ask > s.left.ask // what the service said may be known after a later event has begun
-	if p := m.position(x); p != 0 && !late && m.lockCount == 1 && newest <= p && s.known.newest > p && s.known.excuse[x] == 0 {
+	if p := m.position(x); p != 0 && !late && m.lockCount == 1 && newest <= p && s.known.newest > p &&
+		s.known.excuse[x] == 0 {
 		m.broke(judgedByAll)
 	}
 }
@@ -319,7 +328,8 @@ func (m *model) checkJudged(s *state, x execution, newest uint8) {
 func (m *model) newerCopyBegan(s *state, d int) bool {
 	for o := range m.deliveryCount {
 		c := &s.deliveries[o]
-		if m.events[o] == m.events[d] && m.none[o] != m.none[d] && c.token > s.deliveries[d].token && s.known.upstream[executionOf(o, c.ids)] != notCalled {
+		if m.events[o] == m.events[d] && m.none[o] != m.none[d] && c.token > s.deliveries[d].token &&
+			s.known.upstream[executionOf(o, c.ids)] != notCalled {
 			return true
 		}
 	}
@@ -355,7 +365,8 @@ func (m *model) check(s *state) {
 			continue
 		}
 		m.answers[t.answer]++
-		if t.answer == replacedByNewer && s.known.successor[executionOf(d, 0)] == 0 && s.known.successor[executionOf(d, 1)] == 0 {
+		if t.answer == replacedByNewer && s.known.successor[executionOf(d, 0)] == 0 &&
+			s.known.successor[executionOf(d, 1)] == 0 {
 			m.broke(replacedAfter)
 		}
 		if t.answer == accepted && !s.known.accepted[executionOf(d, 0)] && !s.known.accepted[executionOf(d, 1)] {
@@ -480,7 +491,8 @@ func (m *model) checkQuiet(s *state) {
 		switch l := s.locks[i]; {
 		case l.created != 0 && !l.parked && !s.isDead(l):
 			m.broke(noGhost)
-		case l.created != 0 && l.parked && !s.uncarried(l) && !m.carries(s, l.by) && !m.unrouted[m.processOf(s, l.alive)]:
+		case l.created != 0 && l.parked && !s.uncarried(l) && !m.carries(s, l.by) &&
+			!m.unrouted[m.processOf(s, l.alive)]:
 			m.broke(parkedGoesOn)
 		}
 	}
@@ -497,7 +509,8 @@ func (m *model) checkQuiet(s *state) {
 		for n := range uint8(idsPerArrival) {
 			x := executionOf(d, n)
 			end := s.known.ended[x]
-			if t.at == done && t.answer.notExecuted() && !s.known.again[x] && (end == success || end == failed && s.known.upstream[x] != notCalled) {
+			if t.at == done && t.answer.notExecuted() && !s.known.again[x] &&
+				(end == success || end == failed && s.known.upstream[x] != notCalled) {
 				m.broke(refusedBurnsNothing)
 			}
 		}

@@ -18,7 +18,9 @@ func (a *actor) start() {
 		})
 		return
 	case a.stale():
-		a.step("session is over before the first byte", func(_ *state, t *delivery) { t.at, t.answered = releasing, true })
+		a.step("session is over before the first byte", func(_ *state, t *delivery) {
+			t.at, t.answered = releasing, true
+		})
 		a.adopt()
 		return
 	case t.cancel != notCancelled:
@@ -54,7 +56,9 @@ func (a *actor) superseded() bool {
 
 func (a *actor) run() {
 	if a.m.parkRuns[a.d] && a.carrier == 0 {
-		a.step("sender's patience is over while it runs", func(_ *state, t *delivery) { t.at, t.begun = parkingLock, true })
+		a.step("sender's patience is over while it runs", func(_ *state, t *delivery) {
+			t.at, t.begun = parkingLock, true
+		})
 	}
 	if a.stale() {
 		a.step("session is over, call is closed", a.end(failedUnsure))
@@ -107,7 +111,8 @@ func (a *actor) end(o outcome) func(n *state, t *delivery) {
 // adopt moves the lock to the new session of this process.
 func (a *actor) adopt() {
 	t, p := a.delivery(), *a.process()
-	a.send(txn{kind: adopt, session: p.session, epoch: p.epoch, created: t.created, l: t.l, cancel: t.cancel, token: a.spelled(t), parked: t.parked, trying: t.begun || t.at == trying}, func(n *state, t *delivery, _ bool) {
+	a.send(txn{kind: adopt, session: p.session, epoch: p.epoch, created: t.created, l: t.l, cancel: t.cancel,
+		token: a.spelled(t), parked: t.parked, trying: t.begun || t.at == trying}, func(n *state, t *delivery, _ bool) {
 		if !a.mine(n) {
 			a.lose(n, t)
 			return
@@ -168,12 +173,15 @@ func (a *actor) settle() {
 		}
 	}
 	a.send(request, after, nothing)
-	if t.parked || a.stale() || a.m.limited() || a.paused() && a.m.breaks != handOverWhilePaused || a.m.cools(&request) && a.m.breaks != handOverWithoutDelay {
+	if t.parked || a.stale() || a.m.limited() || a.paused() && a.m.breaks != handOverWhilePaused ||
+		a.m.cools(&request) && a.m.breaks != handOverWithoutDelay {
 		return
 	}
 	for e := range a.m.eventCount { // who was first when it was read is first until he goes
 		q := a.s.queue[e]
-		if a.m.ahead(a.s, a.lock(), q.created) > 0 && a.m.breaks != handOverToAnybody || q.created == 0 || q.parked || e == a.event() || a.m.lock(q.by) != a.lock() || a.m.parkWaits[q.by.delivery()] || a.m.latest[q.by.delivery()] {
+		if a.m.ahead(a.s, a.lock(), q.created) > 0 && a.m.breaks != handOverToAnybody || q.created == 0 || q.parked ||
+			e == a.event() || a.m.lock(q.by) != a.lock() || a.m.parkWaits[q.by.delivery()] ||
+			a.m.latest[q.by.delivery()] {
 			continue
 		}
 		grant := request
@@ -217,7 +225,8 @@ func (a *actor) release() {
 
 func (a *actor) putHold() {
 	t := a.delivery()
-	a.send(txn{kind: putHold, created: t.created, l: t.l, cancel: t.cancel, token: a.spelled(t), parked: t.parked, trying: t.begun || t.at == trying}, func(n *state, t *delivery, ok bool) {
+	a.send(txn{kind: putHold, created: t.created, l: t.l, cancel: t.cancel, token: a.spelled(t), parked: t.parked,
+		trying: t.begun || t.at == trying}, func(n *state, t *delivery, ok bool) {
 		switch mine := a.mine(n); {
 		case ok, mine && n.locks[a.lock()].alive == byHold:
 			n.holders[a.d] = holder{at: holding, token: t.token, created: t.created}
@@ -266,11 +275,13 @@ func (a *actor) hold() {
 		return
 	}
 	l := a.s.locks[a.lock()]
-	if own := a.s.holds[x]; own.modified != 0 && h.at == holding && a.s.left.beat > 0 && h.used < coolingLease-1 { // else 412 lock_expired
+	// else 412 lock_expired
+	if own := a.s.holds[x]; own.modified != 0 && h.at == holding && a.s.left.beat > 0 && h.used < coolingLease-1 {
 		a.beat(txn{kind: heartbeat, by: x, created: created, h: own.modified, lease: h.used + 1})
 	}
 	if a.s.left.age > 0 {
-		a.m.fire(a.s, settleOf(l, txn{by: x, created: created, l: l.modified, outcome: abortedUnsure, cancel: l.cancel, letter: a.m.keepsLetter(abortedUnsure, l.cancel)}), a.d,
+		a.m.fire(a.s, settleOf(l, txn{by: x, created: created, l: l.modified, outcome: abortedUnsure, cancel: l.cancel,
+			letter: a.m.keepsLetter(abortedUnsure, l.cancel)}), a.d,
 			func(n *state) { n.left.age--; n.known.excuse[x] |= callClosed }, nothingMore, nothing, a.to)
 	}
 	ends := []txn{{kind: settle, outcome: success, cancel: l.cancel}}

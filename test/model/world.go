@@ -139,7 +139,8 @@ func (m *model) leases(s *state, to visit) {
 
 // fire sends a transaction: it is applied or refused, and the answer comes; or the answer is lost.
 // spend is for what it costs.
-func (m *model) fire(s *state, t txn, who int, spend func(*state), after func(n *state, ok bool), lost func(*state), to visit) {
+func (m *model) fire(s *state, t txn, who int, spend func(*state), after func(n *state, ok bool), lost func(*state),
+	to visit) {
 	m.look(s, &t)
 	if m.sent != nil {
 		m.sent(s, &t)
@@ -242,7 +243,8 @@ func (m *model) people(s *state, to visit) {
 	}
 	for e := range m.eventCount {
 		if q := s.queue[e]; s.left.cancel > 0 && q.created != 0 {
-			t := txn{kind: cancelWaiting, by: q.by, q: q.created, prev: s.records[e].modified, outcome: abortedClean, cancel: asked}
+			t := txn{kind: cancelWaiting, by: q.by, q: q.created, prev: s.records[e].modified, outcome: abortedClean,
+				cancel: asked}
 			if q.parked {
 				t.kind, t.letter = endParkedPlace, asked == skipped
 			}
@@ -251,7 +253,10 @@ func (m *model) people(s *state, to visit) {
 		}
 		m.askService(s, e, to)
 		if i := s.records[e]; i.modified != 0 && s.left.forget > 0 {
-			m.fire(s, txn{kind: forget, by: i.by, prev: i.modified, letter: s.requests[i.by] == letterRequest && m.breaks != forgetKeepsLetter}, e, func(n *state) { n.left.forget-- }, nothingMore, nothing, to)
+			m.fire(s, txn{kind: forget, by: i.by, prev: i.modified, letter: s.requests[i.by] == letterRequest &&
+				m.breaks != forgetKeepsLetter}, e, func(n *state) {
+				n.left.forget--
+			}, nothingMore, nothing, to)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 // newCommand returns a command of "executions", which gets its flags from the Remote.
 type newCommand func(*cli.Environment, *Remote) *cobra.Command
 
-// NewActions returns the actions on an event. Each has the name of its call in the API; its former name, and the same
-// below "executions", go on working without being listed.
+// NewActions returns the actions on an event. Each has the name of its call in the API; its former
+// name, and the same below "executions", go on working without being listed.
 func NewActions(e *cli.Environment) []*cobra.Command {
 	return slices.Concat(
 		onTop(e, newExecutionsCancel, "cancel"),
@@ -29,7 +29,8 @@ func NewKept(e *cli.Environment) []*cobra.Command {
 	return slices.Concat(onTop(e, newExecutionsAnswer, "answer"), onTop(e, newExecutionsRequest, "request"))
 }
 
-// onTop returns a command of "executions" as one of the program, under each of the names. Only the first is listed.
+// onTop returns a command of "executions" as one of the program, under each of the names. Only the
+// first is listed.
 func onTop(e *cli.Environment, makeCommand newCommand, names ...string) []*cobra.Command {
 	var all []*cobra.Command
 	for i, name := range names {

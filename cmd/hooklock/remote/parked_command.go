@@ -20,10 +20,13 @@ import (
 type parkedFlags struct{ any, blocked, deadLetters, lost bool }
 
 func (p *parkedFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&p.any, string(client.ParkWaiting), false, "only executions with a stored request: parked ones and dead letters")
+	cmd.Flags().BoolVar(&p.any, string(client.ParkWaiting), false,
+		"only executions with a stored request: parked ones and dead letters")
 	cmd.Flags().BoolVar(&p.blocked, "blocked", false, "only parked ones that wait for a person")
-	cmd.Flags().BoolVar(&p.deadLetters, "dead-letters", false, "only parked executions that ended without success and can be run again")
-	cmd.Flags().BoolVar(&p.lost, "lost", false, "only events that are possibly lost: they were refused and did not come again in time")
+	cmd.Flags().BoolVar(&p.deadLetters, "dead-letters", false,
+		"only parked executions that ended without success and can be run again")
+	cmd.Flags().BoolVar(&p.lost, "lost", false,
+		"only events that are possibly lost: they were refused and did not come again in time")
 }
 
 func (p *parkedFlags) asked() bool { return p.any || p.blocked || p.deadLetters }
@@ -31,7 +34,8 @@ func (p *parkedFlags) asked() bool { return p.any || p.blocked || p.deadLetters 
 // narrow sets q to the flags. It refuses flags that exclude each other.
 func (p *parkedFlags) narrow(q *client.ExecutionQuery) error {
 	if p.lost && (p.asked() || q.Status != "" || q.Outcome != "" || q.Decision != "") {
-		return errors.New("--lost is for events that were refused and did not come again: leave out --status, --outcome, --decision, --parked, --blocked and --dead-letters")
+		return errors.New("--lost is for events that were refused and did not come again: leave out --status, " +
+			"--outcome, --decision, --parked, --blocked and --dead-letters")
 	}
 	if q.Lost = p.lost; !p.asked() {
 		return nil
@@ -43,7 +47,8 @@ func (p *parkedFlags) narrow(q *client.ExecutionQuery) error {
 	case q.Status != "":
 		return errors.New("--status does not apply to parked executions: give --blocked or --dead-letters")
 	case q.Decision != "":
-		return errors.New("--decision is for the list of all executions: leave out --parked, --blocked and --dead-letters")
+		return errors.New("--decision is for the list of all executions: leave out --parked, --blocked and " +
+			"--dead-letters")
 	case p.blocked:
 		q.State = client.ParkBlocked
 	case p.deadLetters:
@@ -71,7 +76,8 @@ func (d *Desk) showParkedIn(l *listing[client.Execution], state client.ParkState
 func (d *Desk) parkedRow(x *client.Execution, now time.Time) []string {
 	state, since, tries, next, because := "dead letter", x.StartedAt, x.Tries, "", d.why(x)
 	if p := x.Parked; p != nil {
-		state, since, tries, because = string(client.ParkWaiting), p.Since, p.Tries, evidence(p.LastEvidence)+x.LastFailed()
+		state, since, tries, because = string(client.ParkWaiting), p.Since, p.Tries, evidence(p.LastEvidence)+
+			x.LastFailed()
 		if !p.NextAttempt.IsZero() {
 			next = cli.Span(max(0, p.NextAttempt.Sub(now)))
 		}
@@ -79,7 +85,8 @@ func (d *Desk) parkedRow(x *client.Execution, now time.Time) []string {
 			state, because = "blocked", p.Blocked+x.LastFailed()
 		}
 	}
-	return []string{x.ExecutionID, state, cli.Span(now.Sub(since.Time)), strconv.Itoa(tries), next, x.Workflow, x.EventID, because}
+	return []string{x.ExecutionID, state, cli.Span(now.Sub(since.Time)), strconv.Itoa(tries), next, x.Workflow,
+		x.EventID, because}
 }
 
 // evidence returns what is known of a try, or "" if none has ended.
@@ -139,27 +146,34 @@ type person struct {
 
 func newExecutionsRun(e *cli.Environment, r *Remote) *cobra.Command {
 	return newPerson(e, r, &person{
-		action: client.Run, aliases: []string{"try"}, short: "let parked executions be tried now", example: `"repaired"`, done: func(x *client.Execution) string {
+		action: client.Run, aliases: []string{"try"}, short: "let parked executions be tried now",
+		example: `"repaired"`, done: func(x *client.Execution) string {
 			return x.ExecutionID + " is tried now, or next in the queue of " + x.Workflow
 		},
 		long: `Let a parked execution be tried now, whatever it waits for: its next try, or a person. It has its whole max_age again from now. One that is not at
 the head of its queue goes on waiting for those before it.`,
-		state: client.ParkBlocked, flag: "blocked", about: "all that wait for a person", known: []client.ParkState{client.ParkBlocked, client.ParkWaiting},
+		state: client.ParkBlocked, flag: "blocked", about: "all that wait for a person",
+		known: []client.ParkState{client.ParkBlocked, client.ParkWaiting},
 	})
 }
 
 func newExecutionsSkip(e *cli.Environment, r *Remote) *cobra.Command {
 	return newPerson(e, r, &person{
-		action: client.Skip, short: "end parked executions as dead letters, so that the next of their queues run", example: `"poison"`, done: func(x *client.Execution) string { return x.ExecutionID + " is a dead letter" },
+		action: client.Skip, short: "end parked executions as dead letters, so that the next of their queues run",
+		example: `"poison"`, done: func(x *client.Execution) string {
+			return x.ExecutionID + " is a dead letter"
+		},
 		long: `End a parked execution as a dead letter: its request is kept as long as its record, so that it can be run again later (hooklock rerun), and the
 next one of its workflow runs. The try of one that runs is closed.`,
-		state: client.ParkBlocked, flag: "blocked", about: "all that wait for a person", known: []client.ParkState{client.ParkBlocked, client.ParkWaiting},
+		state: client.ParkBlocked, flag: "blocked", about: "all that wait for a person",
+		known: []client.ParkState{client.ParkBlocked, client.ParkWaiting},
 	})
 }
 
 func newExecutionsRerun(e *cli.Environment, r *Remote) *cobra.Command {
 	return newPerson(e, r, &person{
-		action: client.Rerun, aliases: []string{"retry"}, short: "let dead letters run again", example: `"repaired"`, done: func(x *client.Execution) string {
+		action: client.Rerun, aliases: []string{"retry"}, short: "let dead letters run again", example: `"repaired"`,
+		done: func(x *client.Execution) string {
 			return "retrying as " + x.ExecutionID + ", last in the queue of " + x.Workflow
 		},
 		long: `Let the event of a dead letter run again, with the request as it came: a new execution of the same event, the last in its workflow's queue.
@@ -168,7 +182,8 @@ Several of one workflow run in the order in which they were in it.
 With --again any event that has ended runs once more, also one that was settled, if its route keeps the requests of all events (requests.keep). Until that
 has ended, duplicates meet it; after that they get its answer, or that of the attempt before if it does not settle the event. Several of one workflow run in
 the order in which they had run.`,
-		again: true, state: client.ParkDeadLetter, flag: "dead-letters", about: "all dead letters", known: []client.ParkState{client.ParkDeadLetter},
+		again: true, state: client.ParkDeadLetter, flag: "dead-letters", about: "all dead letters",
+		known: []client.ParkState{client.ParkDeadLetter},
 	})
 }
 
@@ -220,7 +235,8 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 				if b.DryRun {
 					return d.dryRun(ctx, p.action, b)
 				}
-				return d.startJob(ctx, client.NewJob{Kind: client.JobKind(p.action), Reason: b.Reason, Filter: b.Filter, Rate: b.Rate}, detach)
+				return d.startJob(ctx, client.NewJob{Kind: client.JobKind(p.action), Reason: b.Reason, Filter: b.Filter,
+					Rate: b.Rate}, detach)
 			})
 		},
 	}
@@ -241,10 +257,11 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 	return cmd
 }
 
-// many reports whether the command is about all that match the filter of b, and not about the one of args. It refuses what is neither, and a lack of a
-// reason.
+// many reports whether the command is about all that match the filter of b, and not about the one
+// of args. It refuses what is neither, and a lack of a reason.
 func (p *person) many(cmd *cobra.Command, args []string, b *client.Bulk) (bool, error) {
-	for flag, value := range map[string]string{"workflow": b.Filter.Workflow, "route": b.Filter.Route, "label": b.Filter.Label, "since": b.Filter.Since, "until": b.Filter.Until, "status": string(b.Filter.Status)} {
+	for flag, value := range map[string]string{"workflow": b.Filter.Workflow, "route": b.Filter.Route,
+		"label": b.Filter.Label, "since": b.Filter.Since, "until": b.Filter.Until, "status": string(b.Filter.Status)} {
 		if value == "" && cmd.Flags().Changed(flag) { // an unset variable would widen the filter
 			return false, cli.Misuse(fmt.Errorf("--%s is empty: name one, or leave it out for all of them", flag))
 		}

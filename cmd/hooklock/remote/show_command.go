@@ -79,7 +79,8 @@ has ended; when nothing changes in that time (at most 5m), as it is. The exit co
 	return cmd
 }
 
-// complete returns an event of a list with all that is known of it, at its next change or after wait; 0: at once.
+// complete returns an event of a list with all that is known of it, at its next change or after
+// wait; 0: at once.
 func (d *Desk) complete(ctx context.Context, x *client.Execution, wait time.Duration) (*client.Execution, error) {
 	if x.ExecutionID == "" { // a list has all of it
 		return x, nil

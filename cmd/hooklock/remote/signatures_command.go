@@ -77,8 +77,8 @@ func badSignatureRow(b *client.BadSignature, now time.Time) []string {
 		strconv.Itoa(b.Status), more, b.TraceID, b.Detail}
 }
 
-// showBadSignatures lists the deliveries that say that event ID and had no valid signature. It returns
-// otherwise if there are none, or if the token may not see them.
+// showBadSignatures lists the deliveries that say that event ID and had no valid signature. It
+// returns otherwise if there are none, or if the token may not see them.
 func (d *Desk) showBadSignatures(ctx context.Context, eventID string, otherwise error) error {
 	q := client.BadSignatureQuery{EventID: eventID, Limit: 1}
 	if page, err := d.BadSignaturePage(ctx, q); err != nil || len(page.BadSignatures) == 0 {

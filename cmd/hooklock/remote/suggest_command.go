@@ -77,7 +77,9 @@ func addSuggestions(to *client.SuggestionList, file, route string) error {
 		if route != "" && s.Route != route && s.Path != route {
 			continue
 		}
-		at := slices.IndexFunc(to.Suggestions, func(o client.Suggestion) bool { return o.Path == s.Path && o.Configured == s.Configured })
+		at := slices.IndexFunc(to.Suggestions, func(o client.Suggestion) bool {
+			return o.Path == s.Path && o.Configured == s.Configured
+		})
 		if at < 0 {
 			to.Suggestions = append(to.Suggestions, *s)
 			continue
@@ -87,7 +89,8 @@ func addSuggestions(to *client.SuggestionList, file, route string) error {
 	return nil
 }
 
-// mergedSuggestion returns the suggestion of two replicas for a path that knows more, with what the other one saw.
+// mergedSuggestion returns the suggestion of two replicas for a path that knows more, with what the
+// other one saw.
 func mergedSuggestion(a, b *client.Suggestion) client.Suggestion {
 	repeats := func(s *client.Suggestion) int {
 		if s.Predicted == nil {
@@ -105,7 +108,8 @@ func mergedSuggestion(a, b *client.Suggestion) client.Suggestion {
 	case b.EventID == "" && a.EventID != "":
 		said = fmt.Sprintf("Another replica saw %d deliveries, and does not know what names an event.", b.Deliveries)
 	case a.EventID != b.EventID, a.Workflow != b.Workflow, !slices.Equal(a.Ignore, b.Ignore):
-		said = fmt.Sprintf("Another replica saw %d deliveries, and suggests event_id %s, workflow %s, ignore [%s]: compare them before you choose.",
+		said = fmt.Sprintf("Another replica saw %d deliveries, and suggests event_id %s, workflow %s, ignore [%s]: "+
+			"compare them before you choose.",
 			b.Deliveries, cmp.Or(b.EventID, "unknown"), cmp.Or(b.Workflow, "unknown"), strings.Join(b.Ignore, ", "))
 	}
 	merged.Sentences = append(slices.Clone(a.Sentences), said+" A repeat that came to the other one is not counted.")
@@ -136,7 +140,8 @@ func (d *Desk) printSuggestions(list *client.SuggestionList) error {
 		note("%d deliveries of further paths were forgotten for others.", list.Missed)
 	}
 	if list.Others > 0 {
-		note("%d more replicas are alive, and saw deliveries of their own: give what each suggests as FILE.", list.Others)
+		note("%d more replicas are alive, and saw deliveries of their own: give what each suggests as FILE.",
+			list.Others)
 	}
 	_, err := d.e.Stdout.Write([]byte(b.String()))
 	return err

@@ -15,8 +15,8 @@ import (
 // archivePatience is how long a stop waits for requests that are not written yet.
 const archivePatience = 5 * time.Second
 
-// openArchive opens the archive of requests, if there is a store for it. It may be asked for what an
-// earlier configuration kept. It stops after all that gives it requests, and before its store.
+// openArchive opens the archive of requests, if there is a store for it. It may be asked for what
+// an earlier configuration kept. It stops after all that gives it requests, and before its store.
 func (s *Service) openArchive() {
 	trouble := &archiveTrouble{service: s, now: time.Now}
 	a := parked.NewArchive(s.requests, parked.ArchiveOptions{

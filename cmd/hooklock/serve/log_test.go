@@ -24,7 +24,8 @@ func opened(t *testing.T, format config.LogFormat, use func(*ServerLog)) string 
 }
 
 func TestLostLinesAreSaidAtAnyLevelInTheConfiguredFormat(t *testing.T) {
-	for format, want := range map[config.LogFormat]string{config.LogJSON: `"level":"WARN","msg":"log.lost","lines":3}` + "\n", config.LogText: "level=WARN msg=log.lost lines=3\n"} {
+	for format, want := range map[config.LogFormat]string{config.LogJSON: `"level":"WARN","msg":"log.lost","lines":3}` +
+		"\n", config.LogText: "level=WARN msg=log.lost lines=3\n"} {
 		opened(t, format, func(l *ServerLog) {
 			if got := string(l.Lost(3)); !strings.HasSuffix(got, want) {
 				t.Errorf("%s: %s", format, got)

@@ -147,7 +147,8 @@ func (r requestStore) Fetch(ctx context.Context, id idem.ExecutionID, value []by
 }
 
 // rekeep converts the reference to a stored request for the execution that runs it again.
-func (s *Service) rekeep(ctx context.Context, from, to idem.ExecutionID, value []byte) (again idem.StoredRequest, err error) {
+func (s *Service) rekeep(ctx context.Context, from, to idem.ExecutionID, value []byte) (again idem.StoredRequest,
+	err error) {
 	if again.Value, err = s.requests.Rekeep(ctx, from, to, value); err == nil {
 		again.Bytes, err = s.requests.Size(again.Value)
 	}

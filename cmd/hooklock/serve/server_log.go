@@ -30,9 +30,9 @@ type ServerLog struct {
 	people *cli.Screen
 }
 
-// OpenLog makes standard error the log of a server. On a terminal its lines are for readers, unless the configuration names a format. From now
-// on all output there goes through one writer that never blocks and that run closes at the end. A closed pipe is an error of that writer, not a
-// signal.
+// OpenLog makes standard error the log of a server. On a terminal its lines are for readers, unless
+// the configuration names a format. From now on all output there goes through one writer that never
+// blocks and that run closes at the end. A closed pipe is an error of that writer, not a signal.
 func OpenLog(e *cli.Environment, loaded *config.Loaded) *ServerLog {
 	c := &loaded.Config.Log
 	signal.Ignore(syscall.SIGPIPE)
@@ -51,7 +51,8 @@ func OpenLog(e *cli.Environment, loaded *config.Loaded) *ServerLog {
 	return l
 }
 
-// pieceOf returns how much is written at once: to a file without a bound, because an append is not divided.
+// pieceOf returns how much is written at once: to a file without a bound, because an append is not
+// divided.
 func pieceOf(to io.Writer) int {
 	file, ok := to.(*os.File)
 	if !ok {
@@ -69,7 +70,8 @@ type whereLibrariesLog struct{}
 // Write implements io.Writer.
 func (whereLibrariesLog) Write(line []byte) (int, error) { return log.Writer().Write(line) }
 
-// RedirectGRPC redirects the log of gRPC, which otherwise writes to standard error. Call it before gRPC is used.
+// RedirectGRPC redirects the log of gRPC, which otherwise writes to standard error. Call it before
+// gRPC is used.
 func RedirectGRPC() {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, whereLibrariesLog{}))
 }

@@ -83,7 +83,7 @@ func outside(m *testing.M) int {
 	again.Env = append(os.Environ(), stageVariable+"=inside", dirVariable+"="+dir)
 	again.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
-		Pdeathsig: syscall.SIGKILL,
+		Pdeathsig:  syscall.SIGKILL,
 	}
 	runtime.LockOSThread() // Pdeathsig follows the thread
 	var exit *exec.ExitError

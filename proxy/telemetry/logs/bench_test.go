@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// What a line costs whoever has it: written by itself to a pipe that somebody reads, as it was before there was a Writer, and handed over.
+// What a line costs whoever has it: written by itself to a pipe that somebody reads, as it was
+// before there was a Writer, and handed over.
 func BenchmarkLine(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -27,7 +28,8 @@ func BenchmarkLine(b *testing.B) {
 				log := slog.New(slog.NewJSONHandler(c.to(b, readPipe(b)), nil))
 				b.ReportAllocs()
 				before := cpu()
-				defer func() { b.ReportMetric(float64(cpu()-before)/float64(b.N), "cpu-ns/op") }() // of all goroutines, the reader's, too
+				// of all goroutines, the reader's, too
+				defer func() { b.ReportMetric(float64(cpu()-before)/float64(b.N), "cpu-ns/op") }()
 				if parallel {
 					b.RunParallel(func(pb *testing.PB) {
 						for pb.Next() {
@@ -71,10 +73,12 @@ func readPipe(b *testing.B) io.Writer {
 
 // delivery is the line of a delivery.
 func delivery(log *slog.Logger) {
-	log.LogAttrs(context.Background(), slog.LevelInfo, "delivery", slog.String("decision", "executed"), slog.String("route", "stripe"),
+	log.LogAttrs(context.Background(), slog.LevelInfo, "delivery", slog.String("decision", "executed"),
+		slog.String("route", "stripe"),
 		slog.Int("status", 200), slog.String("workflow", "stripe/acct_1"), slog.String("key", "0123456789abcdef"),
 		slog.String("execution", "exec_abcdefghijklmnopqrstuvwxyz234567"), slog.Int("attempt", 1),
-		slog.String("trace_id", "0af7651916cd43dd8448eb211c80319c"), slog.Float64("duration_ms", 12.345), slog.Float64("upstream_ms", 10.1))
+		slog.String("trace_id", "0af7651916cd43dd8448eb211c80319c"), slog.Float64("duration_ms", 12.345),
+		slog.Float64("upstream_ms", 10.1))
 }
 
 func handOver(b *testing.B, to io.Writer) io.Writer {

@@ -1,8 +1,8 @@
 // Package jobs explores the transactions of jobs as package model does those of deliveries: every
 // order of steps, within small bounds, of processes that run a job and die, answers that get lost
 // while their transaction is applied later or never, people who stop and resume the job, and events
-// that somebody else lets run meanwhile. It is apart because no transaction of a delivery compares a
-// key of a job: a step of a job adds compares and writes to one of those, and what it adds is all
+// that somebody else lets run meanwhile. It is apart because no transaction of a delivery compares
+// a key of a job: a step of a job adds compares and writes to one of those, and what it adds is all
 // that can go wrong here.
 package jobs
 
@@ -165,7 +165,8 @@ const stale revision = 1
 func (m *model) canonical(s *state) {
 	lost := s.lost[:0]
 	for _, t := range s.lost {
-		if t.kind != 0 && (t.kind == begin || t.kind == person && t.lock == s.keys[lock0+t.event].modified || t.kind != person && t.prev == s.keys[t.from()].modified || m.drops != nil && t.kind != person) {
+		if t.kind != 0 && (t.kind == begin || t.kind == person && t.lock == s.keys[lock0+t.event].modified ||
+			t.kind != person && t.prev == s.keys[t.from()].modified || m.drops != nil && t.kind != person) {
 			lost = append(lost, t)
 		}
 	}
@@ -354,7 +355,8 @@ func TestEveryCompareAndRuleOfJobsIsNeeded(t *testing.T) {
 		i := slices.IndexFunc(scenarios(), func(sc scenario) bool { return sc.name == brokenBy[what] })
 		switch {
 		case i < 0 && redundant[what] == "":
-			t.Errorf("nothing shows what %q is needed for: name a scenario in brokenBy, or in redundant why it is kept", what)
+			t.Errorf("nothing shows what %q is needed for: name a scenario in brokenBy, or in redundant why it is kept",
+				what)
 		case i >= 0:
 			m := newModel(scenarios()[i])
 			if m.breaks = what; what != actsOnAll && what != forgetsChange {

@@ -71,7 +71,8 @@ func (m *model) successors(s *state, to visit) {
 
 // send visits the state in which t is answered, and that in which its answer is lost: it may still
 // be applied.
-func (m *model) send(s *state, what string, t *txn, to visit, answered func(n *state, applied bool), lost func(n *state)) {
+func (m *model) send(s *state, what string, t *txn, to visit, answered func(n *state, applied bool),
+	lost func(n *state)) {
 	n := *s
 	applied := m.apply(&n, t)
 	answered(&n, applied)
@@ -115,13 +116,17 @@ func (m *model) people(s *state, to visit) {
 		j := jobOf(&k.value)
 		if j.stopped {
 			j.stopped, j.session = false, 0
-			act(func(n *state) *uint8 { return &n.left.resume }, "a person", &txn{kind: resume, prev: k.modified, job: j})
+			act(func(n *state) *uint8 {
+				return &n.left.resume
+			}, "a person", &txn{kind: resume, prev: k.modified, job: j})
 		}
 		act(func(n *state) *uint8 { return &n.left.discard }, "a new job", &txn{kind: discard, prev: k.modified})
 	}
 	for e := range uint8(events) {
 		if l := &s.keys[lock0+e]; l.value[0] == blocked {
-			act(func(n *state) *uint8 { return &n.left.person }, "a person", &txn{kind: person, event: e, lock: l.modified})
+			act(func(n *state) *uint8 {
+				return &n.left.person
+			}, "a person", &txn{kind: person, event: e, lock: l.modified})
 		}
 	}
 }

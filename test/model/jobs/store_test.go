@@ -114,7 +114,8 @@ var (
 func spell() (names [events]protocol.Keys) {
 	for e := range names {
 		names[e] = layout.Keys(&idem.Lock{Entry: idem.Entry{
-			Execution: idem.ExecutionID(fmt.Sprint("execution", e)), Scope: idem.Scope{Workflow: fmt.Sprint("w", e), Key: idem.Key(fmt.Sprint("event", e))},
+			Execution: idem.ExecutionID(fmt.Sprint("execution", e)),
+			Scope:     idem.Scope{Workflow: fmt.Sprint("w", e), Key: idem.Key(fmt.Sprint("event", e))},
 		}})
 	}
 	return names
@@ -187,7 +188,8 @@ func (t *txn) op() protocol.Op {
 }
 
 func (t *txn) runNow() protocol.Op {
-	return protocol.RunNow(all[t.event], protocol.Revisions{Lock: int64(t.lock)}, leased(value{released}), leased(value{}), leased(value{}))
+	return protocol.RunNow(all[t.event], protocol.Revisions{Lock: int64(t.lock)}, leased(value{released}),
+		leased(value{}), leased(value{}))
 }
 
 func leased(v value) protocol.Leased { return protocol.Leased{Value: v[:]} }
