@@ -117,7 +117,8 @@ func (s *Story) Todo() string {
 	case !s.Status.Terminal():
 		return "Wait, or cancel it if it is stuck."
 	case s.wasSettled():
-		return join("An attempt before it succeeded, so its duplicates do not run, and get the status of that", s.kept())
+		return join("An attempt before it succeeded, so its duplicates do not run, and get the status of that",
+			s.kept())
 	case s.isExhausted():
 		return "It failed as often as its route lets it: repair the service or the event, then allow it again."
 	case s.Outcome == client.Unknown && s.Status == client.Failed:
@@ -140,7 +141,9 @@ func (s *Story) Todo() string {
 // one run: what becomes of it does not change that.
 func (s *Story) wasSettled() bool {
 	n := len(s.Attempts)
-	return n > 1 && slices.ContainsFunc(s.Attempts[:n-1], func(a client.Attempt) bool { return a.Status == client.Success })
+	return n > 1 && slices.ContainsFunc(s.Attempts[:n-1], func(a client.Attempt) bool {
+		return a.Status == client.Success
+	})
 }
 
 // isExhausted reports whether the event waits for a person, because as many of its attempts failed

@@ -18,10 +18,12 @@ const (
 
 // wideFolders are those in which lines may still be wider: wrap the folder, then take it out.
 var wideFolders = []string{
-	"admin", "admin/client", "admin/page", "cmd/hooklock", "cmd/hooklock/remote", "cmd/hooklock/serve", "config",
-	"deploy/test/page", "etcdlock", "etcdlock/history", "etcdlock/operate", "etcdlock/protocol", "idem",
-	"idem/guard", "idem/naming", "proxy", "proxy/sender", "proxy/suggest", "proxy/telemetry", "test/arch",
-	"test/docs", "test/e2e", "test/model", "test/testkit",
+	"admin", "admin/attention", "admin/client", "admin/page", "admin/report", "admin/story", "cmd/hooklock",
+	"cmd/hooklock/remote", "cmd/hooklock/serve", "cmd/hooklock/wiring", "config", "deploy/test/page", "etcdlock",
+	"etcdlock/history", "etcdlock/operate", "etcdlock/protocol", "idem", "idem/guard", "idem/naming",
+	"idem/worker", "proxy", "proxy/parked", "proxy/sender", "proxy/suggest", "proxy/telemetry",
+	"proxy/telemetry/logs", "test/arch", "test/docs", "test/e2e", "test/fault", "test/model", "test/model/jobs",
+	"test/testkit", "test/virtual",
 }
 
 // Wide returns a sentence for each line of s that is too wide. A line with a long string is as wide
