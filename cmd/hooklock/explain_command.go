@@ -31,7 +31,7 @@ func newExplain(e *cli.Environment) *cobra.Command {
 asked. What would refuse it after the first reason is said, too. With --ask the service is asked what became of the event (on_unknown: ask), once.
 
 With --all-routes it reads recorded deliveries, from files and folders, and prints a line for each. A file is a whole request, as "hooklock
-executions request" prints it, or a body, which is tried at each route. With --against only what another configuration makes of it
+request" prints it, or a body, which is tried at each route. With --against only what another configuration makes of it
 differently is printed, with exit code 1 if there is anything.`,
 		Example: `  hooklock explain --path /hooks/stripe/acme -H 'Idempotency-Key: k1' -d '{"id":"evt_1"}'
   hooklock explain --path /hooks/stripe/acme -d @event.json

@@ -248,7 +248,7 @@ func (s *soaking) count(took time.Duration, traffics []*cluster.Traffic) (figure
 			list = append(list, fmt.Sprintf("%s %d", what, n))
 		}
 	}
-	row("answers", "%s", strings.Join(list, ", "))
+	s.t.Logf("answers: %s", strings.Join(list, ", "))
 	overlaps, stale := s.up.Overlaps()
 	row("effects at the upstream", "%d", len(s.up.Effects()))
 	row("events that took effect more than once: nobody knew of the first attempt (`on_unknown: retry`)", "%d",
@@ -314,7 +314,7 @@ func (s *soaking) checkNothingIsLeft() (figures [][2]string) {
 		s.connectionsClosed(r, files+4)
 		most = max(most, openFDs(s.t, r.Pid()))
 	}
-	row("files and connections", "%d in a fresh process, at most %d in those that went through it", files, most)
+	s.t.Logf("files and connections: %d in a fresh process, at most %d in those that went through it", files, most)
 	least, most := s.checkGoroutines(fresh)
 	row("goroutines", "%d, at most %d", least, most)
 	testkit.Until(s.t, "no session is left", func() bool { return len(journal.Left("sessions/")) == 0 })
