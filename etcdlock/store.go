@@ -535,7 +535,7 @@ func (s *Store) SlotsHere() []idem.SlotCount {
 // Held is how many locks in etcd are no process's, as this one saw last: those of holds and of the
 // lock API, and those that are closed after an unknown outcome. since is when the oldest of their
 // executions began; the zero time when there is none.
-func (s *Store) Held() (n int, since time.Time) { return s.holdings.Seen() }
+func (s *Store) Held() (n int, since time.Time) { return s.holdings.Count() }
 
 func (s *core) tell(e SessionEvent) {
 	if s.o.OnSession != nil {

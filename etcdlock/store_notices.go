@@ -28,10 +28,11 @@ func (s *Control) Notices(ctx context.Context) (n idem.Notices, err error) {
 	return n, nil
 }
 
-// KeepNotices makes this process the one that tells, with what was told, if nothing was written
-// since the revision of what it has read. kept is the revision at which it was written; 0: another
-// process was faster. It returns idem.ErrStoreUnavailable if etcd did not take it, or did not say
-// so: then it may be written all the same.
+// KeepNotices stores says, what people were told, and that this process tells them from now on. It
+// does so only if no process has written since the revision since, at which it was read. kept is the
+// revision at which it was written; 0: another process was faster. It returns
+// idem.ErrStoreUnavailable if etcd did not take it, or did not say so: then it may be written all
+// the same.
 func (s *Control) KeepNotices(ctx context.Context, says json.RawMessage, since int64) (kept int64, err error) {
 	session := s.sessionName()
 	if session == "" { // others could not see that this process lives

@@ -186,7 +186,7 @@ func (c *claimer) inTheWay(life context.Context, st *protocol.State) claimed {
 	if st.Unread != nil {
 		return claimed{err: commit.Unavailable(st.Unread)}
 	}
-	seen := st.Seen(c.lock.Scope.Key)
+	seen := st.Obstacle(c.lock.Scope.Key)
 	if seen.Lock == nil {
 		seen.Lock = st.HoldsBack(&c.lock)
 	}
@@ -426,7 +426,7 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 			r := c.inTheWay(ctx, st)
 			return &r
 		case looked || c.q != 0:
-			seen := st.Seen(c.lock.Scope.Key)
+			seen := st.Obstacle(c.lock.Scope.Key)
 			seen.Full, seen.Oldest = c.limit(full), c.o.View.Slots.Oldest(full)
 			return &claimed{seen: seen}
 		}

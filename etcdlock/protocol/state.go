@@ -148,7 +148,7 @@ func (st *State) Waits(id idem.ExecutionID) bool {
 
 // Obstacle returns what the Guard decides on about this event. The lock of a duplicate has
 // precedence over its workflow's lock.
-func (st *State) Seen(event idem.Key) *idem.Obstacle {
+func (st *State) Obstacle(event idem.Key) *idem.Obstacle {
 	lock := st.Lock
 	if st.CopyInOther(event) {
 		lock = st.Other

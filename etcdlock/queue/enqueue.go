@@ -231,7 +231,7 @@ func (e *enqueuing) inTheWay(life context.Context, st *protocol.State) (_ *idem.
 	if st.Unread != nil {
 		return nil, commit.Unavailable(st.Unread)
 	}
-	seen := st.Seen(e.p.entry.Scope.Key)
+	seen := st.Obstacle(e.p.entry.Scope.Key)
 	if l := seen.Lock; l != nil && l.Scope.Key == e.p.entry.Scope.Key {
 		if l.Dead, err = e.p.o.Reaper.IsDead(life, l); err != nil {
 			return nil, commit.Unavailable(err)

@@ -25,7 +25,7 @@ func (s *Entries) Follow(ctx context.Context, l *idem.Lock) (*idem.Obstacle, err
 				return nil, commit.Unavailable(err)
 			}
 			if st.Lock.Dead {
-				return st.Seen(l.Scope.Key), nil
+				return st.Obstacle(l.Scope.Key), nil
 			}
 			s.o.Pool.AwaitChange(ctx, st.Revision, k.Lock, s.o.Layout.Alive(st.Lock.Alive))
 		case st.Waits(l.Execution):
@@ -34,7 +34,7 @@ func (s *Entries) Follow(ctx context.Context, l *idem.Lock) (*idem.Obstacle, err
 			return nil, commit.Unavailable(st.Unread)
 		case ran == 0 || st.Ended(l.Execution) != nil, st.Revision < ran:
 			// etcd went back, and it cannot be known any more
-			return st.Seen(l.Scope.Key), nil
+			return st.Obstacle(l.Scope.Key), nil
 		default:
 			seen, _, err := history.LookBack(ctx, s.o.Pool, k, l.Execution, ran)
 			if err != nil {

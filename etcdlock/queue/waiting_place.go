@@ -68,7 +68,7 @@ func (p *Entry) Await(ctx context.Context, prev int64) (*idem.Obstacle, error) {
 			p.await(ctx, step, at)
 		case protocol.AwaitSlot:
 			if p.turn.await(ctx, at.state.Revision) {
-				return at.state.Seen(p.entry.Scope.Key), nil
+				return at.state.Obstacle(p.entry.Scope.Key), nil
 			}
 		case protocol.FindLock:
 			if err := p.found(ctx, at.state.State); err != nil {
@@ -142,7 +142,7 @@ func (p *Entry) sees(step protocol.Step, st *queueState) *idem.Obstacle {
 		return nil
 	}
 	p.o.View.Queues.Sees(&p.entry, st.State)
-	return st.Seen(p.entry.Scope.Key)
+	return st.Obstacle(p.entry.Scope.Key)
 }
 
 // await waits for what is before the place, for its own end, or for that of its session. It may
@@ -188,7 +188,7 @@ func (p *Entry) outcome(step protocol.Step, at *position) (*idem.Obstacle, error
 	case protocol.Unreadable:
 		return nil, commit.Unavailable(at.state.Unread)
 	}
-	return at.state.Seen(p.entry.Scope.Key), nil
+	return at.state.Obstacle(p.entry.Scope.Key), nil
 }
 
 // lost says that the place has gone with its session, which etcd may know before this process does.

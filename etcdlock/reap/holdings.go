@@ -37,9 +37,9 @@ func NewHoldings(r *Reaper, k *session.Keeper,
 	return &Holdings{reaper: r, keeper: k, find: find}
 }
 
-// Seen returns the number of holds at the last look, and when the oldest of their executions began;
-// the zero time if there is none.
-func (h *Holdings) Seen() (n int, since time.Time) {
+// Count returns the number of holds at the last look, and when the oldest of their executions
+// began; the zero time if there is none.
+func (h *Holdings) Count() (n int, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.n, h.since
