@@ -192,7 +192,8 @@ func TestEveryRouteInTheDocsIsValid(t *testing.T) {
 				t.Errorf("%s: %v\n%s", file, err, block[1])
 			}
 			for _, w := range loaded.Warnings {
-				if !strings.Contains(w.Text, "no such file") && !strings.Contains(w.Text, "is not signed") {
+				if !strings.Contains(w.Text, "no such file") && !strings.Contains(w.Text, "is not signed") &&
+					!strings.Contains(w.Text, "no delivery is guarded") { // as README begins
 					t.Errorf("warning: %s\n%s", w, block[1])
 				}
 			}
