@@ -57,9 +57,9 @@ func TestARecordComesBackAsItWasWritten(t *testing.T) {
 	full.Answer.Apart, full.Answer.Left, full.Answer.Hash = false, false, ""
 	full.StartedAt, full.FinishedAt = full.StartedAt.Truncate(time.Microsecond),
 		full.FinishedAt.Truncate(time.Microsecond)
-	full.Abort.Only, full.Tried, full.Remembered = "", nil, false // these are not stored
+	full.Abort.Only, full.Abort.Erase, full.Tried, full.Remembered = "", false, nil, false // these are not stored
 	for i := range full.Earlier {
-		full.Earlier[i].Abort.Only = ""
+		full.Earlier[i].Abort.Only, full.Earlier[i].Abort.Erase = "", false
 	}
 	full.Answer.Header = []idem.HeaderField{{Name: "content-Type", Value: "r\xe9sum\xe9"},
 		{Name: "Content-Type", Value: "text/plain"}}

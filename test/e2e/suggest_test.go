@@ -32,8 +32,13 @@ func TestWhatIsSuggestedDoesWhatWasPredicted(t *testing.T) {
 				event, attempt+1, event%7, event*31))
 		}
 	}
-	for _, body := range bodies {
+	for n, body := range bodies {
 		testkit.Post(t, h.Addr, "/hooks/shop", body, "X-Hub-Signature: "+planted)
+		if n%30 == 29 { // of more at once only some are looked at
+			testkit.Until(t, "the deliveries to be looked at", func() bool {
+				return strings.Contains(cli(t, h, "suggest"), strconv.Itoa(n+1)+" deliveries from")
+			})
+		}
 	}
 	testkit.Post(t, h.Addr, "/hooks/wide", `{"big":"`+strings.Repeat("x", 70<<10)+`"}`)
 	var list client.SuggestionList
@@ -62,8 +67,7 @@ func TestWhatIsSuggestedDoesWhatWasPredicted(t *testing.T) {
 		made["mismatch"] != s.Predicted.Others {
 		t.Errorf("%v, predicted %+v\n%s", made, s.Predicted, routes)
 	}
-	if found := cli(t, again, "suggest"); !strings.Contains(found, strconv.Itoa(len(bodies))+" deliveries") ||
-		!strings.Contains(found, "event_id: '{body.event_id}'") {
+	if found := cli(t, again, "suggest"); !strings.Contains(found, "event_id: '{body.event_id}'") {
 		t.Errorf("an enforced route is not learned from: %s", found)
 	}
 	other := filepath.Join(t.TempDir(), "other.json")

@@ -84,7 +84,7 @@ hold there, too.`,
 				if q.Lost {
 					l.none = "no event is possibly lost"
 				}
-				if people && !q.Parked && d.output != outputWide {
+				if people && d.output != outputWide {
 					d.asEvents(l)
 				}
 				if q.Workflow != "" && !strings.Contains(q.Workflow, "*") {
