@@ -112,12 +112,13 @@ func routesOnce(routes []string) string {
 		}
 		nameless := strings.ReplaceAll(route, m[1], "")
 		if i, seen := first[nameless]; seen {
-			line, rest, _ := strings.Cut(once[i], "\n")
+			name, more, _ := strings.Cut(once[i], "\n")
+			path, rest, _ := strings.Cut(more, "\n")
 			separator := ", "
-			if !strings.Contains(line, "#") {
+			if !strings.Contains(path, "#") {
 				separator = "        # the same: "
 			}
-			once[i] = line + separator + m[1] + "\n" + rest
+			once[i] = name + "\n" + path + separator + m[1] + "\n" + rest
 			continue
 		}
 		first[nameless] = len(once)
