@@ -39,7 +39,8 @@ func (s *shelf) Erase(_ context.Context, e *idem.Entry) error {
 type keeper struct{ process }
 
 func (*keeper) Routes() []client.RouteRules {
-	return []client.RouteRules{{Route: "route", Mode: "enforce", Path: "/", KeepRequests: 86400, Answers: []client.RouteAnswer{}}}
+	return []client.RouteRules{{Route: "route", Mode: "enforce", Path: "/", KeepRequests: 86400,
+		Answers: []client.RouteAnswer{}}}
 }
 
 func TestAnExecutionSaysWhetherItsRequestIsInTheStore(t *testing.T) {
@@ -62,7 +63,8 @@ func TestAnExecutionSaysWhetherItsRequestIsInTheStore(t *testing.T) {
 	archive.err = errors.New("the disk hangs")
 	stored(there, client.StoredUnknown)
 	f.want(503, "request_unavailable", "GET", "/v1/executions/"+there+"/request", opsToken, "")
-	if a := f.want(200, "", "GET", "/v1/routes", opsToken, ""); a.json["routes"].([]any)[0].(map[string]any)["keepRequests"] != 86400.0 {
+	if a := f.want(200, "", "GET", "/v1/routes", opsToken, ""); a.json["routes"].([]any)[0].(map[string]any)["keepRequests"] !=
+		86400.0 {
 		t.Errorf("%s", a.body)
 	}
 }

@@ -24,7 +24,7 @@ func TestEachChangeIsAuditedWithItsTokenAndReason(t *testing.T) {
 	f.want(412, "lock_lost", "DELETE", "/v1/locks/github%2Facme?execution="+anID+"&reason=stuck", opsToken, "")
 	f.want(200, "", "DELETE", "/v1/locks/github%2Facme?execution="+other.id+"&reason=stuck", opsToken, "")
 	f.want(403, "forbidden", "POST", "/v1/executions/"+stripe.id+"/cancel", readToken1, `{"reason":"r"}`)
-	f.want(401, "unauthorized", "POST", "/v1/executions/"+stripe.id+"/cancel", "", `{"reason":"r"}`) // nobody
+	f.want(401, "unauthorized", "POST", "/v1/executions/"+stripe.id+"/cancel", "", `{"reason":"r"}`) // without a token
 	// that is known
 	f.want(401, "unauthorized", "POST", "/v1/executions/"+stripe.id+"/cancel", "guess", `{"reason":"r"}`)
 	// all day long

@@ -162,8 +162,8 @@ func TestARefusedReloadReturnsTheErrors(t *testing.T) {
 	r.want(503, "overloaded", "POST", "/v1/config/reload", opsToken, "")
 }
 
-// It reads files: how long etcd may take to answer says nothing of that. Whoever asked hears which
-// file hangs, and holds up no end.
+// A reload reads files: how long etcd may take to answer says nothing of that. The answer names the
+// file that hangs, and the API can be closed meanwhile.
 func TestAReloadHasTheTimeThatItTakesToReadAndEndsWithTheAPI(t *testing.T) {
 	p := &process{reloading: make(chan context.Context, 1)}
 	r := newRig(t, unreachable{}, func(o *Options) { o.Process, o.RequestTimeout = p, time.Second })

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLatestIsRefusedWhereItCannotDoWhatItSays, and warns where it most likely does what nobody
-// meant.
+// TestLatestIsRefusedWhereItCannotDoWhatItSays, and warns where it most likely does not
+// do what was meant.
 func TestLatestIsRefusedWhereItCannotDoWhatItSays(t *testing.T) {
 	for _, c := range []struct{ name, route, want string }{
 		{"a limit", "lock: {strategy: latest, limit: 2}", "the newest waits"},

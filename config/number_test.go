@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestANumberWithAZeroInFrontIsRefused: YAML 1.1 takes 010 for eight, which is not what somebody
-// meant who writes it, and who meant it would get ten.
+// TestANumberWithAZeroInFrontIsRefused: YAML 1.1 takes 010 for eight and YAML 1.2 for ten,
+// so one of the two meanings would be read as the other.
 func TestANumberWithAZeroInFrontIsRefused(t *testing.T) {
 	const want = "010 begins with a zero, which many readers take for octal; write 10"
 	for name, src := range map[string]Source{

@@ -248,7 +248,7 @@ type Log struct {
 }
 
 // Notify says where people are told of what needs attention: when it begins, and when it is over. The zero value of URL means that
-// nobody is told.
+// no message is sent.
 type Notify struct {
 	// File with the URL to which messages are posted as JSON, {"text": …}: an incoming webhook of Slack, Mattermost, Rocket.Chat or
 	// Google Chat. One trailing newline is cut. Default empty: no messages.

@@ -43,8 +43,7 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// secured are configurations of an etcd that asks who comes: with a password, and with a client
-// certificate.
+// secured returns configurations of an etcd that asks for a password, or for a client certificate.
 func secured(t *testing.T) map[string]string {
 	t.Helper()
 	rest := "\nlisten: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\nupstream: %s\nroutes: [{name: a, path: /a}]\ndata_dir: " + t.TempDir() + "\n"

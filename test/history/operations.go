@@ -129,7 +129,7 @@ func (c *client) once() bool {
 		c.h.add(c.id, call, in, output{done: true, token: held.Lock().Token})
 		c.end(n, in, held)
 	case seen != nil:
-		c.refused(n, call, in, seen)
+		c.noteRefusal(n, call, in, seen)
 		if seen.Lock != nil && seen.Lock.Dead {
 			_ = c.ledger.Reap(ctx, seen.Lock) // the next call finds it as it is
 		}
@@ -178,7 +178,8 @@ func (c *client) wait(n int) bool {
 	return err == nil
 }
 
-func (c *client) refused(n int, call int64, in input, seen *idem.Obstacle) {
+// noteRefusal adds a claim that was refused to the history, with what the refusal has shown.
+func (c *client) noteRefusal(n int, call int64, in input, seen *idem.Obstacle) {
 	out := output{revision: seen.RecordRevision, queue: seen.Queue}
 	if seen.Lock != nil {
 		out.holder = seen.Lock.Execution

@@ -157,7 +157,7 @@ func (a *actor) claim() {
 		return
 	}
 	if a.paused() { // it looks, and does not claim
-		a.step("looks, because its workflow is paused", a.refused)
+		a.step("looks, because its workflow is paused", a.explainRefusal)
 		return
 	}
 	t := a.delivery()
@@ -168,7 +168,7 @@ func (a *actor) claim() {
 				case ok:
 					a.won(n, t)
 				default:
-					a.refused(n, t)
+					a.explainRefusal(n, t)
 				}
 			}, a.resolve)
 	}
@@ -204,9 +204,9 @@ func (a *actor) dropTurn() {
 	a.send(txn{kind: dropTurn}, func(_ *state, t *delivery, _ bool) { t.turn = false }, nil)
 }
 
-// refused: a refusal brings lock, record and place. What they do not explain may be the other lock,
-// which is read then.
-func (a *actor) refused(n *state, t *delivery) {
+// explainRefusal goes on after a refusal, which brings lock, record and place. What they do not
+// explain may be the other lock, which is read then.
+func (a *actor) explainRefusal(n *state, t *delivery) {
 	l, copied, client := n.locks[a.lock()], a.m.copyInOther(n, a.execution()), a.m.client(n, a.execution())
 	free := l.created == 0 && n.records[a.event()].modified == t.prev && a.m.ahead(n, a.lock(), everybody) == 0
 	switch {

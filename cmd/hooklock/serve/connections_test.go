@@ -72,8 +72,8 @@ func TestALineSaysWhatHappenedSinceTheLastOne(t *testing.T) {
 	}
 }
 
-// TestOneConnectionTooManyIsToldSoWhereItCanReadIt: what is no TLS looks like a broken server to
-// who has asked for TLS.
+// TestOneConnectionTooManyIsToldSoWhereItCanReadIt: to a client of TLS, an
+// answer without TLS looks like a broken server.
 func TestOneConnectionTooManyIsToldSoWhereItCanReadIt(t *testing.T) {
 	for name, of := range map[string]struct {
 		tls  *tls.Config

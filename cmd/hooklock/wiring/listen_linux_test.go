@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Nobody has the address: what is said of one that somebody has would send the operator after a
-// process that is not there.
+// The address is free: the message for one that is in use would send the operator after a process
+// that does not exist.
 func TestAListenerThatThisUserMayNotOpenSaysWhatTheUserLacks(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o555); err != nil {
