@@ -177,12 +177,17 @@
       say("This screen cannot be shown.", true);
     }
     tell(next);
-    const unfolded = new Set([...screen.querySelectorAll("details[open]")].map((d) => d.closest("section")?.id));
+    if (quiet) unfold(screen, next);
     screen.replaceChildren(next);
-    for (const d of screen.querySelectorAll("details")) if (quiet && unfolded.has(d.closest("section")?.id)) d.open = true;
     waiting.clear();
     hint();
     if (!quiet) { $("main").focus({ preventScroll: true }); returnToRow(); }
+  };
+  // What was unfolded in a section of old is unfolded in the section of next that replaces it.
+  const unfold = (old, next) => {
+    const name = (d) => d.closest("section")?.id + " " + d.querySelector("summary").textContent;
+    const unfolded = new Set([...old.querySelectorAll("details[open]")].map(name));
+    for (const d of next.querySelectorAll("details")) if (unfolded.has(name(d))) d.open = true;
   };
   // A link in a row leaves a note in the history of the tab, by which Back returns to the row. Only a keyboard gets the focus there: under it nothing moves.
   screen.addEventListener("click", (e) => {
@@ -264,6 +269,7 @@
     tell(next);
     const here = next.firstElementChild;
     if (still() && here.querySelectorAll("dl div, tr").length !== old.querySelectorAll("dl div, tr").length) return;
+    unfold(old, next);
     old.replaceWith(next);
   };
   const rowsOf = (body) => new Map([...body.rows].map((r) => [r.dataset.row, r]));

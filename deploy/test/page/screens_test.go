@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -376,6 +377,22 @@ func TestEverythingIsReachedByKeyboardAlone(t *testing.T) {
 	if strings.Contains(eval[string](b, `location.href`), "token") {
 		t.Error("the token is in the URL")
 	}
+}
+
+func TestWhatIsUnfoldedStaysSoWhenTheStreamReplacesItsSection(t *testing.T) {
+	if chromium == "" {
+		t.Skip("Chromium is not installed (apt-get install chromium)")
+	}
+	d := newDesk(t, embedded, "")
+	b := signedIn(d)
+	b.visit(d.url, "now", "Overview")
+	b.until("it is unfolded", `(document.querySelector("#process details").open = true)`)
+	b.run(chromedp.Evaluate(`document.querySelector("#process").older = true`, nil))
+	if status := d.api("POST", "/v1/locks/job/acquire", `{"holder":"cron","ttl":"1h"}`, nil); status != http.StatusCreated {
+		t.Fatalf("acquire: %d", status)
+	}
+	b.until("the section is another one", `!document.querySelector("#process").older`)
+	b.says("#process", "of a quota of")
 }
 
 func TestBackReturnsToTheRowAndTheKeysAreShown(t *testing.T) {
