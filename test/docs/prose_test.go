@@ -23,3 +23,17 @@ func TestEachHeadingHasSomethingBelowIt(t *testing.T) {
 		}
 	}
 }
+
+// Markdown ends a table at a blank line, and shows the rows after it as text with bars.
+func TestATableIsInOnePiece(t *testing.T) {
+	code := regexp.MustCompile("(?ms)^ *```.*?^ *```")
+	parted := regexp.MustCompile(`(?m)^\|.*\n\n+(\|.*)\n(\|.*)?`)
+	rule := regexp.MustCompile(`^\|[ :|-]+\|$`)
+	for name, page := range pages(t) {
+		for _, m := range parted.FindAllStringSubmatch(code.ReplaceAllString(page, ""), -1) {
+			if !rule.MatchString(m[2]) {
+				t.Errorf("%s: a blank line cuts this row off its table: %.60s…", name, m[1])
+			}
+		}
+	}
+}
