@@ -3,10 +3,7 @@ package parked
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"hash/crc32"
 	"strconv"
 	"sync"
 	"time"
@@ -30,14 +27,15 @@ func PlaceOf(e *idem.Entry) Place { return Place{e.Execution, e.StartedAt} }
 const (
 	maxUnwritten      = 4096
 	maxUnwrittenBytes = 32 << 20
-	unwrittenTimeout  = 10 * time.Second // of one write
+	unwrittenTimeout  = 10 * time.Second // of a batch
 )
 
-// archiveMagic begins each request in the archive; a CRC-32C over the execution and what follows
-// comes next. It tells a file that a crash of the machine cut short.
-const archiveMagic = "HLK\x01"
-
-const archiveHead = len(archiveMagic) + crc32.Size
+// Requests are gathered for so long before they are written, and written so many at a time.
+const (
+	gatherFor     = 200 * time.Millisecond
+	maxBatch      = 256
+	maxBatchBytes = 1 << 20 // more if one is larger
+)
 
 // ArchiveOptions are what an Archive works with.
 type ArchiveOptions struct {
@@ -59,25 +57,24 @@ type ArchiveCounts struct {
 }
 
 // Archive keeps the requests of executions whether or not they have ended, for a while. They are
-// written behind: no delivery waits, and what a process that dies has not written is not there. It
-// is safe for concurrent use.
+// written behind, some at a time: no delivery waits, and what a process that dies has not written,
+// a fifth of a second's, is not there. It is safe for concurrent use.
 //
-// A request is in the folder of the minute in which its execution began, below that of the time for
-// which it is kept. So an execution says where its request is, and what is old goes with its whole
-// folder. The names in the folder `counts` say how much each process has put where: nothing is
+// A request is on the shelf of the minute in which its execution began, and of the time for which
+// it is kept: a folder. So an execution says where its request is, and what is old goes with its
+// whole folder. The names in the folder `counts` say how much each process has put where: nothing is
 // opened to be counted.
 type Archive struct {
-	keeper  *Keeper
-	area    area
-	writers int
-	o       ArchiveOptions
-	name    string // of this process, in the names of counts
-
-	queue chan *unwritten
+	keeper *Keeper
+	area   area
+	o      ArchiveOptions
+	name   string        // of this process, in the names of counts
+	come   chan struct{} // has room for one: something is to be written
 
 	mu      sync.Mutex
-	pending map[idem.ExecutionID]*unwritten
-	waiting int64 // bytes
+	queue   []*unwritten
+	pending map[idem.ExecutionID]*unwritten // those of the queue, and those that are being written
+	waiting int64                           // their bytes
 	counts  ArchiveCounts
 	since   tally           // what this process has written since the last look at all
 	own     map[shelf]tally // what it has written
@@ -93,20 +90,23 @@ type unwritten struct {
 	taken bool          // it is being written
 	gone  bool          // it is not to be
 	done  chan struct{} // closed when it is written, or will not be
+
+	frame []byte // for the area
+	err   error  // why the area does not have it
 }
 
 // NewArchive returns an archive in the store of k. It returns nil if there is none. Call Run.
 func NewArchive(k *Keeper, o ArchiveOptions) *Archive {
 	a := &Archive{
 		keeper: k, o: o, name: processName(),
-		queue: make(chan *unwritten, maxUnwritten), pending: map[idem.ExecutionID]*unwritten{},
+		come: make(chan struct{}, 1), pending: map[idem.ExecutionID]*unwritten{},
 		own: map[shelf]tally{}, said: map[shelf]tally{}, full: make(chan struct{}, 1),
 	}
 	switch store := k.store.(type) {
 	case *Dir:
-		a.area, a.writers = dirArea{store}, 2
+		a.area = newDirArea(store, a.name)
 	case *S3:
-		a.area, a.writers = s3Area{store}, 16
+		a.area = s3Area{store}
 	default:
 		return nil
 	}
@@ -149,17 +149,22 @@ func (a *Archive) enqueue(u *unwritten) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	size := int64(len(u.plain))
-	if a.waiting > 0 && a.waiting+size > maxUnwrittenBytes || a.overLocked(size) {
+	if len(a.pending) >= maxUnwritten || a.waiting > 0 && a.waiting+size > maxUnwrittenBytes || a.overLocked(size) {
 		return false
 	}
-	select {
-	case a.queue <- u:
-	default:
-		return false
-	}
+	a.queue = append(a.queue, u)
 	a.waiting += size
 	a.pending[u.at.Execution] = u
+	signal(a.come)
 	return true
+}
+
+// signal puts one element into a channel that has room for one.
+func signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
 }
 
 // overLocked reports whether there is no room for so many bytes. A quarter more than the limits may
@@ -168,10 +173,7 @@ func (a *Archive) overLocked(size int64) bool {
 	events, most := a.o.Limits()
 	n, b := a.counts.Events+a.since.events+int64(len(a.pending))+1, a.counts.Bytes+a.since.bytes+a.waiting+size
 	if n > int64(events) || b > most {
-		select {
-		case a.full <- struct{}{}:
-		default:
-		}
+		signal(a.full)
 	}
 	return n > int64(events)+int64(events)/4+1 || b > most+most/4
 }
@@ -179,73 +181,91 @@ func (a *Archive) overLocked(size int64) bool {
 // Run writes what Put is given, and deletes what is old, until ctx ends. Then it writes what is
 // still waiting, until rest ends, and returns.
 func (a *Archive) Run(ctx, rest context.Context) {
-	var all sync.WaitGroup
-	defer all.Wait()
-	for range a.writers {
-		all.Go(func() {
-			for {
-				select {
-				case u := <-a.queue:
-					a.write(rest, u)
-				case <-ctx.Done():
-					a.writeRest(rest)
-					return
-				}
+	var tending sync.WaitGroup
+	tending.Go(func() { a.tend(ctx) })
+	for ended := false; !ended; {
+		select {
+		case <-a.come:
+			gathered := time.NewTimer(gatherFor)
+			select {
+			case <-gathered.C:
+			case <-ctx.Done():
 			}
-		})
+			gathered.Stop()
+		case <-ctx.Done():
+		}
+		ended = ctx.Err() != nil
+		for batch := a.take(); len(batch) > 0; batch = a.take() {
+			a.write(rest, batch)
+		}
 	}
-	a.tend(ctx)
-	all.Wait()
+	tending.Wait()
 	if err := a.sayCounts(rest); err != nil {
 		a.o.OnError(err)
 	}
 }
 
-// writeRest writes what is in the queue.
-func (a *Archive) writeRest(ctx context.Context) {
-	for {
-		select {
-		case u := <-a.queue:
-			a.write(ctx, u)
+// take returns what is to be written next, of one shelf.
+func (a *Archive) take() (batch []*unwritten) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var others []*unwritten
+	size := 0
+	for i, u := range a.queue {
+		switch {
+		case u.gone:
+			a.doneLocked(u)
+		case len(batch) == maxBatch || len(batch) > 0 && size+len(u.plain) > maxBatchBytes:
+			others = append(others, a.queue[i:]...)
+			a.queue = others
+			return batch
+		case len(batch) > 0 && u.shelf != batch[0].shelf:
+			others = append(others, u)
 		default:
-			return
+			u.taken = true
+			batch, size = append(batch, u), size+len(u.plain)
 		}
 	}
+	a.queue = others
+	return batch
 }
 
-func (a *Archive) write(ctx context.Context, u *unwritten) {
-	a.mu.Lock()
-	u.taken = !u.gone
-	a.mu.Unlock()
-	var err error
-	size := 0
-	if u.taken {
-		b := packed(u.at.Execution, a.keeper.keys.Load().Seal(u.at.Execution, u.plain))
-		size = len(b)
-		bounded, done := context.WithTimeout(ctx, unwrittenTimeout)
-		err = a.area.put(bounded, u.shelf.folder(), string(u.at.Execution), b)
-		done()
-	}
-	a.mu.Lock()
+// doneLocked ends the life of u in memory.
+func (a *Archive) doneLocked(u *unwritten) {
 	a.waiting -= int64(len(u.plain))
 	if a.pending[u.at.Execution] == u {
 		delete(a.pending, u.at.Execution)
 	}
-	switch {
-	case !u.taken:
-	case err != nil:
-		a.counts.Dropped++
-	default:
-		a.counts.Written++
-		one := tally{1, int64(size)}
-		a.since.add(one)
-		of := a.own[u.shelf]
-		of.add(one)
-		a.own[u.shelf] = of
-	}
-	a.mu.Unlock()
 	close(u.done)
-	if err != nil {
+}
+
+func (a *Archive) write(ctx context.Context, batch []*unwritten) {
+	for _, u := range batch {
+		u.frame = framed(u.at.Execution, a.keeper.keys.Load().Seal(u.at.Execution, u.plain))
+	}
+	shelf := batch[0].shelf
+	ctx, done := context.WithTimeout(ctx, unwrittenTimeout)
+	defer done()
+	a.area.write(ctx, shelf, batch)
+	var n tally
+	var failed []error
+	a.mu.Lock()
+	for _, u := range batch {
+		if u.err != nil {
+			a.counts.Dropped++
+			failed = append(failed, u.err)
+		} else {
+			n.add(tally{1, int64(len(u.frame))})
+		}
+		a.doneLocked(u)
+	}
+	a.counts.Written += n.events
+	a.since.add(n)
+	of := a.own[shelf]
+	of.add(n)
+	a.own[shelf] = of
+	a.mu.Unlock()
+	for _, err := range failed {
 		a.o.OnError(err)
 	}
 }
@@ -256,15 +276,11 @@ func (a *Archive) Fetch(ctx context.Context, at Place) (*kept.Request, error) {
 	if plain := a.unwritten(at.Execution); plain != nil {
 		return kept.Unmarshal(bytes.Clone(plain))
 	}
-	var b []byte
-	err := a.search(ctx, at, func(name string) (found bool, err error) {
-		b, err = a.area.get(ctx, name)
+	var sealed []byte
+	err := a.search(ctx, at, func(s shelf) (found bool, err error) {
+		sealed, err = a.area.read(ctx, s, at.Execution)
 		return err == nil, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	sealed, err := unpacked(at.Execution, b)
 	if err != nil {
 		return nil, err
 	}
@@ -290,8 +306,8 @@ func (a *Archive) Has(ctx context.Context, at Place) (bool, error) {
 	if a.unwritten(at.Execution) != nil {
 		return true, nil
 	}
-	err := a.search(ctx, at, func(name string) (bool, error) {
-		err := a.area.has(ctx, name)
+	err := a.search(ctx, at, func(s shelf) (bool, error) {
+		err := a.area.has(ctx, s, at.Execution)
 		return err == nil, err
 	})
 	if errors.Is(err, ErrNotKept) {
@@ -316,7 +332,7 @@ func (a *Archive) Delete(ctx context.Context, at Place) error {
 			return context.Cause(ctx)
 		}
 	}
-	err := a.search(ctx, at, func(name string) (bool, error) { return false, a.area.remove(ctx, name) })
+	err := a.search(ctx, at, func(s shelf) (bool, error) { return false, a.area.erase(ctx, s, at.Execution) })
 	if errors.Is(err, ErrNotKept) {
 		return nil
 	}
@@ -333,9 +349,9 @@ func (a *Archive) Rekeep(ctx context.Context, from Place, to idem.ExecutionID) (
 	return a.keeper.Keep(ctx, to, r)
 }
 
-// search calls try with each name that the request of an execution may have, until it has found it.
-// The clock of another process may have said another minute.
-func (a *Archive) search(ctx context.Context, at Place, try func(name string) (found bool, err error)) error {
+// search calls try with each shelf that the request of an execution may be on, until it has found
+// it. The clock of another process may have said another minute.
+func (a *Archive) search(ctx context.Context, at Place, try func(shelf) (found bool, err error)) error {
 	if _, err := name(at.Execution); err != nil {
 		return err
 	}
@@ -345,7 +361,7 @@ func (a *Archive) search(ctx context.Context, at Place, try func(name string) (f
 	}
 	for _, by := range []time.Duration{0, -time.Minute, time.Minute} {
 		for _, keep := range times {
-			found, err := try(shelfOf(keep, at.StartedAt.Add(by)).folder() + "/" + string(at.Execution))
+			found, err := try(shelfOf(keep, at.StartedAt.Add(by)))
 			if found || err != nil && !errors.Is(err, ErrNotKept) {
 				return err
 			}
@@ -363,28 +379,6 @@ func (a *Archive) times(ctx context.Context) (all []time.Duration, err error) {
 		}
 	}
 	return all, err
-}
-
-// packed returns the bytes of a file.
-func packed(execution idem.ExecutionID, sealed []byte) []byte {
-	b := make([]byte, 0, archiveHead+len(sealed))
-	b = append(b, archiveMagic...)
-	b = binary.BigEndian.AppendUint32(b, sumOf(execution, sealed))
-	return append(b, sealed...)
-}
-
-// unpacked returns what packed was given. A file that a crash cut short is not kept.
-func unpacked(execution idem.ExecutionID, b []byte) ([]byte, error) {
-	if len(b) < archiveHead || string(b[:len(archiveMagic)]) != archiveMagic ||
-		binary.BigEndian.Uint32(b[len(archiveMagic):]) != sumOf(execution, b[archiveHead:]) {
-		return nil, fmt.Errorf("%w: what is there was cut short, or is not what was written", ErrNotKept)
-	}
-	return b[archiveHead:], nil
-}
-
-func sumOf(execution idem.ExecutionID, b []byte) uint32 {
-	table := crc32.MakeTable(crc32.Castagnoli) // made once
-	return crc32.Update(crc32.Checksum([]byte(execution), table), table, b)
 }
 
 // shelf is one folder of requests.

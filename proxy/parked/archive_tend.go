@@ -127,11 +127,11 @@ func (a *Archive) Tend(ctx context.Context) error {
 
 // removeShelf deletes all that is on a shelf, and what is said of it.
 func (a *Archive) removeShelf(ctx context.Context, s shelf, names []string) error {
-	if err := a.area.removeAll(ctx, s.folder()); err != nil {
+	if err := a.area.removeAll(ctx, s); err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := a.area.remove(ctx, countsFolder+"/"+name); err != nil {
+		if err := a.area.forget(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func (a *Archive) sayCounts(ctx context.Context) error {
 	}
 	a.mu.Unlock()
 	for s, n := range changed {
-		if err := a.area.put(ctx, countsFolder, s.countName(a.name, n), nil); err != nil {
+		if err := a.area.note(ctx, s.countName(a.name, n)); err != nil {
 			return err
 		}
 		before := a.said[s]
@@ -163,7 +163,7 @@ func (a *Archive) sayCounts(ctx context.Context) error {
 		if before == (tally{}) {
 			continue
 		}
-		if err := a.area.remove(ctx, countsFolder+"/"+s.countName(a.name, before)); err != nil {
+		if err := a.area.forget(ctx, s.countName(a.name, before)); err != nil {
 			return err
 		}
 	}

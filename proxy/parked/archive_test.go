@@ -1,8 +1,10 @@
 package parked
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,7 +167,7 @@ func TestTheOldestRequestsGoBeyondTheLimits(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() *archiveRig) {
 		for what, limit := range map[string]func(*archiveRig){
 			"events": func(r *archiveRig) { r.events = 4 },
-			"bytes":  func(r *archiveRig) { r.bytes = 1000 },
+			"bytes":  func(r *archiveRig) { r.bytes = 1100 },
 		} {
 			t.Run(what, func(t *testing.T) {
 				one, other := open(), open()
@@ -234,26 +236,108 @@ func TestWhatTheQueueHasNoRoomForIsDroppedAndCounted(t *testing.T) {
 	}
 }
 
-func TestAFileThatACrashCutShortIsNotKept(t *testing.T) {
+// fileOf returns the name of the one file of noon's shelf.
+func fileOf(t *testing.T, dir string) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "kept", "604800", "202611281200", "*"))
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	return all[0]
+}
+
+func TestAFrameThatACrashCutShortIsNotKeptAndThoseBeforeItAre(t *testing.T) {
 	dir := t.TempDir() + "/requests"
 	one := newArchive(t, openDir(t, dir), InDir)
 	one.keeper.SetKeys(nil)
-	one.Put(place(1, noon), week, requestOf(strings.Repeat("a", 9000)))
+	one.Put(place(1, noon), week, requestOf("a"))
+	one.Put(place(2, noon), week, requestOf(strings.Repeat("a", 9000)))
+	one.Put(place(3, noon), week, requestOf("c"))
 	one.run(t)()
-	name := filepath.Join(dir, "kept", "604800", "202611281200", string(execution(1)))
+	name := fileOf(t, dir)
 	whole, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	zeros := slices.Clone(whole)
-	clear(zeros[4096:8192])
-	for what, b := range map[string][]byte{"empty": {}, "short": whole[:4096], "with a hole": zeros} {
-		if err := os.WriteFile(name, b, 0o600); err != nil {
+	hole, end := slices.Clone(whole), slices.Clone(whole)
+	clear(hole[4096:8192])
+	clear(end[4096:])
+	for what, c := range map[string]struct {
+		b    []byte
+		kept []byte
+	}{
+		"empty": {nil, nil}, "short": {whole[:4096], []byte{1}}, "a head cut short": {whole[:len(whole)-20], []byte{1, 2}},
+		"a hole": {hole, []byte{1, 3}}, "an end of zeros": {end, []byte{1}},
+	} {
+		if err := os.WriteFile(name, c.b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := one.Fetch(t.Context(), place(1, noon)); !errors.Is(err, ErrNotKept) {
-			t.Errorf("%s: %v", what, err)
+		other := newArchive(t, openDir(t, dir), InDir)
+		other.keeper.SetKeys(nil)
+		for n := range byte(4) {
+			_, err := other.Fetch(t.Context(), place(n, noon))
+			if is := slices.Contains(c.kept, n); is != (err == nil) || !is && !errors.Is(err, ErrNotKept) {
+				t.Errorf("%s: %d: %v", what, n, err)
+			}
 		}
+	}
+}
+
+func TestManyRequestsOfAMinuteAreFoundWhileTheyAreAddedAndErasedByOthers(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() *archiveRig) {
+		one, other, reader := open(), open(), open()
+		at := func(n int) Place {
+			return Place{idem.NewExecutionID("w", idem.MakeKey(uint64(n), [16]byte{}), [4]byte{}), noon}
+		}
+		const n = 300 // more than a batch
+		for round := range 2 {
+			stop, stopOther := one.run(t), other.run(t)
+			for i := range n {
+				one.Put(at(round*2*n+2*i), week, requestOf(fmt.Sprint(round*2*n+2*i)))
+				other.Put(at(round*2*n+2*i+1), week, requestOf(fmt.Sprint(round*2*n+2*i+1)))
+			}
+			stop()
+			stopOther()
+			for i := range 2 * n * (round + 1) {
+				r, err := reader.Fetch(t.Context(), at(i))
+				erased := round == 1 && i < 10
+				if erased && !errors.Is(err, ErrNotKept) || !erased && (err != nil || string(r.Body) != fmt.Sprint(i)) {
+					t.Fatalf("%d: %v, %v", i, r, err)
+				}
+			}
+			var all sync.WaitGroup
+			for i := range 10 {
+				all.Go(func() {
+					by := []*archiveRig{one, other, reader}[i%3]
+					if err := by.Delete(t.Context(), at(i)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			for i := range 12 {
+				if is, err := reader.Has(t.Context(), at(i)); is != (i >= 10) || err != nil {
+					t.Errorf("%d: %v %v", i, is, err)
+				}
+			}
+		}
+	})
+}
+
+func TestOfAnErasedRequestNothingIsOnTheDisk(t *testing.T) {
+	dir := t.TempDir() + "/requests"
+	one := newArchive(t, openDir(t, dir), InDir)
+	one.keeper.SetKeys(nil)
+	one.Put(place(1, noon), week, requestOf("of a customer"))
+	one.Put(place(2, noon), week, requestOf("of another"))
+	one.run(t)()
+	if err := one.Delete(t.Context(), place(1, noon)); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(fileOf(t, dir))
+	if err != nil || strings.Contains(string(b), "of a customer") || strings.Contains(string(b), string(execution(1))) ||
+		!strings.Contains(string(b), "of another") {
+		t.Errorf("%q %v", b, err)
 	}
 }
 
@@ -305,6 +389,42 @@ func TestAnArchiveOfAHangingDiskBlocksNoDeliveryAndNoStop(t *testing.T) {
 	if c := one.Counts(); c.Dropped != 1 {
 		t.Errorf("%+v", c)
 	}
+}
+
+func FuzzFrames(f *testing.F) {
+	whole := append(framed(execution(1), []byte("one")), framed(execution(2), []byte("two"))...)
+	f.Add(whole)
+	f.Add(whole[:len(whole)-1])
+	f.Add([]byte(frameMagic + "\x00\x00\x00\x01aaaa\x00"))
+	dir := f.TempDir() + "/requests"
+	d, err := OpenDir(dir)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = d.Close(context.Background()) })
+	s := shelfOf(week, noon)
+	if err := os.MkdirAll(filepath.Join(dir, s.folder()), 0o700); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		name := filepath.Join(dir, s.folder(), "a.0")
+		if err := os.WriteFile(name, append(bytes.Clone(whole), b...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		area := newDirArea(d, "a")
+		for n, want := range map[byte]string{1: "one", 2: "two"} {
+			if bytes.Contains(b, []byte(execution(n))) {
+				continue // the last one of an execution is its request
+			}
+			if sealed, err := area.read(t.Context(), s, execution(n)); err != nil || string(sealed) != want {
+				t.Errorf("%d: %q %v", n, sealed, err)
+			}
+		}
+		if sealed, err := area.read(t.Context(), s, execution(3)); err == nil &&
+			!bytes.Contains(b, framed(execution(3), sealed)) {
+			t.Errorf("%q", sealed)
+		}
+	})
 }
 
 func FuzzCountIn(f *testing.F) {

@@ -2,180 +2,83 @@ package parked
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"net/http"
-	"os"
-	"path"
-	"strings"
+	"encoding/binary"
+	"hash/crc32"
 
-	"github.com/minio/minio-go/v7"
+	"hooklock/idem"
 )
 
-// area is the part of a store that an Archive uses: files in folders, by names with slashes.
+// area is the part of a store in which an Archive keeps requests, each in a frame.
 type area interface {
-	// put writes a file, and makes its folder if need be. It need not survive a crash of the
-	// machine.
-	put(ctx context.Context, folder, name string, b []byte) error
-	get(ctx context.Context, name string) ([]byte, error) // ErrNotKept: there is none
-	has(ctx context.Context, name string) error           // ErrNotKept: there is none
-	remove(ctx context.Context, name string) error        // nil if there is none
-	removeAll(ctx context.Context, folder string) error   // nil if there is none
+	// write puts the frames of a batch onto a shelf, and makes the shelf if need be. They need not
+	// survive a crash of the machine. It sets err of those that are not there afterwards.
+	write(ctx context.Context, s shelf, batch []*unwritten)
+	// read returns what framed was given.
+	read(ctx context.Context, s shelf, execution idem.ExecutionID) ([]byte, error) // ErrNotKept: there is none
+	has(ctx context.Context, s shelf, execution idem.ExecutionID) error            // ErrNotKept: there is none
+	erase(ctx context.Context, s shelf, execution idem.ExecutionID) error          // nil if there is none
+	removeAll(ctx context.Context, s shelf) error                                  // nil if there is none
+	// note makes an empty file in the folder of counts; forget deletes it, and returns nil if there is
+	// none.
+	note(ctx context.Context, name string) error
+	forget(ctx context.Context, name string) error
 	// names returns the names of what is in a folder, files and folders; none if there is no such
 	// folder.
 	names(ctx context.Context, folder string) ([]string, error)
 }
 
-// tree is a disk with folders in it.
-type tree interface {
-	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
-	MkdirAll(name string, perm fs.FileMode) error
-	Lstat(name string) (fs.FileInfo, error)
-	Remove(name string) error
-	RemoveAll(name string) error
+// A frame is a request of the archive: frameMagic, the size of what follows the sum, a CRC-32C of
+// that, the length of the execution's ID, the ID, and what Keys.Seal wrote. The sum tells a frame
+// that a crash of the machine cut short. Of an erased one all is zero but magic and size.
+const frameMagic = "HLK\x01"
+
+const (
+	frameSum  = len(frameMagic) + 4   // where the sum is
+	frameHead = frameSum + crc32.Size // what is before the length of the ID
+	maxFrame  = 1 + 255 + maxKept     // behind that
+)
+
+// framed returns the frame of an execution.
+func framed(execution idem.ExecutionID, sealed []byte) []byte {
+	size := 1 + len(execution) + len(sealed)
+	b := make([]byte, 0, frameHead+size)
+	b = append(b, frameMagic...)
+	b = binary.BigEndian.AppendUint32(b, uint32(size))
+	b = append(b, 0, 0, 0, 0, byte(len(execution)))
+	b = append(b, execution...)
+	b = append(b, sealed...)
+	binary.BigEndian.PutUint32(b[frameSum:], sumOf(b[frameHead:]))
+	return b
 }
 
-// dirArea is the area in the folder of a Dir. No file is synced: what is lost then is what the
-// newest minute brought.
-type dirArea struct{ *Dir }
-
-func (d dirArea) tree() tree { return d.disk.(tree) }
-
-func (d dirArea) put(ctx context.Context, folder, name string, b []byte) error {
-	return d.told("keep a request in", d.ask(ctx, func() error {
-		const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-		f, err := d.tree().OpenFile(folder+"/"+name, flags, 0o600)
-		if errors.Is(err, fs.ErrNotExist) {
-			if err = d.tree().MkdirAll(folder, 0o700); err == nil {
-				f, err = d.tree().OpenFile(folder+"/"+name, flags, 0o600)
-			}
-		}
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(b)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return errors.Join(err, d.tree().Remove(folder+"/"+name))
-		}
-		return nil
-	}))
+// frameSize returns how many bytes follow a head; false if it is none.
+func frameSize(head []byte) (int, bool) {
+	size := binary.BigEndian.Uint32(head[len(frameMagic):])
+	return int(size), string(head[:len(frameMagic)]) == frameMagic && size > 0 && size <= uint32(maxFrame)
 }
 
-func (d dirArea) get(ctx context.Context, name string) (b []byte, err error) {
-	err = d.ask(ctx, func() (err error) { b, err = d.read(name); return err })
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotKept
+// unframed returns what framed was given for an execution; false if b is no such frame, or was
+// erased, or cut short.
+func unframed(execution idem.ExecutionID, b []byte) (sealed []byte, ok bool) {
+	if len(b) <= frameHead {
+		return nil, false
 	}
-	if err != nil {
-		return nil, d.told("read a request from", err)
+	size, ok := frameSize(b)
+	body := b[frameHead:]
+	if !ok || size != len(body) || sumOf(body) != binary.BigEndian.Uint32(b[frameSum:]) {
+		return nil, false
 	}
-	return b, nil
+	id, sealed, ok := cutID(body)
+	return sealed, ok && id == execution
 }
 
-func (d dirArea) has(ctx context.Context, name string) error {
-	err := d.ask(ctx, func() error { _, err := d.tree().Lstat(name); return err })
-	if errors.Is(err, fs.ErrNotExist) {
-		return ErrNotKept
+// cutID returns the execution of what follows a head, and the rest; false if it was erased.
+func cutID(body []byte) (execution idem.ExecutionID, rest []byte, ok bool) {
+	n := 1 + int(body[0])
+	if n == 1 || n > len(body) {
+		return "", nil, false
 	}
-	return d.told("look for a request in", err)
+	return idem.ExecutionID(body[1:n]), body[n:], true
 }
 
-func (d dirArea) remove(ctx context.Context, name string) error {
-	return d.told("delete a request from", d.ask(ctx, func() error { return d.Dir.remove(name) }))
-}
-
-func (d dirArea) removeAll(ctx context.Context, folder string) error {
-	return d.told("delete requests from", d.ask(ctx, func() error { return d.tree().RemoveAll(folder) }))
-}
-
-func (d dirArea) names(ctx context.Context, folder string) (names []string, err error) {
-	err = d.ask(ctx, func() (err error) {
-		f, err := d.tree().OpenFile(folder, os.O_RDONLY, 0)
-		if err != nil {
-			return err
-		}
-		names, err = f.Readdirnames(-1)
-		return errors.Join(err, f.Close())
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, d.told("list the requests in", err)
-	}
-	return names, nil
-}
-
-// told names the folder in an error; nil stays nil.
-func (d dirArea) told(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", doing, d.path, err)
-}
-
-// s3Area is the area in the bucket of an S3.
-type s3Area struct{ *S3 }
-
-func (s s3Area) put(ctx context.Context, folder, name string, b []byte) error {
-	return s.putObject(ctx, s.folder()+folder+"/"+name, b)
-}
-
-func (s s3Area) get(ctx context.Context, name string) ([]byte, error) {
-	return s.getObject(ctx, s.folder()+name)
-}
-
-func (s s3Area) has(ctx context.Context, name string) error {
-	ctx, cancel := s.within(ctx)
-	defer cancel()
-	_, err := s.client.Load().StatObject(ctx, s.options.Bucket, s.folder()+name, minio.StatObjectOptions{})
-	if minio.ToErrorResponse(err).StatusCode == http.StatusNotFound { // the answer to a HEAD has no code
-		return ErrNotKept
-	}
-	return s.failed("look for a request in", err)
-}
-
-func (s s3Area) remove(ctx context.Context, name string) error {
-	return s.removeObject(ctx, s.folder()+name)
-}
-
-func (s s3Area) removeAll(ctx context.Context, folder string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var failed error
-	all := minio.ListObjectsOptions{Prefix: s.folder() + folder + "/", Recursive: true}
-	objects := func(yield func(minio.ObjectInfo) bool) {
-		for object := range s.client.Load().ListObjectsIter(ctx, s.options.Bucket, all) {
-			if object.Err != nil {
-				failed = s.failed("list the requests in", object.Err)
-				return
-			}
-			if !yield(object) {
-				return
-			}
-		}
-	}
-	results, err := s.client.Load().RemoveObjectsWithIter(ctx, s.options.Bucket, objects, minio.RemoveObjectsOptions{})
-	if err != nil {
-		return s.failed("delete requests from", err)
-	}
-	for one := range results {
-		if one.Err != nil && failed == nil {
-			failed = s.failed("delete requests from", one.Err)
-		}
-	}
-	return errors.Join(failed, s.failed("list the requests in", ctx.Err()))
-}
-
-func (s s3Area) names(ctx context.Context, folder string) (names []string, err error) {
-	prefix := s.folder() + folder + "/"
-	for object := range s.client.Load().ListObjectsIter(ctx, s.options.Bucket,
-		minio.ListObjectsOptions{Prefix: prefix}) {
-		if object.Err != nil {
-			return nil, s.failed("list the requests in", object.Err)
-		}
-		names = append(names, path.Base(strings.TrimSuffix(object.Key, "/")))
-	}
-	return names, s.failed("list the requests in", ctx.Err())
-}
+func sumOf(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) } // made once

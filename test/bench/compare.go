@@ -28,6 +28,7 @@ const (
 	subjectNetHTTP  = "net/http ReverseProxy"
 	subjectFasthttp = "plain fasthttp proxy"
 	subjectDefaults = "hooklock, at its defaults"
+	subjectKeeps    = "hooklock, keeping requests"
 	subjectExternal = "hooklock, one external member"
 	subjectPuts     = "two puts on the same etcd"
 )
@@ -149,9 +150,9 @@ func cast(f *family, o *options, out io.Writer) ([]*subject, error) {
 	return subjects, nil
 }
 
-// castHooklock starts the program five times: with few lines of configuration and no log, with its
-// defaults, measuring nothing, with everything that it can measure, and with an etcd of its own
-// process.
+// castHooklock starts the program with few lines of configuration and no log, with its defaults,
+// measuring nothing, with everything that it can measure, with an etcd of its own process, and, if
+// it is not the one of before, keeping requests.
 func castHooklock(f *family, o *options, program, prefix string, up *child) ([]*subject, error) {
 	run := hooklockRun{program: program, upstream: up.addr, name: prefix + "hooklock", log: quietLog}
 	h, err := run.start(f)
@@ -203,6 +204,14 @@ func castHooklock(f *family, o *options, program, prefix string, up *child) ([]*
 		{name: subjectPuts, child: etcd, kind: kindPuts, connections: 1},
 		{name: subjectHooklock, child: h, kind: kindInTime},
 		{name: subjectHooklock, child: h, kind: kindParked, prepare: accepted(f, h), connections: parkedConnections},
+	}
+	if prefix == "" {
+		run.name, run.etcd, run.keeps = "keeps", "", true
+		keeps, err := run.start(f)
+		if err != nil {
+			return nil, err
+		}
+		subjects = append(subjects, &subject{name: subjectKeeps, child: keeps, kind: kindExecuted})
 	}
 	for _, s := range subjects {
 		s.name = prefix + s.name

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // quietLog is a configuration's log that is off, as nginx's access log is.
@@ -22,6 +23,7 @@ type hooklockRun struct {
 	log               string   // of its configuration
 	env               []string // added to the environment
 	etcd              string   // host:port; "": an embedded one
+	keeps             bool     // the requests of route bench
 }
 
 // start runs the program with few lines of configuration, and what keeps it out of the way of
@@ -44,6 +46,10 @@ listen: %s
 admin: {listen: "%s"}
 data_dir: %q
 `, r.upstream, listen, admin, filepath.Join(f.dir, r.name+".data")) + r.log
+	if r.keeps {
+		config = strings.Replace(config, "{name: bench,", "{name: bench, requests: {keep: 1h},", 1)
+		config = strings.Replace(config, "park_store: {", fmt.Sprintf("park_store: {dir: %q, ", filepath.Join(f.dir, r.name+".kept")), 1)
+	}
 	endpoints := "" // an embedded one
 	if r.etcd != "" {
 		endpoints = fmt.Sprintf("endpoints: [%q], ", "http://"+r.etcd)

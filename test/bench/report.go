@@ -23,6 +23,7 @@ const (
 	budgetAlone99 = 1.5       // the same of p99
 	// CPU and latency of a route that parks, whose upstream answers in time, to one that does not
 	budgetPark    = 1.03
+	budgetKeep    = 1.1 // CPU of a new event whose request is kept, to one whose is not
 	budgetDrain   = 1.1 // p50 of other deliveries while an outage's events run, to that afterwards
 	budgetDecided = 0.8 // requests per second, decided in the process, of those that pass through
 )
@@ -158,6 +159,9 @@ func ratios(subjects []*subject) []string {
 		"one caller: %s × the p50 of two puts on the same etcd (to reach: at most %.2f)", budgetAlone)
 	say(subjectExternal, kindAlone, subjectPuts, kindPuts, p99Of, "    %s × their p99 (to reach: at most %.2f)",
 		budgetAlone99)
+	say(subjectKeeps, kindExecuted, subjectHooklock, kindExecuted, cpuOf,
+		"new events whose requests are kept: %s × the CPU (to reach: at most %.2f)", budgetKeep)
+	say(subjectKeeps, kindExecuted, subjectHooklock, kindExecuted, p50Of, "    %s × the p50 (to reach: at most %.2f)", 1)
 	for _, s := range subjects {
 		if s.kind == kindExecuted && s.name != subjectBare {
 			say(s.name, s.kind, before+s.name, s.kind, cpuOf, "new events, "+s.name+

@@ -1,0 +1,262 @@
+package parked
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"hooklock/idem"
+)
+
+// tree is a disk with folders in it.
+type tree interface {
+	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
+	MkdirAll(name string, perm fs.FileMode) error
+	Remove(name string) error
+	RemoveAll(name string) error
+}
+
+// dirArea is the area in the folder of a Dir. Each process appends to a file of its own on each
+// shelf, frame after frame: a file a request cost a fifth of an event's CPU, and an inode. No file
+// is synced: what a crash of the machine loses then is what the newest minute brought.
+//
+// A frame is found by reading the heads of all of its shelf, once: where they are is remembered.
+// It is erased where it is, so that two processes that erase at a time do not undo each other.
+type dirArea struct {
+	*Dir
+	process string
+	failed  atomic.Int64 // writes; after one no more is appended to its file
+
+	mu     sync.Mutex // held during disk calls, but those of write
+	found  map[string]*frameFile
+	frames int // in found
+}
+
+// frameFile is what is known of a file of frames.
+type frameFile struct {
+	read int64 // so many bytes
+	at   map[idem.ExecutionID]int64
+}
+
+// maxFound is of how many frames the places are remembered: some 100 bytes each.
+const maxFound = 200_000
+
+func newDirArea(d *Dir, process string) *dirArea {
+	return &dirArea{Dir: d, process: process, found: map[string]*frameFile{}}
+}
+
+func (d *dirArea) tree() tree { return d.disk.(tree) }
+
+func (d *dirArea) write(ctx context.Context, s shelf, batch []*unwritten) {
+	size := 0
+	for _, u := range batch {
+		size += len(u.frame)
+	}
+	b := make([]byte, 0, size)
+	for _, u := range batch {
+		b = append(b, u.frame...)
+	}
+	name := d.process + "." + strconv.FormatInt(d.failed.Load(), 10)
+	err := d.told("keep requests in", d.ask(ctx, func() error { return d.add(s.folder(), name, b) }))
+	if err == nil {
+		return
+	}
+	d.failed.Add(1)
+	for _, u := range batch {
+		u.err = err
+	}
+}
+
+// add appends to a file, or leaves it as it was.
+func (d *dirArea) add(folder, name string, b []byte) error {
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	f, err := d.tree().OpenFile(folder+"/"+name, flags, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = d.tree().MkdirAll(folder, 0o700); err == nil {
+			f, err = d.tree().OpenFile(folder+"/"+name, flags, 0o600)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && len(b) > 0 {
+		if _, err = f.Write(b); err != nil {
+			err = errors.Join(err, f.Truncate(info.Size()))
+		}
+	}
+	return errors.Join(err, f.Close())
+}
+
+func (d *dirArea) read(ctx context.Context, s shelf, execution idem.ExecutionID) (sealed []byte, err error) {
+	err = d.at(ctx, s, execution, func(f *os.File, offset int64, size int) error {
+		b := make([]byte, frameHead+size)
+		if _, err := f.ReadAt(b, offset); err != nil {
+			return err
+		}
+		var ok bool
+		if sealed, ok = unframed(execution, b); !ok {
+			return fmt.Errorf("%w: what is there was cut short, or is not what was written", ErrNotKept)
+		}
+		return nil
+	})
+	return sealed, d.told("read a request from", err)
+}
+
+func (d *dirArea) has(ctx context.Context, s shelf, execution idem.ExecutionID) error {
+	return d.told("look for a request in",
+		d.at(ctx, s, execution, func(*os.File, int64, int) error { return nil }))
+}
+
+func (d *dirArea) erase(ctx context.Context, s shelf, execution idem.ExecutionID) error {
+	err := d.at(ctx, s, execution, func(f *os.File, offset int64, size int) error {
+		_, err := f.WriteAt(make([]byte, frameHead-frameSum+size), offset+int64(frameSum))
+		return err
+	})
+	if errors.Is(err, ErrNotKept) {
+		return nil
+	}
+	return d.told("delete a request from", err)
+}
+
+// at calls do with the file that has the frame of an execution, and with its place and size. It
+// returns ErrNotKept if there is none.
+func (d *dirArea) at(ctx context.Context, s shelf, execution idem.ExecutionID,
+	do func(f *os.File, offset int64, size int) error) error {
+	return d.ask(ctx, func() error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		names, err := d.list(s.folder())
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			err := d.in(s.folder()+"/"+name, execution, do)
+			if err == nil || !errors.Is(err, ErrNotKept) {
+				return err
+			}
+		}
+		return ErrNotKept
+	})
+}
+
+// in is at of one file.
+func (d *dirArea) in(name string, execution idem.ExecutionID,
+	do func(f *os.File, offset int64, size int) error) (err error) {
+	f, err := d.tree().OpenFile(name, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrNotKept
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if d.frames > maxFound {
+		clear(d.found)
+		d.frames = 0
+	}
+	if d.found[name] == nil {
+		d.found[name] = &frameFile{at: map[idem.ExecutionID]int64{}}
+	}
+	of := d.found[name]
+	offset, is := of.at[execution]
+	if !is {
+		if err := d.lookOver(of, f); err != nil {
+			return err
+		}
+		if offset, is = of.at[execution]; !is {
+			return ErrNotKept
+		}
+	}
+	head := make([]byte, frameHead+1+len(execution))
+	if _, err := f.ReadAt(head, offset); err != nil {
+		return err
+	}
+	if id, _, ok := cutID(head[frameHead:]); !ok || id != execution { // it was erased
+		return ErrNotKept
+	}
+	size, _ := frameSize(head)
+	return do(f, offset, size)
+}
+
+// lookOver reads what was added to a file since it was read.
+func (d *dirArea) lookOver(of *frameFile, f io.ReaderAt) error {
+	r := bufio.NewReaderSize(io.NewSectionReader(f, of.read, 1<<62), 64<<10)
+	for {
+		head, err := r.Peek(frameHead + 1 + 255)
+		if len(head) <= frameHead {
+			return ended(err)
+		}
+		size, ok := frameSize(head)
+		if !ok {
+			return nil
+		}
+		body := head[frameHead:min(len(head), frameHead+size)]
+		if n, err := r.Discard(frameHead + size); n < frameHead+size {
+			return ended(err) // it is being written
+		}
+		if id, _, ok := cutID(body); ok {
+			of.at[id] = of.read
+			d.frames++
+		}
+		of.read += int64(frameHead + size)
+	}
+}
+
+func (d *dirArea) removeAll(ctx context.Context, s shelf) error {
+	return d.told("delete requests from", d.ask(ctx, func() error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for name, of := range d.found {
+			if strings.HasPrefix(name, s.folder()+"/") {
+				d.frames -= len(of.at)
+				delete(d.found, name)
+			}
+		}
+		return d.tree().RemoveAll(s.folder())
+	}))
+}
+
+func (d *dirArea) note(ctx context.Context, name string) error {
+	return d.told("count the requests in", d.ask(ctx, func() error { return d.add(countsFolder, name, nil) }))
+}
+
+func (d *dirArea) forget(ctx context.Context, name string) error {
+	return d.told("count the requests in", d.ask(ctx, func() error { return d.remove(countsFolder + "/" + name) }))
+}
+
+func (d *dirArea) names(ctx context.Context, folder string) (names []string, err error) {
+	err = d.ask(ctx, func() (err error) { names, err = d.list(folder); return err })
+	if err != nil {
+		return nil, d.told("list the requests in", err)
+	}
+	return names, nil
+}
+
+func (d *dirArea) list(folder string) (names []string, err error) {
+	f, err := d.tree().OpenFile(folder, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	names, err = f.Readdirnames(-1)
+	return names, errors.Join(err, f.Close())
+}
+
+// told names the folder in an error; nil stays nil, and ErrNotKept is no error of the folder.
+func (d *dirArea) told(doing string, err error) error {
+	if err == nil || errors.Is(err, ErrNotKept) {
+		return err
+	}
+	return fmt.Errorf("%s %s: %w", doing, d.path, err)
+}
