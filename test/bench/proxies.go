@@ -48,7 +48,8 @@ data_dir: %q
 `, r.upstream, listen, admin, filepath.Join(f.dir, r.name+".data")) + r.log
 	if r.keeps {
 		config = strings.Replace(config, "{name: bench,", "{name: bench, requests: {keep: 1h},", 1)
-		config = strings.Replace(config, "park_store: {", fmt.Sprintf("park_store: {dir: %q, ", filepath.Join(f.dir, r.name+".kept")), 1)
+		store := fmt.Sprintf("park_store: {dir: %q, ", filepath.Join(f.dir, r.name+".kept"))
+		config = strings.Replace(config, "park_store: {", store, 1)
 	}
 	endpoints := "" // an embedded one
 	if r.etcd != "" {

@@ -161,7 +161,8 @@ func ratios(subjects []*subject) []string {
 		budgetAlone99)
 	say(subjectKeeps, kindExecuted, subjectHooklock, kindExecuted, cpuOf,
 		"new events whose requests are kept: %s × the CPU (to reach: at most %.2f)", budgetKeep)
-	say(subjectKeeps, kindExecuted, subjectHooklock, kindExecuted, p50Of, "    %s × the p50 (to reach: at most %.2f)", 1)
+	say(subjectKeeps, kindExecuted, subjectHooklock, kindExecuted, p50Of,
+		"    %s × the p50 (to reach: at most %.2f)", 1)
 	for _, s := range subjects {
 		if s.kind == kindExecuted && s.name != subjectBare {
 			say(s.name, s.kind, before+s.name, s.kind, cpuOf, "new events, "+s.name+
