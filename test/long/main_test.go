@@ -27,6 +27,7 @@ import (
 var (
 	hours  = flag.Float64("hours", 0, "hours of TestHours; 0: it is skipped")
 	rate   = flag.Int("rate", 200, "new events a second of TestHours: a tenth of what the machine can do")
+	kills  = flag.Int("kills", 0, "kills of TestKills; 0: it is skipped")
 	events = flag.Int("events", 0, "remembered events of TestManyEvents; 0: it is skipped")
 
 	hooklockProgram, etcdProgram string
@@ -82,7 +83,7 @@ type replica struct {
 	log string
 }
 
-func startReplica(t *testing.T, etcd, service, idempotency string) *replica {
+func startReplica(t *testing.T, etcd, service, idempotency string, more ...string) *replica {
 	t.Helper()
 	log, err := os.CreateTemp(t.TempDir(), "log")
 	if err != nil {
@@ -98,7 +99,8 @@ log: {level: warn}
 etcd: {endpoints: [%s]}
 routes:
   - {name: hook, path: "/hook/{workflow}", workflow: "{path.workflow}", lock: {release_delay: 0s}, idempotency: {%s}}
-`, listen, admin, service, etcd, idempotency))
+%s
+`, listen, admin, service, etcd, idempotency, strings.Join(more, "\n")))
 	r.Addr, r.Admin = listen, admin
 	t.Cleanup(func() {
 		if text, err := os.ReadFile(r.log); err == nil && t.Failed() {
