@@ -19,10 +19,10 @@ import (
 // call is one execution of an event by the service.
 type call struct{ began, answered time.Time }
 
-// TestKills kills a replica with SIGKILL at random instants, again and again, while 16 senders bring
-// events to a service that answers at once. It says how many events ran twice, and of how many of
-// them the kernel had the service's whole answer before the kill: no file that a process writes
-// between its service's answer and its record could prove more of them.
+// TestKills kills a replica with SIGKILL at random instants, again and again, while 16 senders
+// bring events to a service that answers at once. It says how many events ran twice, and of how
+// many of them the kernel had the service's whole answer before the kill: no file that a process
+// writes between its service's answer and its record could prove more of them.
 func TestKills(t *testing.T) {
 	if *kills == 0 {
 		t.Skip("runs with -kills 200")
