@@ -23,7 +23,7 @@ func (d *reply) stream(s *answerStream) {
 		return
 	}
 	d.detached = true
-	stop := d.h.o.Base
+	stop := d.h.options.Base
 	if !s.plain {
 		stop = s.x.Context()
 	}
@@ -99,7 +99,7 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 		case s.err != nil:
 			return 0, s.err
 		case s.x == nil: // nothing to hold back
-			s.d.call.Give(s.d.h.o.StreamTimeout)
+			s.d.call.Give(s.d.h.options.StreamTimeout)
 			n, s.err = s.rest.Read(p)
 			s.d.call.Pause() // waits for the sender, which has a time limit of its own
 			return n, s.err
@@ -179,7 +179,7 @@ func (s *answerStream) settle(cut error) {
 	}
 	if s.release != nil { // the end of the execution does not end the connection; that of the process does
 		s.release()
-		s.endWith(s.d.h.o.Base, s.sender)
+		s.endWith(s.d.h.options.Base, s.sender)
 	}
 	s.d.noteCall()
 	a := attempt{delivery: s.d, err: cut, sent: true}

@@ -83,9 +83,9 @@ func (p *deliveryPool) get(h *Handler) *delivery {
 		d.call.Call = &wire.Call{Late: errUpstreamTimeout}
 	}
 	d.h = h
-	d.memory = h.o.Budget.Open()
+	d.memory = h.options.Budget.Open()
 	d.call.answer.Memory = &d.memory
-	d.report.Started = h.o.Now()
+	d.report.Started = h.options.Now()
 	return d
 }
 

@@ -65,7 +65,7 @@ type HandlerOptions struct {
 
 // Handler takes deliveries to the upstream and answers back.
 type Handler struct {
-	o       HandlerOptions
+	options HandlerOptions
 	rules   atomic.Pointer[Rules]
 	pool    *deliveryPool
 	tunnels wire.Tunnels
@@ -98,7 +98,7 @@ func NewHandler(o HandlerOptions, rules *Rules) *Handler {
 	if o.StreamTimeout == 0 {
 		o.StreamTimeout = o.Timeout
 	}
-	h := &Handler{o: o, pool: newDeliveryPool(), parsers: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	h := &Handler{options: o, pool: newDeliveryPool(), parsers: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	h.rules.Store(rules)
 	context.AfterFunc(o.Base, func() { h.passing.end(context.Cause(o.Base)) })
 	return h
@@ -158,7 +158,7 @@ func (d *delivery) contained(stage func() *ending) (end *ending) {
 
 func (d *delivery) logPanic(p any) {
 	d.broken = true // its memory may still be in use
-	d.h.o.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.TraceID(), "stack", string(debug.Stack()))
+	d.h.options.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.TraceID(), "stack", string(debug.Stack()))
 }
 
 // serve runs the stages of one delivery (docs/architecture.md). Each stage takes the delivery, and

@@ -101,7 +101,7 @@ func TestAHoldThatCannotBeReadIsLoggedOnce(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { holds(p); p.Keep = idem.StatusSet{} })
 	var lines bytes.Buffer
-	r.handler.o.Log = slog.New(slog.NewTextHandler(&lines, nil))
+	r.handler.options.Log = slog.New(slog.NewTextHandler(&lines, nil))
 	up.reply <- "hold soon"
 	decided(t, r.send(t.Context(), "w", "1"), "executed")
 	if n := strings.Count(lines.String(), "msg=hold.unreadable"); n != 1 {

@@ -28,7 +28,7 @@ func (c *clumsy) Event(name EventName, r *Report) {
 func TestTheEndOfAnExecutionThatABugCutShortIsReported(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(*idem.Policy) {})
-	r.handler.o.Observer = &clumsy{r.events, EventAcquired}
+	r.handler.options.Observer = &clumsy{r.events, EventAcquired}
 	if got := await(t, r.send(t.Context(), "w", "1")); got.status != 500 || got.decision != "internal_error" {
 		t.Errorf("got %+v", got)
 	}
@@ -54,7 +54,7 @@ func (mute) OnPassed(*Report)    { panic("a bug") }
 func TestABugInTheObserverOfADeliveryEndsNothing(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(*idem.Policy) {})
-	r.handler.o.Observer = mute{r.events}
+	r.handler.options.Observer = mute{r.events}
 	for _, event := range []string{"1", "2"} {
 		got := r.send(t.Context(), "w", event)
 		await(t, up.begun)
@@ -77,8 +77,8 @@ func (clumsyRequests) Keep(context.Context, idem.ExecutionID, *kept.Request) ([]
 func TestABugWhileAnEventIsParkedLeavesItsCallAlone(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { p.Park = &idem.ParkPolicy{Slow: true, MaxWaiting: 10} })
-	r.handler.o.Requests = clumsyRequests{}
-	r.handler.o.Gate = guard.New(guard.Options{
+	r.handler.options.Requests = clumsyRequests{}
+	r.handler.options.Gate = guard.New(guard.Options{
 		Ledger: r.store.Ledger, Base: t.Context(), Cache: guard.NewCache(0), Parks: r.store.Ledger,
 		ParkLimits: func() guard.ParkLimits { return guard.ParkLimits{Events: 10, Bytes: 1 << 20} },
 	})
@@ -127,12 +127,12 @@ func TestATryThatABugCutShortMayHaveRun(t *testing.T) {
 			OnFailure: idem.FailureHold}
 	})
 	o := &tries{clumsy{r.events, EventAcquired}, make(chan idem.Outcome, 10)}
-	r.handler.o.Observer, r.handler.o.Requests = o, inline{}
+	r.handler.options.Observer, r.handler.options.Requests = o, inline{}
 	g := guard.New(guard.Options{
 		Ledger: r.store.Ledger, Base: t.Context(), Cache: guard.NewCache(0), Parks: r.store.Ledger,
 		ParkLimits: func() guard.ParkLimits { return guard.ParkLimits{Events: 10, Bytes: 1 << 20} },
 	})
-	r.handler.o.Gate = g
+	r.handler.options.Gate = g
 	w := worker.New(worker.Options{Guard: g, Ledger: r.store.Ledger, Policy: r.handler.Policy, Running: func() int {
 		return 1
 	}, Try: r.handler.Try})

@@ -30,7 +30,7 @@ type ServerOptions struct {
 // Server takes connections from senders.
 type Server struct {
 	fast     *fasthttp.Server
-	o        ServerOptions
+	options  ServerOptions
 	draining atomic.Bool
 	// the connections that were set aside and have a request again, of which fasthttp may not know
 	// yet
@@ -43,7 +43,7 @@ const restAfter = 100 * time.Millisecond
 
 // NewServer makes a Server.
 func NewServer(o ServerOptions) *Server {
-	s := &Server{o: o}
+	s := &Server{options: o}
 	limits := o.Handler.limits()
 	s.fast = &fasthttp.Server{
 		Handler:         s.serve,
@@ -79,7 +79,7 @@ func NewServer(o ServerOptions) *Server {
 // answer before it serves a request that has come meanwhile: an early answer to that would overtake
 // it.
 func (s *Server) serve(ctx *fasthttp.RequestCtx) {
-	s.o.Handler.ServeHTTP(ctx)
+	s.options.Handler.ServeHTTP(ctx)
 	_ = ctx.SetWriteDeadline(time.Time{}) // a connection that is closed needs none
 	if s.draining.Load() && ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
 		ctx.SetConnectionClose()
@@ -93,10 +93,10 @@ func (s *Server) Drain() { s.draining.Store(true) }
 
 // Listener bounds the connections of ln, which may be one of TLS.
 func (s *Server) Listener(ln net.Listener) *wire.Listener {
-	o := wire.ListenerOptions{MaxConns: s.o.MaxConnections, Strict: true, WritePace: s.o.WritePace,
+	o := wire.ListenerOptions{MaxConns: s.options.MaxConnections, Strict: true, WritePace: s.options.WritePace,
 		Refusal: tooManyConnections()}
-	if s.o.IdleTimeout > restAfter {
-		o.IdleTime = s.o.IdleTimeout - restAfter
+	if s.options.IdleTimeout > restAfter {
+		o.IdleTime = s.options.IdleTimeout - restAfter
 		o.Resume = func(c net.Conn) { s.resumed.Go(func() { _ = s.fast.ServeConn(c) }) }
 	}
 	return wire.NewListener(ln, o)
@@ -114,9 +114,9 @@ func (s *Server) Serve(ln *wire.Listener) error {
 // Tunnels are cut. Called again, it waits again, while fasthttp waits only once, for its
 // connections.
 func (s *Server) Shutdown(ctx context.Context) error {
-	tunnels := s.o.Handler.tunnels.Close(ctx)
-	return errors.Join(s.fast.ShutdownWithContext(ctx), awaitAll(ctx, &s.resumed), s.o.Handler.pool.await(ctx),
-		awaitAll(ctx, &s.o.Handler.leaving), tunnels)
+	tunnels := s.options.Handler.tunnels.Close(ctx)
+	return errors.Join(s.fast.ShutdownWithContext(ctx), awaitAll(ctx, &s.resumed), s.options.Handler.pool.await(ctx),
+		awaitAll(ctx, &s.options.Handler.leaving), tunnels)
 }
 
 // awaitAll waits for all of g, at most until ctx ends.
@@ -136,7 +136,7 @@ func awaitAll(ctx context.Context, g *sync.WaitGroup) error {
 
 // unreadable answers a request that fasthttp could not read.
 func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
-	d := s.o.Handler.pool.get(s.o.Handler)
+	d := s.options.Handler.pool.get(s.options.Handler)
 	defer func() { d.contain(ctx, recover()) }()
 	ctx.Response.Header.DisableNormalizing()
 	bad := unread(err)

@@ -64,7 +64,7 @@ const parkAgain = time.Second
 // start waits for the end of the sender's patience. e may be nil.
 func (e *earlyAnswer) start() {
 	if e != nil {
-		e.began = e.d.h.o.Now()
+		e.began = e.d.h.options.Now()
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.timer = time.AfterFunc(e.d.patience(), e.try)
@@ -138,7 +138,7 @@ func (e *earlyAnswer) accept(ctx context.Context) (accepted bool) {
 	d.accepted = true
 	front.route, front.trace, front.report, front.names = d.route, d.trace, d.report, d.names
 	front.req.peer = append(front.req.peer, d.req.peer...)
-	front.report.Upstream = d.h.o.Now().Sub(e.began) // so far
+	front.report.Upstream = d.h.options.Now().Sub(e.began) // so far
 	front.answer(e.ctx, front.parkedAs(d.execution.Lock().Execution, idem.ParkSlow))
 	e.ctx.Response.SkipBody = e.ctx.IsHead()
 	e.ctx.Response.Header.SetConnectionClose()

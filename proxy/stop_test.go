@@ -71,7 +71,7 @@ func TestACallThatIsStoppedBeforeItsFirstByteDoesNotReachTheService(t *testing.T
 		t.Run(name, func(t *testing.T) {
 			etcd, up := etcdtest.Start(t), newService(t)
 			r := newReplica(t, etcd, up, func(*idem.Policy) {})
-			r.handler.o.Gate = guard.New(guard.Options{Ledger: &lastMoment{begin: c.begin, release: c.release},
+			r.handler.options.Gate = guard.New(guard.Options{Ledger: &lastMoment{begin: c.begin, release: c.release},
 				Base: t.Context(), Cache: guard.NewCache(0)})
 			told(t, await(t, r.send(t.Context(), "w", "1")), c.code, c.decision, "no")
 			ran(t, up, 0)

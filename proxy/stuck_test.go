@@ -153,7 +153,7 @@ func TestTheEndOfARecordedAnswerHoldsNoEndUp(t *testing.T) {
 	base, end := context.WithCancelCause(t.Context())
 	pool := wire.NewUpstream(wire.Options{Addr: ln.Addr().String(), MaxResponseBody: streamPiece})
 	defer pool.Close()
-	r.handler.o.Base, r.handler.o.Upstream = base, pool //nolint:fatcontext // the process that ends is this one
+	r.handler.options.Base, r.handler.options.Upstream = base, pool //nolint:fatcontext // the process that ends is this one
 	door, served := local(t), make(chan error, 1)
 	server := NewServer(ServerOptions{Handler: r.handler, MaxHead: 16 << 10, IdleTimeout: patience, MaxConnections: 10,
 		Log: slog.New(slog.DiscardHandler)})

@@ -49,7 +49,7 @@ func (h *Handler) Try(x *guard.Execution, value []byte) {
 			x.End(guard.Tried{Failure: idem.Failure{Code: "request_unavailable", Detail: err.Error()}})
 			return nil
 		}
-		if err := d.req.renew(d.route.Renewer, h.o.Now()); err != nil {
+		if err := d.req.renew(d.route.Renewer, h.options.Now()); err != nil {
 			x.End(guard.Tried{Hopeless: true,
 				Failure: idem.Failure{Code: "signature_not_renewed", Detail: err.Error()}})
 			return nil
@@ -67,9 +67,9 @@ type parkedTry struct{ *delivery }
 func (d parkedTry) restore(value []byte) error {
 	x := d.execution
 	lock := x.Lock()
-	ctx, cancel := context.WithTimeout(x.Context(), d.h.o.Timeout)
+	ctx, cancel := context.WithTimeout(x.Context(), d.h.options.Timeout)
 	defer cancel()
-	r, err := d.h.o.Requests.Fetch(ctx, lock.Execution, value)
+	r, err := d.h.options.Requests.Fetch(ctx, lock.Execution, value)
 	if err != nil {
 		return err
 	}

@@ -40,12 +40,12 @@ type Options struct {
 // Callbacks are what the upstream of an execution, or a client of the lock API, asks with its
 // callback key, at any process. They are safe for concurrent use.
 type Callbacks struct {
-	o       *Options
+	options *Options
 	guarded lastSeen
 }
 
 // New returns callbacks.
-func New(o *Options) *Callbacks { return &Callbacks{o: o} }
+func New(o *Options) *Callbacks { return &Callbacks{options: o} }
 
 // allowed says why cb may not speak for the execution of e, or nil. The upstream of a lock that
 // covers one event alone is given no token, because that would fence nothing, and need show none.
@@ -79,12 +79,12 @@ func howItEnded(r *idem.Record) error {
 // idem.ErrCancelled where it was asked to stop. Other errors are those of a callback; the execution
 // comes with them where cb is its own.
 func (s *Callbacks) current(ctx context.Context, cb *idem.Callback) (*history.State, *idem.Found, error) {
-	scope, err := s.o.Reader.Scope(ctx, cb.Execution)
+	scope, err := s.options.Reader.Scope(ctx, cb.Execution)
 	if err != nil {
 		return nil, nil, err
 	}
 	for {
-		at, err := s.o.Reader.State(ctx, cb.Execution, scope)
+		at, err := s.options.Reader.State(ctx, cb.Execution, scope)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -102,7 +102,7 @@ func (s *Callbacks) current(ctx context.Context, cb *idem.Callback) (*history.St
 		case found.Record != nil:
 			return at, found, howItEnded(found.Record)
 		case l.Dead:
-			if err := s.o.Reaper.Reap(ctx, l); err != nil {
+			if err := s.options.Reaper.Reap(ctx, l); err != nil {
 				return nil, nil, err
 			}
 		case l.Cancel != nil:
@@ -121,7 +121,7 @@ func (s *Callbacks) current(ctx context.Context, cb *idem.Callback) (*history.St
 // then; idem.ErrFinished, with how it ended; idem.ErrStaleToken, idem.ErrLockExpired,
 // idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Callbacks) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Duration) (found *idem.Found, err error) {
-	err = s.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+	err = s.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		var at *history.State
 		at, found, err = s.current(ctx, &cb)
 		switch {
@@ -136,7 +136,7 @@ func (s *Callbacks) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Du
 		case !at.Lock.Held:
 			return true, nil
 		}
-		left, err := s.o.Finisher.TimeLeft(ctx, at.Lock)
+		left, err := s.options.Finisher.TimeLeft(ctx, at.Lock)
 		if left <= 0 { // it has reached its MaxDuration, and nothing extends it any more; or the time left is unknown
 			return err == nil, err
 		}
@@ -153,7 +153,7 @@ func (s *Callbacks) beat(ctx context.Context, at *history.State, ttl, left time.
 	if ttl == 0 {
 		ttl = at.Lock.HoldTTL
 	}
-	alive, until, err := s.o.Finisher.NewHold(ctx, at.Lock, min(ttl, left))
+	alive, until, err := s.options.Finisher.NewHold(ctx, at.Lock, min(ttl, left))
 	if err != nil {
 		return nil, err
 	}
@@ -161,13 +161,13 @@ func (s *Callbacks) beat(ctx context.Context, at *history.State, ttl, left time.
 		protocol.Heartbeat(at.Keys, protocol.Revisions{LockCreated: at.Lock.Created, Hold: at.Hold}, alive),
 		len(alive.Value))
 	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease}, true
-	answer := s.o.Sender.Do(ctx, r)
+	answer := s.options.Sender.Do(ctx, r)
 	if answer.Err != nil || !answer.Succeeded {
 		return nil, answer.Err
 	}
 	// Nothing that is still on its way can use the lease before: it would compare the revision of
 	// the hold that was on it.
-	s.o.Sender.Drop(at.HoldLease)
+	s.options.Sender.Drop(at.HoldLease)
 	kv := protocol.First(answer.Responses[1]) // after the write
 	if kv == nil {
 		return nil, nil
@@ -189,7 +189,7 @@ func (s *Callbacks) beat(ctx context.Context, at *history.State, ttl, left time.
 // error is idem.ErrFinished, with how it had ended; idem.ErrStaleToken, idem.ErrLockExpired,
 // idem.ErrLockLost, idem.ErrCallbackKey, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (s *Callbacks) Complete(ctx context.Context, cb idem.Callback, final idem.Final) (found *idem.Found, err error) {
-	err = s.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+	err = s.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		var at *history.State
 		at, found, err = s.current(ctx, &cb)
 		switch {
@@ -198,7 +198,8 @@ func (s *Callbacks) Complete(ctx context.Context, cb idem.Callback, final idem.F
 		case err != nil && !errors.Is(err, idem.ErrCancelled):
 			return true, err
 		}
-		record, err := s.o.Own.OnBehalf(*at.Lock, at.Keys).Complete(ctx, endOf(at.Lock, final, s.o.Clock.Now()))
+		record, err := s.options.Own.OnBehalf(*at.Lock, at.Keys).Complete(ctx,
+			endOf(at.Lock, final, s.options.Clock.Now()))
 		switch {
 		case errors.Is(err, idem.ErrLockLost) && record != nil:
 			found, err = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.Duplicates},
@@ -208,7 +209,7 @@ func (s *Callbacks) Complete(ctx context.Context, cb idem.Callback, final idem.F
 		default:
 			found = &idem.Found{Record: record, Revision: record.Revision, Duplicates: at.Duplicates}
 			if at.Lock.Held { // otherwise the first answer is under way, and its delivery tells
-				s.o.Own.OnEnded(record, true)
+				s.options.Own.OnEnded(record, true)
 			}
 		}
 		return true, err

@@ -25,7 +25,7 @@ func (s *Callbacks) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*id
 	waiting, cancel := context.WithTimeoutCause(ctx, q.Wait, err)
 	defer cancel()
 	var callbackKey string
-	h, err := s.o.Locks.Await(waiting, func() (l idem.Lock) {
+	h, err := s.options.Locks.Await(waiting, func() (l idem.Lock) {
 		l, callbackKey = s.clientLock(&q)
 		return l
 	})
@@ -53,8 +53,8 @@ func (s *Callbacks) handOver(ctx context.Context, h *owned.Lock, q *idem.Acquire
 
 // heldBy returns the holder now, after the time to wait is over; or else the holder before.
 func (s *Callbacks) heldBy(ctx context.Context, workflow string, before *idem.LockHeldError) error {
-	st, err := history.Look(ctx, s.o.Pool,
-		s.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: idem.Scope{Workflow: workflow}}}))
+	st, err := history.Look(ctx, s.options.Pool,
+		s.options.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: idem.Scope{Workflow: workflow}}}))
 	if err != nil || st.Lock == nil {
 		return before
 	}
@@ -66,18 +66,18 @@ func (s *Callbacks) clientLock(q *idem.AcquireRequest) (idem.Lock, string) {
 	var random [10]byte
 	_, _ = rand.Read(random[:]) // never fails
 	callbackKey, hash := idem.NewCallbackKey(random)
-	l := s.o.Locks.Describe(q.Workflow)
+	l := s.options.Locks.Describe(q.Workflow)
 	l.Holder, l.CallbackHash, l.HoldTTL = q.Holder, hash, q.TTL
 	return l, callbackKey
 }
 
 // acquireNow takes the lock, if it is free and has no waiter.
 func (s *Callbacks) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*idem.Acquired, error) {
-	if !s.o.Tasks.Enter() {
+	if !s.options.Tasks.Enter() {
 		return nil, commit.Unavailable(commit.ErrClosed)
 	}
-	defer s.o.Tasks.Leave()
-	ctx, cancel := s.o.Tasks.Within(ctx)
+	defer s.options.Tasks.Leave()
+	ctx, cancel := s.options.Tasks.Within(ctx)
 	defer cancel()
 	var callbackKey string
 	taken := &idem.LockHeldError{}
@@ -90,7 +90,7 @@ func (s *Callbacks) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*id
 		}
 		taken.Holder = seen.Lock
 		return nil, true
-	}, s.o.Reaper.Reap)
+	}, s.options.Reaper.Reap)
 	switch {
 	case err != nil && ctx.Err() != nil && !errors.Is(err, idem.ErrStoreUnavailable):
 		return nil, commit.Unavailable(err)
@@ -106,17 +106,17 @@ func (s *Callbacks) acquireNow(ctx context.Context, q *idem.AcquireRequest) (*id
 func (s *Callbacks) claimForClient(ctx context.Context, q *idem.AcquireRequest) (_ idem.RunningLock, _ *idem.Obstacle,
 	callbackKey string, _ error) {
 	l, callbackKey := s.clientLock(q)
-	session, _, err := s.o.Claims.Prepare(&l)
+	session, _, err := s.options.Claims.Prepare(&l)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	next, lock, alive, err := s.o.Finisher.Hold(ctx, &l, q.TTL, 0)
+	next, lock, alive, err := s.options.Finisher.Hold(ctx, &l, q.TTL, 0)
 	if err != nil {
 		return nil, nil, "", commit.Unavailable(err)
 	}
-	held, seen, err := s.o.Claims.ClaimHeld(ctx, next, session, lock, alive)
+	held, seen, err := s.options.Claims.ClaimHeld(ctx, next, session, lock, alive)
 	if held == nil && err == nil || errors.Is(err, idem.ErrNotClaimed) { // and never will be
-		s.o.Sender.Drop(alive.Lease)
+		s.options.Sender.Drop(alive.Lease)
 	}
 	return held, seen, callbackKey, err
 }
@@ -127,7 +127,7 @@ func (s *Callbacks) claimForClient(ctx context.Context, q *idem.AcquireRequest) 
 // idem.ErrStoreUnavailable.
 func (s *Callbacks) ReleaseLock(ctx context.Context, workflow string, cb idem.Callback) error {
 	cb.Workflow = workflow
-	return s.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+	return s.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		at, _, err := s.current(ctx, &cb)
 		switch {
 		case errors.Is(err, idem.ErrStoreUnavailable):
@@ -137,7 +137,7 @@ func (s *Callbacks) ReleaseLock(ctx context.Context, workflow string, cb idem.Ca
 		case !ofLockAPI(at.Lock):
 			return true, idem.ErrLockHeld
 		}
-		err = s.o.Own.OnBehalf(*at.Lock, at.Keys).Free(ctx)
+		err = s.options.Own.OnBehalf(*at.Lock, at.Keys).Free(ctx)
 		if errors.Is(err, idem.ErrCancelled) { // its record is written, and the lock is free
 			err = nil
 		}

@@ -31,7 +31,7 @@ func (s *Callbacks) Guard(ctx context.Context, cb idem.Callback, step string, pl
 	if l != nil && (l.Cancel != nil || allowed(&cb, &l.Entry) != nil) {
 		l = nil // only etcd may refuse
 	}
-	err = s.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+	err = s.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		if l == nil {
 			_, found, err = s.current(ctx, &cb)
 			if err != nil {
@@ -57,7 +57,7 @@ func (s *Callbacks) Guard(ctx context.Context, cb idem.Callback, step string, pl
 // pass is the check itself. It returns the lock as it is then; nil: l is out of date, or etcd gave
 // no answer.
 func (s *Callbacks) pass(ctx context.Context, l *idem.Lock, step string, plan []string) (*idem.Lock, error) {
-	next := l.BeginStep(step, plan, s.o.Clock.Now().UTC().Round(time.Millisecond))
+	next := l.BeginStep(step, plan, s.options.Clock.Now().UTC().Round(time.Millisecond))
 	if slices.Equal(next.Steps, l.Steps) && slices.Equal(next.Plan, l.Plan) {
 		return s.stillRuns(ctx, l)
 	}
@@ -69,10 +69,10 @@ func (s *Callbacks) pass(ctx context.Context, l *idem.Lock, step string, plan []
 	case err != nil:
 		return nil, err
 	}
-	k := s.o.Layout.Keys(l)
+	k := s.options.Layout.Keys(l)
 	r := commit.NewRequest(k.Lock, protocol.Guard(k, protocol.Revisions{LockCreated: l.Created, Lock: l.Revision},
 		protocol.Leased{Value: value}), len(value))
-	answer := s.o.Sender.Do(ctx, r)
+	answer := s.options.Sender.Do(ctx, r)
 	if answer.Err != nil || !answer.Succeeded {
 		return nil, answer.Err
 	}
@@ -82,8 +82,9 @@ func (s *Callbacks) pass(ctx context.Context, l *idem.Lock, step string, plan []
 
 // stillRuns reads the lock and what proves its owner alive.
 func (s *Callbacks) stillRuns(ctx context.Context, l *idem.Lock) (*idem.Lock, error) {
-	k := s.o.Layout.Keys(l)
-	answers, _, err := s.o.Pool.Read(ctx, clientv3.OpGet(k.Lock), clientv3.OpGet(k.Alive, clientv3.WithKeysOnly()))
+	k := s.options.Layout.Keys(l)
+	answers, _, err := s.options.Pool.Read(ctx, clientv3.OpGet(k.Lock),
+		clientv3.OpGet(k.Alive, clientv3.WithKeysOnly()))
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func sameLock(kv *mvccpb.KeyValue, l *idem.Lock) (*idem.Lock, error) {
 // lastSeenOf is the lock of an execution as this process has seen it last; nil = never, or too long
 // ago.
 func (s *Callbacks) lastSeenOf(id idem.ExecutionID) *idem.Lock {
-	if h := s.o.Own.Of(id); h != nil {
+	if h := s.options.Own.Of(id); h != nil {
 		return h.Lock()
 	}
 	return s.guarded.get(id)
@@ -118,7 +119,7 @@ func (s *Callbacks) lastSeenOf(id idem.ExecutionID) *idem.Lock {
 
 // saw keeps a lock for the next guard.
 func (s *Callbacks) saw(l *idem.Lock) {
-	if h := s.o.Own.Of(l.Execution); h != nil {
+	if h := s.options.Own.Of(l.Execution); h != nil {
 		h.See(l)
 		return
 	}

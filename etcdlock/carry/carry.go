@@ -44,43 +44,43 @@ type Options struct {
 }
 
 // Carrier takes up parked executions that no process runs. It is safe for concurrent use.
-type Carrier struct{ o *Options }
+type Carrier struct{ options *Options }
 
 // New returns a carrier.
 func New(o *Options) *Carrier { return &Carrier{o} }
 
 // Take is that of idem.ParkLedger.
 func (c *Carrier) Take(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
-	if !c.o.Tasks.Enter() {
+	if !c.options.Tasks.Enter() {
 		return nil, commit.Unavailable(commit.ErrClosed)
 	}
-	defer c.o.Tasks.Leave()
-	key := c.o.Layout.Lock(scope)
-	if !c.o.View.Parked.BeginLook(key) {
+	defer c.options.Tasks.Leave()
+	key := c.options.Layout.Lock(scope)
+	if !c.options.View.Parked.BeginLook(key) {
 		return nil, nil // another call of this process looks, and looks again
 	}
-	t := &taking{o: c.o, scope: scope, key: key}
+	t := &taking{options: c.options, scope: scope, key: key}
 	t.parts.Store(1)
 	defer t.over()
 	taken, err := t.take(ctx, mine)
 	switch {
 	case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrLockLost):
 		// another process has it, or a new look finds out
-		c.o.View.Parked.Mark(key)
+		c.options.View.Parked.Mark(key)
 		return nil, nil
 	case err == nil && taken == nil:
-		c.o.View.Parked.NoteOwner(key, t.behind)
+		c.options.View.Parked.NoteOwner(key, t.behind)
 	}
 	return taken, err
 }
 
 // taking is one look at a queue.
 type taking struct {
-	o      *Options
-	scope  idem.Scope
-	key    string       // of the lock
-	behind string       // what proves that the owner of the lock lives; "" = nothing does
-	parts  atomic.Int32 // of this look that are under way
+	options *Options
+	scope   idem.Scope
+	key     string       // of the lock
+	behind  string       // what proves that the owner of the lock lives; "" = nothing does
+	parts   atomic.Int32 // of this look that are under way
 }
 
 // help runs a part of the look that goes on after its caller has given up. The queue is not looked
@@ -88,7 +88,7 @@ type taking struct {
 // when it finds that out.
 func (t *taking) help(f func(context.Context)) bool {
 	t.parts.Add(1)
-	if t.o.Tasks.Help(func(life context.Context) { defer t.over(); f(life) }) {
+	if t.options.Tasks.Help(func(life context.Context) { defer t.over(); f(life) }) {
 		return true
 	}
 	t.over()
@@ -98,21 +98,21 @@ func (t *taking) help(f func(context.Context)) bool {
 // over is the end of a part.
 func (t *taking) over() {
 	if t.parts.Add(-1) == 0 {
-		t.o.View.Parked.EndLook(t.key)
+		t.options.View.Parked.EndLook(t.key)
 	}
 }
 
 func (t *taking) take(ctx context.Context, mine func(route string) bool) (*idem.Taken, error) {
-	session, _, err := t.o.Keeper.Current()
+	session, _, err := t.options.Keeper.Current()
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	k := t.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: t.scope}})
+	k := t.options.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: t.scope}})
 	reads := []clientv3.Op{clientv3.OpGet(k.Lock), clientv3.OpGet(k.Queue, clientv3.WithFirstCreate()...)}
 	if t.scope.PerEvent {
 		reads = append(reads, clientv3.OpGet(k.OtherLock))
 	}
-	answers, _, err := t.o.Pool.Read(ctx, reads...)
+	answers, _, err := t.options.Pool.Read(ctx, reads...)
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -136,19 +136,19 @@ func (t *taking) take(ctx context.Context, mine func(route string) bool) (*idem.
 	case err != nil:
 		return nil, commit.Unavailable(err)
 	case client != nil: // all queues of its workflow are looked at when that is gone
-		t.o.View.Slots.LeaveAndDropTurn(head.Execution)
+		t.options.View.Slots.LeaveAndDropTurn(head.Execution)
 		t.behind = client.Alive
 		return nil, nil
-	case t.o.View.Pauses.Of(head.Route, head.Scope.Workflow) != nil: // all queues are looked at when that is over
-		t.o.View.Slots.LeaveAndDropTurn(head.Execution)
+	case t.options.View.Pauses.Of(head.Route, head.Scope.Workflow) != nil: // all queues are looked at when that is over
+		t.options.View.Slots.LeaveAndDropTurn(head.Execution)
 		return nil, nil
-	case head.Parked == nil, t.o.Layout.Lock(head.Scope) != k.Lock, !mine(head.Route):
+	case head.Parked == nil, t.options.Layout.Lock(head.Scope) != k.Lock, !mine(head.Route):
 		// its own process, another queue or other processes are for it
 		return nil, nil
 	}
 	if head.Latest != nil {
-		if rests := head.Latest.Rests(t.o.Clock.Now()); rests > 0 {
-			time.AfterFunc(rests, func() { t.o.View.Parked.Mark(k.Lock) })
+		if rests := head.Latest.Rests(t.options.Clock.Now()); rests > 0 {
+			time.AfterFunc(rests, func() { t.options.View.Parked.Mark(k.Lock) })
 			return nil, nil
 		}
 	}
@@ -170,16 +170,16 @@ func clientBefore(head *idem.Lock, answer *pb.ResponseOp) (*idem.Lock, error) {
 func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.Lock,
 	mine func(route string) bool) (*idem.Taken, error) {
 	parked := l.IsParked()
-	waitsForPerson := parked && l.Parked.Blocked != "" && l.Cancel == nil && !t.o.View.Parked.Old(l.Execution)
+	waitsForPerson := parked && l.Parked.Blocked != "" && l.Cancel == nil && !t.options.View.Parked.Old(l.Execution)
 	belongsToOther := parked && !mine(l.Route)
 	// A lock of this session that Own does not have: its adoption came after its carrier had let
 	// go.
 	ofThisSession := l.Alive == protocol.SessionAlive(session.Name)
-	ownerLives := t.o.View.Sessions.Has(l.Alive) && !ofThisSession
+	ownerLives := t.options.View.Sessions.Has(l.Alive) && !ofThisSession
 	switch {
 	case waitsForPerson, belongsToOther:
 		return nil, nil
-	case !parked, t.o.Own.Has(l.Execution), ownerLives:
+	case !parked, t.options.Own.Has(l.Execution), ownerLives:
 		t.behind = l.Alive
 		return nil, nil
 	}
@@ -192,7 +192,7 @@ func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.L
 		return nil, err
 	}
 	return &idem.Taken{Running: held, Carried: true, HoldExpired: l.Held,
-		TooOld: t.o.View.Parked.TooOld(l.Execution, around.young), Request: around.request}, nil
+		TooOld: t.options.View.Parked.TooOld(l.Execution, around.young), Request: around.request}, nil
 }
 
 // around is what else there is of an execution.
@@ -203,8 +203,8 @@ type around struct {
 }
 
 func (t *taking) around(ctx context.Context, l *idem.Lock) (a around, err error) {
-	k := t.o.Layout.Keys(l)
-	answers, _, err := t.o.Pool.Read(ctx, clientv3.OpGet(k.Record, clientv3.WithKeysOnly()),
+	k := t.options.Layout.Keys(l)
+	answers, _, err := t.options.Pool.Read(ctx, clientv3.OpGet(k.Record, clientv3.WithKeysOnly()),
 		clientv3.OpGet(k.Age, clientv3.WithKeysOnly()), clientv3.OpGet(k.Request))
 	if err != nil {
 		return a, commit.Unavailable(err)
@@ -226,18 +226,18 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 		return nil, err
 	}
 	q := l.Created
-	if len(l.Slots) > 0 && !t.slotFor(ctx, session, t.o.Layout.Keys(l), l, q) {
+	if len(l.Slots) > 0 && !t.slotFor(ctx, session, t.options.Layout.Keys(l), l, q) {
 		return nil, nil
 	}
 	l.Created, l.Token, l.Revision = 0, 0, 0
-	l.Alive, l.Holder, l.StartedAt = protocol.SessionAlive(session.Name), session.Holder(), t.o.Clock.Now()
+	l.Alive, l.Holder, l.StartedAt = protocol.SessionAlive(session.Name), session.Holder(), t.options.Clock.Now()
 	var turn string
-	if limit := t.o.View.Slots.TurnOf(l.Execution); len(l.Slots) > 0 && limit != "" {
-		turn = t.o.Layout.Turn(limit, l.Execution)
+	if limit := t.options.View.Slots.TurnOf(l.Execution); len(l.Slots) > 0 && limit != "" {
+		turn = t.options.Layout.Turn(limit, l.Execution)
 	}
-	held, seen, err := t.o.Claims.ClaimHead(ctx, l, session, around.prev, q, turn, t.help)
+	held, seen, err := t.options.Claims.ClaimHead(ctx, l, session, around.prev, q, turn, t.help)
 	if held != nil && len(l.Slots) > 0 {
-		t.o.View.Slots.Leave(l.Execution)
+		t.options.View.Slots.Leave(l.Execution)
 	}
 	switch {
 	case err == nil && seen != nil && seen.Full != nil: // it has a turn, or gets one at the next look
@@ -250,7 +250,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 	case seen != nil: // the queue or the record has changed
 		return nil, idem.ErrNotClaimed
 	}
-	return &idem.Taken{Running: held, TooOld: t.o.View.Parked.TooOld(l.Execution, around.young),
+	return &idem.Taken{Running: held, TooOld: t.options.View.Parked.TooOld(l.Execution, around.young),
 			Request: around.request},
 		nil
 }
@@ -259,7 +259,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lock) (*owned.Lock, error) {
 	next := *l
 	next.Alive, next.Holder, next.Held, next.Limit = protocol.SessionAlive(session.Name), session.Holder(), false, 0
-	planned := l.Parked.Resumed(t.o.Clock.Now(), l.ReleaseDelay)
+	planned := l.Parked.Resumed(t.options.Clock.Now(), l.ReleaseDelay)
 	next.Parked = &planned
 	value, err := protocol.EncodeFresh(&next)
 	if err != nil {
@@ -286,43 +286,44 @@ func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lo
 // carryFor sends until the answer is definite.
 func (t *taking) carryFor(life context.Context, session *session.Session, l, next *idem.Lock,
 	value []byte) (*owned.Lock, error) {
-	k, txn, adopts := t.o.Layout.Keys(l), protocol.Carry, l.Alive == next.Alive
+	k, txn, adopts := t.options.Layout.Keys(l), protocol.Carry, l.Alive == next.Alive
 	if k.Session = session.Key; adopts {
 		txn = protocol.Adopt
 	}
 	for {
 		epoch := session.Epoch()
 		at := protocol.Revisions{Epoch: epoch, LockCreated: l.Created, Lock: l.Revision}
-		answer := t.o.Sender.Do(life, commit.NewRequest(k.Lock, txn(k, at, protocol.Leased{Value: value}), len(value)))
+		answer := t.options.Sender.Do(life, commit.NewRequest(k.Lock, txn(k, at, protocol.Leased{Value: value}),
+			len(value)))
 		switch {
 		case answer.Applied() && adopts && k.Mark != "": // it does not bring the mark
-			st, err := history.Look(life, t.o.Pool, k)
+			st, err := history.Look(life, t.options.Pool, k)
 			return t.taken(session, next, st, err)
 		case answer.Applied():
 			next.Token, next.Revision = answer.Revision, answer.Revision
 			protocol.Judge(next, protocol.MarkIn(k, answer.Responses))
-			return t.o.Own.Add(*next, t.o.Layout.Keys(next), session), nil
+			return t.options.Own.Add(*next, t.options.Layout.Keys(next), session), nil
 		case answer.Err != nil && link.Definite(answer.Err):
 			return nil, commit.Unavailable(answer.Err)
 		case answer.Err != nil:
-			st, err := t.o.Claims.LookAfter(life, answer.Err, session, epoch, k)
+			st, err := t.options.Claims.LookAfter(life, answer.Err, session, epoch, k)
 			held, err := t.taken(session, next, st, err)
 			if errors.Is(err, idem.ErrNotClaimed) && !link.Fencing(answer.Err) {
 				err = commit.Unavailable(answer.Err)
 			}
 			return held, err
 		case adopts: // nothing is read with that refusal
-			return nil, errors.Join(idem.ErrNotClaimed, session.Moved(life, t.o.Pool, epoch))
+			return nil, errors.Join(idem.ErrNotClaimed, session.Moved(life, t.options.Pool, epoch))
 		}
 		switch now := protocol.First(answer.Responses[protocol.ReadLock]); {
 		case now == nil || now.ModRevision != l.Revision:
 			return nil, idem.ErrNotClaimed
 		case protocol.First(answer.Responses[protocol.ReadAlive]) != nil:
-			t.o.Reaper.NoteAlive(l.Alive, answer)
+			t.options.Reaper.NoteAlive(l.Alive, answer)
 			t.behind = l.Alive
 			return nil, nil
 		}
-		if err := session.Moved(life, t.o.Pool, epoch); err != nil {
+		if err := session.Moved(life, t.options.Pool, epoch); err != nil {
 			return nil, commit.Unavailable(err)
 		}
 	}
@@ -337,7 +338,7 @@ func (t *taking) taken(session *session.Session, next *idem.Lock, st *protocol.S
 		return nil, idem.ErrNotClaimed
 	}
 	protocol.Judge(st.Lock, st.Mark)
-	held := t.o.Own.Add(*st.Lock, t.o.Layout.Keys(next), session)
+	held := t.options.Own.Add(*st.Lock, t.options.Layout.Keys(next), session)
 	held.See(st.Lock)
 	return held, nil
 }
@@ -345,15 +346,15 @@ func (t *taking) taken(session *session.Session, next *idem.Lock, st *protocol.S
 // slotFor reports whether it is the turn of a parked execution that is the head of its queue.
 // Otherwise it takes a turn for it, and the queue is ready again when it may be its turn.
 func (t *taking) slotFor(ctx context.Context, session *session.Session, k protocol.Keys, l *idem.Lock, q int64) bool {
-	if t.o.View.Slots.Size(l) == 0 {
+	if t.options.View.Slots.Size(l) == 0 {
 		return true
 	}
-	limit, inLine, w := t.o.View.Slots.Ask(l, k.Lock)
+	limit, inLine, w := t.options.View.Slots.Ask(l, k.Lock)
 	if limit == "" {
 		return true
 	}
 	if !inLine {
-		_ = t.o.View.Slots.TakeTurn(ctx, w, k, q, session, limit) // it is looked after
+		_ = t.options.View.Slots.TakeTurn(ctx, w, k, q, session, limit) // it is looked after
 	}
 	return false
 }

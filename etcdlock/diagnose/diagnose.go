@@ -41,12 +41,12 @@ func Etcd(ctx context.Context, o etcdlock.Options, largest int) []Finding {
 
 func newDiagnosis(o etcdlock.Options) *diagnosis {
 	o = o.WithDefaults()
-	return &diagnosis{o: &o, layout: protocol.NewLayout(o.Prefix), status: status}
+	return &diagnosis{options: &o, layout: protocol.NewLayout(o.Prefix), status: status}
 }
 
 // diagnosis is one run of Etcd.
 type diagnosis struct {
-	o        *etcdlock.Options
+	options  *etcdlock.Options
 	layout   protocol.Layout
 	largest  int
 	status   func(ctx context.Context, c *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error)
@@ -101,7 +101,7 @@ func isSilent(err error) bool {
 }
 
 func (d *diagnosis) run(ctx context.Context) {
-	for _, endpoint := range d.o.Endpoints {
+	for _, endpoint := range d.options.Endpoints {
 		d.endpoint(ctx, endpoint)
 	}
 	defer func() {
@@ -135,11 +135,11 @@ func (d *diagnosis) run(ctx context.Context) {
 func (d *diagnosis) endpoint(ctx context.Context, endpoint string) {
 	check := "etcd " + endpoint
 	began := time.Now()
-	if advice, err := probe(ctx, endpoint, d.o.TLS); err != nil {
+	if advice, err := probe(ctx, endpoint, d.options.TLS); err != nil {
 		d.say(check, Failed, err.Error(), advice)
 		return
 	}
-	c, err := link.Dial(d.o.Target(), endpoint, diagnoseTimeout)
+	c, err := link.Dial(d.options.Target(), endpoint, diagnoseTimeout)
 	if err != nil {
 		d.fail(check, "log in", err, "look at this member's log")
 		return
@@ -220,7 +220,7 @@ func (d *diagnosis) members(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
 	list, err := d.answered[0].client.MemberList(ctx)
-	switch n := len(d.o.Endpoints); {
+	switch n := len(d.options.Endpoints); {
 	case err != nil:
 		d.say("etcd members", Skipped, "the list of members: "+reason(err), "")
 	case n < len(list.Members):

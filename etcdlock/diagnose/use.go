@@ -94,7 +94,7 @@ func step(ctx context.Context, f func(context.Context) error) (took time.Duratio
 // follow; nil = there is none.
 func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client,
 	check string) (granted *clientv3.LeaseGrantResponse) {
-	asked := min(d.o.SessionTTL, diagnoseLease)
+	asked := min(d.options.SessionTTL, diagnoseLease)
 	took := map[string]time.Duration{}
 	for _, try := range []struct {
 		doing string
@@ -113,10 +113,10 @@ func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client,
 			return granted
 		}
 	}
-	renewal, most := took["renew"], link.LimitsFor(d.o.RequestTimeout).Attempt
-	every := d.o.SessionTTL / 4
+	renewal, most := took["renew"], link.LimitsFor(d.options.RequestTimeout).Attempt
+	every := d.options.SessionTTL / 4
 	found := fmt.Sprintf("granted in %s, renewed in %s, granted and revoked in %s; session_ttl %v is renewed every %v",
-		milliseconds(took["grant"]), milliseconds(renewal), milliseconds(took["revoke"]), d.o.SessionTTL, every)
+		milliseconds(took["grant"]), milliseconds(renewal), milliseconds(took["revoke"]), d.options.SessionTTL, every)
 	switch {
 	case granted.TTL > link.LeaseSeconds(asked):
 		d.say(check, Warning, fmt.Sprintf("etcd made %d s of a lease of %v; %s", granted.TTL, asked, found),
@@ -220,14 +220,14 @@ func (d *diagnosis) permissions(ctx context.Context, c *clientv3.Client, key str
 		if _, err := step(ctx, try.f); err != nil {
 			if link.Says(err, rpctypes.ErrPermissionDenied) {
 				d.say(check, Failed, try.doing+": "+err.Error(),
-					"etcdctl role grant-permission ROLE readwrite --prefix=true "+d.o.Prefix+"/")
+					"etcdctl role grant-permission ROLE readwrite --prefix=true "+d.options.Prefix+"/")
 			} else {
 				d.fail(check, try.doing, err, "look at etcd's log")
 			}
 			return
 		}
 	}
-	d.say(check, OK, "put, get, delete and watch work below "+d.o.Prefix+"/", "")
+	d.say(check, OK, "put, get, delete and watch work below "+d.options.Prefix+"/", "")
 }
 
 // watchOnce waits for the event of a put that it makes.
@@ -257,7 +257,7 @@ func watchOnce(ctx context.Context, c *clientv3.Client, key string, lease client
 func (d *diagnosis) outside(ctx context.Context, c *clientv3.Client) {
 	const check = "etcd outside the prefix"
 	_, err := step(ctx, func(ctx context.Context) error {
-		_, err := c.Get(ctx, strings.TrimSuffix(d.o.Prefix, "/")+"-outside", clientv3.WithKeysOnly())
+		_, err := c.Get(ctx, strings.TrimSuffix(d.options.Prefix, "/")+"-outside", clientv3.WithKeysOnly())
 		return err
 	})
 	switch {
@@ -265,8 +265,8 @@ func (d *diagnosis) outside(ctx context.Context, c *clientv3.Client) {
 		d.say(check, OK, "denied, as it should be", "")
 	case err != nil:
 		d.say(check, Skipped, reason(err), "")
-	case d.o.Username == "" && (d.o.TLS == nil ||
-		d.o.TLS.GetClientCertificate == nil && len(d.o.TLS.Certificates) == 0):
+	case d.options.Username == "" && (d.options.TLS == nil ||
+		d.options.TLS.GetClientCertificate == nil && len(d.options.TLS.Certificates) == 0):
 		d.say(check, OK, "allowed, without a name: any client that reaches this etcd can change locks and records "+
 			"unless etcd asks for users", "")
 	default:

@@ -21,10 +21,10 @@ const MaxEvents = 10_000
 // events are shed.
 func (d *Duplicates) NoteArrival(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
 	a.At = a.At.UTC().Round(time.Millisecond)
-	key := d.o.Layout.Arrivals(event)
+	key := d.options.Layout.Arrivals(event)
 	var following idem.Following
 	if a.Decision.Row().MayBeLost {
-		following, retention = d.o.Follow(route, eventID == ""), max(retention, idem.RefusedKept)
+		following, retention = d.options.Follow(route, eventID == ""), max(retention, idem.RefusedKept)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,7 +73,7 @@ func (d *Duplicates) Forgotten(ctx context.Context, e *idem.Entry, f idem.Forgot
 	f.At = f.At.UTC().Round(time.Millisecond)
 	h := &idem.History{Scope: e.Scope, Route: e.Route, EventID: e.EventID, Forgotten: &f}
 	row := protocol.RowOfArrivals(h)
-	n.Key, n.Value = d.o.Layout.Arrivals(e.Scope)+forgottenBy, protocol.EncodeHistory(h)
+	n.Key, n.Value = d.options.Layout.Arrivals(e.Scope)+forgottenBy, protocol.EncodeHistory(h)
 	n.Lease, err = d.leases.Take(ctx, forgottenKept, protocol.KindArrivals, &row)
 	return n, err
 }
@@ -89,7 +89,7 @@ func (d *Duplicates) Shed() int64 {
 }
 
 func (s *Reader) readArrivals(event idem.Scope) clientv3.Op {
-	return clientv3.OpGet(s.o.Layout.Arrivals(event), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
+	return clientv3.OpGet(s.options.Layout.Arrivals(event), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
 }
 
 // arrivalsOf returns how an event arrived: what all processes have written, and for this one what
@@ -99,7 +99,7 @@ func (d *Duplicates) arrivalsOf(event idem.Scope, written []*mvccpb.KeyValue) *i
 	defer d.mu.Unlock()
 	var all idem.History
 	own := ""
-	if t := d.tallies[d.o.Layout.Arrivals(event)]; t != nil {
+	if t := d.tallies[d.options.Layout.Arrivals(event)]; t != nil {
 		own = t.own
 		all.Merge(t.history)
 	}

@@ -67,8 +67,8 @@ func (a *Audits) Name(one *idem.Audit) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.n++
-	if one.Name = a.o.Layout.Audit(one.At, a.o.Writer, a.n); one.ChangedNothing() {
-		one.Name = a.o.Layout.Refused(one.At, a.o.Writer, a.n, one.Who)
+	if one.Name = a.options.Layout.Audit(one.At, a.options.Writer, a.n); one.ChangedNothing() {
+		one.Name = a.options.Layout.Refused(one.At, a.options.Writer, a.n, one.Who)
 	}
 }
 
@@ -83,7 +83,7 @@ func (a *Audits) Note(ctx context.Context, one *idem.Audit) (n Note, err error) 
 // EndNote is called with the answer to the transaction with a note of Audits: err is nil if it was
 // applied or refused.
 func (a *Audits) EndNote(n Note, err error) {
-	if a.leases.DropIfGone(n.Lease, err); strings.HasPrefix(n.Key, a.o.Layout.All(protocol.KindRefused)) {
+	if a.leases.DropIfGone(n.Lease, err); strings.HasPrefix(n.Key, a.options.Layout.All(protocol.KindRefused)) {
 		a.afterLater()
 	}
 }

@@ -17,7 +17,7 @@ import (
 // outcome that they committed, and of the rest up to two seconds ago. It returns
 // idem.ErrStoreUnavailable if etcd cannot be read.
 func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHistory, error) {
-	now := c.o.Clock.Now().UTC()
+	now := c.options.Clock.Now().UTC()
 	of := minutesAndHours()[0]
 	since := q.Since.UTC().Truncate(q.Step)
 	if now.Sub(since) > idem.MinuteRetention+time.Hour {
@@ -34,10 +34,10 @@ func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHisto
 	found := map[series]map[string]*protocol.CountChunk{}
 	// at one revision: a fold moves counts from the first to the second
 	for _, each := range []series{oneMinute(), of} {
-		keys := &link.Scan{From: c.o.Layout.All(each.kind),
-			End: c.o.Layout.CountsSince(each.kind, since.Truncate(each.length)), Batch: MaxPage, Revision: revision}
+		keys := &link.Scan{From: c.options.Layout.All(each.kind),
+			End: c.options.Layout.CountsSince(each.kind, since.Truncate(each.length)), Batch: MaxPage, Revision: revision}
 		found[each] = map[string]*protocol.CountChunk{}
-		for kv, err := range c.o.Pool.All(ctx, keys) {
+		for kv, err := range c.options.Pool.All(ctx, keys) {
 			if err != nil {
 				return idem.CountHistory{}, commit.Unavailable(err)
 			}
@@ -63,7 +63,7 @@ func (c *Counts) addOwn(m *merge, of series, found map[series]map[string]*protoc
 	defer c.mu.Unlock()
 	c.collectLocked(false)
 	maps.DeleteFunc(found[oneMinute()], func(key string, _ *protocol.CountChunk) bool {
-		return protocol.IsCountsOf(key, c.o.Writer)
+		return protocol.IsCountsOf(key, c.options.Writer)
 	})
 	for _, one := range c.minutes {
 		m.add(&one.CountChunk, oneMinute())

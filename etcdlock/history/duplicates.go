@@ -54,7 +54,7 @@ func NewDuplicates(o *Options) *Duplicates {
 func (d *Duplicates) Add(id idem.ExecutionID, retention time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if t := d.tallyLocked(d.o.Layout.Duplicates(id), retention); t != nil {
+	if t := d.tallyLocked(d.options.Layout.Duplicates(id), retention); t != nil {
 		t.n++
 		d.enqueueLocked(&t.note)
 	}
@@ -67,7 +67,7 @@ func (d *Duplicates) tallyLocked(key string, retention time.Duration) *tally {
 		if len(d.tallies) >= d.Most && !d.resetLocked() {
 			return nil
 		}
-		t = &tally{own: key + d.o.Writer + "-" + strconv.Itoa(d.generation)}
+		t = &tally{own: key + d.options.Writer + "-" + strconv.Itoa(d.generation)}
 		t.says = t.sayLocked
 		d.tallies[key] = t
 	}
@@ -80,10 +80,10 @@ func (d *Duplicates) tallyLocked(key string, retention time.Duration) *tally {
 func (d *Duplicates) Erase(event idem.Scope, id idem.ExecutionID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if t := d.tallies[d.o.Layout.Arrivals(event)]; t != nil && t.history != nil {
+	if t := d.tallies[d.options.Layout.Arrivals(event)]; t != nil && t.history != nil {
 		t.history = &idem.History{Scope: event, Route: t.history.Route, EventID: t.history.EventID}
 	}
-	if t := d.tallies[d.o.Layout.Duplicates(id)]; t != nil {
+	if t := d.tallies[d.options.Layout.Duplicates(id)]; t != nil {
 		t.n = 0
 	}
 }
@@ -125,7 +125,7 @@ const maxCounts = 1000
 // ReadCounts returns the read of all processes' counts of the duplicates of an execution; see
 // Count.
 func (s *Reader) ReadCounts(id idem.ExecutionID) clientv3.Op {
-	return clientv3.OpGet(s.o.Layout.Duplicates(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
+	return clientv3.OpGet(s.options.Layout.Duplicates(id), clientv3.WithPrefix(), clientv3.WithLimit(maxCounts))
 }
 
 // Count adds up the duplicates of an execution: what all processes have written, and for this one
@@ -134,7 +134,7 @@ func (d *Duplicates) Count(id idem.ExecutionID, written []*mvccpb.KeyValue) (n i
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	own := ""
-	if t := d.tallies[d.o.Layout.Duplicates(id)]; t != nil {
+	if t := d.tallies[d.options.Layout.Duplicates(id)]; t != nil {
 		own, n = t.own, t.n
 	}
 	for _, kv := range written {

@@ -31,8 +31,8 @@ type State struct {
 // State reads the state around an execution whose scope is known. The lock has whether it is dead,
 // as far as this process knows, and until when it is held. It returns idem.ErrStoreUnavailable.
 func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*State, error) {
-	k := s.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
-	answers, revision, err := s.o.Pool.ReadOps(ctx,
+	k := s.options.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
+	answers, revision, err := s.options.Pool.ReadOps(ctx,
 		append(protocol.LockRecordAndQueue(k), link.Read(clientv3.OpGet(k.Hold)), link.Read(s.ReadCounts(id))))
 	if err != nil {
 		return nil, commit.Unavailable(err)
@@ -44,16 +44,16 @@ func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scop
 	at := &State{State: st, ID: id, Scope: scope, Keys: k}
 	at.Duplicates = s.counts.Count(id, answers[readCopies].GetResponseRange().Kvs)
 	if st.Lock != nil {
-		at.Keys.Slots, at.Keys.Alive = s.o.Layout.SlotsOf(st.Lock), s.o.Layout.Alive(st.Lock.Alive)
+		at.Keys.Slots, at.Keys.Alive = s.options.Layout.SlotsOf(st.Lock), s.options.Layout.Alive(st.Lock.Alive)
 	}
 	if !at.Runs(id) {
 		return at, nil
 	}
-	at.Keys.Cancel = s.o.Layout.Cancel(st.Lock.Alive, id)
+	at.Keys.Cancel = s.options.Layout.Cancel(st.Lock.Alive, id)
 	gone := false
 	switch hold := protocol.First(answers[readHold]); {
 	case !protocol.IsHold(st.Lock.Alive):
-		gone = !s.o.Sessions.Has(st.Lock.Alive)
+		gone = !s.options.Sessions.Has(st.Lock.Alive)
 	case hold == nil:
 		gone = true
 	default:
@@ -61,7 +61,7 @@ func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scop
 		st.Lock.HoldUntil, _ = protocol.DecodeHold(hold.Value) // for operators only
 	}
 	// a parked execution that was put down has no owner, even if this process does not know yet
-	if gone && (st.Lock.Alive == "" || !s.o.Holds(id)) {
+	if gone && (st.Lock.Alive == "" || !s.options.Holds(id)) {
 		at.Orphaned, st.Lock.Dead = st.Lock.IsParked(), !st.Lock.IsParked()
 	}
 	return at, nil

@@ -35,7 +35,7 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 	behind := beginning
 	if q.Cursor != "" {
 		kind, text, _ := strings.Cut(q.Cursor, "/")
-		i, at := slices.Index(kinds, kind+"/"), s.o.parsePlace(text)
+		i, at := slices.Index(kinds, kind+"/"), s.options.parsePlace(text)
 		if i < 0 || at.revision <= 0 {
 			return idem.ExecutionPage{}, idem.ErrCursor
 		}
@@ -120,10 +120,10 @@ func (p *executionPage) show(ctx context.Context, kind string, behind place) err
 // value shows an execution, or an event by its arrivals. The next page goes on behind it.
 func (p *executionPage) value(ctx context.Context, kind string, v *item) error {
 	p.left--
-	p.next = kind + p.store.o.formatPlace(v.place)
+	p.next = kind + p.store.options.formatPlace(v.place)
 	switch {
 	case v.kv == nil:
-	case strings.HasPrefix(v.key, p.store.o.Layout.All(protocol.KindArrivals)):
+	case strings.HasPrefix(v.key, p.store.options.Layout.All(protocol.KindArrivals)):
 		return p.arrivals(ctx, v.kv)
 	default:
 		if f, ok := p.store.foundIn(v.kv); ok {
@@ -136,7 +136,7 @@ func (p *executionPage) value(ctx context.Context, kind string, v *item) error {
 // source returns what there is of a kind behind a place, the newest first: queue entries and locks
 // by when they were created, records and arrivals by when they were written.
 func (p *executionPage) source(ctx context.Context, kind string, behind place) (source, error) {
-	root, digits := p.store.o.Layout.Root, keyBeginning(&p.q)
+	root, digits := p.store.options.Layout.Root, keyBeginning(&p.q)
 	if kind == protocol.KindQueue || kind == protocol.KindLocks {
 		if one := p.q.OneWorkflow(); one != "" {
 			kind += protocol.Hash16(one) + "/"
@@ -211,7 +211,7 @@ func (p *executionPage) newest(ctx context.Context, prefixes []string, order rev
 	for _, prefix := range prefixes {
 		reads = append(reads, clientv3.OpGet(prefix, options...))
 	}
-	answers, revision, err := p.store.o.Pool.Read(ctx, reads...)
+	answers, revision, err := p.store.options.Pool.Read(ctx, reads...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -249,7 +249,7 @@ func (p *executionPage) past(ctx context.Context, kinds []string, batch int, beh
 			return nil, false, err
 		}
 		if len(some) == 0 {
-			p.left, p.next = 0, kinds[0]+p.store.o.formatPlace(keys.resume())
+			p.left, p.next = 0, kinds[0]+p.store.options.formatPlace(keys.resume())
 		}
 		items, err := p.store.unmoved(ctx, some)
 		return items, true, err
@@ -262,7 +262,7 @@ func (s *Reader) unmoved(ctx context.Context, keys []place) ([]item, error) {
 	for i := range keys {
 		ops[i] = clientv3.OpGet(keys[i].key)
 	}
-	answers, revision, err := s.o.Pool.ReadEach(ctx, ops)
+	answers, revision, err := s.options.Pool.ReadEach(ctx, ops)
 	items := make([]item, len(answers))
 	for i, a := range answers {
 		items[i] = item{keys[i], nil, revision}
@@ -304,7 +304,7 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error
 
 // executionIn decodes a record, a lock or a queue entry.
 func (s *Reader) executionIn(kv *mvccpb.KeyValue) (f idem.Found, err error) {
-	if strings.HasPrefix(string(kv.Key), s.o.Layout.All(protocol.KindRecords)) {
+	if strings.HasPrefix(string(kv.Key), s.options.Layout.All(protocol.KindRecords)) {
 		r, _, err := protocol.DecodeRecord(kv)
 		if err != nil {
 			return f, err
@@ -317,7 +317,7 @@ func (s *Reader) executionIn(kv *mvccpb.KeyValue) (f idem.Found, err error) {
 	if err != nil {
 		return f, err
 	}
-	waits := strings.HasPrefix(string(kv.Key), s.o.Layout.All(protocol.KindQueue))
+	waits := strings.HasPrefix(string(kv.Key), s.options.Layout.All(protocol.KindQueue))
 	if waits {
 		l.Token, l.Revision = 0, 0 // it has no lock
 	}
@@ -346,7 +346,7 @@ func (p *executionPage) complete(ctx context.Context, revision int64) error {
 	for i := range p.found {
 		counts[i] = p.store.ReadCounts(p.found[i].ID())
 	}
-	answers, _, err := p.store.o.Pool.ReadEach(ctx, counts)
+	answers, _, err := p.store.options.Pool.ReadEach(ctx, counts)
 	if err != nil {
 		return commit.Unavailable(err)
 	}

@@ -31,13 +31,13 @@ func (s *Reader) Scope(ctx context.Context, id idem.ExecutionID) (idem.Scope, er
 		return idem.Scope{}, fmt.Errorf("%w: %w", idem.ErrNoExecution, err)
 	}
 	w := protocol.Hex16(workflow) + "/"
-	prefixes := []string{s.o.Layout.All(protocol.KindRecords) + protocol.Beginning(protocol.Hex16(half)),
-		s.o.Layout.All(protocol.KindLocks) + w, s.o.Layout.All(protocol.KindQueue) + w}
+	prefixes := []string{s.options.Layout.All(protocol.KindRecords) + protocol.Beginning(protocol.Hex16(half)),
+		s.options.Layout.All(protocol.KindLocks) + w, s.options.Layout.All(protocol.KindQueue) + w}
 	ops := make([]clientv3.Op, len(prefixes))
 	for i, p := range prefixes {
 		ops[i] = clientv3.OpGet(p, clientv3.WithPrefix(), clientv3.WithLimit(FindValues))
 	}
-	answers, revision, err := s.o.Pool.Read(ctx, ops...)
+	answers, revision, err := s.options.Pool.Read(ctx, ops...)
 	if err != nil {
 		return idem.Scope{}, commit.Unavailable(err)
 	}
@@ -102,7 +102,7 @@ func short(attempts []idem.Attempt, id idem.ExecutionID) *idem.Attempt {
 // readOn searches the keys after last. It reads the keys alone: that of an event shows whether it
 // may be the one.
 func (f *search) readOn(ctx context.Context, prefix string, last []byte) error {
-	pool := f.store.o.Pool
+	pool := f.store.options.Pool
 	keys := &link.Scan{From: string(last) + "\x00", End: clientv3.GetPrefixRangeEnd(prefix), Batch: findKeys,
 		KeysOnly: true, Revision: f.revision}
 	for kv, err := range pool.All(ctx, keys) {
@@ -123,17 +123,17 @@ func (f *search) readOn(ctx context.Context, prefix string, last []byte) error {
 // mayMatch reports whether a key may belong to the execution: a record of its workflow, a
 // workflow's own lock, or a key that ends with the key of an event that begins right.
 func (f *search) mayMatch(key string) bool {
-	if name, is := strings.CutPrefix(key, f.store.o.Layout.All(protocol.KindRecords)); is {
+	if name, is := strings.CutPrefix(key, f.store.options.Layout.All(protocol.KindRecords)); is {
 		_, workflow, _ := protocol.EventAt(name)
 		return workflow == f.workflow
 	}
-	parts := strings.Split(strings.TrimPrefix(key, f.store.o.Layout.Root), "/") // kind, workflow's hash, the rest
+	parts := strings.Split(strings.TrimPrefix(key, f.store.options.Layout.Root), "/") // kind, workflow's hash, the rest
 	return parts[0]+"/" == protocol.KindLocks && len(parts) == 3 || strings.HasPrefix(parts[len(parts)-1], f.half)
 }
 
 // AddArrivals adds the other arrivals of the event of an execution.
 func (s *Reader) AddArrivals(ctx context.Context, f *idem.Found, event idem.Scope) error {
-	answers, _, err := s.o.Pool.Read(ctx, s.readArrivals(event))
+	answers, _, err := s.options.Pool.Read(ctx, s.readArrivals(event))
 	if err != nil {
 		return commit.Unavailable(err)
 	}

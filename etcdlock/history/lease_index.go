@@ -72,8 +72,8 @@ func (o *Options) writeIndex(ctx context.Context, kind string, lease clientv3.Le
 
 // leaseIndexes are the leases with records and arrivals, as an index of these.
 type leaseIndexes struct {
-	o      *Options
-	counts *Duplicates
+	options *Options
+	counts  *Duplicates
 	// busy holds a token while missing indexes are written.
 	busy chan struct{}
 }
@@ -82,7 +82,7 @@ type leaseIndexes struct {
 // none.
 func (s *leaseIndexes) rows(kind string, lease clientv3.LeaseID) []protocol.Row {
 	if kind == protocol.KindRecords {
-		return s.o.Rows(lease)
+		return s.options.Rows(lease)
 	}
 	return s.counts.leases.Rows(lease)
 }
@@ -90,7 +90,7 @@ func (s *leaseIndexes) rows(kind string, lease clientv3.LeaseID) []protocol.Row 
 // reindex writes, in the background, the index of leases whose processes have ended without writing
 // it, from what is on them. One search at a time does so.
 func (s *leaseIndexes) reindex(spans []leaseSpan) {
-	now := s.o.Clock.Now()
+	now := s.options.Clock.Now()
 	spans = slices.DeleteFunc(slices.Clone(spans), func(st leaseSpan) bool { return st.index != nil || !st.over(now) })
 	if len(spans) == 0 {
 		return
@@ -100,11 +100,11 @@ func (s *leaseIndexes) reindex(spans []leaseSpan) {
 	default:
 		return
 	}
-	if !s.o.Tasks.Help(func(ctx context.Context) {
+	if !s.options.Tasks.Help(func(ctx context.Context) {
 		defer func() { <-s.busy }()
 		for i := range spans {
 			if rows, whole := s.rowsOn(ctx, &spans[i]); whole {
-				s.o.IndexLease(ctx, spans[i].kind, spans[i].lease, rows)
+				s.options.IndexLease(ctx, spans[i].kind, spans[i].lease, rows)
 			}
 		}
 	}) {
@@ -121,11 +121,11 @@ func (st *leaseSpan) over(now time.Time) bool {
 // rowsOn reads what is on a lease. whole is false if a part cannot be read: what an index lacks is
 // not found.
 func (s *leaseIndexes) rowsOn(ctx context.Context, st *leaseSpan) (rows []protocol.Row, whole bool) {
-	attached, err := s.o.Pool.Lease(ctx, st.lease, clientv3.WithAttachedKeys())
+	attached, err := s.options.Pool.Lease(ctx, st.lease, clientv3.WithAttachedKeys())
 	if err != nil {
 		return nil, false
 	}
-	root := s.o.Layout.All(st.kind)
+	root := s.options.Layout.All(st.kind)
 	var ops []clientv3.Op
 	for _, key := range attached.Keys {
 		if strings.HasPrefix(string(key), root) {
@@ -133,7 +133,7 @@ func (s *leaseIndexes) rowsOn(ctx context.Context, st *leaseSpan) (rows []protoc
 		}
 	}
 	for some := range slices.Chunk(ops, RecordBatch) {
-		answers, _, err := s.o.Pool.ReadEach(ctx, some)
+		answers, _, err := s.options.Pool.ReadEach(ctx, some)
 		if err != nil {
 			return nil, false
 		}

@@ -41,7 +41,7 @@ func fill(tb testing.TB, n int) *archive {
 	var s *Reader
 	for i := range 3 {
 		s = openReaderAt(tb, a.Etcd, fmt.Sprint("writer", i), clock)
-		writers = append(writers, commit.NewLeases(s.o.Pool.NewLease, s.o, clock, s.o.Tasks))
+		writers = append(writers, commit.NewLeases(s.options.Pool.NewLease, s.options, clock, s.options.Tasks))
 	}
 	remote := etcdtest.ThroughOf(a.Client)
 	for from := 0; from < n; from += 100 {
@@ -59,7 +59,7 @@ func fill(tb testing.TB, n int) *archive {
 			if err != nil {
 				tb.Fatal(err)
 			}
-			ops = append(ops, protocol.Put(s.o.Layout.Record(r.Scope), protocol.Leased{Value: value, Lease: lease}))
+			ops = append(ops, protocol.Put(s.options.Layout.Record(r.Scope), protocol.Leased{Value: value, Lease: lease}))
 		}
 		if _, err := remote.Commit(tb.Context(), &pb.TxnRequest{Success: ops}); err != nil {
 			tb.Fatal(err)
@@ -282,7 +282,7 @@ func TestASearchIndexesWhatAKilledProcessHasLeft(t *testing.T) {
 		}
 	}
 	// it was forgotten
-	if _, err := e.Client.Delete(within(t, patience), s.o.Layout.Record(lockIn("mine", "first").Scope)); err != nil {
+	if _, err := e.Client.Delete(within(t, patience), s.options.Layout.Record(lockIn("mine", "first").Scope)); err != nil {
 		t.Fatal(err)
 	}
 	recordOn(t, e, s, open, "theirs", "second") // and that has run again

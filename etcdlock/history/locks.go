@@ -22,7 +22,7 @@ const maxHolders = 1000
 // LockAt returns the lock of that scope; none if it is free. It returns idem.ErrStoreUnavailable,
 // also if the lock cannot be read.
 func (s *Reader) LockAt(ctx context.Context, scope idem.Scope) ([]idem.LockView, error) {
-	kvs, revision, err := s.o.Pool.Keys(ctx, s.o.Layout.Lock(scope))
+	kvs, revision, err := s.options.Pool.Keys(ctx, s.options.Layout.Lock(scope))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -39,9 +39,9 @@ func (s *Reader) LockAt(ctx context.Context, scope idem.Scope) ([]idem.LockView,
 // Holders returns the locks of the executions that have a slot of a workflow whose route has a
 // lock.limit above one, the oldest first.
 func (s *Reader) Holders(ctx context.Context, workflow string) (views []idem.LockView, err error) {
-	prefix := s.o.Layout.Lock(idem.Scope{Workflow: workflow}) + "/"
+	prefix := s.options.Layout.Lock(idem.Scope{Workflow: workflow}) + "/"
 	oldestFirst := clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)
-	kvs, revision, err := s.o.Pool.Keys(ctx, prefix, clientv3.WithPrefix(), oldestFirst, clientv3.WithLimit(maxHolders))
+	kvs, revision, err := s.options.Pool.Keys(ctx, prefix, clientv3.WithPrefix(), oldestFirst, clientv3.WithLimit(maxHolders))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -61,7 +61,7 @@ func (s *Reader) ownLimit(l *idem.Lock) int {
 	if !l.OwnLimit() {
 		return 0
 	}
-	return s.o.Size(l.Route, idem.Slot{Limit: idem.OwnLimit(l.Scope.Workflow)})
+	return s.options.Size(l.Route, idem.Slot{Limit: idem.OwnLimit(l.Scope.Workflow)})
 }
 
 // Slots returns a part of the taken slots, limit by limit. It returns idem.ErrCursor or
@@ -77,7 +77,7 @@ func (s *Reader) Turns(ctx context.Context, q idem.LockQuery) (idem.SlotPage, er
 
 func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, kind string) (page idem.SlotPage, err error) {
 	page.NextCursor, _, err = s.page(ctx, kind, q.Cursor, q.Limit, func(kv *mvccpb.KeyValue) bool {
-		limit, number, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), s.o.Layout.All(kind)))
+		limit, number, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), s.options.Layout.All(kind)))
 		holder, err := protocol.DecodeSlot(kv.Value)
 		n, bad := -1, error(nil)
 		if kind == protocol.KindSlots {
@@ -88,7 +88,7 @@ func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, kind string) (p
 		}
 		slot := idem.Slot{Limit: limit, Rule: holder.Rule, N: n}
 		page.Slots = append(page.Slots, idem.SlotView{
-			Slot: slot, Of: s.o.Size(holder.Route, slot), Execution: holder.Execution, Workflow: holder.Workflow,
+			Slot: slot, Of: s.options.Size(holder.Route, slot), Execution: holder.Execution, Workflow: holder.Workflow,
 			Route: holder.Route,
 		})
 		return true
@@ -120,19 +120,19 @@ func (s *Reader) vouch(ctx context.Context, locks []*idem.Lock, revision int64) 
 	var asked []*idem.Lock
 	var ops []clientv3.Op
 	for _, l := range locks {
-		if protocol.IsHold(l.Alive) || !s.o.Sessions.Has(l.Alive) {
+		if protocol.IsHold(l.Alive) || !s.options.Sessions.Has(l.Alive) {
 			asked = append(asked, l)
-			ops = append(ops, clientv3.OpGet(s.o.Layout.Alive(l.Alive), clientv3.WithRev(revision)))
+			ops = append(ops, clientv3.OpGet(s.options.Layout.Alive(l.Alive), clientv3.WithRev(revision)))
 		}
 	}
-	answers, _, err := s.o.Pool.ReadEach(ctx, ops)
+	answers, _, err := s.options.Pool.ReadEach(ctx, ops)
 	if err != nil {
 		return err
 	}
 	for i, l := range asked {
 		switch alive := protocol.First(answers[i]); {
 		case alive == nil:
-			l.Dead = !s.o.Holds(l.Execution) && !l.IsParked()
+			l.Dead = !s.options.Holds(l.Execution) && !l.IsParked()
 		case protocol.IsHold(l.Alive):
 			l.HoldUntil, _ = protocol.DecodeHold(alive.Value) // for operators only
 		}
@@ -151,11 +151,11 @@ func (s *Reader) described(ctx context.Context, views []idem.LockView, revision 
 		workflow := v.Lock.Scope.Workflow
 		if _, asked := queues[workflow]; !asked {
 			queues[workflow] = len(ops)
-			ops = append(ops, clientv3.OpGet(s.o.Layout.Queue(idem.Scope{Workflow: workflow}), clientv3.WithPrefix(),
+			ops = append(ops, clientv3.OpGet(s.options.Layout.Queue(idem.Scope{Workflow: workflow}), clientv3.WithPrefix(),
 				clientv3.WithCountOnly(), clientv3.WithRev(revision)))
 		}
 	}
-	answers, _, err := s.o.Pool.ReadEach(ctx, ops)
+	answers, _, err := s.options.Pool.ReadEach(ctx, ops)
 	if err == nil {
 		err = s.vouch(ctx, locks, revision)
 	}

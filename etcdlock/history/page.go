@@ -39,7 +39,7 @@ func (s *Reader) page(ctx context.Context, kind, cursor string, limit int,
 	limit = pageLimit(limit)
 	for left := MaxPage; !keys.over(); {
 		end := keys.next()
-		answers, at, err := s.o.Pool.Read(ctx, clientv3.OpGet(keys.from, clientv3.WithRange(end),
+		answers, at, err := s.options.Pool.Read(ctx, clientv3.OpGet(keys.from, clientv3.WithRange(end),
 			clientv3.WithLimit(int64(min(LockBatch, left))), clientv3.WithRev(revision)))
 		if err != nil {
 			return "", 0, commit.Unavailable(err)
@@ -52,7 +52,7 @@ func (s *Reader) page(ctx context.Context, kind, cursor string, limit int,
 				limit--
 			}
 			if limit == 0 || left == 0 {
-				return strings.TrimPrefix(last, s.o.Layout.Root), revision, nil
+				return strings.TrimPrefix(last, s.options.Layout.Root), revision, nil
 			}
 		}
 		if !read.More {
@@ -66,12 +66,12 @@ func (s *Reader) page(ctx context.Context, kind, cursor string, limit int,
 // pageRange returns the range of one kind of keys; behind the cursor, if one is given. It returns
 // idem.ErrCursor if that is outside of it.
 func (s *Reader) pageRange(kind, cursor string) (*windows, error) {
-	from := s.o.Layout.All(kind)
+	from := s.options.Layout.All(kind)
 	end := clientv3.GetPrefixRangeEnd(from)
 	if cursor == "" {
 		return newWindows(from, from, end), nil
 	}
-	at := s.o.Layout.Root + cursor
+	at := s.options.Layout.Root + cursor
 	if !strings.HasPrefix(at, from) {
 		return nil, idem.ErrCursor
 	}

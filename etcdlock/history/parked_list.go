@@ -45,7 +45,7 @@ func (s *Reader) parkedIn(kv *mvccpb.KeyValue, q *idem.ParkedQuery) (*idem.Parke
 	if err != nil {
 		return nil, false
 	}
-	e.Execution, e.Revision = idem.ExecutionID(strings.TrimPrefix(string(kv.Key), s.o.Layout.All(protocol.KindParked))),
+	e.Execution, e.Revision = idem.ExecutionID(strings.TrimPrefix(string(kv.Key), s.options.Layout.All(protocol.KindParked))),
 		kv.ModRevision
 	return e, (q.State == "" || e.State == q.State) && (q.Route == "" || e.Route == q.Route) &&
 		(q.Workflow == "" || idem.MatchPattern(q.Workflow, e.Workflow))
@@ -59,9 +59,9 @@ func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem
 	if err != nil {
 		return idem.ExecutionPage{}, err
 	}
-	keys := link.Below(s.o.Layout.All(protocol.KindParked), parkedBatch)
+	keys := link.Below(s.options.Layout.All(protocol.KindParked), parkedBatch)
 	var entries []idem.ParkedEntry
-	for kv, err := range s.o.Pool.All(ctx, keys) {
+	for kv, err := range s.options.Pool.All(ctx, keys) {
 		if err != nil {
 			return idem.ExecutionPage{}, commit.Unavailable(err)
 		}
@@ -123,7 +123,7 @@ func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEnt
 	var ops []clientv3.Op
 	for i := range entries {
 		e := &entries[i]
-		k := p.store.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: e.Execution, Scope: e.Scope}})
+		k := p.store.options.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: e.Execution, Scope: e.Scope}})
 		if e.State == idem.ParkDeadLetter {
 			ops = append(ops, clientv3.OpGet(k.Record, clientv3.WithRev(revision)))
 			continue
@@ -131,7 +131,7 @@ func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEnt
 		ops = append(ops, clientv3.OpGet(k.Lock, clientv3.WithRev(revision)),
 			clientv3.OpGet(k.Entry, clientv3.WithRev(revision)))
 	}
-	answers, _, err := p.store.o.Pool.ReadEach(ctx, ops)
+	answers, _, err := p.store.options.Pool.ReadEach(ctx, ops)
 	if err != nil {
 		return err
 	}
@@ -160,9 +160,9 @@ func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEnt
 func (s *Reader) WithoutRequest(ctx context.Context, ids []idem.ExecutionID) (without []idem.ExecutionID, err error) {
 	ops := make([]clientv3.Op, len(ids))
 	for i, id := range ids {
-		ops[i] = clientv3.OpGet(s.o.Layout.Of(protocol.KindParked, id), clientv3.WithKeysOnly())
+		ops[i] = clientv3.OpGet(s.options.Layout.Of(protocol.KindParked, id), clientv3.WithKeysOnly())
 	}
-	answers, _, err := s.o.Pool.ReadEach(ctx, ops)
+	answers, _, err := s.options.Pool.ReadEach(ctx, ops)
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}

@@ -26,7 +26,7 @@ func TestWhatIsParkedIsListedInTheOrderInWhichItCameOverAllPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k := s.o.Layout.Keys(&l)
+		k := s.options.Layout.Keys(&l)
 		for key, value := range map[string][]byte{k.Entry: place, k.Index: protocol.EncodeIndex(protocol.IndexOf(&l))} {
 			if _, err := e.Client.Put(within(t, patience), key, string(value)); err != nil {
 				t.Fatal(err)

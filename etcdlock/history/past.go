@@ -48,8 +48,8 @@ type leaseSpan struct {
 
 // spans returns all leases with keys of that kind; those first that may have the newest.
 func (s *leaseIndexes) spans(ctx context.Context, kind string) ([]leaseSpan, error) {
-	prefix := s.o.Layout.All(protocol.KindLeases + kind)
-	kvs, _, err := s.o.Pool.Keys(ctx, prefix, clientv3.WithPrefix())
+	prefix := s.options.Layout.All(protocol.KindLeases + kind)
+	kvs, _, err := s.options.Pool.Keys(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
 		return nil, err
 	}
@@ -269,20 +269,20 @@ func (p *past) open(ctx context.Context) error {
 
 // keysOn returns the keys on a lease that the search is for.
 func (p *past) keysOn(ctx context.Context, span *leaseSpan) ([]place, error) {
-	attached, err := p.store.o.Pool.Lease(ctx, span.lease, clientv3.WithAttachedKeys())
+	attached, err := p.store.options.Pool.Lease(ctx, span.lease, clientv3.WithAttachedKeys())
 	if err != nil {
 		return nil, err
 	}
 	var ops []clientv3.Op
 	for _, key := range attached.Keys { // none if it has expired
 		for _, kind := range p.kinds {
-			if below, is := strings.CutPrefix(string(key), p.store.o.Layout.All(kind)); is && p.may(below) &&
+			if below, is := strings.CutPrefix(string(key), p.store.options.Layout.All(kind)); is && p.may(below) &&
 				span.mayHave(below) {
 				ops = append(ops, clientv3.OpGet(string(key), clientv3.WithKeysOnly()))
 			}
 		}
 	}
-	answers, _, err := p.store.o.Pool.ReadEach(ctx, ops)
+	answers, _, err := p.store.options.Pool.ReadEach(ctx, ops)
 	if err != nil {
 		return nil, err
 	}

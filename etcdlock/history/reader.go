@@ -46,9 +46,9 @@ type Process interface {
 // Reader finds and lists executions, locks and requests. It changes nothing: a lock whose owner is
 // dead says so.
 type Reader struct {
-	o      *Options
-	counts *Duplicates
-	leases *leaseIndexes
+	options *Options
+	counts  *Duplicates
+	leases  *leaseIndexes
 }
 
 // NewReader returns a reader that adds the counts of this process.

@@ -45,13 +45,13 @@ func (a *Audits) deleteOldestRefusals(ctx context.Context) error {
 	a.mu.Lock()
 	clear(a.waiting)
 	a.mu.Unlock()
-	return a.deleteExcess(ctx, a.o, protocol.KindRefused)
+	return a.deleteExcess(ctx, a.options, protocol.KindRefused)
 }
 
 // timeOf returns what follows the kind in the key of an audit: the newer it is, the earlier it
 // sorts.
 func (a *Audits) timeOf(kv *mvccpb.KeyValue) string {
-	_, rest, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), a.o.Layout.Root), "/")
+	_, rest, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), a.options.Layout.Root), "/")
 	return rest
 }
 
@@ -92,12 +92,12 @@ func (p *pulled) step() { p.head, p.err, _ = p.next() }
 
 // pullBehind returns the list of the audits of a kind whose timeOf is behind after.
 func (a *Audits) pullBehind(ctx context.Context, kind, after string) *pulled {
-	keys := link.Below(a.o.Layout.All(kind), MaxPage)
+	keys := link.Below(a.options.Layout.All(kind), MaxPage)
 	if after != "" {
 		keys.From += after + "\x00"
 	}
 	p := &pulled{}
-	p.next, p.stop = iter.Pull2(a.o.Pool.All(ctx, keys))
+	p.next, p.stop = iter.Pull2(a.options.Pool.All(ctx, keys))
 	p.step()
 	return p
 }

@@ -63,7 +63,7 @@ func (d *Duplicates) mayStoreLocked(route string, most int) bool {
 	if most == 0 {
 		return true
 	}
-	now := d.o.Clock.Now()
+	now := d.options.Clock.Now()
 	r := d.rates[route]
 	if r == nil {
 		r = &rate{left: refusedBurst, at: now}
@@ -120,7 +120,7 @@ func (f *Follower) Run(ctx context.Context) {
 
 // Judge looks at the events whose time has come.
 func (f *Follower) Judge(ctx context.Context) {
-	now := f.reader.o.Clock.Now()
+	now := f.reader.options.Clock.Now()
 	due := map[string]*refusal{}
 	f.counts.mu.Lock()
 	for key, r := range f.counts.followed {
@@ -130,7 +130,7 @@ func (f *Follower) Judge(ctx context.Context) {
 	}
 	f.counts.mu.Unlock()
 	for key, r := range due {
-		if now = f.reader.o.Clock.Now(); now.After(r.until) { // it may have run, and that is forgotten
+		if now = f.reader.options.Clock.Now(); now.After(r.until) { // it may have run, and that is forgotten
 			f.drop(key, r)
 			continue
 		}
@@ -178,9 +178,9 @@ func (f *Follower) lose(key string, r *refusal, h *idem.History) {
 		}
 		d.historyLocked(t, r.event, h.Route, h.EventID).Labels = h.Labels
 	}
-	t.history.Lost = d.o.Clock.Now().UTC().Round(time.Millisecond)
+	t.history.Lost = d.options.Clock.Now().UTC().Round(time.Millisecond)
 	d.enqueueLocked(&t.note)
-	d.o.OnLost(idem.LostEvent{Scope: r.event, Route: h.Route, EventID: h.EventID, Labels: h.Labels,
+	d.options.OnLost(idem.LostEvent{Scope: r.event, Route: h.Route, EventID: h.EventID, Labels: h.Labels,
 		Arrival: h.Newest[0]})
 }
 
@@ -189,8 +189,8 @@ func (f *Follower) lose(key string, r *refusal, h *idem.History) {
 // none.
 func (s *Reader) eventOf(ctx context.Context, event idem.Scope) (found idem.Found, written []*mvccpb.KeyValue,
 	err error) {
-	k := s.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: event}})
-	answers, revision, err := s.o.Pool.ReadOps(ctx,
+	k := s.options.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: event}})
+	answers, revision, err := s.options.Pool.ReadOps(ctx,
 		append(protocol.LockRecordAndQueue(k), link.Read(s.readArrivals(event))))
 	if err != nil {
 		return found, nil, err
@@ -211,7 +211,7 @@ func (s *Reader) eventOf(ctx context.Context, event idem.Scope) (found idem.Foun
 // Adopt follows the refused events of ended processes, at most as many as one page of executions
 // reads, the newest first. An event that a living process follows too is left to that for a while.
 func (f *Follower) Adopt(ctx context.Context) error {
-	s, now := f.reader, f.reader.o.Clock.Now()
+	s, now := f.reader, f.reader.options.Clock.Now()
 	keys, err := s.newPast(ctx, []string{protocol.KindArrivals}, &idem.ExecutionQuery{Since: now.Add(-orphansSought)},
 		beginning)
 	if err != nil {
@@ -240,7 +240,7 @@ func (f *Follower) adopt(h *idem.History, now time.Time) {
 	if h == nil || len(h.Newest) == 0 || !h.Newest[0].Decision.Row().MayBeLost || h.Lost.After(h.Newest[0].At) {
 		return
 	}
-	following := f.reader.o.Follow(h.Route, h.EventID == "")
+	following := f.reader.options.Follow(h.Route, h.EventID == "")
 	at := h.Newest[0].At
 	r := &refusal{event: h.Scope, at: at, until: at.Add(following.Remembered)}
 	grace := min(orphanGrace, following.Remembered/16)
@@ -248,7 +248,7 @@ func (f *Follower) adopt(h *idem.History, now time.Time) {
 	if following.Patience == 0 || now.After(r.until) {
 		return
 	}
-	d, key := f.counts, f.reader.o.Layout.Arrivals(h.Scope)
+	d, key := f.counts, f.reader.options.Layout.Arrivals(h.Scope)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if known := d.followed[key]; known == nil || known.at.Before(at) {

@@ -75,7 +75,7 @@ func (r *Replicas) Finish(ctx context.Context) {
 func (r *Replicas) look(stops bool) {
 	r.one.Lock()
 	defer r.one.Unlock()
-	says, session, at := r.describe(), r.session(), r.o.Clock.Now()
+	says, session, at := r.describe(), r.session(), r.options.Clock.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := &r.value
@@ -92,7 +92,7 @@ func (r *Replicas) look(stops bool) {
 // the newest note first. This one's is as of now. It returns idem.ErrStoreUnavailable if etcd
 // cannot be read.
 func (r *Replicas) Replicas(ctx context.Context) (all []idem.ReplicaNote, err error) {
-	for kv, err := range r.o.Pool.All(ctx, link.Below(r.o.Layout.All(protocol.KindReplicas), MaxPage)) {
+	for kv, err := range r.options.Pool.All(ctx, link.Below(r.options.Layout.All(protocol.KindReplicas), MaxPage)) {
 		if err != nil {
 			return nil, commit.Unavailable(err)
 		}
@@ -100,17 +100,17 @@ func (r *Replicas) Replicas(ctx context.Context) (all []idem.ReplicaNote, err er
 		if n == nil || len(all) >= maxReplicas { // of a newer release, or one of a process that starts again and again
 			continue
 		}
-		n.Writer = strings.TrimPrefix(string(kv.Key), r.o.Layout.All(protocol.KindReplicas))
-		if n.Writer == r.o.Writer {
+		n.Writer = strings.TrimPrefix(string(kv.Key), r.options.Layout.All(protocol.KindReplicas))
+		if n.Writer == r.options.Writer {
 			continue
 		}
-		n.Alive = n.Session != "" && r.o.Sessions.Has(protocol.SessionAlive(n.Session))
+		n.Alive = n.Session != "" && r.options.Sessions.Has(protocol.SessionAlive(n.Session))
 		all = append(all, *n)
 	}
 	if r.describe != nil {
 		session := r.session()
 		all = append(all, idem.ReplicaNote{
-			Writer: r.o.Writer, Session: session, Says: r.describe(), At: r.o.Clock.Now(), Alive: session != "",
+			Writer: r.options.Writer, Session: session, Says: r.describe(), At: r.options.Clock.Now(), Alive: session != "",
 			Self: true,
 		})
 	}

@@ -60,7 +60,7 @@ func NewSignatures(o *Options) *Signatures {
 		writer: newWriter(o), Bounds: Bounds{Most: idem.MaxBadSignatures, MostOfAll: idem.MaxBadSignaturesOfAll},
 		routes: map[string]*routeListing{},
 	}
-	s.after = func(ctx context.Context) error { return s.deleteExcess(ctx, s.o, protocol.KindSignatures) }
+	s.after = func(ctx context.Context) error { return s.deleteExcess(ctx, s.options, protocol.KindSignatures) }
 	return s
 }
 
@@ -84,7 +84,7 @@ func (s *Signatures) NoteBadSignature(b idem.BadSignature, eventID func() string
 func (s *Signatures) place(b *idem.BadSignature) *signature {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.o.Clock.Now()
+	now := s.options.Clock.Now()
 	if s.second != now.Unix() {
 		s.second, s.listed = now.Unix(), 0
 	}
@@ -104,7 +104,7 @@ func (s *Signatures) place(b *idem.BadSignature) *signature {
 	r.room--
 	s.listed++
 	s.n++
-	key := s.o.Layout.BadSignature(b.At, s.o.Writer, s.n, b.Route)
+	key := s.options.Layout.BadSignature(b.At, s.options.Writer, s.n, b.Route)
 	one := &signature{BadSignature: *b}
 	one.retention = idem.BadSignatureKept
 	one.says = func() (string, []byte, *protocol.Row) {
@@ -127,12 +127,12 @@ func (s *Signatures) List(ctx context.Context, q idem.BadSignatureQuery) (page i
 		return page, idem.ErrCursor
 	}
 	s.Finish(ctx) // what has just come is looked for
-	keys := link.Below(s.o.Layout.All(protocol.KindSignatures), MaxPage)
+	keys := link.Below(s.options.Layout.All(protocol.KindSignatures), MaxPage)
 	if after != "" {
 		keys.From += after + "\x00"
 	}
 	limit, looked, last := pageLimit(q.Limit), 0, ""
-	for kv, err := range s.o.Pool.All(ctx, keys) {
+	for kv, err := range s.options.Pool.All(ctx, keys) {
 		if err != nil {
 			return idem.BadSignaturePage{}, commit.Unavailable(err)
 		}
@@ -140,7 +140,7 @@ func (s *Signatures) List(ctx context.Context, q idem.BadSignatureQuery) (page i
 			page.NextCursor = last
 			return page, nil
 		}
-		looked, last = looked+1, strings.TrimPrefix(string(kv.Key), s.o.Layout.Root)
+		looked, last = looked+1, strings.TrimPrefix(string(kv.Key), s.options.Layout.Root)
 		if one := protocol.DecodeBadSignature(kv.Value); one != nil && q.Takes(one) {
 			page.BadSignatures = append(page.BadSignatures, *one)
 		}

@@ -62,7 +62,7 @@ func minutesAndHours() []series {
 //
 // No other transaction compares these keys.
 type Counts struct {
-	o *Options
+	options *Options
 	// Most bounds the keys of a kind that are kept; the oldest go when there are a twentieth more.
 	Most int
 
@@ -105,7 +105,7 @@ type buried struct {
 
 // NewCounts returns a writer and reader of counts. Run writes.
 func NewCounts(o *Options) *Counts {
-	return &Counts{o: o, Most: maxCountKeys, notes: newWriter(o), writing: make(chan struct{}, 1)}
+	return &Counts{options: o, Most: maxCountKeys, notes: newWriter(o), writing: make(chan struct{}, 1)}
 }
 
 // Run writes what travels with no request, until ctx ends.
@@ -120,7 +120,7 @@ func (c *Counts) Run(ctx context.Context) {
 
 // Finish folds everything, if etcd takes it at once. No request may be under way.
 func (c *Counts) Finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, c.o.Pool.Txn)
+	ctx, cancel := context.WithTimeout(ctx, c.options.Pool.Txn)
 	defer cancel()
 	c.write(ctx, true)
 }
@@ -141,7 +141,7 @@ func (c *Counts) write(ctx context.Context, last bool) bool {
 			return false
 		}
 		if writes, answered := c.carryWhatIsLeft(); writes != nil {
-			_, err := c.o.Pool.Commit(ctx, c.o.Pool.Txn, nil, writes)
+			_, err := c.options.Pool.Commit(ctx, c.options.Pool.Txn, nil, writes)
 			answered(err, nil)
 			if err != nil {
 				return false
@@ -155,12 +155,12 @@ func (c *Counts) write(ctx context.Context, last bool) bool {
 func (c *Counts) takeLease(ctx context.Context) error {
 	const retention = idem.HourRetention + time.Hour
 	c.mu.Lock()
-	fresh := c.lease != 0 && c.o.Clock.Since(c.leased) < idem.Slack(retention)
+	fresh := c.lease != 0 && c.options.Clock.Since(c.leased) < idem.Slack(retention)
 	c.mu.Unlock()
 	if fresh {
 		return nil
 	}
-	at := c.o.Clock.Instant()
+	at := c.options.Clock.Instant()
 	lease, err := c.notes.leases.Take(ctx, retention, "", nil)
 	if err != nil {
 		return err
@@ -272,7 +272,7 @@ func (c *Counts) collectLocked(free bool) (to *minute) {
 	if free {
 		to = c.minuteLocked(true)
 	}
-	for _, one := range c.o.Counted() {
+	for _, one := range c.options.Counted() {
 		if to == nil {
 			to = c.minuteLocked(false)
 		}
@@ -296,13 +296,13 @@ func (c *Counts) minuteLocked(free bool) *minute {
 }
 
 // nowLocked returns the current minute.
-func (c *Counts) nowLocked() time.Time { return c.o.Clock.Now().UTC().Truncate(time.Minute) }
+func (c *Counts) nowLocked() time.Time { return c.options.Clock.Now().UTC().Truncate(time.Minute) }
 
 // keyLocked returns a key that this process has not used: a clock that was set back would overwrite
 // what is written.
 func (c *Counts) keyLocked(kind string, at time.Time) string {
 	c.made++
-	return c.o.Layout.CountsOf(kind, at, c.o.Writer, c.made)
+	return c.options.Layout.CountsOf(kind, at, c.options.Writer, c.made)
 }
 
 func (m *minute) add(more *idem.RouteCounts) {
@@ -373,7 +373,7 @@ func (c *Counts) sendFold(ctx context.Context, f *folding) error {
 	for _, key := range append(f.folded, f.buried...) {
 		writes = append(writes, protocol.DropNote(key))
 	}
-	if _, err := c.o.Pool.Commit(ctx, c.o.Pool.Txn, nil, writes); err != nil {
+	if _, err := c.options.Pool.Commit(ctx, c.options.Pool.Txn, nil, writes); err != nil {
 		for _, one := range f.chunks {
 			c.notes.leases.DropIfGone(one.lease, err)
 			one.lease = 0
@@ -397,7 +397,7 @@ func (c *Counts) nextFold(last bool) *folding {
 	if last {
 		c.collectLocked(false)
 	}
-	now := c.o.Clock.Now().UTC()
+	now := c.options.Clock.Now().UTC()
 	c.dropOldLocked(now)
 	if len(c.folded) == 0 {
 		c.moveLocked(now, last)

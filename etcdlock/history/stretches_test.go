@@ -26,7 +26,7 @@ func leaseOf(tb testing.TB, e *etcdtest.Etcd, s *Reader, kind, chain string, at 
 		tb.Fatal(err)
 	}
 	value := protocol.EncodeLease(protocol.ListedLease{Chain: chain, At: at, Open: int64(time.Hour)})
-	put, err := e.Client.Put(within(tb, patience), s.o.Layout.All(protocol.KindLeases+kind)+
+	put, err := e.Client.Put(within(tb, patience), s.options.Layout.All(protocol.KindLeases+kind)+
 		strconv.FormatInt(int64(granted.ID), 16), string(value), clientv3.WithLease(granted.ID))
 	if err != nil {
 		tb.Fatal(err)
@@ -43,7 +43,7 @@ func recordOn(tb testing.TB, e *etcdtest.Etcd, s *Reader, lease clientv3.LeaseID
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := e.Client.Put(within(tb, patience), s.o.Layout.Record(l.Scope), string(value),
+	if _, err := e.Client.Put(within(tb, patience), s.options.Layout.Record(l.Scope), string(value),
 		clientv3.WithLease(lease)); err != nil {
 		tb.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 	}
 	for name, value := range map[string]string{"1f": `{"v":99}`,
 		"none": string(protocol.EncodeLease(protocol.ListedLease{Chain: "a", At: begin}))} { // of other releases
-		if _, err := e.Client.Put(within(t, patience), s.o.Layout.All(protocol.KindLeases+protocol.KindRecords)+name,
+		if _, err := e.Client.Put(within(t, patience), s.options.Layout.All(protocol.KindLeases+protocol.KindRecords)+name,
 			value); err != nil {
 			t.Fatal(err)
 		}
@@ -353,11 +353,11 @@ func TestASearchReadsOfALeaseTheKeysThatItIsForAlone(t *testing.T) {
 	for _, workflow := range []string{"mine", "theirs"} {
 		recordOn(t, e, s, lease, workflow, "event")
 	}
-	if _, err := e.Client.Put(within(t, patience), s.o.Layout.Root+"marks/x", "",
+	if _, err := e.Client.Put(within(t, patience), s.options.Layout.Root+"marks/x", "",
 		clientv3.WithLease(lease)); err != nil {
 		t.Fatal(err)
 	}
-	of := func(workflow string) string { return s.o.Layout.Record(lockIn(workflow, "event").Scope) }
+	of := func(workflow string) string { return s.options.Layout.Record(lockIn(workflow, "event").Scope) }
 	for workflow, want := range map[string][]string{"mine": {of("mine")}, "theirs": {of("theirs")}, "nobody's": nil,
 		"": {of("mine"), of("theirs")}} {
 		p, err := s.newPast(within(t, patience), []string{protocol.KindRecords},
@@ -412,7 +412,7 @@ func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
 	}
 	takes := func(s *Reader) {
 		t.Helper()
-		leases := commit.NewLeases(s.o.Pool.NewLease, s.o, s.o.Clock, s.o.Tasks)
+		leases := commit.NewLeases(s.options.Pool.NewLease, s.options, s.options.Clock, s.options.Tasks)
 		if _, err := leases.Take(within(t, patience), day, protocol.KindRecords, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -455,13 +455,13 @@ func TestAPageThatEndsBetweenTwoOfOneRevisionLeavesNoneOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ops = append(ops, clientv3.OpPut(s.o.Layout.Record(l.Scope), string(record), clientv3.WithLease(lease)))
+		ops = append(ops, clientv3.OpPut(s.options.Layout.Record(l.Scope), string(record), clientv3.WithLease(lease)))
 		waits := lockIn(fmt.Sprint("w", i%3), fmt.Sprint("waits ", i))
 		place, err := protocol.EncodeLock(&waits)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ops = append(ops, clientv3.OpPut(s.o.Layout.Queued(waits.Scope), string(place)))
+		ops = append(ops, clientv3.OpPut(s.options.Layout.Queued(waits.Scope), string(place)))
 	}
 	if _, err := e.Client.Txn(within(t, patience)).Then(ops...).Commit(); err != nil {
 		t.Fatal(err)

@@ -226,9 +226,9 @@ func (p *past) fields(ctx context.Context, of []*leaseSpan, field protocol.Field
 			all[i] = st.own[field]
 			continue
 		}
-		ops, places = append(ops, clientv3.OpGet(p.store.o.Layout.Index(st.kind, st.lease, field))), append(places, i)
+		ops, places = append(ops, clientv3.OpGet(p.store.options.Layout.Index(st.kind, st.lease, field))), append(places, i)
 	}
-	answers, _, err := p.store.o.Pool.ReadEach(ctx, ops)
+	answers, _, err := p.store.options.Pool.ReadEach(ctx, ops)
 	if err != nil {
 		return nil, err
 	}

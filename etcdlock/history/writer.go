@@ -26,8 +26,8 @@ const (
 // writer writes notes in the background, each with what it says at that time. Those that etcd does
 // not take wait for the next write; writing twice does no harm. It is safe for concurrent use.
 type writer struct {
-	o    *Options
-	wake chan struct{}
+	options *Options
+	wake    chan struct{}
 	// writing holds a token during a write: one at a time.
 	writing chan struct{}
 	// leases are apart from those of records, so that closing the store does not wait for them.
@@ -56,7 +56,7 @@ type note struct {
 }
 
 func newWriter(o *Options) *writer {
-	w := &writer{o: o, wake: make(chan struct{}, 1), writing: make(chan struct{}, 1)}
+	w := &writer{options: o, wake: make(chan struct{}, 1), writing: make(chan struct{}, 1)}
 	w.leases = commit.NewLeases(o.Pool.NewLease, o, o.Clock, o.Tasks)
 	return w
 }
@@ -113,7 +113,7 @@ func (w *writer) pendingLocked() int { return len(w.queue) + w.out }
 
 // Finish writes what is left, if etcd takes it at once.
 func (w *writer) Finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, w.o.Pool.Txn)
+	ctx, cancel := context.WithTimeout(ctx, w.options.Pool.Txn)
 	defer cancel()
 	for w.Pending() {
 		if !w.Write(ctx) {
@@ -186,7 +186,7 @@ func (w *writer) send(ctx context.Context, batch []*note) error {
 			break
 		}
 		if size += len(value); len(ops) > 0 && size > commit.MaxBatchBytes {
-			if err = w.o.Pool.CommitParts(ctx, ops); err != nil {
+			if err = w.options.Pool.CommitParts(ctx, ops); err != nil {
 				break
 			}
 			ops, size = nil, len(value)
@@ -194,7 +194,7 @@ func (w *writer) send(ctx context.Context, batch []*note) error {
 		ops = append(ops, protocol.Note(key, protocol.Leased{Value: value, Lease: n.lease}))
 	}
 	if err == nil {
-		err = w.o.Pool.CommitParts(ctx, ops)
+		err = w.options.Pool.CommitParts(ctx, ops)
 	}
 	if err == nil {
 		return nil
@@ -212,8 +212,8 @@ func (w *writer) prolong(ctx context.Context, n *note, retention time.Duration, 
 	switch {
 	case row != nil:
 		n.lease, err = w.leases.Take(ctx, retention, protocol.KindArrivals, row)
-	case n.lease == 0 || retention > n.leasedFor || w.o.Clock.Since(n.leased) >= idem.Slack(retention):
-		n.leased, n.leasedFor = w.o.Clock.Instant(), retention
+	case n.lease == 0 || retention > n.leasedFor || w.options.Clock.Since(n.leased) >= idem.Slack(retention):
+		n.leased, n.leasedFor = w.options.Clock.Instant(), retention
 		n.lease, err = w.leases.Take(ctx, retention, "", nil)
 	}
 	return err
@@ -222,15 +222,15 @@ func (w *writer) prolong(ctx context.Context, n *note, retention time.Duration, 
 // deleteOldest deletes the oldest of the keys of a kind if there are a twentieth more than most;
 // the newest come first. The count costs etcd a look at its index.
 func (w *writer) deleteOldest(ctx context.Context, kind string, most int) error {
-	prefix := w.o.Layout.All(kind)
+	prefix := w.options.Layout.All(kind)
 	end := clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix))
-	n, err := w.o.Pool.Get(ctx, prefix, end, clientv3.WithCountOnly())
+	n, err := w.options.Pool.Get(ctx, prefix, end, clientv3.WithCountOnly())
 	if err != nil || n.Count <= int64(most+most/20) {
 		return err
 	}
-	newest, err := w.o.Pool.Get(ctx, prefix, end, clientv3.WithKeysOnly(), clientv3.WithLimit(int64(most)))
+	newest, err := w.options.Pool.Get(ctx, prefix, end, clientv3.WithKeysOnly(), clientv3.WithLimit(int64(most)))
 	if err != nil || len(newest.Kvs) == 0 {
 		return err
 	}
-	return w.o.Pool.Delete(ctx, string(newest.Kvs[len(newest.Kvs)-1].Key)+"\x00", end)
+	return w.options.Pool.Delete(ctx, string(newest.Kvs[len(newest.Kvs)-1].Key)+"\x00", end)
 }

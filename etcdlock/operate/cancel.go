@@ -70,7 +70,7 @@ func (c *cancelling) try(ctx context.Context, at *history.State) (_ bool, err er
 	if !c.found.Lock.Dead && !at.Orphaned {
 		return true, nil
 	}
-	return false, c.o.Reaper.Reap(ctx, c.found.Lock) // and read how it ended
+	return false, c.options.Reaper.Reap(ctx, c.found.Lock) // and read how it ended
 }
 
 // hasMoved reports whether this very cancel is what has moved it: an attempt whose answer got lost.
@@ -117,7 +117,7 @@ func (c *cancelling) endWaiting(ctx context.Context, at *history.State) (bool, e
 		return true, idem.ErrNotParked
 	}
 	record := protocol.RecordOf(at.Copied,
-		idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: c.o.Clock.Now(), Abort: &c.cancel})
+		idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: c.options.Clock.Now(), Abort: &c.cancel})
 	c.says(string(idem.Pending), c.after(record.Status))
 	found, _, err := c.end(ctx, at, at.Copied, record, c.writer,
 		func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {

@@ -14,7 +14,7 @@ import (
 )
 
 // Finder finds executions and locks where they are now. It is safe for concurrent use.
-type Finder struct{ o *Options }
+type Finder struct{ options *Options }
 
 // NewFinder returns a finder.
 func NewFinder(o *Options) *Finder { return &Finder{o} }
@@ -23,13 +23,13 @@ func NewFinder(o *Options) *Finder { return &Finder{o} }
 // truth; if etcd refuses that, the lock says that it is Dead. It returns idem.ErrNoExecution or
 // idem.ErrStoreUnavailable.
 func (f *Finder) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Found, error) {
-	scope, err := f.o.Reader.Scope(ctx, id)
+	scope, err := f.options.Reader.Scope(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	var at *history.State
 	if _, err = f.reaped(ctx, func() (views []idem.LockView, err error) {
-		if at, err = f.o.Reader.State(ctx, id, scope); err == nil && at.Runs(id) {
+		if at, err = f.options.Reader.State(ctx, id, scope); err == nil && at.Runs(id) {
 			views = []idem.LockView{{Lock: at.Lock}}
 		}
 		return views, err
@@ -46,7 +46,7 @@ func (f *Finder) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Foun
 			return nil, err
 		}
 	}
-	return found, f.o.Reader.AddArrivals(ctx, found, scope)
+	return found, f.options.Reader.AddArrivals(ctx, found, scope)
 }
 
 // reaped returns locks as read finds them when none is dead that can be reaped. It tries each once:
@@ -56,7 +56,7 @@ func (f *Finder) reaped(ctx context.Context, read func() ([]idem.LockView, error
 		views, err := read()
 		again := false
 		for _, v := range views {
-			if l := v.Lock; l.Dead && !tried[l.Revision] && f.o.Reaper.Reap(ctx, l) == nil {
+			if l := v.Lock; l.Dead && !tried[l.Revision] && f.options.Reaper.Reap(ctx, l) == nil {
 				again = true
 			}
 			tried[v.Lock.Revision] = true
@@ -88,11 +88,11 @@ func (f *Finder) Await(ctx context.Context, id idem.ExecutionID, since *idem.Fou
 		if last.Lock == nil || ctx.Err() != nil || changed(since, last) {
 			return last, nil //nolint:nilerr // the time was over before etcd could say more
 		}
-		k := f.o.Layout.Keys(last.Lock)
+		k := f.options.Layout.Keys(last.Lock)
 		if last.Place {
-			f.o.Pool.AwaitChange(ctx, last.Revision, k.Entry)
+			f.options.Pool.AwaitChange(ctx, last.Revision, k.Entry)
 		} else {
-			f.o.Pool.AwaitChange(ctx, last.Revision, k.Lock, k.Alive)
+			f.options.Pool.AwaitChange(ctx, last.Revision, k.Lock, k.Alive)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (f *Finder) Lock(ctx context.Context, workflow string) (*idem.LockView, err
 	if !errors.Is(err, idem.ErrNoLock) {
 		return v, err
 	}
-	views, err := f.reaped(ctx, func() ([]idem.LockView, error) { return f.o.Reader.Holders(ctx, workflow) })
+	views, err := f.reaped(ctx, func() ([]idem.LockView, error) { return f.options.Reader.Holders(ctx, workflow) })
 	if err == nil && len(views) == 0 {
 		err = idem.ErrNoLock
 	}
@@ -128,7 +128,7 @@ func (f *Finder) Lock(ctx context.Context, workflow string) (*idem.LockView, err
 // LockOf returns the lock that an execution of a workflow has: one of several, if its route has a
 // lock.limit above one, else as Lock does.
 func (f *Finder) LockOf(ctx context.Context, workflow string, id idem.ExecutionID) (*idem.LockView, error) {
-	scope, err := f.o.Reader.Scope(ctx, id)
+	scope, err := f.options.Reader.Scope(ctx, id)
 	if errors.Is(err, idem.ErrNoExecution) || err == nil && scope.Workflow != workflow {
 		return nil, idem.ErrNoLock
 	}
@@ -144,7 +144,7 @@ func (f *Finder) LockOf(ctx context.Context, workflow string, id idem.ExecutionI
 
 // lockOf returns the lock of that scope.
 func (f *Finder) lockOf(ctx context.Context, scope idem.Scope) (*idem.LockView, error) {
-	views, err := f.reaped(ctx, func() ([]idem.LockView, error) { return f.o.Reader.LockAt(ctx, scope) })
+	views, err := f.reaped(ctx, func() ([]idem.LockView, error) { return f.options.Reader.LockAt(ctx, scope) })
 	switch {
 	case err != nil:
 		return nil, err
@@ -157,7 +157,7 @@ func (f *Finder) lockOf(ctx context.Context, scope idem.Scope) (*idem.LockView, 
 // Answer reads the kept answer of a record that is stored apart from it. It returns
 // idem.ErrStoreUnavailable.
 func (f *Finder) Answer(ctx context.Context, r *idem.Record) error {
-	answers, _, err := f.o.Pool.Read(ctx, clientv3.OpGet(f.o.Layout.Of(protocol.KindAnswers, r.Execution)))
+	answers, _, err := f.options.Pool.Read(ctx, clientv3.OpGet(f.options.Layout.Of(protocol.KindAnswers, r.Execution)))
 	if err == nil {
 		err = protocol.DecodeAnswer(protocol.First(answers[0]), r.Answer)
 	}
@@ -170,7 +170,7 @@ func (f *Finder) Answer(ctx context.Context, r *idem.Record) error {
 // KeptRequest returns the stored request of an execution, as the ledger was given it. It returns
 // idem.ErrNoRequest or idem.ErrStoreUnavailable.
 func (f *Finder) KeptRequest(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
-	kvs, _, err := f.o.Pool.Keys(ctx, f.o.Layout.Of(protocol.KindRequests, id))
+	kvs, _, err := f.options.Pool.Keys(ctx, f.options.Layout.Of(protocol.KindRequests, id))
 	switch {
 	case err != nil:
 		return nil, commit.Unavailable(err)

@@ -62,12 +62,12 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 			return false, err
 		}
 	}
-	news, err := f.o.Leases.Notice(ctx, commit.NoticeLife)
+	news, err := f.options.Leases.Notice(ctx, commit.NoticeLife)
 	if err != nil {
 		return false, err
 	}
 	mark := protocol.MarkOf(&rec.Entry)
-	k.Mark = f.o.Layout.Mark(at.Scope.Workflow, rec.Order)
+	k.Mark = f.options.Layout.Mark(at.Scope.Workflow, rec.Order)
 	r := commit.NewRequest(k.Lock, protocol.Forget(k, protocol.Revisions{Record: at.Prev}, news, mark, rec.RequestKept), len(news.Value)+len(mark))
 	r.SharedLease = news.Lease
 	if mark != nil {
@@ -77,15 +77,15 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	f.forgotten = found
 	if f.by.Erase {
 		f.says(string(found.Status()), "erased")
-		r.Txn = protocol.Erased(r.Txn, f.o.Layout.Arrivals(rec.Scope), f.o.Layout.Duplicates(rec.Execution))
+		r.Txn = protocol.Erased(r.Txn, f.options.Layout.Arrivals(rec.Scope), f.options.Layout.Duplicates(rec.Execution))
 		_, applied, err := f.change(ctx, r)
 		if applied {
-			f.o.Duplicates.Erase(rec.Scope, rec.Execution)
+			f.options.Duplicates.Erase(rec.Scope, rec.Execution)
 		}
 		return applied, err
 	}
 	f.says(string(found.Status()), "forgotten")
-	shown, err := f.o.Duplicates.Forgotten(ctx, &rec.Entry, idem.Forgotten{
+	shown, err := f.options.Duplicates.Forgotten(ctx, &rec.Entry, idem.Forgotten{
 		Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: f.by.By, Reason: f.by.Reason, At: f.by.At,
 	})
 	if err != nil {
@@ -93,7 +93,7 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	}
 	note(r, shown)
 	_, applied, err := f.change(ctx, r)
-	f.o.Duplicates.EndNote(shown, err)
+	f.options.Duplicates.EndNote(shown, err)
 	return applied, err
 }
 
@@ -103,21 +103,21 @@ func (op *Operator) refuseAlive(ctx context.Context, at *history.State) (bool, e
 	if runs == nil {
 		return true, idem.ErrAlive
 	}
-	dead, err := op.o.Reaper.IsDead(ctx, runs)
+	dead, err := op.options.Reaper.IsDead(ctx, runs)
 	switch {
 	case err != nil:
 		return false, err
 	case !dead:
 		return true, idem.ErrAlive
 	}
-	return false, op.o.Reaper.Reap(ctx, runs)
+	return false, op.options.Reaper.Reap(ctx, runs)
 }
 
 // ForceRelease takes the lock of workflow away from the execution id, in by's name: a call that runs is closed, the response is lock_lost, and the record is
 // ABORTED with an unknown outcome, or if it is parked with that of its tries. A lock in its release delay is free at once. It returns the execution's
 // record; or idem.ErrNoLock, idem.ErrLockLost if another execution has the lock, or idem.ErrStoreUnavailable.
 func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, by idem.Cancel, audit *idem.Audit) (found *idem.Found, err error) {
-	scope, err := op.o.Reader.Scope(ctx, id)
+	scope, err := op.options.Reader.Scope(ctx, id)
 	switch {
 	case errors.Is(err, idem.ErrNoExecution), err == nil && scope.Workflow != workflow:
 		scope = idem.Scope{Workflow: workflow}
@@ -162,9 +162,9 @@ func (t *trail) force(ctx context.Context, at *history.State, by *idem.Cancel, w
 	if at.Lock.IsParked() {
 		outcome = at.Lock.Parked.Outcome()
 	}
-	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: outcome, FinishedAt: t.o.Clock.Now(), Abort: by})
+	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: outcome, FinishedAt: t.options.Clock.Now(), Abort: by})
 	record.RequestKept = at.Lock.IsParked()
-	news, err := t.o.Leases.Notice(ctx, commit.NoticeLife)
+	news, err := t.options.Leases.Notice(ctx, commit.NoticeLife)
 	if err != nil {
 		return nil, err
 	}

@@ -44,11 +44,11 @@ func (op *Operator) OpenJobs(ctx context.Context) ([]idem.Job, error) {
 }
 
 func (op *Operator) jobsBelow(ctx context.Context, kind string) (all []idem.Job, err error) {
-	for kv, err := range op.o.Pool.All(ctx, link.Below(op.o.Layout.All(kind), jobBatch)) {
+	for kv, err := range op.options.Pool.All(ctx, link.Below(op.options.Layout.All(kind), jobBatch)) {
 		if err != nil {
 			return nil, commit.Unavailable(err)
 		}
-		if j, err := op.o.Layout.JobAt(kv); err == nil { // else of a newer release, whose processes run it
+		if j, err := op.options.Layout.JobAt(kv); err == nil { // else of a newer release, whose processes run it
 			all = append(all, *j)
 		}
 	}
@@ -57,14 +57,14 @@ func (op *Operator) jobsBelow(ctx context.Context, kind string) (all []idem.Job,
 
 // Job returns one job. It returns idem.ErrNoJob or idem.ErrStoreUnavailable.
 func (op *Operator) Job(ctx context.Context, id string) (*idem.Job, error) {
-	answers, _, err := op.o.Pool.Read(ctx,
-		clientv3.OpGet(op.o.Layout.Job(id, idem.JobRunning)), clientv3.OpGet(op.o.Layout.Job(id, idem.JobDone)))
+	answers, _, err := op.options.Pool.Read(ctx,
+		clientv3.OpGet(op.options.Layout.Job(id, idem.JobRunning)), clientv3.OpGet(op.options.Layout.Job(id, idem.JobDone)))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
 	for _, a := range answers {
 		if kv := protocol.First(a); kv != nil {
-			if j, err := op.o.Layout.JobAt(kv); err == nil {
+			if j, err := op.options.Layout.JobAt(kv); err == nil {
 				return j, nil
 			}
 		}
@@ -75,11 +75,11 @@ func (op *Operator) Job(ctx context.Context, id string) (*idem.Job, error) {
 // JobRuns returns what a job follows: the executions that it has let run, and whose ends it has not
 // counted. It returns idem.ErrStoreUnavailable.
 func (op *Operator) JobRuns(ctx context.Context, id string) (all []idem.JobRun, err error) {
-	for kv, err := range op.o.Pool.All(ctx, link.Below(op.o.Layout.JobRuns(id), jobBatch)) {
+	for kv, err := range op.options.Pool.All(ctx, link.Below(op.options.Layout.JobRuns(id), jobBatch)) {
 		if err != nil {
 			return nil, commit.Unavailable(err)
 		}
-		r, err := op.o.Layout.JobRunAt(id, kv)
+		r, err := op.options.Layout.JobRunAt(id, kv)
 		if err != nil {
 			return nil, commit.Unavailable(err)
 		}
@@ -103,15 +103,15 @@ func (op *Operator) BeginJob(ctx context.Context, j *idem.Job, audit *idem.Audit
 		op.dropJob(ctx, &over[idem.MaxEndedJobs-1+i]) // else the next one does
 	}
 	j.State = idem.JobRunning
-	key, value := op.o.Layout.Job(j.ID, j.State), protocol.EncodeJob(j)
+	key, value := op.options.Layout.Job(j.ID, j.State), protocol.EncodeJob(j)
 	return op.changeJob(ctx, j, audit,
 		commit.NewRequest(key, protocol.PutJob(key, 0, protocol.Leased{Value: value}, "", protocol.Leased{}, nil),
 			len(value)))
 }
 
 func (op *Operator) dropJob(ctx context.Context, j *idem.Job) {
-	key := op.o.Layout.Job(j.ID, j.State)
-	_ = op.o.Sender.Do(ctx, commit.NewRequest(key, protocol.DropJob(key, j.Revision, op.o.Layout.JobRuns(j.ID)), 0))
+	key := op.options.Layout.Job(j.ID, j.State)
+	_ = op.options.Sender.Do(ctx, commit.NewRequest(key, protocol.DropJob(key, j.Revision, op.options.Layout.JobRuns(j.ID)), 0))
 }
 
 // changeJob sends a transaction about a job once, and sets its Revision. It returns
@@ -136,18 +136,18 @@ func (op *Operator) changeJob(ctx context.Context, j *idem.Job, audit *idem.Audi
 // takes its own job again, which it must not run already. It returns idem.ErrJobMoved if the job
 // has an owner or has changed since it was read, and idem.ErrStoreUnavailable.
 func (op *Operator) TakeJob(ctx context.Context, j *idem.Job) error {
-	s, err := op.o.Session()
+	s, err := op.options.Session()
 	if err != nil {
 		return commit.Unavailable(err)
 	}
 	before := ""
 	if j.Session != "" && j.Session != s.Name {
-		before = op.o.Layout.Alive(protocol.SessionAlive(j.Session))
+		before = op.options.Layout.Alive(protocol.SessionAlive(j.Session))
 	}
 	next := j.Clone()
 	next.Session, next.Holder = s.Name, s.Holder()
-	next.TakenAt, next.TakenActed = op.o.Clock.Now().UTC().Round(0), j.Acted
-	key, value := op.o.Layout.Job(j.ID, idem.JobRunning), protocol.EncodeJob(next)
+	next.TakenAt, next.TakenActed = op.options.Clock.Now().UTC().Round(0), j.Acted
+	key, value := op.options.Layout.Job(j.ID, idem.JobRunning), protocol.EncodeJob(next)
 	err = op.changeJob(ctx, next, nil,
 		commit.NewRequest(key, protocol.TakeJob(key, j.Revision, before, protocol.Leased{Value: value}), len(value)))
 	if err == nil {
@@ -163,14 +163,14 @@ func (op *Operator) PutJob(ctx context.Context, j *idem.Job, run *idem.JobRun, e
 	var runKey string
 	var runValue protocol.Leased
 	if run != nil {
-		runKey, runValue = op.o.Layout.JobRun(j.ID, run)
+		runKey, runValue = op.options.Layout.JobRun(j.ID, run)
 	}
 	var gone []string
 	for i := range ended {
-		key, _ := op.o.Layout.JobRun(j.ID, &ended[i])
+		key, _ := op.options.Layout.JobRun(j.ID, &ended[i])
 		gone = append(gone, key)
 	}
-	key, value := op.o.Layout.Job(j.ID, idem.JobRunning), protocol.EncodeJob(j)
+	key, value := op.options.Layout.Job(j.ID, idem.JobRunning), protocol.EncodeJob(j)
 	r := commit.NewRequest(key, protocol.PutJob(key, j.Revision, protocol.Leased{Value: value}, runKey, runValue, gone),
 		len(value)+len(runKey)+len(runValue.Value))
 	return op.changeJob(ctx, j, nil, r)
@@ -179,12 +179,12 @@ func (op *Operator) PutJob(ctx context.Context, j *idem.Job, run *idem.JobRun, e
 // MoveJob stores a job whose State has changed since its Revision: an open one is done or stopped,
 // or a stopped one goes on. It returns idem.ErrJobMoved or idem.ErrStoreUnavailable.
 func (op *Operator) MoveJob(ctx context.Context, j *idem.Job, audit *idem.Audit) error {
-	from, to, runs := op.o.Layout.Job(j.ID, idem.JobRunning), op.o.Layout.Job(j.ID, idem.JobDone), ""
+	from, to, runs := op.options.Layout.Job(j.ID, idem.JobRunning), op.options.Layout.Job(j.ID, idem.JobDone), ""
 	switch j.State {
 	case idem.JobRunning:
 		from, to = to, from
 	case idem.JobDone:
-		runs = op.o.Layout.JobRuns(j.ID)
+		runs = op.options.Layout.JobRuns(j.ID)
 	}
 	value := protocol.EncodeJob(j)
 	r := commit.NewRequest(from, protocol.MoveJob(from, j.Revision, to, protocol.Leased{Value: value}, runs),

@@ -47,7 +47,7 @@ type Process interface {
 
 // Operator changes what is in the ledger, for people: it ends executions and lets them run again,
 // pauses, and marks what was looked at. It is safe for concurrent use.
-type Operator struct{ o *Options }
+type Operator struct{ options *Options }
 
 // NewOperator returns an operator.
 func NewOperator(o *Options) *Operator { return &Operator{o} }
@@ -55,7 +55,7 @@ func NewOperator(o *Options) *Operator { return &Operator{o} }
 // repeat finds an execution, and has try look at it and change it until that is done.
 func (op *Operator) repeat(ctx context.Context, id idem.ExecutionID,
 	try func(context.Context, *history.State) (done bool, err error)) error {
-	scope, err := op.o.Reader.Scope(ctx, id)
+	scope, err := op.options.Reader.Scope(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (op *Operator) repeat(ctx context.Context, id idem.ExecutionID,
 // repeatIn is repeat for an execution whose scope is known.
 func (op *Operator) repeatIn(ctx context.Context, id idem.ExecutionID, scope idem.Scope,
 	try func(context.Context, *history.State) (bool, error)) error {
-	return op.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, err := op.o.Reader.State(ctx, id, scope)
+	return op.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+		at, err := op.options.Reader.State(ctx, id, scope)
 		if err != nil {
 			return false, err
 		}
@@ -83,7 +83,7 @@ func (t *trail) rewrite(ctx context.Context, at *history.State, next *idem.Lock,
 	if err != nil {
 		return nil, true, commit.Unavailable(err)
 	}
-	notice, err := t.o.Leases.Notice(ctx, life)
+	notice, err := t.options.Leases.Notice(ctx, life)
 	if err != nil {
 		return nil, false, err
 	}
@@ -108,7 +108,7 @@ func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record
 			return nil, answer, err
 		}
 	}
-	r, err := t.o.Request(ctx, &finish.Ended{Lock: l, RestsSince: l.Revision, Record: record, Writer: writer}, txn,
+	r, err := t.options.Request(ctx, &finish.Ended{Lock: l, RestsSince: l.Revision, Record: record, Writer: writer}, txn,
 		at.Keys)
 	if err != nil {
 		return nil, answer, err
@@ -120,7 +120,7 @@ func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record
 	_ = t.erase(ctx, record.Execution, request) // else it is swept
 	record.Revision = answer.Revision
 	if at.Copied != l || l.Parked != nil { // else a delivery waits to report it
-		t.o.OnEnded(record, true)
+		t.options.OnEnded(record, true)
 	}
 	return &idem.Found{Record: record, Revision: answer.Revision, Duplicates: at.Duplicates}, answer, nil
 }
@@ -128,7 +128,7 @@ func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record
 // requestOf returns what etcd has of the stored request of an execution; nil = nothing. It returns
 // the error of ctx.
 func (t *trail) requestOf(ctx context.Context, k protocol.Keys) ([]byte, error) {
-	kvs, _, err := t.o.Pool.Keys(ctx, k.Request)
+	kvs, _, err := t.options.Pool.Keys(ctx, k.Request)
 	if err != nil || len(kvs) == 0 {
 		return nil, err
 	}
@@ -141,5 +141,5 @@ func (t *trail) erase(ctx context.Context, id idem.ExecutionID, request []byte) 
 	if request == nil {
 		return nil
 	}
-	return t.o.Erase(ctx, id, request)
+	return t.options.Erase(ctx, id, request)
 }

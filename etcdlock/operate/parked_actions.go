@@ -26,7 +26,7 @@ func (c *cancelling) endOrphaned(ctx context.Context, at *history.State) (bool, 
 		l.Cancel = &c.cancel
 	}
 	record := protocol.RecordOf(&l,
-		idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: c.o.Clock.Now(), Abort: l.Cancel})
+		idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: c.options.Clock.Now(), Abort: l.Cancel})
 	c.says(string(c.found.Status()), c.after(record.Status))
 	found, answer, err := c.end(ctx, at, &l, record, c.writer,
 		func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
@@ -34,7 +34,7 @@ func (c *cancelling) endOrphaned(ctx context.Context, at *history.State) (bool, 
 				finish.DeadLetter(&l, record))
 		})
 	if found == nil && err == nil {
-		c.o.Reaper.NoteAlive(l.Alive, answer)
+		c.options.Reaper.NoteAlive(l.Alive, answer)
 	}
 	c.found = found
 	return found != nil, err
@@ -57,7 +57,7 @@ func (t *trail) checkUnchanged(ctx context.Context, at *history.State) error {
 	if t.audit.SeenAt == 0 || t.unsure && t.audit.Step == nil {
 		return nil
 	}
-	kvs, _, err := t.o.Pool.Keys(ctx, at.Keys.Index)
+	kvs, _, err := t.options.Pool.Keys(ctx, at.Keys.Index)
 	switch {
 	case err != nil:
 		return commit.Unavailable(err)
@@ -92,7 +92,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 		t.says(string(found.Status()), string(found.Status()))
 		t.run = idem.JobRun{Execution: id, Workflow: found.Workflow(), Failures: found.Lock.Parked.Failures}
 		if found.Place { // it waits for its turn alone, and nothing in etcd says otherwise
-			op.o.Parked.Mark(at.Keys.Lock)
+			op.options.Parked.Mark(at.Keys.Lock)
 			t.unsure = true
 			return true, nil
 		}
@@ -170,10 +170,10 @@ type storedRequest struct {
 // idem.ErrNoRequest or idem.ErrRequestUnavailable.
 func (t *trail) rekeep(ctx context.Context, at *history.State, next idem.ExecutionID) (s storedRequest, err error) {
 	if !at.Record.RequestKept {
-		s.StoredRequest, s.runs, err = t.o.Archived(ctx, at.Record, next)
+		s.StoredRequest, s.runs, err = t.options.Archived(ctx, at.Record, next)
 		return s, unavailableRequest(err)
 	}
-	answers, _, err := t.o.Pool.Read(ctx, clientv3.OpGet(at.Keys.Request), clientv3.OpGet(at.Keys.Index))
+	answers, _, err := t.options.Pool.Read(ctx, clientv3.OpGet(at.Keys.Request), clientv3.OpGet(at.Keys.Index))
 	if err != nil {
 		return s, err
 	}
@@ -185,7 +185,7 @@ func (t *trail) rekeep(ctx context.Context, at *history.State, next idem.Executi
 		return s, commit.Unavailable(err)
 	}
 	s.old = request.Value
-	s.StoredRequest, err = t.o.Rekeep(ctx, at.Record.Execution, next,
+	s.StoredRequest, err = t.options.Rekeep(ctx, at.Record.Execution, next,
 		idem.StoredRequest{Value: request.Value, Bytes: s.runs.Bytes})
 	return s, unavailableRequest(err)
 }
@@ -203,7 +203,7 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 	if err != nil {
 		return nil, err
 	}
-	l := nextAttempt(at.Record, stored.runs, next, t.o.Clock.Now())
+	l := nextAttempt(at.Record, stored.runs, next, t.options.Clock.Now())
 	l.Parked.Bytes = stored.Bytes
 	if again || at.Record.Settled() {
 		l.Parked.On = idem.ParkAgain
@@ -212,21 +212,21 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	keep, err := park.Stored(ctx, t.o.Leases, l, &stored.StoredRequest)
+	keep, err := park.Stored(ctx, t.options.Leases, l, &stored.StoredRequest)
 	if err != nil {
 		return nil, err
 	}
-	news, err := t.o.Leases.Notice(ctx, commit.NoticeLife)
+	news, err := t.options.Leases.Notice(ctx, commit.NoticeLife)
 	if err != nil {
 		return nil, err
 	}
-	k := t.o.Layout.Keys(l)
+	k := t.options.Layout.Keys(l)
 	seen := protocol.Revisions{Lock: at.LockRevision(), OtherLock: at.OtherRevision(), Record: at.Prev}
 	r := commit.NewRequest(k.Lock, protocol.Rerun(k, seen, protocol.Leased{Value: value}, news, keep, at.Keys),
 		len(value)+len(stored.Value)).AddOtherLock(k, l)
 	r.SharedLease = keep.Age.Lease
 	answer, applied, err := t.change(ctx, r)
-	t.o.Leases.DropIfGone(news.Lease, err)
+	t.options.Leases.DropIfGone(news.Lease, err)
 	if !applied {
 		return nil, err
 	}

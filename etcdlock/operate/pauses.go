@@ -28,15 +28,15 @@ func (op *Operator) Pause(ctx context.Context, want idem.Pause, audit *idem.Audi
 	}
 	lease := clientv3.LeaseID(0)
 	if want.For > 0 {
-		if lease, err = op.o.Pool.NewLease(ctx, want.For); err != nil {
+		if lease, err = op.options.Pool.NewLease(ctx, want.For); err != nil {
 			return nil, commit.Unavailable(err)
 		}
 	}
-	key := op.o.Layout.Pause(want.Scope)
+	key := op.options.Layout.Pause(want.Scope)
 	err = t.declare(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
 		before, t.audit.Before, t.audit.After = nil, "not paused", string(idem.DecisionPaused)
 		if kv != nil {
-			if before, err = op.o.Layout.PauseAt(kv); err != nil {
+			if before, err = op.options.Layout.PauseAt(kv); err != nil {
 				return nil, err
 			}
 			t.audit.Before = "paused by " + before.By
@@ -57,12 +57,12 @@ func (op *Operator) Resume(ctx context.Context, scope idem.PauseScope, audit *id
 	err error) {
 	t := op.trail(audit)
 	t.audit.Workflow = scope.String()
-	key := op.o.Layout.Pause(scope)
+	key := op.options.Layout.Pause(scope)
 	err = t.declare(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
 		if kv == nil {
 			return nil, idem.ErrNoPause
 		}
-		if over, err = op.o.Layout.PauseAt(kv); err != nil {
+		if over, err = op.options.Layout.PauseAt(kv); err != nil {
 			return nil, err
 		}
 		t.audit.Before, t.audit.After = "paused by "+over.By, "resumed"
@@ -79,8 +79,8 @@ func (op *Operator) Resume(ctx context.Context, scope idem.PauseScope, audit *id
 // idem.ErrNoPause, idem.ErrNoMark or idem.ErrStoreUnavailable.
 func (t *trail) declare(ctx context.Context, key string, change func(*mvccpb.KeyValue) (*commit.Request, error)) error {
 	t.audit.Result = idem.AuditDone
-	err := t.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
-		kvs, _, err := t.o.Pool.Keys(ctx, key)
+	err := t.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+		kvs, _, err := t.options.Pool.Keys(ctx, key)
 		if err != nil {
 			return true, commit.Unavailable(err)
 		}
@@ -114,15 +114,15 @@ const maxPauseLooks = 20_000
 // Pauses returns all pauses, in the order in which they began, with how far each has come: all of
 // it at one revision. It returns idem.ErrStoreUnavailable.
 func (op *Operator) Pauses(ctx context.Context) ([]idem.PauseState, error) {
-	answers, revision, err := op.o.Pool.Read(ctx,
-		clientv3.OpGet(op.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix()),
-		clientv3.OpGet(op.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix()))
+	answers, revision, err := op.options.Pool.Read(ctx,
+		clientv3.OpGet(op.options.Layout.All(protocol.KindPauses), clientv3.WithPrefix()),
+		clientv3.OpGet(op.options.Layout.All(protocol.KindSessions), clientv3.WithPrefix()))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
 	var states []idem.PauseState
 	for _, kv := range answers[0].GetResponseRange().Kvs {
-		pause, err := op.o.Layout.PauseAt(kv)
+		pause, err := op.options.Layout.PauseAt(kv)
 		if err != nil {
 			continue // no process reads it as a pause
 		}
@@ -137,11 +137,11 @@ func (op *Operator) Pauses(ctx context.Context) ([]idem.PauseState, error) {
 		for i := range states {
 			if heard < states[i].Revision {
 				states[i].Unheard = append(states[i].Unheard,
-					cmp.Or(holder, strings.TrimPrefix(string(kv.Key), op.o.Layout.All(protocol.KindSessions))))
+					cmp.Or(holder, strings.TrimPrefix(string(kv.Key), op.options.Layout.All(protocol.KindSessions))))
 			}
 		}
 	}
-	for _, prefix := range []string{op.o.Layout.All(protocol.KindLocks), op.o.Layout.All(protocol.KindQueue)} {
+	for _, prefix := range []string{op.options.Layout.All(protocol.KindLocks), op.options.Layout.All(protocol.KindQueue)} {
 		if err := op.countFor(ctx, states, prefix, revision); err != nil {
 			return nil, commit.Unavailable(err)
 		}
@@ -154,7 +154,7 @@ func (op *Operator) countFor(ctx context.Context, states []idem.PauseState, pref
 	keys := link.Below(prefix, pauseBatch)
 	keys.Revision = revision
 	looked := 0
-	for kv, err := range op.o.Pool.All(ctx, keys) {
+	for kv, err := range op.options.Pool.All(ctx, keys) {
 		if err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (op *Operator) countFor(ctx context.Context, states []idem.PauseState, pref
 				// there are more than are looked at, or it is of a newer release
 				states[i].More = true
 			case l.Route != "" && states[i].Scope.Covers(l.Route, l.Scope.Workflow):
-				countOne(&states[i], l, prefix == op.o.Layout.All(protocol.KindQueue))
+				countOne(&states[i], l, prefix == op.options.Layout.All(protocol.KindQueue))
 			}
 		}
 		if looked > maxPauseLooks {

@@ -26,7 +26,7 @@ func NewQuestions(op *Operator) *Questions { return &Questions{op} }
 // Open returns open questions of all processes, and at most that many. It returns
 // idem.ErrStoreUnavailable if etcd cannot be read.
 func (q *Questions) Open(ctx context.Context, most int) (all []idem.OpenQuestion, err error) {
-	o := q.op.o
+	o := q.op.options
 	kvs, _, err := o.Pool.Keys(ctx, o.Layout.All(protocol.KindQuestions), clientv3.WithPrefix(),
 		clientv3.WithLimit(int64(most)))
 	if err != nil {
@@ -45,10 +45,10 @@ func (q *Questions) Open(ctx context.Context, most int) (all []idem.OpenQuestion
 func (q *Questions) Begin(ctx context.Context, of *idem.OpenQuestion) (mine bool, err error) {
 	next := *of
 	next.Asked++
-	key := q.op.o.Layout.Of(protocol.KindQuestions, of.Execution)
+	key := q.op.options.Layout.Of(protocol.KindQuestions, of.Execution)
 	value := protocol.EncodeQuestion(&next)
 	put := protocol.Leased{Value: value, Lease: clientv3.LeaseID(of.Lease)}
-	answer := q.op.o.Sender.Do(ctx, commit.NewRequest(key, protocol.Declare(key, of.Revision, put), len(value)))
+	answer := q.op.options.Sender.Do(ctx, commit.NewRequest(key, protocol.Declare(key, of.Revision, put), len(value)))
 	if answer.Err != nil || !answer.Succeeded {
 		return false, answer.Err
 	}
@@ -63,7 +63,7 @@ func (q *Questions) Begin(ctx context.Context, of *idem.OpenQuestion) (mine bool
 // It returns idem.ErrStoreUnavailable. status is what duplicates get of an event that was executed.
 func (q *Questions) Answer(ctx context.Context, id idem.ExecutionID, said idem.Asked,
 	status int) (corrected *idem.Record, err error) {
-	c := &correction{op: q.op, said: said, status: status, question: q.op.o.Layout.Of(protocol.KindQuestions, id),
+	c := &correction{op: q.op, said: said, status: status, question: q.op.options.Layout.Of(protocol.KindQuestions, id),
 		writer: session.NewName()}
 	c.said.At = said.At.UTC().Round(time.Millisecond)
 	err = q.op.repeat(ctx, id, c.try)
@@ -75,7 +75,7 @@ func (q *Questions) Answer(ctx context.Context, id idem.ExecutionID, said idem.A
 
 // drop deletes a question that needs no answer.
 func (op *Operator) drop(ctx context.Context, question string) error {
-	if answer := op.o.Sender.Do(ctx, commit.NewRequest(question, protocol.DropNote(question), 0)); answer.Err != nil {
+	if answer := op.options.Sender.Do(ctx, commit.NewRequest(question, protocol.DropNote(question), 0)); answer.Err != nil {
 		return commit.Unavailable(answer.Err)
 	}
 	return nil
@@ -93,7 +93,7 @@ type correction struct {
 }
 
 func (c *correction) try(ctx context.Context, at *history.State) (done bool, err error) {
-	o, r := c.op.o, at.Ended(at.ID)
+	o, r := c.op.options, at.Ended(at.ID)
 	switch {
 	case r != nil && at.Writer == c.writer: // an attempt whose answer got lost
 		c.record = r
@@ -134,7 +134,7 @@ func (c *correction) correct(r *idem.Record) *idem.Record {
 }
 
 func (c *correction) request(ctx context.Context, at *history.State, r *idem.Record) (*commit.Request, error) {
-	o, k := c.op.o, at.Keys
+	o, k := c.op.options, at.Keys
 	c.record = c.correct(r)
 	value, err := protocol.EncodeRecord(c.record, c.writer)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 // idem.ErrStoreUnavailable if etcd cannot be read.
 func (op *Operator) SeenMarks(ctx context.Context) (all []idem.SeenMark, err error) {
 	newestFirst := clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend)
-	kvs, _, err := op.o.Pool.Keys(ctx, op.o.Layout.All(protocol.KindSeen), clientv3.WithPrefix(), newestFirst)
+	kvs, _, err := op.options.Pool.Keys(ctx, op.options.Layout.All(protocol.KindSeen), clientv3.WithPrefix(), newestFirst)
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
 	for _, kv := range kvs {
-		if one, err := op.o.Layout.SeenAt(kv); err == nil { // else of a newer release: it hides nothing here
+		if one, err := op.options.Layout.SeenAt(kv); err == nil { // else of a newer release: it hides nothing here
 			all = append(all, *one)
 		}
 	}
@@ -37,13 +37,13 @@ func (op *Operator) MarkSeen(ctx context.Context, mark idem.SeenMark, audit *ide
 	if err != nil {
 		return nil, nil, err
 	}
-	lease, err := op.o.Leases.Take(ctx, idem.SeenKept, "", nil)
+	lease, err := op.options.Leases.Take(ctx, idem.SeenKept, "", nil)
 	if err != nil {
 		return nil, nil, commit.Unavailable(err)
 	}
 	t := op.trail(audit)
 	t.audit.Workflow = mark.Concern.String()
-	key := op.o.Layout.SeenOf(mark.Concern)
+	key := op.options.Layout.SeenOf(mark.Concern)
 	err = t.declare(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
 		before, t.audit.Before = nil, "not looked at"
 		if old, err := op.seenAt(kv); err == nil { // else there is none, or one of a newer release
@@ -75,7 +75,7 @@ func (op *Operator) seenAt(kv *mvccpb.KeyValue) (*idem.SeenMark, error) {
 	if kv == nil {
 		return nil, idem.ErrNoMark
 	}
-	return op.o.Layout.SeenAt(kv)
+	return op.options.Layout.SeenAt(kv)
 }
 
 // UnmarkSeen removes a mark, and returns it. It returns idem.ErrNoMark if there is none, and
@@ -84,7 +84,7 @@ func (op *Operator) UnmarkSeen(ctx context.Context, c idem.Concern, audit *idem.
 	err error) {
 	t := op.trail(audit)
 	t.audit.Workflow = c.String()
-	key := op.o.Layout.SeenOf(c)
+	key := op.options.Layout.SeenOf(c)
 	err = t.declare(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
 		if mark, err = op.seenAt(kv); err != nil {
 			return nil, err

@@ -13,7 +13,7 @@ import (
 // however often that is repeated: so there is one audit if the change was made, and none if it was
 // not.
 type trail struct {
-	o       *Options
+	options *Options
 	audit   idem.Audit  // as the last transaction has it
 	wanted  *idem.Audit // the caller's, see done; nil = the caller wants none
 	applied bool        // a transaction with the audit was applied
@@ -24,9 +24,9 @@ type trail struct {
 
 // trail returns the trail of an action. The caller's audit changes when the action is done.
 func (op *Operator) trail(wanted *idem.Audit) *trail {
-	t := &trail{o: op.o, wanted: wanted}
+	t := &trail{options: op.options, wanted: wanted}
 	if wanted != nil {
-		op.o.Audits.Name(wanted)
+		op.options.Audits.Name(wanted)
 		t.audit = *wanted
 	}
 	return t
@@ -50,14 +50,14 @@ func (t *trail) change(ctx context.Context, r *commit.Request) (answer commit.Re
 	if t.wanted == nil {
 		return t.send(ctx, r)
 	}
-	n, err := t.o.Audits.Note(ctx, &t.audit)
+	n, err := t.options.Audits.Note(ctx, &t.audit)
 	if err != nil {
 		return answer, false, err
 	}
 	note(r, n)
 	t.step(r)
 	answer, applied, err = t.send(ctx, r)
-	t.o.Audits.EndNote(n, err)
+	t.options.Audits.EndNote(n, err)
 	if s := t.audit.Step; s != nil && err == nil {
 		switch {
 		case applied:
@@ -77,11 +77,11 @@ func (t *trail) step(r *commit.Request) {
 	if s == nil {
 		return
 	}
-	key, job := t.o.Layout.Job(s.Job.ID, idem.JobRunning), protocol.Leased{Value: protocol.EncodeJob(s.Job)}
+	key, job := t.options.Layout.Job(s.Job.ID, idem.JobRunning), protocol.Leased{Value: protocol.EncodeJob(s.Job)}
 	var run string
 	var v protocol.Leased
 	if s.Follow {
-		run, v = t.o.Layout.JobRun(s.Job.ID, &t.run)
+		run, v = t.options.Layout.JobRun(s.Job.ID, &t.run)
 	}
 	r.Txn = protocol.Stepped(r.Txn, key, s.Job.Revision, job, run, v)
 	r.Slots = append(r.Slots, key)
@@ -89,8 +89,8 @@ func (t *trail) step(r *commit.Request) {
 }
 
 func (t *trail) send(ctx context.Context, r *commit.Request) (answer commit.Reply, applied bool, err error) {
-	answer = t.o.Sender.Do(ctx, r)
-	t.o.Leases.DropIfGone(r.SharedLease, answer.Err)
+	answer = t.options.Sender.Do(ctx, r)
+	t.options.Leases.DropIfGone(r.SharedLease, answer.Err)
 	return answer, answer.Err == nil && answer.Succeeded, answer.Err
 }
 
@@ -108,7 +108,7 @@ func (t *trail) done(ctx context.Context, err error) error {
 	}
 	if t.nothing {
 		t.audit.Result, t.audit.Name = idem.AuditNothing, ""
-		t.o.Audits.Name(&t.audit)
+		t.options.Audits.Name(&t.audit)
 	}
 	if t.nothing || t.unsure && !t.applied {
 		if err := t.writeAlone(ctx); err != nil {
@@ -125,13 +125,13 @@ func (t *trail) done(ctx context.Context, err error) error {
 // writeAlone writes the audit of what no transaction of etcd changes. It returns
 // idem.ErrStoreUnavailable.
 func (t *trail) writeAlone(ctx context.Context) error {
-	return t.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
-		n, err := t.o.Audits.Note(ctx, &t.audit)
+	return t.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+		n, err := t.options.Audits.Note(ctx, &t.audit)
 		if err != nil {
 			return false, err
 		}
 		_, applied, err := t.send(ctx, commit.NewRequest(n.Key, protocol.Note(n.Key, n.Leased), len(n.Value)))
-		t.o.Audits.EndNote(n, err)
+		t.options.Audits.EndNote(n, err)
 		return applied, err
 	})
 }

@@ -47,8 +47,9 @@ func (a *adopting) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lo
 		return nil, commit.Reply{}, errNotWanted
 	}
 	at := protocol.Revisions{Epoch: to.Epoch(), LockCreated: l.Created, Lock: l.Revision}
-	return &next, h.o.Sender.Do(ctx, commit.NewRequest(k.Lock, protocol.Adopt(k, at, protocol.Leased{Value: value}),
-		len(value))), nil
+	return &next, h.options.Sender.Do(ctx,
+		commit.NewRequest(k.Lock, protocol.Adopt(k, at, protocol.Leased{Value: value}),
+			len(value))), nil
 }
 
 func (a *adopting) done(l *idem.Lock, _ *writing) bool {

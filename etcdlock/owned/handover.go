@@ -22,7 +22,7 @@ import (
 
 // Handed returns the lock that the entry of a waiter was handed; nil = none.
 func (s *Locks) Handed(e *view.Waiter) *Lock {
-	if s.o.Queues.Left(e) {
+	if s.options.Queues.Left(e) {
 		return s.Of(e.Execution)
 	}
 	return nil
@@ -31,14 +31,14 @@ func (s *Locks) Handed(e *view.Waiter) *Lock {
 // Take returns the lock that e was found to have.
 func (s *Locks) Take(e *view.Waiter, st *protocol.State) *Lock {
 	l := *st.Lock
-	l.StartedAt = s.o.Clock.Now().UTC() // by our clock, as its end will be
+	l.StartedAt = s.options.Clock.Now().UTC() // by our clock, as its end will be
 	protocol.Judge(&l, st.Mark)
 	h := s.grant(&l, st.Candidates)
 	if h == nil {
 		h = s.Of(e.Execution)
 	}
 	if h == nil { // it is not registered any more
-		h = s.Make(l, s.o.Layout.Keys(&l), e.Session)
+		h = s.Make(l, s.options.Layout.Keys(&l), e.Session)
 	}
 	h.See(&l)
 	return h
@@ -49,9 +49,9 @@ func (s *Locks) Take(e *view.Waiter, st *protocol.State) *Lock {
 func (s *Locks) grant(l *idem.Lock, then protocol.Candidates) (h *Lock) {
 	var of *session.Session
 	var early bool
-	if s.o.Queues.Grant(l, then, func(e *view.Waiter, behind protocol.Candidates) {
+	if s.options.Queues.Grant(l, then, func(e *view.Waiter, behind protocol.Candidates) {
 		of = e.Session
-		h = s.Make(*l, s.o.Layout.Keys(l), of)
+		h = s.Make(*l, s.options.Layout.Keys(l), of)
 		h.candidates = behind
 		early = s.add(h)
 	}) {
@@ -75,7 +75,7 @@ type handOver struct {
 // or the lock is to be freed. The pauses are read after the epoch, see view.Pauses.
 func nextAfter(h *Lock, l *idem.Lock) *handOver {
 	if h.handing {
-		h.o.Queues.Unlearn(h.keys.Lock)
+		h.options.Queues.Unlearn(h.keys.Lock)
 		return nil
 	}
 	if l.Parked != nil || l.Held || len(l.Slots) > 0 || l.Scope.PerEvent {
@@ -99,15 +99,15 @@ func nextAfter(h *Lock, l *idem.Lock) *handOver {
 		return nil
 	}
 	next.epoch = next.ending.Epoch()
-	if h.o.Pauses.Of(waits.Route, waits.Scope.Workflow) != nil {
+	if h.options.Pauses.Of(waits.Route, waits.Scope.Workflow) != nil {
 		return nil
 	}
-	next.lock.StartedAt = h.o.Clock.Now().UTC()
+	next.lock.StartedAt = h.options.Clock.Now().UTC()
 	value, err := protocol.EncodeFresh(&next.lock)
 	if err != nil {
 		return nil // it finds out itself
 	}
-	next.keys, next.value.Value = h.o.Layout.Keys(&next.lock), value
+	next.keys, next.value.Value = h.options.Layout.Keys(&next.lock), value
 	return next
 }
 
@@ -116,7 +116,7 @@ func (h *Lock) Known() protocol.Candidates {
 	h.mu.Lock()
 	candidates := h.candidates
 	h.mu.Unlock()
-	return h.o.Queues.Known(h.keys.Lock, candidates)
+	return h.options.Queues.Known(h.keys.Lock, candidates)
 }
 
 // Behind notes the queue as it was when the lock was taken.
@@ -137,13 +137,13 @@ func (s *Locks) endHandOver(next *handOver, created int64, answer commit.Reply) 
 	if len(then.Entries) == 0 {
 		then = protocol.CandidatesAt(answer.Responses[protocol.ReadCandidatesAfterHandOver], answer.Revision)
 	}
-	s.o.Queues.ApplyLock(next.keys.Lock, &l, answer.Revision, then)
+	s.options.Queues.ApplyLock(next.keys.Lock, &l, answer.Revision, then)
 	if s.grant(&l, then) == nil {
 		if h := s.Of(l.Execution); h != nil { // it has looked, and was faster
 			h.Behind(then)
 		}
 		return
 	}
-	s.o.Sender.ExpectEnd(next.keys.Lock)
-	s.o.Watcher.WakeFor(next.keys.Entry, answer.Revision)
+	s.options.Sender.ExpectEnd(next.keys.Lock)
+	s.options.Watcher.WakeFor(next.keys.Entry, answer.Revision)
 }

@@ -17,11 +17,11 @@ import (
 
 // Lock is a lock that this process holds. It implements idem.RunningLock.
 type Lock struct {
-	locks  *Locks
-	o      *Options
-	keys   protocol.Keys
-	writer string // marks the record that it writes
-	worked bool   // it acts for another process, which may have called the upstream
+	locks   *Locks
+	options *Options
+	keys    protocol.Keys
+	writer  string // marks the record that it writes
+	worked  bool   // it acts for another process, which may have called the upstream
 
 	mu      sync.Mutex
 	since   link.Instant     // when this process got it, or the latest try of a parked one began
@@ -59,7 +59,7 @@ func (h *Lock) now() (l *idem.Lock, of *session.Session, stopped error) {
 func (h *Lock) ran() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.o.Clock.Since(h.since)
+	return h.options.Clock.Since(h.since)
 }
 
 // Begin implements idem.RunningLock.
@@ -85,7 +85,7 @@ func (h *Lock) OnStop(f func(error)) {
 	h.onStop = f
 	if h.stopped != nil {
 		cause := h.stopped
-		h.o.Tasks.Help(func(context.Context) { f(cause) })
+		h.options.Tasks.Help(func(context.Context) { f(cause) })
 	}
 }
 
@@ -111,7 +111,7 @@ func (h *Lock) LeaveCounts() {
 	counts := h.counts
 	h.counts = nil
 	h.mu.Unlock()
-	h.o.Sender.Release(counts)
+	h.options.Sender.Release(counts)
 }
 
 // Stop tells the running call to stop, once.
@@ -178,7 +178,7 @@ func (h *Lock) restsSince() int64 {
 
 // lookAgain reads the lock after another process has changed it.
 func (h *Lock) lookAgain(life context.Context) {
-	st, err := history.Look(life, h.o.Pool, h.keys)
+	st, err := history.Look(life, h.options.Pool, h.keys)
 	switch {
 	case err != nil: // the end of the call finds out
 	case h.mine(st):
@@ -203,7 +203,7 @@ func (h *Lock) stopAsLost() {
 func (h *Lock) lose() error {
 	h.Stop(idem.ErrLockLost)
 	h.locks.LetGo(h)
-	h.o.Parked.Mark(h.keys.Lock)
+	h.options.Parked.Mark(h.keys.Lock)
 	return idem.ErrLockLost
 }
 

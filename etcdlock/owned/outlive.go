@@ -17,11 +17,11 @@ import (
 // Hold implements idem.RunningLock.
 func (h *Lock) Hold(ctx context.Context, ttl time.Duration) error {
 	h.setEnding(true)
-	held, err := commit.InTime(ctx, h.o.Tasks.Start, func(life context.Context) error {
+	held, err := commit.InTime(ctx, h.options.Tasks.Start, func(life context.Context) error {
 		return hold(life, h, ttl)
 	}, nil)
 	if err != nil {
-		return commit.Unknown(h.o.Pool.Because(err))
+		return commit.Unknown(h.options.Pool.Because(err))
 	}
 	return held
 }
@@ -34,7 +34,7 @@ type holding struct {
 
 func (o *holding) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Lock, commit.Reply, error) {
 	h := w.h
-	next, lock, alive, err := h.o.Finisher.Hold(ctx, l, o.ttl, h.ran())
+	next, lock, alive, err := h.options.Finisher.Hold(ctx, l, o.ttl, h.ran())
 	if err != nil {
 		return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
 	}
@@ -42,7 +42,7 @@ func (o *holding) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 		protocol.Hold(h.keys, protocol.Revisions{LockCreated: l.Created, Lock: l.Revision},
 			lock, alive), len(lock.Value))
 	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
-	return next, h.o.Sender.Do(ctx, h.withCounts(r)), nil
+	return next, h.options.Sender.Do(ctx, h.withCounts(r)), nil
 }
 
 func (*holding) done(l *idem.Lock, _ *writing) bool { return l.Held }
@@ -68,7 +68,7 @@ func hold(life context.Context, h *Lock, ttl time.Duration) error {
 	case !wasHeld(ended):
 		return idem.ErrLockLost
 	case w.lost == nil: // completed before it was held, and no attempt here has reported that
-		h.o.OnEnded(ended, true)
+		h.options.OnEnded(ended, true)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (p *parking) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 	case l.Cancel != nil:
 		return nil, commit.Reply{}, idem.ErrCancelled
 	}
-	o := w.h.o
+	o := w.h.options
 	next, k := *l, w.h.keys
 	next.Parked = p.as
 	if k.Slots = nil; !p.as.Trying && len(l.Slots) > 0 {
@@ -47,17 +47,17 @@ func (*parking) over(err error) bool { return park.TooLarge(err) || link.Refuses
 
 // Park implements idem.RunningLock.
 func (h *Lock) Park(ctx context.Context, p idem.Parked, kept idem.StoredRequest) error {
-	if !h.o.Tasks.Enter() {
+	if !h.options.Tasks.Enter() {
 		return commit.Unavailable(commit.ErrClosed)
 	}
-	defer h.o.Tasks.Leave()
+	defer h.options.Tasks.Leave()
 	before := h.Lock()
 	w := &writing{h: h, write: &parking{park.As(p, &kept), &kept, park.CountOf(before.Route)}}
 	put, st, err := w.run(ctx)
 	switch {
 	case put != nil:
 		h.LeaveCounts()
-		h.o.Slots.ApplyLockChange(before, put)
+		h.options.Slots.ApplyLockChange(before, put)
 		h.See(put)
 		return nil
 	case errors.Is(err, errNotWanted):

@@ -16,14 +16,14 @@ import (
 // ABORTED instead. ErrLockLost: its record says that another process ended it.
 func (h *Lock) Release(ctx context.Context) error {
 	h.setEnding(true)
-	released, err := commit.InTime(ctx, h.o.Tasks.Start, h.Free, func(_ context.Context, late error) {
+	released, err := commit.InTime(ctx, h.options.Tasks.Start, h.Free, func(_ context.Context, late error) {
 		if late == nil && h.Lock().Parked == nil || errors.Is(late, idem.ErrCancelled) {
-			end := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: h.o.Clock.Now()}
-			h.o.OnEnded(protocol.RecordOf(h.Lock(), end), true)
+			end := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: h.options.Clock.Now()}
+			h.options.OnEnded(protocol.RecordOf(h.Lock(), end), true)
 		}
 	})
 	if err != nil {
-		return commit.Unavailable(h.o.Pool.Because(err))
+		return commit.Unavailable(h.options.Pool.Because(err))
 	}
 	return released
 }
@@ -54,7 +54,7 @@ func (h *Lock) Free(life context.Context) error {
 	h.locks.LetGo(h)
 	switch {
 	case free.parked:
-		h.o.Parked.Mark(h.keys.Lock)
+		h.options.Parked.Mark(h.keys.Lock)
 	case st != nil && st.Ended(h.Lock().Execution) != nil:
 		return idem.ErrLockLost
 	}
@@ -72,11 +72,11 @@ func (f *freeing) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 		return nil, commit.Reply{}, idem.ErrCancelled
 	}
 	f.parked = l.Parked != nil
-	next, r, err := w.h.o.freed(w.h.keys, l)
+	next, r, err := w.h.options.freed(w.h.keys, l)
 	if err != nil {
 		return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
 	}
-	return next, w.h.o.Sender.Do(ctx, r), nil
+	return next, w.h.options.Sender.Do(ctx, r), nil
 }
 
 func (*freeing) done(l *idem.Lock, _ *writing) bool { return l.Parked != nil && l.Alive == "" }
@@ -107,7 +107,7 @@ func (o *Options) freed(k protocol.Keys, l *idem.Lock) (*idem.Lock, *commit.Requ
 
 // abort ends an execution that was cancelled and is released: the cancel needs its record.
 func abort(life context.Context, h *Lock) error {
-	end := idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.o.Clock.Now()}
+	end := idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.options.Clock.Now()}
 	switch l := h.Lock(); {
 	case l.Parked != nil:
 		end.Outcome = l.Parked.Outcome()

@@ -19,18 +19,18 @@ import (
 // Attempt implements idem.RunningLock.
 func (h *Lock) Attempt(ctx context.Context, p idem.Parked, callbackHash string) error {
 	l := h.Lock()
-	done, paused := h.o.Pauses.Begin(l.Route, l.Scope.Workflow)
+	done, paused := h.options.Pauses.Begin(l.Route, l.Scope.Workflow)
 	if paused {
 		return idem.ErrPaused
 	}
 	defer done()
-	began := h.o.Clock.Instant()
+	began := h.options.Clock.Instant()
 	err := (&rewriting{h: h, rewrite: &attempt{h, &p, callbackHash}, runs: true}).run(ctx)
 	if err == nil {
 		h.mu.Lock()
 		h.since = began
 		h.mu.Unlock()
-		h.o.Parked.NoteTry(l.Execution)
+		h.options.Parked.NoteTry(l.Execution)
 	}
 	return err
 }
@@ -48,7 +48,7 @@ func (a *attempt) change(l *idem.Lock) {
 }
 
 func (a *attempt) slots(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error) {
-	return a.h.o.Slots.Retake(ctx, next, a.h.keys, refused)
+	return a.h.options.Slots.Retake(ctx, next, a.h.keys, refused)
 }
 
 func (*attempt) encode(l *idem.Lock) ([]byte, error) { return protocol.EncodeFresh(l) }
@@ -64,19 +64,19 @@ func (a *attempt) isIn(l *idem.Lock) bool {
 // Rest implements idem.RunningLock.
 func (h *Lock) Rest(ctx context.Context, p idem.Parked) error {
 	p.Trying = false
-	return (&rewriting{h: h, rewrite: &rest{h.o, &p}}).run(ctx)
+	return (&rewriting{h: h, rewrite: &rest{h.options, &p}}).run(ctx)
 }
 
 // rest notes that no try is under way.
 type rest struct {
-	o      *Options
-	parked *idem.Parked
+	options *Options
+	parked  *idem.Parked
 }
 
 func (r *rest) change(l *idem.Lock) { l.Parked = stillParked(l, *r.parked) }
 
 func (r *rest) slots(_ context.Context, next *idem.Lock, _ bool) ([]protocol.SlotKey, error) {
-	return slots.Rest(r.o.Layout, next), nil
+	return slots.Rest(r.options.Layout, next), nil
 }
 
 func (*rest) encode(l *idem.Lock) ([]byte, error) { return protocol.EncodeLock(l) }
@@ -154,10 +154,10 @@ func (w *rewriting) done(l *idem.Lock, writes *writing) bool {
 // found out by the next call.
 func (w *rewriting) run(ctx context.Context) error {
 	h := w.h
-	if !h.o.Tasks.Enter() {
+	if !h.options.Tasks.Enter() {
 		return commit.Unavailable(commit.ErrClosed)
 	}
-	defer h.o.Tasks.Leave()
+	defer h.options.Tasks.Leave()
 	writes := &writing{h: h, write: w}
 	put, _, err := writes.run(ctx)
 	switch {
@@ -214,7 +214,7 @@ func (w *rewriting) writable(ctx context.Context) (l *idem.Lock, stopped, err er
 // overwrite puts what l becomes. refused: the attempt before was refused.
 func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (_ *idem.Lock, answer commit.Reply,
 	err error) {
-	o := w.h.o
+	o := w.h.options
 	next := *l
 	w.change(&next)
 	k := o.Layout.Keys(l)
@@ -246,11 +246,11 @@ func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (
 
 // follow moves the lock to the session of now, if there is one.
 func (w *rewriting) follow(ctx context.Context) error {
-	err := w.h.o.Keeper.WaitReady(ctx)
+	err := w.h.options.Keeper.WaitReady(ctx)
 	if err != nil {
 		return err
 	}
-	if to, _, err := w.h.o.Keeper.Current(); err == nil {
+	if to, _, err := w.h.options.Keeper.Current(); err == nil {
 		(&adopting{h: w.h, to: to}).run(ctx)
 	}
 	return nil

@@ -43,7 +43,7 @@ type Listener interface {
 
 // Locks are the locks that this process holds. It is safe for concurrent use.
 type Locks struct {
-	o *Options
+	options *Options
 
 	mu    sync.Mutex
 	locks map[idem.ExecutionID]*Lock
@@ -54,17 +54,18 @@ type Locks struct {
 
 // New returns locks of which this process holds none yet.
 func New(o *Options) *Locks {
-	return &Locks{o: o, locks: map[idem.ExecutionID]*Lock{}, early: map[idem.ExecutionID]time.Time{}}
+	return &Locks{options: o, locks: map[idem.ExecutionID]*Lock{}, early: map[idem.ExecutionID]time.Time{}}
 }
 
 // Make returns l as a lock that this process has, without keeping it: a session does not vouch for
 // it from then on.
 func (s *Locks) Make(l idem.Lock, k protocol.Keys, of *session.Session) *Lock {
-	writer := s.o.Writer
+	writer := s.options.Writer
 	if of != nil { // most records have it as the end of their holder, and need not say it twice
 		writer = of.Name
 	}
-	h := &Lock{locks: s, o: s.o, keys: k, writer: writer, since: s.o.Clock.Instant(), lock: &l, session: of}
+	h := &Lock{locks: s, options: s.options, keys: k, writer: writer, since: s.options.Clock.Instant(), lock: &l,
+		session: of}
 	h.noteRestLocked(&l) // nothing else knows h yet
 	return h
 }
@@ -100,10 +101,10 @@ func (s *Locks) add(h *Lock) (early bool) {
 // the others to the next one.
 func (s *Locks) follows(h *Lock, of *session.Session, early bool) {
 	if early {
-		s.o.Tasks.Help(h.lookAgain)
+		s.options.Tasks.Help(h.lookAgain)
 	}
-	if next, _, err := s.o.Keeper.Current(); err == nil && next != of {
-		s.o.Tasks.Help((&adopting{h: h, to: next}).run)
+	if next, _, err := s.options.Keeper.Current(); err == nil && next != of {
+		s.options.Tasks.Help((&adopting{h: h, to: next}).run)
 	}
 }
 
@@ -113,7 +114,7 @@ func (s *Locks) LetGo(h *Lock) {
 	h.LeaveCounts()
 	l := h.Lock()
 	if len(l.Slots) > 0 {
-		s.o.Slots.NoteFree(l)
+		s.options.Slots.NoteFree(l)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +143,7 @@ func (s *Locks) All() []*Lock {
 // Reread reads the lock of an execution that this process may run, after another process has
 // changed it. If this process does not hold it yet, it is read when it does.
 func (s *Locks) Reread(id idem.ExecutionID) {
-	now := s.o.Clock.Now()
+	now := s.options.Clock.Now()
 	s.mu.Lock()
 	h := s.locks[id]
 	if h == nil {
@@ -151,7 +152,7 @@ func (s *Locks) Reread(id idem.ExecutionID) {
 	}
 	s.mu.Unlock()
 	if h != nil {
-		s.o.Tasks.Help(h.lookAgain)
+		s.options.Tasks.Help(h.lookAgain)
 	}
 }
 
@@ -167,9 +168,9 @@ func (s *Locks) Early() int {
 // it, or let it run now.
 func (s *Locks) RereadParked(id idem.ExecutionID) {
 	if h := s.Of(id); h != nil {
-		s.o.Tasks.Help(func(life context.Context) {
+		s.options.Tasks.Help(func(life context.Context) {
 			h.lookAgain(life)
-			s.o.Parked.MarkOf(id)
+			s.options.Parked.MarkOf(id)
 		})
 	}
 }
@@ -179,7 +180,7 @@ func (s *Locks) RereadParked(id idem.ExecutionID) {
 func (s *Locks) Adopt(to *session.Session) (n int) {
 	for _, h := range s.All() {
 		if _, of, _ := h.now(); of != to {
-			s.o.Tasks.Start((&adopting{h: h, to: to}).run)
+			s.options.Tasks.Start((&adopting{h: h, to: to}).run)
 			n++
 		}
 	}
@@ -209,4 +210,4 @@ func (s *Locks) Rewind() {
 }
 
 // OnEnded tells of an end that no call of idem.RunningLock returns.
-func (s *Locks) OnEnded(record *idem.Record, recorded bool) { s.o.OnEnded(record, recorded) }
+func (s *Locks) OnEnded(record *idem.Record, recorded bool) { s.options.OnEnded(record, recorded) }

@@ -52,10 +52,10 @@ type settling struct {
 func (s *settling) run(ctx context.Context) (*idem.Record, error) {
 	h := s.h
 	h.setEnding(true)
-	if !h.o.Tasks.Enter() {
+	if !h.options.Tasks.Enter() {
 		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, commit.ErrClosed)
 	}
-	defer h.o.Tasks.Leave()
+	defer h.options.Tasks.Leave()
 	first, err := s.send(ctx)
 	if err == nil {
 		select {
@@ -71,19 +71,19 @@ func (s *settling) run(ctx context.Context) (*idem.Record, error) {
 		record *idem.Record
 		err    error
 	}
-	r, err := commit.InTime(ctx, h.o.Tasks.Help, func(life context.Context) result {
+	r, err := commit.InTime(ctx, h.options.Tasks.Help, func(life context.Context) result {
 		record, err := s.settle(life, first)
 		return result{record, err}
 	}, func(life context.Context, late result) {
 		if late.err == nil {
-			h.o.OnEnded(late.record, true)
+			h.options.OnEnded(late.record, true)
 		}
 		if errors.Is(late.err, idem.ErrNotOld) { // no call here waits for that any more
 			_ = h.Free(life)
 		}
 	})
 	if err != nil {
-		return nil, commit.Unknown(h.o.Pool.Because(err))
+		return nil, commit.Unknown(h.options.Pool.Because(err))
 	}
 	return r.record, r.err
 }
@@ -108,9 +108,9 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 				Kinds: idem.CountSetOf(idem.CountDeadLetters)}}
 		}
 	}
-	keys, next, mark := h.o.keysOf(h.keys, l), nextAfter(h, l), markOf(c.record)
-	keys.Mark = h.o.Layout.Mark(l.Scope.Workflow, l.Order)
-	r, err := h.o.Finisher.Request(ctx, &finish.Ended{Lock: l, RestsSince: h.restsSince(), Record: c.record,
+	keys, next, mark := h.options.keysOf(h.keys, l), nextAfter(h, l), markOf(c.record)
+	keys.Mark = h.options.Layout.Mark(l.Scope.Workflow, l.Order)
+	r, err := h.options.Finisher.Request(ctx, &finish.Ended{Lock: l, RestsSince: h.restsSince(), Record: c.record,
 		Writer: h.writer}, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		c.written = len(rec.Value)
 		if cool != nil {
@@ -132,10 +132,10 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 		h.handing, c.handsOn = true, true
 		r.OnApplied = func(answer commit.Reply) { h.locks.endHandOver(next, l.Created, answer) }
 		r.Done = make(chan struct{})
-		h.o.Queues.NoteHandOff(h.keys.Lock, r.Done)
+		h.options.Queues.NoteHandOff(h.keys.Lock, r.Done)
 	case len(r.OwnLeases) == 0: // it does not cool
 		r.OnApplied = func(answer commit.Reply) {
-			h.o.Queues.ApplyLock(h.keys.Lock, nil, answer.Revision, protocol.Candidates{})
+			h.options.Queues.ApplyLock(h.keys.Lock, nil, answer.Revision, protocol.Candidates{})
 		}
 	}
 	if l.Scope.PerEvent && mark != nil { // another event of the workflow may raise the same mark
@@ -144,7 +144,7 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 	if l.Parked == nil && len(l.Slots) == 0 {
 		r.Side = commit.Ends
 	}
-	h.o.Sender.Send(r)
+	h.options.Sender.Send(r)
 	return c, nil
 }
 
@@ -234,7 +234,7 @@ type ending struct {
 }
 
 func (e *ending) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lock, commit.Reply, error) {
-	next, o := *l, e.s.h.o
+	next, o := *l, e.s.h.options
 	if e.latest, e.sent = e.sent, nil; e.latest == nil {
 		var err error
 		if e.latest, err = e.s.send(ctx); err != nil {
@@ -266,7 +266,7 @@ func (s *settling) recordLess(c *conclusion) {
 		return
 	}
 	if s.refusals++; s.refusals == 1 {
-		s.h.o.OnReduced(c.record, c.Size)
+		s.h.options.OnReduced(c.record, c.Size)
 	}
 }
 
@@ -296,7 +296,7 @@ func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.
 	if record == nil && !rewound {
 		var seen *idem.Obstacle
 		var err error
-		if seen, writer, err = history.LookBack(life, h.o.Pool, h.keys, l.Execution, l.Revision); err != nil {
+		if seen, writer, err = history.LookBack(life, h.options.Pool, h.keys, l.Execution, l.Revision); err != nil {
 			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 		}
 		record = seen.Record
@@ -313,7 +313,7 @@ func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.
 func (s *settling) freeWithoutRecord(life context.Context) error {
 	switch err := s.h.Free(life); {
 	case err == nil:
-		s.h.o.OnEnded(protocol.RecordOf(s.h.Lock(), s.end), false)
+		s.h.options.OnEnded(protocol.RecordOf(s.h.Lock(), s.end), false)
 	case !errors.Is(err, idem.ErrLockLost):
 		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	}

@@ -58,7 +58,7 @@ func (w *writing) run(ctx context.Context) (put *idem.Lock, st *protocol.State, 
 			w.lost = err
 		}
 		if w.refused || !link.Fencing(err) { // then reading tells
-			st, unread := history.Look(ctx, h.o.Pool, h.keys)
+			st, unread := history.Look(ctx, h.options.Pool, h.keys)
 			switch {
 			case unread != nil:
 				err = unread

@@ -8,7 +8,7 @@ import (
 
 // contents is what the index has, with its counts. Its caller holds the mutex of the Index.
 type contents struct {
-	o       *Options
+	options *Options
 	entries map[idem.ExecutionID]*entry
 	queues  map[string]*queue // by the key of their lock
 	// perEvent are the locks of queues under strategy none, by the lock of their workflow: if a
@@ -44,7 +44,7 @@ type queue struct {
 }
 
 func newContents(o *Options) contents {
-	return contents{o: o, entries: map[idem.ExecutionID]*entry{}, queues: map[string]*queue{},
+	return contents{options: o, entries: map[idem.ExecutionID]*entry{}, queues: map[string]*queue{},
 		perEvent: map[string]map[string]bool{}}
 }
 
@@ -98,7 +98,7 @@ func (c *contents) drop(id idem.ExecutionID) {
 // dropFromQueue is called for an execution that is not in its queue any more, and drops a queue
 // that is empty now.
 func (c *contents) dropFromQueue(e *entry) {
-	c.o.OnLeftQueue(e.Execution)
+	c.options.OnLeftQueue(e.Execution)
 	if q := c.queues[e.lock]; q != nil && q.n == 0 {
 		q.ready = false
 		delete(c.queues, e.lock)
@@ -111,7 +111,7 @@ func (c *contents) setPerEvent(e *entry, there bool) {
 	if !e.PerEvent {
 		return
 	}
-	workflow := c.o.Layout.Lock(idem.Scope{Workflow: e.Workflow})
+	workflow := c.options.Layout.Lock(idem.Scope{Workflow: e.Workflow})
 	switch of := c.perEvent[workflow]; {
 	case there && of == nil:
 		c.perEvent[workflow] = map[string]bool{e.lock: true}
@@ -142,7 +142,7 @@ func (c *contents) uncount(e *entry) {
 
 // spare notes that an execution grew too old while it is paused.
 func (c *contents) spare(e *entry) {
-	if e.old && e.State != idem.ParkDeadLetter && c.o.Paused(e.Route, e.Workflow) {
+	if e.old && e.State != idem.ParkDeadLetter && c.options.Paused(e.Route, e.Workflow) {
 		e.spared = true
 	}
 }

@@ -21,15 +21,15 @@ type follower struct {
 }
 
 func (f *follower) run(ctx context.Context) {
-	(&link.Reflector{Pool: f.index.o.Pool, On: link.OfWaits, Source: f}).Run(ctx, 0)
+	(&link.Reflector{Pool: f.index.options.Pool, On: link.OfWaits, Source: f}).Run(ctx, 0)
 }
 
 // List reads the whole index. It returns the error of ctx.
 func (f *follower) List(ctx context.Context) (int64, error) {
 	seen := map[idem.ExecutionID]*entry{}
 	young := map[idem.ExecutionID]bool{}
-	index := link.Below(f.index.o.Layout.All(protocol.KindParked), indexPage)
-	ages := link.Below(f.index.o.Layout.All(protocol.KindAges), indexPage)
+	index := link.Below(f.index.options.Layout.All(protocol.KindParked), indexPage)
+	ages := link.Below(f.index.options.Layout.All(protocol.KindAges), indexPage)
 	err := f.each(ctx, index, func(id idem.ExecutionID, kv *mvccpb.KeyValue) {
 		if e := f.read(id, kv); e != nil {
 			seen[id] = e
@@ -65,7 +65,7 @@ func (f *follower) List(ctx context.Context) (int64, error) {
 // each calls f for the keys of a scan, which end with the ID of an execution.
 func (f *follower) each(ctx context.Context, keys *link.Scan, call func(idem.ExecutionID, *mvccpb.KeyValue)) error {
 	prefix := keys.From
-	for kv, err := range f.index.o.Pool.All(ctx, keys) {
+	for kv, err := range f.index.options.Pool.All(ctx, keys) {
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (f *follower) read(id idem.ExecutionID, kv *mvccpb.KeyValue) *entry {
 		return nil
 	}
 	v.Execution = id
-	return &entry{ParkedEntry: *v, lock: f.index.o.Layout.Lock(v.Scope), revision: kv.ModRevision}
+	return &entry{ParkedEntry: *v, lock: f.index.options.Layout.Lock(v.Scope), revision: kv.ModRevision}
 }
 
 // Watches implements link.Source.
@@ -92,8 +92,8 @@ func (f *follower) Watches(from int64) []link.Watch {
 				changed(idem.ExecutionID(strings.TrimPrefix(string(e.Kv.Key), prefix)), e)
 			}}
 	}
-	return []link.Watch{watch(f.index.o.Layout.All(protocol.KindParked), f.applyEntry),
-		watch(f.index.o.Layout.All(protocol.KindAges), f.applyAge)}
+	return []link.Watch{watch(f.index.options.Layout.All(protocol.KindParked), f.applyEntry),
+		watch(f.index.options.Layout.All(protocol.KindAges), f.applyAge)}
 }
 
 func (f *follower) applyEntry(id idem.ExecutionID, e *clientv3.Event) {
@@ -108,7 +108,7 @@ func (f *follower) applyEntry(id idem.ExecutionID, e *clientv3.Event) {
 		f.index.ready.add(f.index.known.queues[in.lock])
 	}
 	f.index.mu.Unlock()
-	f.index.o.OnParkedChange(id)
+	f.index.options.OnParkedChange(id)
 }
 
 // applyAge is called with a change of an age key: if that is gone while the entry is there, the
@@ -128,6 +128,6 @@ func (f *follower) applyAge(id idem.ExecutionID, e *clientv3.Event) {
 
 func (f *follower) putLocked(e *entry) {
 	if f.index.known.put(e) {
-		f.index.o.OnFirstParked()
+		f.index.options.OnFirstParked()
 	}
 }

@@ -32,9 +32,9 @@ func (x *Index) SweepDeadLetters(ctx context.Context) error {
 	for some := range slices.Chunk(x.deadLetters(), link.MaxReads) {
 		ops := make([]clientv3.Op, len(some))
 		for i, e := range some {
-			ops[i] = clientv3.OpGet(x.o.Layout.Record(e.Scope), clientv3.WithKeysOnly())
+			ops[i] = clientv3.OpGet(x.options.Layout.Record(e.Scope), clientv3.WithKeysOnly())
 		}
-		answers, _, err := x.o.Pool.ReadEach(ctx, ops)
+		answers, _, err := x.options.Pool.ReadEach(ctx, ops)
 		if err != nil {
 			return err
 		}
@@ -46,12 +46,12 @@ func (x *Index) SweepDeadLetters(ctx context.Context) error {
 			if at.Record == e.revision {
 				continue
 			}
-			k := x.o.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: e.Execution, Scope: e.Scope}})
-			if !x.o.Tasks.Enter() { // the sender is about to close, and takes nothing then
+			k := x.options.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: e.Execution, Scope: e.Scope}})
+			if !x.options.Tasks.Enter() { // the sender is about to close, and takes nothing then
 				return commit.ErrClosed
 			}
-			answer := x.o.Sender.Do(ctx, commit.NewRequest(k.Lock, protocol.SweepLetter(k, at), 0))
-			x.o.Tasks.Leave()
+			answer := x.options.Sender.Do(ctx, commit.NewRequest(k.Lock, protocol.SweepLetter(k, at), 0))
+			x.options.Tasks.Leave()
 			if answer.Err != nil {
 				return answer.Err
 			}

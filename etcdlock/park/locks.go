@@ -30,7 +30,7 @@ func (x *Index) MarkBehind(key string) {
 	if len(x.known.queues) == 0 {
 		return
 	}
-	entry, is := strings.CutPrefix(key, x.o.Layout.All(protocol.KindQueue))
+	entry, is := strings.CutPrefix(key, x.options.Layout.All(protocol.KindQueue))
 	if !is {
 		x.ready.add(x.known.queues[key])
 		for event := range x.known.perEvent[key] {
@@ -38,7 +38,7 @@ func (x *Index) MarkBehind(key string) {
 		}
 		return
 	}
-	lock := x.o.Layout.All(protocol.KindLocks) + entry
+	lock := x.options.Layout.All(protocol.KindLocks) + entry
 	x.ready.add(x.known.queues[lock])
 	if i := strings.LastIndexByte(lock, '/'); i > 0 {
 		x.ready.add(x.known.queues[lock[:i]])

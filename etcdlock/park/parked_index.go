@@ -43,9 +43,9 @@ type Process interface {
 // It follows nothing before the first call of Count, Routes, Waiting, CountPaused or Next. The ends
 // of locks and queue entries are reported to it (Gone).
 type Index struct {
-	o     *Options
-	asked chan struct{} // closed by the first call
-	ask   sync.Once
+	options *Options
+	asked   chan struct{} // closed by the first call
+	ask     sync.Once
 
 	mu    sync.Mutex
 	known contents
@@ -55,7 +55,7 @@ type Index struct {
 // New returns an index that knows nothing before Run.
 func New(o *Options) *Index {
 	return &Index{
-		o: o, asked: make(chan struct{}), known: newContents(o),
+		options: o, asked: make(chan struct{}), known: newContents(o),
 		ready: ready{looks: map[string]bool{}, some: make(chan struct{})},
 	}
 }
@@ -205,7 +205,7 @@ func (x *Index) Next(ctx context.Context) (scope idem.Scope, route string, err e
 		case <-some:
 		case <-ctx.Done():
 			return idem.Scope{}, "", context.Cause(ctx)
-		case <-x.o.Tasks.Life.Done():
+		case <-x.options.Tasks.Life.Done():
 			return idem.Scope{}, "", commit.ErrClosed
 		}
 	}
@@ -284,7 +284,7 @@ func (x *Index) NoteOwner(lock, alive string) {
 		return
 	}
 	q.alive = alive
-	if alive != "" && !protocol.IsHold(alive) && !x.o.Sessions.Has(alive) {
+	if alive != "" && !protocol.IsHold(alive) && !x.options.Sessions.Has(alive) {
 		time.AfterFunc(lookAgainIn, func() { x.Mark(lock) })
 	}
 }

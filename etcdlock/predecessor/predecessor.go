@@ -29,8 +29,8 @@ type Options struct {
 // Predecessors are the other processes on a data directory. A nil one has none. It is safe for
 // concurrent use.
 type Predecessors struct {
-	o      *Options
-	opened chan *opening
+	options *Options
+	opened  chan *opening
 
 	// What Run works with, and Close after it.
 	folder   *folder
@@ -48,7 +48,7 @@ type opening struct {
 }
 
 // New returns predecessors that do nothing before Run.
-func New(o *Options) *Predecessors { return &Predecessors{o: o, opened: make(chan *opening)} }
+func New(o *Options) *Predecessors { return &Predecessors{options: o, opened: make(chan *opening)} }
 
 // Opening is called with each session of this process before it is written into etcd, and with the
 // session before, whose locks it may have to adopt; "" = there was none. cluster is the ID of the
@@ -108,7 +108,7 @@ func (p *Predecessors) Close(ended bool) {
 // look names the sessions of this process in its file, and ends those of dead processes.
 func (p *Predecessors) look(ctx context.Context) {
 	if p.folder == nil && p.unnamed {
-		folder, err := openFolder(p.o.Dir)
+		folder, err := openFolder(p.options.Dir)
 		if err != nil {
 			p.tell(err)
 			return
@@ -119,19 +119,19 @@ func (p *Predecessors) look(ctx context.Context) {
 		return
 	}
 	if p.unnamed {
-		err := p.folder.write(head{Cluster: p.cluster, Prefix: p.o.Layout.Root, Sessions: p.sessions})
+		err := p.folder.write(head{Cluster: p.cluster, Prefix: p.options.Layout.Root, Sessions: p.sessions})
 		if p.unnamed = err != nil; err != nil {
 			p.tell(err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, atStart)
 	defer cancel()
-	now := p.o.Clock.Now()
+	now := p.options.Clock.Now()
 	for _, path := range p.folder.others(now) {
 		o := p.folder.adopt(path)
 		switch {
 		case o == nil:
-		case o.head != nil && o.head.Prefix == p.o.Layout.Root && p.end(ctx, o.head):
+		case o.head != nil && o.head.Prefix == p.options.Layout.Root && p.end(ctx, o.head):
 			o.remove()
 		default:
 			o.leave(now)
@@ -145,7 +145,7 @@ func (p *Predecessors) tell(err error) {
 		return
 	}
 	p.told = true
-	p.o.Log.Info("session.file_unusable", "reason", err.Error(), "dir", p.o.Dir,
+	p.options.Log.Info("session.file_unusable", "reason", err.Error(), "dir", p.options.Dir,
 		"advice", "if this process is killed, its locks stay closed until its session expires (etcd.session_ttl): "+
 			"give it a data_dir on a local disk that it can write to")
 }
@@ -164,15 +164,15 @@ func (p *Predecessors) end(ctx context.Context, dead *head) bool {
 // when it expires.
 func (p *Predecessors) endSession(ctx context.Context, cluster uint64, session string) bool {
 	// etcd 3.7 leaves the lease out if only keys are asked for
-	answer, err := p.o.Pool.Get(ctx, p.o.Layout.Alive(protocol.SessionAlive(session)))
+	answer, err := p.options.Pool.Get(ctx, p.options.Layout.Alive(protocol.SessionAlive(session)))
 	switch {
 	case err != nil || answer.Header.ClusterId != cluster:
 		return false
 	case len(answer.Kvs) == 0:
 		return true
-	case p.o.Pool.EndLease(ctx, clientv3.LeaseID(answer.Kvs[0].Lease)) != nil:
+	case p.options.Pool.EndLease(ctx, clientv3.LeaseID(answer.Kvs[0].Lease)) != nil:
 		return false
 	}
-	p.o.Log.Info("session.predecessor_ended", "session", session)
+	p.options.Log.Info("session.predecessor_ended", "session", session)
 	return true
 }

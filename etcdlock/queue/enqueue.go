@@ -20,29 +20,30 @@ import (
 // it was free: knowing it saves a request. Exactly one of the three results is set, as with Claim.
 func (s *Entries) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.QueueEntry, *idem.Obstacle,
 	error) {
-	session, value, err := s.o.Claims.Prepare(&l)
+	session, value, err := s.options.Claims.Prepare(&l)
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Entry{o: s.o, entry: view.Waiter{Execution: l.Execution, Scope: l.Scope, Session: session}, route: l.Route}
+	p := &Entry{options: s.options, entry: view.Waiter{Execution: l.Execution, Scope: l.Scope, Session: session},
+		route: l.Route}
 	p.turn = newSlotTurn(p, &l)
 	e := &enqueuing{p: p, lock: &l, keys: p.keys(), value: value, at: protocol.Revisions{Lock: behind, Record: prev},
-		replacing: newReplacing(s.o, &l)}
+		replacing: newReplacing(s.options, &l)}
 	if e.handed = e.mayBeHandedTheLock(); e.handed {
 		if e.value, err = protocol.EncodePlace(&l, prev); err != nil {
 			return nil, nil, commit.Unavailable(err)
 		}
 		p.entry.Prev, p.entry.Lock = prev, &l
-		s.o.View.Queues.Register(&p.entry)
+		s.options.View.Queues.Register(&p.entry)
 	}
 	type result struct {
 		seen *idem.Obstacle
 		err  error
 	}
-	r, err := commit.InTime(ctx, s.o.Tasks.Start, func(life context.Context) result {
+	r, err := commit.InTime(ctx, s.options.Tasks.Start, func(life context.Context) result {
 		seen, err := e.run(life)
 		if seen != nil || err != nil {
-			p.o.View.Queues.Unregister(&p.entry)
+			p.options.View.Queues.Unregister(&p.entry)
 			p.turn.leave()
 		}
 		return result{seen, err}
@@ -54,9 +55,9 @@ func (s *Entries) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) 
 	})
 	if err != nil {
 		if errors.Is(err, commit.ErrClosed) {
-			p.o.View.Queues.Unregister(&p.entry)
+			p.options.View.Queues.Unregister(&p.entry)
 		}
-		return nil, nil, commit.Unavailable(s.o.Pool.Because(err))
+		return nil, nil, commit.Unavailable(s.options.Pool.Because(err))
 	}
 	if r.seen != nil || r.err != nil {
 		return nil, r.seen, r.err
@@ -116,13 +117,13 @@ func (e *enqueuing) come() *commit.Request {
 	p, k, at := e.p, e.keys, e.at
 	place := protocol.Leased{Value: e.value, Lease: p.entry.Session.Lease}
 	r := commit.NewRequest(k.Lock, nil, len(e.value))
-	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Entry}, p.o.View.Queues.OthersWait(&p.entry)
+	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Entry}, p.options.View.Queues.OthersWait(&p.entry)
 	r.Build = func() protocol.Op {
-		at.Lock = p.o.View.Queues.Latest(&p.entry, at.Lock, e.seen)
+		at.Lock = p.options.View.Queues.Latest(&p.entry, at.Lock, e.seen)
 		e.behind = at.Lock
 		return protocol.Enqueue(k, at, place, protocol.Leased{})
 	}
-	r.OnApplied = func(answer commit.Reply) { p.o.View.Queues.NoteEntry(&p.entry, answer.Revision) }
+	r.OnApplied = func(answer commit.Reply) { p.options.View.Queues.NoteEntry(&p.entry, answer.Revision) }
 	return r
 }
 
@@ -131,15 +132,15 @@ func (e *enqueuing) run(life context.Context) (*idem.Obstacle, error) {
 	if seen, err := e.lookAround(life, e.at.Lock); seen != nil || err != nil {
 		return seen, err
 	}
-	for until, refusals := e.p.o.Clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
+	for until, refusals := e.p.options.Clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
 		e.at.Epoch = e.p.entry.Session.Epoch()
 		r, err := e.build(life)
 		if err != nil {
 			return nil, commit.Unavailable(err)
 		}
 		r.HoldUntil, r.Refusals = until, refusals
-		answer := e.p.o.Sender.Do(life, r)
-		e.p.o.Leases.DropIfGone(r.SharedLease, answer.Err)
+		answer := e.p.options.Sender.Do(life, r)
+		e.p.options.Leases.DropIfGone(r.SharedLease, answer.Err)
 		switch {
 		case answer.Applied():
 			if r.OnApplied == nil { // else it knows
@@ -181,7 +182,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Obst
 	}
 	switch protocol.AfterEnqueue(st, &protocol.Unapplied{Lock: e.lock, At: e.at, Answer: claim.AnswerOf(answer.Err)}) {
 	case protocol.Enter:
-		e.p.o.View.Queues.NoteFoundEntry(&e.p.entry, st.Place)
+		e.p.options.View.Queues.NoteFoundEntry(&e.p.entry, st.Place)
 		return nil, nil
 	case protocol.FindLock: // it was handed the lock since
 		if err = e.p.found(life, st); err == nil && e.p.won == nil { // and has lost it
@@ -211,7 +212,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Obst
 func (e *enqueuing) unexplained(life context.Context) (*idem.Obstacle, error) {
 	moved, seen, err := e.queueMoved(life, e.at.Lock)
 	if seen == nil && err == nil && !moved {
-		if err = e.p.entry.Session.Moved(life, e.p.o.Pool, e.at.Epoch); err != nil {
+		if err = e.p.entry.Session.Moved(life, e.p.options.Pool, e.at.Epoch); err != nil {
 			err = commit.Unavailable(err)
 		}
 	}
@@ -233,7 +234,7 @@ func (e *enqueuing) inTheWay(life context.Context, st *protocol.State) (_ *idem.
 	}
 	seen := st.Obstacle(e.p.entry.Scope.Key)
 	if l := seen.Lock; l != nil && l.Scope.Key == e.p.entry.Scope.Key {
-		if l.Dead, err = e.p.o.Reaper.IsDead(life, l); err != nil {
+		if l.Dead, err = e.p.options.Reaper.IsDead(life, l); err != nil {
 			return nil, commit.Unavailable(err)
 		}
 	}
@@ -245,5 +246,5 @@ func (e *enqueuing) stateAfter(life context.Context, answer commit.Reply) (*prot
 	if answer.Err == nil {
 		return protocol.ReadState(answer.Responses, answer.Revision)
 	}
-	return e.p.o.Claims.LookAfter(life, answer.Err, e.p.entry.Session, e.at.Epoch, e.p.keys())
+	return e.p.options.Claims.LookAfter(life, answer.Err, e.p.entry.Session, e.at.Epoch, e.p.keys())
 }

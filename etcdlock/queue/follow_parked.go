@@ -11,32 +11,32 @@ import (
 
 // Follow is that of idem.Ledger.
 func (s *Entries) Follow(ctx context.Context, l *idem.Lock) (*idem.Obstacle, error) {
-	k := s.o.Layout.Keys(l)
+	k := s.options.Layout.Keys(l)
 	ran := l.Revision // the last revision at which it is known to have had the lock; 0 = none
 	for {
-		st, err := history.Look(ctx, s.o.Pool, k)
+		st, err := history.Look(ctx, s.options.Pool, k)
 		if err != nil {
 			return nil, commit.Unavailable(err)
 		}
 		switch {
 		case st.Runs(l.Execution):
 			ran = st.Revision
-			if st.Lock.Dead, err = s.o.Reaper.IsDead(ctx, st.Lock); err != nil {
+			if st.Lock.Dead, err = s.options.Reaper.IsDead(ctx, st.Lock); err != nil {
 				return nil, commit.Unavailable(err)
 			}
 			if st.Lock.Dead {
 				return st.Obstacle(l.Scope.Key), nil
 			}
-			s.o.Pool.AwaitChange(ctx, st.Revision, k.Lock, s.o.Layout.Alive(st.Lock.Alive))
+			s.options.Pool.AwaitChange(ctx, st.Revision, k.Lock, s.options.Layout.Alive(st.Lock.Alive))
 		case st.Waits(l.Execution):
-			s.o.Pool.AwaitChange(ctx, st.Revision, k.Entry)
+			s.options.Pool.AwaitChange(ctx, st.Revision, k.Entry)
 		case st.Unread != nil:
 			return nil, commit.Unavailable(st.Unread)
 		case ran == 0 || st.Ended(l.Execution) != nil, st.Revision < ran:
 			// etcd went back, and it cannot be known any more
 			return st.Obstacle(l.Scope.Key), nil
 		default:
-			seen, _, err := history.LookBack(ctx, s.o.Pool, k, l.Execution, ran)
+			seen, _, err := history.LookBack(ctx, s.options.Pool, k, l.Execution, ran)
 			if err != nil {
 				return nil, commit.Unavailable(err)
 			}

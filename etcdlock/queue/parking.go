@@ -26,7 +26,7 @@ func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind i
 	kept idem.StoredRequest) (*idem.Obstacle,
 	error) {
 	l.Parked = park.As(*l.Parked, &kept)
-	session, _, err := s.o.Claims.Prepare(&l)
+	session, _, err := s.options.Claims.Prepare(&l)
 	if err != nil {
 		return nil, err
 	}
@@ -39,12 +39,13 @@ func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind i
 		seen *idem.Obstacle
 		err  error
 	}
-	p := &Entry{o: s.o, entry: view.Waiter{Execution: l.Execution, Scope: l.Scope, Session: session}, parking: true}
+	p := &Entry{options: s.options, entry: view.Waiter{Execution: l.Execution, Scope: l.Scope, Session: session},
+		parking: true}
 	e := &enqueuing{
 		p: p, lock: &l, keys: p.keys(), value: value, kept: &kept, count: park.CountOf(l.Route),
-		at: protocol.Revisions{Lock: behind, Record: prev}, replacing: newReplacing(s.o, &l),
+		at: protocol.Revisions{Lock: behind, Record: prev}, replacing: newReplacing(s.options, &l),
 	}
-	r, err := commit.InTime(ctx, s.o.Tasks.Start, func(life context.Context) result {
+	r, err := commit.InTime(ctx, s.options.Tasks.Start, func(life context.Context) result {
 		seen, err := e.run(life)
 		return result{seen, err}
 	}, nil)
@@ -52,14 +53,14 @@ func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind i
 	case errors.Is(err, commit.ErrClosed):
 		return nil, commit.Unavailable(err)
 	case err != nil:
-		return nil, commit.Unknown(s.o.Pool.Because(err))
+		return nil, commit.Unknown(s.options.Pool.Because(err))
 	}
 	return r.seen, r.err
 }
 
 // parked is the Enqueue of an execution that is parked at once.
 func (e *enqueuing) parked(life context.Context) (*commit.Request, error) {
-	keep, err := park.Stored(life, e.p.o.Leases, e.lock, e.kept)
+	keep, err := park.Stored(life, e.p.options.Leases, e.lock, e.kept)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (e *enqueuing) parked(life context.Context) (*commit.Request, error) {
 // Park implements idem.QueueEntry.
 func (p *Entry) Park(ctx context.Context, as idem.Parked, kept idem.StoredRequest) error {
 	p.parking = true
-	parked, err := commit.InTime(ctx, p.o.Tasks.Start,
+	parked, err := commit.InTime(ctx, p.options.Tasks.Start,
 		(&parkingEntry{p: p, as: park.As(as, &kept), kept: &kept, count: park.CountOf(p.route),
 			abandoned: ctx.Done()}).run,
 		func(life context.Context, late error) {
@@ -90,7 +91,7 @@ func (p *Entry) Park(ctx context.Context, as idem.Parked, kept idem.StoredReques
 	case errors.Is(err, commit.ErrClosed):
 		err = commit.Unavailable(err)
 	case err != nil:
-		err = commit.Unknown(p.o.Pool.Because(err))
+		err = commit.Unknown(p.options.Pool.Because(err))
 	default:
 		err = parked
 	}
@@ -118,7 +119,7 @@ func (e *parkingEntry) run(life context.Context) error {
 	p, k := e.p, e.p.keys()
 	full := false
 	for pause := link.NewBackoff(); ; {
-		st, err := history.Look(life, p.o.Pool, k)
+		st, err := history.Look(life, p.options.Pool, k)
 		if err == nil {
 			switch {
 			case !st.Waits(p.entry.Execution), st.Place != p.entry.Revision, st.Copied.Parked != nil:
@@ -128,7 +129,7 @@ func (e *parkingEntry) run(life context.Context) error {
 			}
 			l := *st.Copied
 			l.Parked, l.Alive = e.as, ""
-			answer := park.Send(life, p.o.Sender, p.o.Leases, &l, k, e.kept, []*commit.Count{e.count},
+			answer := park.Send(life, p.options.Sender, p.options.Leases, &l, k, e.kept, []*commit.Count{e.count},
 				func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
 					return protocol.ParkWaiting(k, protocol.Revisions{Entry: p.entry.Revision}, lock, keep)
 				})

@@ -31,7 +31,7 @@ type Options struct {
 }
 
 // Entries gives executions of this process places in queues. It is safe for concurrent use.
-type Entries struct{ o *Options }
+type Entries struct{ options *Options }
 
 // New returns places, of which none is taken yet.
 func New(o *Options) *Entries {

@@ -31,7 +31,7 @@ type queueState struct {
 // goroutine that ends here they cost nothing while the place waits.
 func (p *Entry) look(ctx context.Context) (*queueState, error) {
 	select {
-	case p.o.looks <- struct{}{}:
+	case p.options.looks <- struct{}{}:
 	case <-ctx.Done():
 		return nil, leftWaiting(ctx)
 	}
@@ -40,15 +40,15 @@ func (p *Entry) look(ctx context.Context) (*queueState, error) {
 		err error
 	}
 	started := false
-	start := func(f func(context.Context)) bool { started = p.o.Tasks.Start(f); return started }
+	start := func(f func(context.Context)) bool { started = p.options.Tasks.Start(f); return started }
 	r, err := commit.InTime(ctx, start, func(life context.Context) result {
-		defer func() { <-p.o.looks }()
+		defer func() { <-p.options.looks }()
 		at, err := (&reading{p}).run(life, func() bool { return ctx.Err() != nil || p.entry.Session.Err() != nil })
 		return result{at, err}
 	}, nil)
 	switch {
 	case !started:
-		<-p.o.looks
+		<-p.options.looks
 		return nil, commit.Unavailable(err)
 	case err != nil:
 		return nil, leftWaiting(ctx)
@@ -65,14 +65,14 @@ type reading struct{ p *Entry }
 
 // run repeats until there is an answer, or none is wanted any more.
 func (r *reading) run(life context.Context, unwanted func() bool) (*queueState, error) {
-	if gone := r.p.o.View.Queues.GoneAt(&r.p.entry); gone != 0 {
+	if gone := r.p.options.View.Queues.GoneAt(&r.p.entry); gone != 0 {
 		if at := r.gone(life, gone); at != nil {
 			return at, nil
 		}
 	}
-	first := r.p.o.View.Queues.IsHead(&r.p.entry)
+	first := r.p.options.View.Queues.IsHead(&r.p.entry)
 	for pause := link.NewBackoff(); ; {
-		response, err := r.p.o.Pool.Commit(life, r.p.o.Pool.Attempt, nil, r.reads(!first))
+		response, err := r.p.options.Pool.Commit(life, r.p.options.Pool.Attempt, nil, r.reads(!first))
 		if err == nil {
 			var at *queueState
 			if at, err = r.stateIn(response); err != nil {
@@ -123,7 +123,7 @@ func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string
 	}
 	last := link.Read(clientv3.OpGet(r.p.keys().Queue,
 		append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(r.p.entry.Revision-1), clientv3.WithKeysOnly())...))
-	response, err := r.p.o.Pool.Commit(life, r.p.o.Pool.Attempt, nil, []protocol.Op{last})
+	response, err := r.p.options.Pool.Commit(life, r.p.options.Pool.Attempt, nil, []protocol.Op{last})
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +139,8 @@ func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string
 // of as ever. Asking all of them is to wait for what etcd is writing. Nil: that member is behind,
 // or does not answer.
 func (r *reading) gone(life context.Context, revision int64) *queueState {
-	response, err := r.p.o.Pool.Commit(life, r.p.o.Pool.Attempt, nil, protocol.FromAnyMember(r.reads(false)))
+	response, err := r.p.options.Pool.Commit(life, r.p.options.Pool.Attempt, nil,
+		protocol.FromAnyMember(r.reads(false)))
 	if err != nil || response.Header.Revision < revision {
 		return nil
 	}

@@ -25,13 +25,13 @@ const newestRead = 8
 
 // replacing is one execution on its way into a queue in which it may replace another one.
 type replacing struct {
-	o      *Options
-	lock   *idem.Lock // what takes the place
-	quiet  idem.Series
-	seen   protocol.Latest
-	over   *idem.Lock // what it replaces; nil = nothing
-	record *idem.Record
-	lease  clientv3.LeaseID // of the record
+	options *Options
+	lock    *idem.Lock // what takes the place
+	quiet   idem.Series
+	seen    protocol.Latest
+	over    *idem.Lock // what it replaces; nil = nothing
+	record  *idem.Record
+	lease   clientv3.LeaseID // of the record
 	// forgets is how often a lease was missing.
 	forgets int
 }
@@ -42,14 +42,14 @@ func newReplacing(o *Options, l *idem.Lock) *replacing {
 		return nil
 	}
 	own := *l // a lock of another strategy stays where it is
-	return &replacing{o: o, lock: &own, quiet: *l.Latest}
+	return &replacing{options: o, lock: &own, quiet: *l.Latest}
 }
 
 // look reads the queue. behind is the token of the lock that stands in the way, 0 = it is free. It
 // returns the waiter that is newer than this execution, by its order: then this one does not wait.
 func (r *replacing) look(ctx context.Context, k protocol.Keys, behind int64) (newer *idem.Lock, err error) {
 	newest := append(clientv3.WithLastCreate(), clientv3.WithLimit(newestRead))
-	answers, _, err := r.o.Pool.Read(ctx, clientv3.OpGet(k.Queue, newest...))
+	answers, _, err := r.options.Pool.Read(ctx, clientv3.OpGet(k.Queue, newest...))
 	if err != nil {
 		return nil, err
 	}
@@ -92,12 +92,12 @@ func (r *replacing) compare(waits *idem.Lock) (same, older bool) {
 
 // rests reports whether the first waiter does not take the lock yet, although it is free.
 func (r *replacing) rests(l *idem.Lock) bool {
-	return l.Latest.Rests(r.o.Clock.Now()) > 0 || r.o.View.Pauses.Of(l.Route, l.Scope.Workflow) != nil
+	return l.Latest.Rests(r.options.Clock.Now()) > 0 || r.options.View.Pauses.Of(l.Route, l.Scope.Workflow) != nil
 }
 
 // prepare makes what the transaction needs, as far as the look found it, and the place's value.
 func (r *replacing) prepare(ctx context.Context) (value []byte, err error) {
-	now := r.o.Clock.Now()
+	now := r.options.Clock.Now()
 	series := idem.Series{Since: now.UTC().Round(time.Millisecond)}
 	r.seen.Over, r.lease, r.record = nil, 0, nil
 	if r.over != nil {
@@ -118,7 +118,7 @@ func (r *replacing) prepare(ctx context.Context) (value []byte, err error) {
 
 // end makes the record of the replaced execution.
 func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
-	k := r.o.Layout.Keys(r.over)
+	k := r.options.Layout.Keys(r.over)
 	r.over.Token = 0 // it never had the lock
 	r.seen.Over, r.seen.Parked = &k, r.over.Parked != nil
 	r.record = protocol.RecordOf(r.over, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: now,
@@ -126,11 +126,11 @@ func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
 			By: finish.Policy, Reason: "superseded: " + string(r.lock.Execution) + " came while it waited", At: now,
 			Final: true, Successor: r.lock.Execution,
 		}})
-	if r.seen.Record.Value, err = protocol.EncodeRecord(r.record, r.o.Writer); err != nil {
+	if r.seen.Record.Value, err = protocol.EncodeRecord(r.record, r.options.Writer); err != nil {
 		return err
 	}
 	row := protocol.RowOf(r.record)
-	r.lease, err = r.o.Leases.Take(ctx, r.over.Retention, protocol.KindRecords, &row)
+	r.lease, err = r.options.Leases.Take(ctx, r.over.Retention, protocol.KindRecords, &row)
 	r.seen.Record.Lease = r.lease
 	return err
 }
@@ -139,7 +139,7 @@ func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
 // tells.
 func (r *replacing) reportEnd() {
 	if r != nil && r.seen.Parked {
-		r.o.Own.OnEnded(r.record, true)
+		r.options.Own.OnEnded(r.record, true)
 	}
 }
 
@@ -150,7 +150,7 @@ func (r *replacing) forgot(err error) bool {
 		return false
 	}
 	r.forgets++ // it may be the session's, too, which does not come back
-	r.o.Leases.DropIfGone(r.lease, err)
+	r.options.Leases.DropIfGone(r.lease, err)
 	return true
 }
 
@@ -185,7 +185,7 @@ func (e *enqueuing) olderThan(life context.Context, newer *idem.Lock) (*idem.Obs
 	if newer == nil {
 		return nil, nil
 	}
-	st, err := history.Look(life, e.p.o.Pool, e.p.keys())
+	st, err := history.Look(life, e.p.options.Pool, e.p.keys())
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -222,5 +222,5 @@ func (p *Entry) rests() time.Duration {
 	if p.series == nil {
 		return 0
 	}
-	return p.series.Rests(p.o.Clock.Now())
+	return p.series.Rests(p.options.Clock.Now())
 }

@@ -38,11 +38,11 @@ func (t *slotTurn) key() string {
 	if t == nil {
 		return ""
 	}
-	limit := t.place.o.View.Slots.TurnOf(t.place.entry.Execution)
+	limit := t.place.options.View.Slots.TurnOf(t.place.entry.Execution)
 	if limit == "" {
 		return ""
 	}
-	return t.place.o.Layout.Turn(limit, t.place.entry.Execution)
+	return t.place.options.Layout.Turn(limit, t.place.entry.Execution)
 }
 
 // atOnce returns the keys and the turn of an Enqueue where no lock is in the way, only the limit.
@@ -51,7 +51,7 @@ func (t *slotTurn) atOnce(k protocol.Keys, at protocol.Revisions) (protocol.Keys
 		return k, protocol.Leased{}
 	}
 	t.leave()
-	o, e := t.place.o, &t.place.entry
+	o, e := t.place.options, &t.place.entry
 	if at.Lock != 0 || at.OtherLock != 0 || o.View.Pauses.Of(t.place.route, e.Scope.Workflow) != nil {
 		return k, protocol.Leased{}
 	}
@@ -66,34 +66,34 @@ func (t *slotTurn) atOnce(k protocol.Keys, at protocol.Revisions) (protocol.Keys
 // leave gives the turn up, when the place waits for something else, or no more.
 func (t *slotTurn) leave() {
 	if t != nil {
-		t.place.o.View.Slots.LeaveAndDropTurn(t.place.entry.Execution)
+		t.place.options.View.Slots.LeaveAndDropTurn(t.place.entry.Execution)
 	}
 }
 
 // forget is called when the lock was taken, and the turn with it.
 func (t *slotTurn) forget() {
 	if t != nil {
-		t.place.o.View.Slots.Leave(t.place.entry.Execution)
+		t.place.options.View.Slots.Leave(t.place.entry.Execution)
 	}
 }
 
 // await waits until it may be the turn of the place. false: how things stand has to be read again.
 func (t *slotTurn) await(ctx context.Context, revision int64) bool {
 	p := t.place
-	limit, inLine, w := p.o.View.Slots.Ask(t.lock(), "")
+	limit, inLine, w := p.options.View.Slots.Ask(t.lock(), "")
 	if limit == "" {
 		return true
 	}
 	if !inLine {
-		_, err := commit.InTime(ctx, p.o.Tasks.Start, func(life context.Context) error {
-			return p.o.View.Slots.TakeTurn(life, w, p.keys(), p.entry.Revision, p.entry.Session, limit)
+		_, err := commit.InTime(ctx, p.options.Tasks.Start, func(life context.Context) error {
+			return p.options.View.Slots.TakeTurn(life, w, p.keys(), p.entry.Revision, p.entry.Session, limit)
 		}, nil)
 		if err != nil {
 			return false
 		}
 	}
 	p.awaitGone(ctx, w.Woken, revision)
-	limit, _, _ = p.o.View.Slots.Ask(t.lock(), "")
+	limit, _, _ = p.options.View.Slots.Ask(t.lock(), "")
 	return limit == "" && ctx.Err() == nil && p.entry.Session.Err() == nil
 }
 
@@ -103,7 +103,7 @@ func (t *slotTurn) full() *idem.Obstacle {
 	if t == nil {
 		return nil
 	}
-	s := t.place.o.View.Slots
+	s := t.place.options.View.Slots
 	turn := s.TurnOf(t.place.entry.Execution)
 	for i := range t.slots {
 		if slot, oldest := &t.slots[i], s.Oldest(turn); slot.Limit == turn && oldest != "" {

@@ -22,7 +22,7 @@ import (
 // It implements idem.QueueEntry. It is small because thousands may wait: what follows from its
 // names is made when it is needed.
 type Entry struct {
-	o       *Options
+	options *Options
 	entry   view.Waiter // registered if the lock may be handed to it
 	route   string
 	turn    *slotTurn   // nil = it counts against no limit
@@ -40,7 +40,7 @@ func (p *Entry) lock() idem.Lock {
 
 func (p *Entry) keys() protocol.Keys {
 	l := p.lock()
-	return p.o.Layout.Keys(&l)
+	return p.options.Layout.Keys(&l)
 }
 
 // Await waits until it is this place's turn: it is the first, nothing of it is paused and the lock
@@ -97,7 +97,7 @@ type position struct {
 
 func (p *Entry) position(err error) *position {
 	if p.won == nil {
-		p.won = p.o.Own.Handed(&p.entry)
+		p.won = p.options.Own.Handed(&p.entry)
 	}
 	return &position{Known: protocol.Known{Granted: p.won != nil, SessionOver: p.entry.Session.Err() != nil,
 		TimeUp: err != nil}, err: err}
@@ -110,7 +110,7 @@ func (p *Entry) told(ctx context.Context) *position {
 		timeUp = leftWaiting(ctx)
 	}
 	at := p.position(timeUp)
-	ahead := p.o.View.Queues.Ahead(&p.entry)
+	ahead := p.options.View.Queues.Ahead(&p.entry)
 	at.news, at.Offered, at.Locked, at.Preceded = ahead.Answer, ahead.Answer != nil, ahead.Lock != nil,
 		ahead.Entry != ""
 	if at.Told = at.Locked || at.Preceded; at.Told {
@@ -123,13 +123,13 @@ func (p *Entry) told(ctx context.Context) *position {
 func (p *Entry) lookAt(ctx context.Context, prev int64) *position {
 	st, err := p.look(ctx)
 	if err == nil && st.Place == p.entry.Revision && st.before == "" && st.Lock != nil {
-		st.Lock.Dead, err = p.o.Reaper.IsDead(ctx, st.Lock)
+		st.Lock.Dead, err = p.options.Reaper.IsDead(ctx, st.Lock)
 	}
 	at := p.position(err)
 	if err != nil {
 		return at
 	}
-	at.state, at.news = st, p.o.View.Pauses.Change(p.route, p.entry.Scope.Workflow)
+	at.state, at.news = st, p.options.View.Pauses.Change(p.route, p.entry.Scope.Workflow)
 	at.Saw(st.State, p.entry.Execution, protocol.Revisions{Entry: p.entry.Revision, Record: prev})
 	at.Vouched, at.Preceded, at.Limited = st.vouched, st.before != "", p.turn != nil
 	at.Paused, at.Rests = at.news != nil, p.rests() > 0
@@ -141,7 +141,7 @@ func (p *Entry) sees(step protocol.Step, st *queueState) *idem.Obstacle {
 	if step != protocol.AwaitLock {
 		return nil
 	}
-	p.o.View.Queues.Sees(&p.entry, st.State)
+	p.options.View.Queues.Sees(&p.entry, st.State)
 	return st.Obstacle(p.entry.Scope.Key)
 }
 
@@ -171,7 +171,8 @@ func (p *Entry) await(ctx context.Context, step protocol.Step, at *position) {
 // awaitGone waits until its own place or one of the keys is gone, which were there at revision, or
 // until news is closed.
 func (p *Entry) awaitGone(ctx context.Context, news <-chan struct{}, revision int64, keys ...string) {
-	p.o.View.Watcher.Wait(ctx, p.entry.Session.Over, news, revision, append(keys, p.o.Layout.Queued(p.entry.Scope))...)
+	p.options.View.Watcher.Wait(ctx, p.entry.Session.Over, news, revision,
+		append(keys, p.options.Layout.Queued(p.entry.Scope))...)
 }
 
 // outcome is what Await returns at the end of the wait.
@@ -202,15 +203,15 @@ func (p *Entry) lost() error {
 // found takes the lock that the place was found to have become, with the mark of its scope. The
 // error is the context's.
 func (p *Entry) found(ctx context.Context, st *protocol.State) (err error) {
-	if k := p.o.Layout.Keys(st.Lock); k.Mark != "" {
-		if st, err = history.Look(ctx, p.o.Pool, k); err != nil {
+	if k := p.options.Layout.Keys(st.Lock); k.Mark != "" {
+		if st, err = history.Look(ctx, p.options.Pool, k); err != nil {
 			return commit.Unavailable(err)
 		}
 		if !st.Runs(p.entry.Execution) {
 			return nil // another look finds out
 		}
 	}
-	p.won = p.o.Own.Take(&p.entry, st)
+	p.won = p.options.Own.Take(&p.entry, st)
 	return nil
 }
 
@@ -228,11 +229,11 @@ func (p *Entry) cancelled(st *protocol.State) *idem.Obstacle {
 // awaitLock waits for the end of the lock, or of its owner. A lock of our own goes with it from
 // session to session.
 func (p *Entry) awaitLock(ctx context.Context, st *protocol.State) {
-	y := p.o.Layout
+	y := p.options.Layout
 	keys := []string{y.Lock(st.Lock.Scope)}
 	if !st.Lock.IsParked() { // otherwise it ends with its lock, in whatever process
 		keys = append(keys, y.Alive(protocol.HoldAlive(st.Lock.Execution)))
-		if !protocol.IsHold(st.Lock.Alive) && !p.o.Own.Has(st.Lock.Execution) {
+		if !protocol.IsHold(st.Lock.Alive) && !p.options.Own.Has(st.Lock.Execution) {
 			keys = append(keys, y.Alive(st.Lock.Alive))
 		}
 	}
@@ -254,14 +255,14 @@ func (p *Entry) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.Ru
 	if l.Holder == "" { // a client of the lock API has named itself
 		l.Holder = mine.Holder
 	}
-	held, seen, err := p.o.Claims.ClaimHead(ctx, &l, p.entry.Session, prev, p.entry.Revision, p.turn.key(), nil)
+	held, seen, err := p.options.Claims.ClaimHead(ctx, &l, p.entry.Session, prev, p.entry.Revision, p.turn.key(), nil)
 	switch {
 	case held != nil:
 		p.turn.forget()
-		p.o.View.Queues.Unregister(&p.entry)
+		p.options.View.Queues.Unregister(&p.entry)
 	case p.turn == nil:
 		// should another one be before it after all, it has to read that
-		p.o.View.Queues.Unlearn(p.o.Layout.Lock(l.Scope))
+		p.options.View.Queues.Unlearn(p.options.Layout.Lock(l.Scope))
 	}
 	return held, seen, err
 }
@@ -273,12 +274,12 @@ func (p *Entry) Leave(ctx context.Context) error {
 		p.turn.leave()
 		return nil
 	}
-	left, err := commit.InTime(ctx, p.o.Tasks.Start, func(life context.Context) error {
+	left, err := commit.InTime(ctx, p.options.Tasks.Start, func(life context.Context) error {
 		defer p.turn.leave()
 		return p.leave(life)
 	}, nil)
 	if err != nil {
-		return commit.Unavailable(p.o.Pool.Because(err))
+		return commit.Unavailable(p.options.Pool.Because(err))
 	}
 	return left
 }
@@ -287,16 +288,16 @@ func (p *Entry) Leave(ctx context.Context) error {
 // nothing.
 func (p *Entry) leave(life context.Context) error {
 	k := p.keys()
-	p.o.View.Queues.Unregister(&p.entry)
+	p.options.View.Queues.Unregister(&p.entry)
 	if p.won == nil {
-		p.won = p.o.Own.Handed(&p.entry)
+		p.won = p.options.Own.Handed(&p.entry)
 	}
 	if p.won != nil {
 		return p.won.GiveBack(life)
 	}
 	k.OldTurn = p.turn.key()
 	for pause := link.NewBackoff(); ; {
-		answer := p.o.Sender.Do(life, commit.NewRequest(k.Lock,
+		answer := p.options.Sender.Do(life, commit.NewRequest(k.Lock,
 			protocol.Leave(k, protocol.Revisions{Entry: p.entry.Revision}), 0).AddSlots(k))
 		err := answer.Err
 		if err == nil && answer.Succeeded {
@@ -319,5 +320,5 @@ func (p *Entry) giveBack(life context.Context, st *protocol.State) error {
 	if !st.Runs(p.entry.Execution) || st.Lock.Parked != nil {
 		return nil
 	}
-	return p.o.Own.Take(&p.entry, st).GiveBack(life)
+	return p.options.Own.Take(&p.entry, st).GiveBack(life)
 }

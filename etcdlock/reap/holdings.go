@@ -51,7 +51,7 @@ func (h *Holdings) Run(ctx context.Context) {
 		if err := h.keeper.WaitReady(ctx); err != nil {
 			return // ctx has ended, or the Store is closed
 		}
-		looking, cancel := context.WithTimeout(ctx, h.reaper.o.Pool.Txn)
+		looking, cancel := context.WithTimeout(ctx, h.reaper.options.Pool.Txn)
 		h.Look(looking)
 		cancel()
 		if link.Sleep(ctx, holdingsPeriod) != nil {
@@ -62,8 +62,8 @@ func (h *Holdings) Run(ctx context.Context) {
 
 // Look counts. What it cannot read now stays as it was.
 func (h *Holdings) Look(ctx context.Context) {
-	prefix := h.reaper.o.Layout.All(protocol.KindHolds)
-	answers, _, err := h.reaper.o.Pool.Read(ctx,
+	prefix := h.reaper.options.Layout.All(protocol.KindHolds)
+	answers, _, err := h.reaper.options.Pool.Read(ctx,
 		clientv3.OpGet(prefix, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...))
 	if err != nil {
 		return

@@ -33,7 +33,7 @@ type Process interface {
 }
 
 // Reaper ends the executions of dead locks. It is safe for concurrent use.
-type Reaper struct{ o *Options }
+type Reaper struct{ options *Options }
 
 // NewReaper returns a reaper.
 func NewReaper(o *Options) *Reaper { return &Reaper{o} }
@@ -41,16 +41,16 @@ func NewReaper(o *Options) *Reaper { return &Reaper{o} }
 // IsDead reports whether the owner of l is gone, as far as this process knows. It asks etcd about
 // holds, which are few, and notes in l until when it is held. It returns the error of ctx.
 func (r *Reaper) IsDead(ctx context.Context, l *idem.Lock) (bool, error) {
-	if r.o.Holds(l.Execution) {
+	if r.options.Holds(l.Execution) {
 		return false, nil // ours, and on its way to the next session
 	}
 	if l.IsParked() {
 		return false, nil // it is taken over, not reaped
 	}
 	if !protocol.IsHold(l.Alive) {
-		return !r.o.Sessions.Has(l.Alive), nil
+		return !r.options.Sessions.Has(l.Alive), nil
 	}
-	kvs, _, err := r.o.Pool.Keys(ctx, r.o.Layout.Alive(l.Alive))
+	kvs, _, err := r.options.Pool.Keys(ctx, r.options.Layout.Alive(l.Alive))
 	if err == nil && len(kvs) > 0 && l.Held {
 		l.HoldUntil, _ = protocol.DecodeHold(kvs[0].Value) // it stays unknown if the value does not say it
 	}
@@ -61,25 +61,25 @@ func (r *Reaper) IsDead(ctx context.Context, l *idem.Lock) (bool, error) {
 // the lock turns out to be alive. It repeats until the answer is definite, which is safe: the
 // lock's revision changes when it is applied.
 func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
-	if r.o.Holds(dead.Execution) || dead.IsParked() {
+	if r.options.Holds(dead.Execution) || dead.IsParked() {
 		return nil
 	}
-	k, refusals := r.o.Layout.Keys(dead), 0
-	return r.o.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
+	k, refusals := r.options.Layout.Keys(dead), 0
+	return r.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		request, err := r.request(ctx, dead, k, refusals)
 		if err != nil {
 			return false, err
 		}
-		answer := r.o.Sender.Do(ctx, request)
+		answer := r.options.Sender.Do(ctx, request)
 		switch {
 		case answer.Err != nil:
-			if r.o.Leases.DropIfGone(request.SharedLease, answer.Err); link.TooLarge(answer.Err) {
+			if r.options.Leases.DropIfGone(request.SharedLease, answer.Err); link.TooLarge(answer.Err) {
 				refusals = 2 // it has no answer
 			}
 		case !answer.Succeeded:
 			r.NoteAlive(dead.Alive, answer)
 		case !dead.Cooling:
-			r.o.OnReaped(dead)
+			r.options.OnReaped(dead)
 		}
 		return answer.Err == nil, answer.Err
 	})
@@ -98,23 +98,24 @@ func (r *Reaper) request(ctx context.Context, dead *idem.Lock, k protocol.Keys, 
 	}
 	record := protocol.RecordOf(dead, end)
 	ended := &finish.Ended{
-		Lock: finish.Reduce(refusals, dead, record), RestsSince: dead.Revision, Record: record, Writer: r.o.Writer,
+		Lock: finish.Reduce(refusals, dead, record), RestsSince: dead.Revision, Record: record,
+		Writer: r.options.Writer,
 	}
-	return r.o.Request(ctx, ended, func(record protocol.Leased, cool *protocol.Cooling) protocol.Op {
+	return r.options.Request(ctx, ended, func(record protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		return protocol.Reap(k, at, record, cool)
 	}, k)
 }
 
 // endOf returns the end of an execution whose owner is dead, or whose hold ran out.
 func (r *Reaper) endOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
-	now := r.o.Clock.Now()
+	now := r.options.Clock.Now()
 	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: now}
 	if !protocol.IsHold(dead.Alive) {
 		end.Error = &idem.Failure{Code: finish.CodeLockLost,
 			Detail: "the process that ran it lost its session; how far it came is unknown"}
 		return end, nil
 	}
-	left, err := r.o.TimeLeft(ctx, dead)
+	left, err := r.options.TimeLeft(ctx, dead)
 	if left <= time.Second {
 		end.Status, end.Abort = idem.Aborted,
 			&idem.Cancel{By: finish.Policy, Reason: "max_duration of " + dead.MaxDuration.String() + " reached",
@@ -130,6 +131,6 @@ func (r *Reaper) endOf(ctx context.Context, dead *idem.Lock) (idem.End, error) {
 // are not taken for dead again.
 func (r *Reaper) NoteAlive(alive string, refused commit.Reply) {
 	if protocol.First(refused.Responses[protocol.ReadAlive]) != nil && !protocol.IsHold(alive) {
-		r.o.Sessions.AddFound(alive[len(protocol.KindSessions):], refused.Revision)
+		r.options.Sessions.AddFound(alive[len(protocol.KindSessions):], refused.Revision)
 	}
 }

@@ -124,14 +124,14 @@ func (w *Sweeper) Run(ctx context.Context) {
 		w.names, w.holds, w.all = map[string]struct{}{}, map[idem.ExecutionID]struct{}{}, false
 		w.mu.Unlock()
 		if all || len(names) > 0 {
-			w.sweep(ctx, w.reaper.o.Layout.All(protocol.KindLocks), func(l *idem.Lock) bool {
+			w.sweep(ctx, w.reaper.options.Layout.All(protocol.KindLocks), func(l *idem.Lock) bool {
 				_, ended := names[strings.TrimPrefix(l.Alive, protocol.KindSessions)]
 				return all || ended
 			})
 		}
 		for id := range holds {
 			if workflow, _, err := id.Parse(); err == nil && !all {
-				w.sweep(ctx, w.reaper.o.Layout.All(protocol.KindLocks)+protocol.Hex16(workflow)+"/",
+				w.sweep(ctx, w.reaper.options.Layout.All(protocol.KindLocks)+protocol.Hex16(workflow)+"/",
 					func(l *idem.Lock) bool {
 						return l.Execution == id && protocol.IsHold(l.Alive)
 					})
@@ -145,7 +145,7 @@ func (w *Sweeper) Run(ctx context.Context) {
 func (w *Sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem.Lock) bool) {
 	keys := link.Below(prefix, SweepPage)
 	keys.Fresh = true
-	for kv, err := range w.reaper.o.Pool.All(ctx, keys) {
+	for kv, err := range w.reaper.options.Pool.All(ctx, keys) {
 		if err != nil { // ctx has ended
 			return
 		}
@@ -156,7 +156,7 @@ func (w *Sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem
 }
 
 func (w *Sweeper) reapIfDead(ctx context.Context, l *idem.Lock) {
-	ctx, cancel := context.WithTimeout(ctx, 2*w.reaper.o.Pool.Txn)
+	ctx, cancel := context.WithTimeout(ctx, 2*w.reaper.options.Pool.Txn)
 	defer cancel()
 	dead, err := w.reaper.IsDead(ctx, l)
 	switch {
@@ -168,6 +168,6 @@ func (w *Sweeper) reapIfDead(ctx context.Context, l *idem.Lock) {
 	}
 	if err := w.reaper.Reap(ctx, l); err != nil {
 		w.keepForNextSweep(l)
-		w.reaper.o.OnNotReaped(l, err)
+		w.reaper.options.OnNotReaped(l, err)
 	}
 }

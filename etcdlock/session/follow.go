@@ -15,7 +15,7 @@ import (
 // after revision, until ctx ends. In quiet times it sees one key for each process, so its cost does
 // not depend on the deliveries.
 func (k *Keeper) follow(ctx context.Context, s *Session, revision int64) {
-	(&link.Reflector{Pool: k.o.Pool, On: link.OfSession, Source: &followed{k: k, s: s}}).Run(ctx, revision)
+	(&link.Reflector{Pool: k.options.Pool, On: link.OfSession, Source: &followed{k: k, s: s}}).Run(ctx, revision)
 }
 
 // followed is what a session follows.
@@ -38,47 +38,47 @@ func (k *Keeper) watches(s *Session, from int64) []link.Watch {
 				news(strings.TrimPrefix(string(e.Kv.Key), prefix))
 			}}
 	}
-	sessions := below(k.o.Layout.All(protocol.KindSessions), nil)
+	sessions := below(k.options.Layout.All(protocol.KindSessions), nil)
 	sessions.News = func(e *clientv3.Event) { k.applySessionEvent(s, e) }
-	pauses := below(k.o.Layout.All(protocol.KindPauses), nil)
-	pauses.Batch = k.o.Pauses.Events
-	holds := k.o.Layout.All(protocol.KindHolds)
+	pauses := below(k.options.Layout.All(protocol.KindPauses), nil)
+	pauses.Batch = k.options.Pauses.Events
+	holds := k.options.Layout.All(protocol.KindHolds)
 	unheld := below(holds, nil, clientv3.WithFilterPut())
 	unheld.News = func(e *clientv3.Event) {
-		k.o.On.Unheld(strings.TrimPrefix(string(e.Kv.Key), holds), e.Kv.ModRevision)
+		k.options.On.Unheld(strings.TrimPrefix(string(e.Kv.Key), holds), e.Kv.ModRevision)
 	}
 	return []link.Watch{
 		sessions,
 		pauses,
-		below(k.o.Layout.All(protocol.KindForgets), k.o.On.Forgot, clientv3.WithFilterDelete()),
-		below(k.o.Layout.All(protocol.KindCancels+s.Name+"/"), k.o.On.Asked, clientv3.WithFilterDelete()),
+		below(k.options.Layout.All(protocol.KindForgets), k.options.On.Forgot, clientv3.WithFilterDelete()),
+		below(k.options.Layout.All(protocol.KindCancels+s.Name+"/"), k.options.On.Asked, clientv3.WithFilterDelete()),
 		unheld,
 	}
 }
 
 func (k *Keeper) applySessionEvent(s *Session, e *clientv3.Event) {
-	name := strings.TrimPrefix(string(e.Kv.Key), k.o.Layout.All(protocol.KindSessions))
+	name := strings.TrimPrefix(string(e.Kv.Key), k.options.Layout.All(protocol.KindSessions))
 	switch {
 	case e.Type != mvccpb.DELETE:
-		k.o.Live.Add(name, e.Kv.ModRevision)
+		k.options.Live.Add(name, e.Kv.ModRevision)
 	case name == s.Name:
-		k.o.Live.Remove(name, e.Kv.ModRevision)
+		k.options.Live.Remove(name, e.Kv.ModRevision)
 		s.End(ErrGone)
 	default:
-		k.o.Live.Remove(name, e.Kv.ModRevision)
-		k.o.On.Died([]string{name})
+		k.options.Live.Remove(name, e.Kv.ModRevision)
+		k.options.On.Died([]string{name})
 	}
 }
 
 // list reads the live sessions, the pauses, and the locks that this process was asked to look at.
 // It returns the error of ctx, or why the session is over.
 func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
-	k.o.On.WatchBroken()
-	cancels := k.o.Layout.All(protocol.KindCancels + s.Name + "/")
-	answers, revision, err := k.o.Pool.Read(ctx,
-		clientv3.OpGet(k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+	k.options.On.WatchBroken()
+	cancels := k.options.Layout.All(protocol.KindCancels + s.Name + "/")
+	answers, revision, err := k.options.Pool.Read(ctx,
+		clientv3.OpGet(k.options.Layout.All(protocol.KindSessions), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
 		clientv3.OpGet(cancels, clientv3.WithPrefix(), clientv3.WithKeysOnly()),
-		clientv3.OpGet(k.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix()),
+		clientv3.OpGet(k.options.Layout.All(protocol.KindPauses), clientv3.WithPrefix()),
 	)
 	if err != nil {
 		if ctx.Err() == nil { // no session without what it follows
@@ -87,15 +87,15 @@ func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
 		return 0, err
 	}
 	for _, kv := range answers[1].GetResponseRange().Kvs {
-		k.o.On.Asked(strings.TrimPrefix(string(kv.Key), cancels))
+		k.options.On.Asked(strings.TrimPrefix(string(kv.Key), cancels))
 	}
-	k.o.Pauses.Replace(answers[2].GetResponseRange().Kvs, revision)
+	k.options.Pauses.Replace(answers[2].GetResponseRange().Kvs, revision)
 	names := k.names(answers[0])
-	k.o.On.Died(k.o.Live.Replace(names, revision))
+	k.options.On.Died(k.options.Live.Replace(names, revision))
 	if _, there := names[s.Name]; !there {
 		s.End(ErrGone)
 		return 0, ErrGone
 	}
-	k.o.On.WatchBack(revision)
+	k.options.On.WatchBack(revision)
 	return revision, nil
 }

@@ -74,7 +74,7 @@ type Callbacks struct {
 // Keeper keeps a session open: it opens one, renews it, and opens the next when it is lost, until
 // it is stopped.
 type Keeper struct {
-	o Options
+	options Options
 
 	mu      sync.Mutex
 	session *Session
@@ -86,7 +86,7 @@ type Keeper struct {
 
 // NewKeeper returns a keeper that has no session yet; Run opens it.
 func NewKeeper(o Options) *Keeper {
-	return &Keeper{o: o, trouble: ErrOpening, change: make(chan struct{})}
+	return &Keeper{options: o, trouble: ErrOpening, change: make(chan struct{})}
 }
 
 // Pauses is called with the pauses in etcd.
@@ -112,11 +112,11 @@ func (k *Keeper) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s, names, revision, err := k.open(ctx, former)
 		if err != nil {
-			err = fmt.Errorf("open a session: %w", link.Explain(k.o.Pool.WhySilent(ctx, err)))
+			err = fmt.Errorf("open a session: %w", link.Explain(k.options.Pool.WhySilent(ctx, err)))
 			k.set(nil, err)
 			if ctx.Err() == nil && err.Error() != said {
 				said = err.Error()
-				k.o.On.Failed(err)
+				k.options.On.Failed(err)
 			}
 			if link.TurnedAway(err) {
 				_ = link.Sleep(ctx, link.LastPause)
@@ -135,16 +135,16 @@ func (k *Keeper) Run(ctx context.Context) {
 func (k *Keeper) hold(ctx context.Context, s *Session, names map[string]struct{}, revision int64) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	k.o.On.Died(k.o.Live.Replace(names, revision))
+	k.options.On.Died(k.options.Live.Replace(names, revision))
 	k.set(s, nil)
-	k.o.On.Opened(s)
+	k.options.On.Opened(s)
 	k.wg.Go(func() { k.follow(watching, s, revision) })
 	k.wg.Go(func() { k.expire(ctx, s) })
-	k.wg.Go(func() { k.o.Pauses.Acknowledge(watching, s, k.o.Pool) })
+	k.wg.Go(func() { k.options.Pauses.Acknowledge(watching, s, k.options.Pool) })
 	k.renew(ctx, s)
 	if ctx.Err() == nil {
 		k.set(nil, s.Err())
-		k.o.On.Ended(s)
+		k.options.On.Ended(s)
 	}
 }
 
@@ -152,28 +152,30 @@ func (k *Keeper) hold(ctx context.Context, s *Session, names map[string]struct{}
 // there is one, runs out by itself: the name is used for this attempt only. former is the session
 // before, whose locks it is to adopt; "" = there was none.
 func (k *Keeper) open(ctx context.Context, former string) (*Session, map[string]struct{}, int64, error) {
-	s := &Session{Name: NewName(), ttl: k.o.TTL, margin: Margin(k.o.TTL), clock: k.o.Clock, since: k.o.Clock.Now(),
-		holder: k.o.Holder, Over: make(chan struct{}), fencing: make(chan struct{}, 1)}
+	s := &Session{Name: NewName(), ttl: k.options.TTL, margin: Margin(k.options.TTL), clock: k.options.Clock,
+		since:  k.options.Clock.Now(),
+		holder: k.options.Holder, Over: make(chan struct{}), fencing: make(chan struct{}, 1)}
 	cluster, err := k.refuseOlder(ctx)
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	s.Key = k.o.Layout.Alive(protocol.SessionAlive(s.Name))
-	s.value = protocol.EncodeSession(k.o.Holder+"/"+s.Name, s.since, 0)
-	k.o.Predecessors.Opening(ctx, cluster, s.Name, former)
-	s.sent = k.o.Clock.Instant()
-	if s.Lease, err = k.o.Pool.GrantLease(ctx, link.NewLeaseID(), k.o.TTL); err != nil {
+	s.Key = k.options.Layout.Alive(protocol.SessionAlive(s.Name))
+	s.value = protocol.EncodeSession(k.options.Holder+"/"+s.Name, s.since, 0)
+	k.options.Predecessors.Opening(ctx, cluster, s.Name, former)
+	s.sent = k.options.Clock.Instant()
+	if s.Lease, err = k.options.Pool.GrantLease(ctx, link.NewLeaseID(), k.options.TTL); err != nil {
 		return nil, nil, 0, err
 	}
 	if err := k.clear(ctx); err != nil {
 		return nil, nil, 0, err
 	}
-	response, err := k.o.Pool.Commit(ctx, k.o.Pool.Attempt, protocol.Compares{protocol.Absent(s.Key)}, protocol.Writes{
-		protocol.Put(s.Key, protocol.Leased{Value: []byte(s.value), Lease: s.Lease}),
-		link.Read(clientv3.OpGet(k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix(),
-			clientv3.WithKeysOnly())),
-		link.Read(clientv3.OpGet(k.o.Layout.All(protocol.KindPauses), clientv3.WithPrefix())),
-	})
+	response, err := k.options.Pool.Commit(ctx, k.options.Pool.Attempt, protocol.Compares{protocol.Absent(s.Key)},
+		protocol.Writes{
+			protocol.Put(s.Key, protocol.Leased{Value: []byte(s.value), Lease: s.Lease}),
+			link.Read(clientv3.OpGet(k.options.Layout.All(protocol.KindSessions), clientv3.WithPrefix(),
+				clientv3.WithKeysOnly())),
+			link.Read(clientv3.OpGet(k.options.Layout.All(protocol.KindPauses), clientv3.WithPrefix())),
+		})
 	switch {
 	case err != nil:
 		return nil, nil, 0, err
@@ -181,7 +183,7 @@ func (k *Keeper) open(ctx context.Context, former string) (*Session, map[string]
 		return nil, nil, 0, errors.New("the new session's name is taken")
 	}
 	s.epoch = response.Header.Revision
-	k.o.Pauses.Replace(response.Responses[2].GetResponseRange().Kvs, s.epoch)
+	k.options.Pauses.Replace(response.Responses[2].GetResponseRange().Kvs, s.epoch)
 	return s, k.names(response.Responses[1]), s.epoch, nil
 }
 
@@ -189,7 +191,7 @@ func (k *Keeper) open(ctx context.Context, former string) (*Session, map[string]
 func (k *Keeper) names(answer *pb.ResponseOp) map[string]struct{} {
 	names := map[string]struct{}{}
 	for _, kv := range answer.GetResponseRange().Kvs {
-		names[strings.TrimPrefix(string(kv.Key), k.o.Layout.All(protocol.KindSessions))] = struct{}{}
+		names[strings.TrimPrefix(string(kv.Key), k.options.Layout.All(protocol.KindSessions))] = struct{}{}
 	}
 	return names
 }
@@ -197,13 +199,13 @@ func (k *Keeper) names(answer *pb.ResponseOp) map[string]struct{} {
 // refuseOlder returns an error if etcd has records of a release that stored them elsewhere: their
 // events would run again. Otherwise it returns the ID of the etcd cluster.
 func (k *Keeper) refuseOlder(ctx context.Context) (cluster uint64, err error) {
-	older, err := k.o.Pool.Get(ctx, k.o.Layout.All(protocol.KindOlderRecords), clientv3.WithPrefix(),
+	older, err := k.options.Pool.Get(ctx, k.options.Layout.All(protocol.KindOlderRecords), clientv3.WithPrefix(),
 		clientv3.WithCountOnly())
 	switch {
 	case err != nil:
 		return 0, err
 	case older.Count > 0:
-		return 0, fmt.Errorf("records below %s: %w", k.o.Layout.All(protocol.KindOlderRecords), protocol.ErrOlder)
+		return 0, fmt.Errorf("records below %s: %w", k.options.Layout.All(protocol.KindOlderRecords), protocol.ErrOlder)
 	}
 	return older.Header.ClusterId, nil
 }
@@ -211,10 +213,10 @@ func (k *Keeper) refuseOlder(ctx context.Context) (cluster uint64, err error) {
 // clear ends the sessions that an earlier process has left, if this process is alone; Predecessors
 // knows of those that shared its directory, and others end with their leases.
 func (k *Keeper) clear(ctx context.Context) error {
-	if !k.o.Alone {
+	if !k.options.Alone {
 		return nil
 	}
-	return k.o.Pool.Delete(ctx, k.o.Layout.All(protocol.KindSessions), clientv3.WithPrefix())
+	return k.options.Pool.Delete(ctx, k.options.Layout.All(protocol.KindSessions), clientv3.WithPrefix())
 }
 
 // NewName returns a random name: 16 letters and digits that are never used again.
@@ -237,8 +239,8 @@ func (k *Keeper) renew(ctx context.Context, s *Session) {
 			t.Stop()
 			return
 		}
-		sent := k.o.Clock.Instant()
-		err := k.o.Pool.Renew(ctx, s.Lease)
+		sent := k.options.Clock.Instant()
+		err := k.options.Pool.Renew(ctx, s.Lease)
 		switch {
 		case err == nil:
 			if s.renewed(sent) {
@@ -269,7 +271,7 @@ func (k *Keeper) expire(ctx context.Context, s *Session) {
 		left := s.Remaining()
 		if left <= 0 {
 			s.End(ErrUnheard)
-			k.o.On.Expired(s)
+			k.options.On.Expired(s)
 			return
 		}
 		if link.Sleep(ctx, min(left, time.Second)) != nil {
@@ -335,7 +337,7 @@ func (k *Keeper) Leave() (ended bool) {
 		return false
 	}
 	s.End(commit.ErrClosed)
-	return k.o.Pool.EndLease(context.Background(), s.Lease) == nil
+	return k.options.Pool.EndLease(context.Background(), s.Lease) == nil
 }
 
 // Lose ends the session that is live, if there is one; the next one is opened at once.

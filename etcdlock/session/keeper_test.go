@@ -62,7 +62,7 @@ func TestARenewalProlongsTheSessionFromWhenItWasSent(t *testing.T) {
 	defer cancel()
 	begin, n := s.sent.At, 0
 	at := func(n int) time.Time { return begin.Add(time.Duration(n) * time.Hour) }
-	k.o.Clock.Now = func() time.Time { // asked once for each renewal
+	k.options.Clock.Now = func() time.Time { // asked once for each renewal
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if n > 1 && s.sent.At.Equal(at(n)) {
@@ -82,7 +82,7 @@ func TestASessionThatWasNotConfirmedInTimeIsOverButNotGone(t *testing.T) {
 	e := etcdtest.Start(t)
 	k, s := keptSession(t, e, time.Hour)
 	said := make(chan *Session, 2)
-	k.o.On.Expired = func(s *Session) { said <- s }
+	k.options.On.Expired = func(s *Session) { said <- s }
 	ctx, cancel := context.WithCancel(within(t, patience))
 	cancel()
 	k.expire(ctx, s)

@@ -37,7 +37,7 @@ func (p *Slots) Retake(ctx context.Context, next *idem.Lock, k protocol.Keys, re
 	for looked := false; ; looked = true {
 		if !refused || looked {
 			if full := p.Choose(next, AnotherTry); full == "" {
-				return Chosen(p.o.Layout, next), nil
+				return Chosen(p.options.Layout, next), nil
 			} else if looked {
 				p.waitAgain(next, full, k.Lock)
 				return nil, idem.ErrNoSlot

@@ -26,7 +26,7 @@ const roundsToCome = 3
 // Run follows all slots and slot waiters while an execution waits for a slot, until ctx ends.
 func (p *Slots) Run(ctx context.Context) {
 	f := &following{p}
-	keys := &link.Reflector{Pool: p.o.Pool, On: link.OfWaits, Source: f, Round: slotsRound}
+	keys := &link.Reflector{Pool: p.options.Pool, On: link.OfWaits, Source: f, Round: slotsRound}
 	for link.Woken(ctx, p.wanted) {
 		keys.Run(ctx, 0)
 		f.end()
@@ -48,8 +48,8 @@ func (f *following) end() {
 // ctx.
 func (f *following) List(ctx context.Context) (int64, error) {
 	p := f.p
-	answers, revision, err := p.o.Pool.Read(ctx, clientv3.OpGet(p.o.Layout.All(protocol.KindSlots),
-		clientv3.WithPrefix()), clientv3.OpGet(p.o.Layout.All(protocol.KindTurns), clientv3.WithPrefix()))
+	answers, revision, err := p.options.Pool.Read(ctx, clientv3.OpGet(p.options.Layout.All(protocol.KindSlots),
+		clientv3.WithPrefix()), clientv3.OpGet(p.options.Layout.All(protocol.KindTurns), clientv3.WithPrefix()))
 	if err != nil {
 		return 0, err
 	}
@@ -73,15 +73,15 @@ func (f *following) List(ctx context.Context) (int64, error) {
 // could report that an execution waits no more before the other reports its slot: then the next one
 // would try that slot.
 func (f *following) Watches(from int64) []link.Watch {
-	both := clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.p.o.Layout.All(protocol.KindTurns)))
-	return []link.Watch{{Key: f.p.o.Layout.All(protocol.KindSlots),
+	both := clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.p.options.Layout.All(protocol.KindTurns)))
+	return []link.Watch{{Key: f.p.options.Layout.All(protocol.KindSlots),
 		Opts: []clientv3.OpOption{both, clientv3.WithRev(from)}, News: f.applyEvent}}
 }
 
 func (f *following) applyEvent(e *clientv3.Event) {
 	p := f.p
-	slot := strings.HasPrefix(string(e.Kv.Key), p.o.Layout.All(protocol.KindSlots))
-	if !slot && !strings.HasPrefix(string(e.Kv.Key), p.o.Layout.All(protocol.KindTurns)) {
+	slot := strings.HasPrefix(string(e.Kv.Key), p.options.Layout.All(protocol.KindSlots))
+	if !slot && !strings.HasPrefix(string(e.Kv.Key), p.options.Layout.All(protocol.KindTurns)) {
 		return // of a kind that this release does not know
 	}
 	p.mu.Lock()
@@ -102,7 +102,7 @@ func (f *following) Idle() bool { return f.lookAfter() }
 // and removes slot waiters that no execution here waits with.
 func (f *following) lookAfter() (nobody bool) {
 	p := f.p
-	session, err := p.o.Session()
+	session, err := p.options.Session()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -134,10 +134,10 @@ func (f *following) lookAfter() (nobody bool) {
 
 // dropTurn removes a slot waiter, in the background.
 func (p *Slots) dropTurn(at string, x idem.ExecutionID) {
-	key := p.o.Layout.Turn(at, x)
-	p.o.Tasks.Help(func(life context.Context) {
+	key := p.options.Layout.Turn(at, x)
+	p.options.Tasks.Help(func(life context.Context) {
 		for pause := link.NewBackoff(); ; {
-			answer := p.o.Sender.Do(life, commit.NewRequest(key, protocol.DropTurn(protocol.Keys{Turn: key}), 0))
+			answer := p.options.Sender.Do(life, commit.NewRequest(key, protocol.DropTurn(protocol.Keys{Turn: key}), 0))
 			if answer.Err == nil || pause.Wait(life) != nil {
 				return
 			}
@@ -150,9 +150,9 @@ func (p *Slots) dropTurn(at string, x idem.ExecutionID) {
 func (p *Slots) TakeTurn(life context.Context, w *Waiter, k protocol.Keys, q int64, session *session.Session,
 	at string) error {
 	id := w.lock.Execution
-	k.Turn = p.o.Layout.Turn(at, id)
+	k.Turn = p.options.Layout.Turn(at, id)
 	if w.turn != "" && w.turn != at {
-		k.OldTurn = p.o.Layout.Turn(w.turn, id)
+		k.OldTurn = p.options.Layout.Turn(w.turn, id)
 	}
 	turn := protocol.Leased{Value: protocol.EncodeTurn(&w.lock, at, session.Name, q), Lease: session.Lease}
 	p.mu.Lock()
@@ -160,6 +160,6 @@ func (p *Slots) TakeTurn(life context.Context, w *Waiter, k protocol.Keys, q int
 		w.turn = at // also if its answer gets lost
 	}
 	p.mu.Unlock()
-	return p.o.Sender.Do(life, commit.NewRequest(k.Lock, protocol.TakeTurn(k, protocol.Revisions{Entry: q}, turn),
+	return p.options.Sender.Do(life, commit.NewRequest(k.Lock, protocol.TakeTurn(k, protocol.Revisions{Entry: q}, turn),
 		len(turn.Value)).AddSlots(k)).Err
 }

@@ -16,7 +16,7 @@ import (
 // known is what is known of the limits. It is not safe for concurrent use.
 type known struct {
 	layout   protocol.Layout
-	o        *Options     // for the sizes
+	options  *Options     // for the sizes
 	seed     maphash.Seed // so that two processes do not try the same slot first
 	limits   map[string]*limit
 	followed bool // it is what etcd has
@@ -81,7 +81,7 @@ func (k *known) choose(l *idem.Lock, comes Arrival) (full string) {
 	chosen := make([]idem.Slot, len(l.Slots))
 	smallest := 0
 	for i, slot := range l.Slots {
-		most := k.o.Size(l.Route, slot)
+		most := k.options.Size(l.Route, slot)
 		slot.N = -1
 		if chosen[i] = slot; most == 0 {
 			continue
@@ -177,7 +177,7 @@ func (k *known) oldest(name string) (id idem.ExecutionID) {
 func (k *known) fullFor(l *idem.Lock) (at string) {
 	smallest := 0
 	for _, slot := range l.Slots {
-		in, most := k.limits[slot.Limit], k.o.Size(l.Route, slot)
+		in, most := k.limits[slot.Limit], k.options.Size(l.Route, slot)
 		if in == nil || most == 0 || in.freeOf(most) > len(in.waiters) || at != "" && most >= smallest {
 			continue
 		}
@@ -191,7 +191,7 @@ func (k *known) fullFor(l *idem.Lock) (at string) {
 func (k *known) notNext(l *idem.Lock) (at string, inLine bool) {
 	smallest := 0
 	for _, slot := range l.Slots {
-		most := k.o.Size(l.Route, slot)
+		most := k.options.Size(l.Route, slot)
 		if most == 0 {
 			continue
 		}
@@ -211,7 +211,7 @@ func (k *known) hasRoom(l *idem.Lock, name string) (counts, room bool) {
 	counts, room = name == "", true
 	for _, slot := range l.Slots {
 		counts = counts || slot.Limit == name
-		most, in := k.o.Size(l.Route, slot), k.limits[slot.Limit]
+		most, in := k.options.Size(l.Route, slot), k.limits[slot.Limit]
 		room = room && (most == 0 || in == nil || in.freeOf(most) > 0)
 	}
 	return counts, room
@@ -225,7 +225,7 @@ func (k *known) openTo(l *idem.Lock, name string) (free int, counts bool) {
 			continue
 		}
 		in := k.limits[name]
-		if most := k.o.Size(l.Route, slot); most > 0 {
+		if most := k.options.Size(l.Route, slot); most > 0 {
 			return in.freeOf(most), true
 		}
 		return len(in.waiters), true // there is no such limit any more

@@ -23,8 +23,8 @@ import (
 // While one waits, it follows all slots and slot waiters with one watch (following.go), so that the
 // end of an execution wakes the waiter that is next, and no other.
 type Slots struct {
-	o      *Options
-	wanted chan struct{} // signals that there is a waiter, and nothing is followed
+	options *Options
+	wanted  chan struct{} // signals that there is a waiter, and nothing is followed
 
 	mu      sync.Mutex
 	known   known
@@ -50,7 +50,7 @@ func (p *Slots) ask(w *Waiter) {
 		return
 	}
 	if w.ready != "" {
-		p.o.MarkReady(w.ready)
+		p.options.MarkReady(w.ready)
 		return
 	}
 	select {
@@ -87,8 +87,8 @@ type Process interface {
 // New returns slots that know nothing yet.
 func New(o *Options) *Slots {
 	return &Slots{
-		o: o, wanted: make(chan struct{}, 1),
-		known:   known{layout: o.Layout, o: o, seed: maphash.MakeSeed(), limits: map[string]*limit{}},
+		options: o, wanted: make(chan struct{}, 1),
+		known:   known{layout: o.Layout, options: o, seed: maphash.MakeSeed(), limits: map[string]*limit{}},
 		waiters: map[idem.ExecutionID]*Waiter{}, again: map[idem.ExecutionID]*Waiter{}, rules: map[string]struct{}{},
 	}
 }
@@ -96,7 +96,7 @@ func New(o *Options) *Slots {
 // Size returns the number of limits at which an execution has to have a slot.
 func (p *Slots) Size(l *idem.Lock) (n int) {
 	for _, slot := range l.Slots {
-		if p.o.Size(l.Route, slot) > 0 {
+		if p.options.Size(l.Route, slot) > 0 {
 			n++
 		}
 	}
@@ -110,7 +110,7 @@ func (p *Slots) Choose(l *idem.Lock, comes Arrival) (full string) {
 	defer p.mu.Unlock()
 	p.known.unchoose(l)
 	for _, slot := range l.Slots {
-		if p.o.Size(l.Route, slot) > 0 {
+		if p.options.Size(l.Route, slot) > 0 {
 			p.rules[slot.Rule] = struct{}{}
 		}
 	}
@@ -168,12 +168,12 @@ func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 		step = 1
 	}
 	for _, slot := range of {
-		for _, prefix := range []string{p.o.Layout.OfLimit(protocol.KindSlots, slot.Limit),
-			p.o.Layout.OfLimit(protocol.KindTurns, slot.Limit)}[:step] {
+		for _, prefix := range []string{p.options.Layout.OfLimit(protocol.KindSlots, slot.Limit),
+			p.options.Layout.OfLimit(protocol.KindTurns, slot.Limit)}[:step] {
 			ops = append(ops, link.Read(clientv3.OpGet(prefix, clientv3.WithPrefix())))
 		}
 	}
-	answers, revision, err := p.o.Pool.ReadOps(ctx, ops)
+	answers, revision, err := p.options.Pool.ReadOps(ctx, ops)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (p *Slots) Ask(l *idem.Lock, ready string) (at string, inLine bool, w *Wait
 	}
 	w.Woken, w.idle = make(chan struct{}), 0
 	switch {
-	case p.o.Paused(l.Route, l.Scope.Workflow): // since it was looked at
+	case p.options.Paused(l.Route, l.Scope.Workflow): // since it was looked at
 		p.ask(w)
 	case !p.known.followed:
 		link.Wake(p.wanted)
@@ -286,7 +286,7 @@ func (p *Slots) ApplyPauses() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.waiters {
-		if w.ready == "" && p.o.Paused(w.lock.Route, w.lock.Scope.Workflow) {
+		if w.ready == "" && p.options.Paused(w.lock.Route, w.lock.Scope.Workflow) {
 			p.ask(w)
 		}
 	}

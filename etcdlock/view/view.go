@@ -28,7 +28,7 @@ type View struct {
 	Slots    *slots.Slots
 	Parked   *park.Index
 
-	o *Options
+	options *Options
 }
 
 // Options are what a View works with.
@@ -55,11 +55,11 @@ type Process interface {
 
 // New returns a view that knows nothing before Run and the first session.
 func New(o *Options) *View {
-	v := &View{Sessions: session.NewSet(), o: o}
+	v := &View{Sessions: session.NewSet(), options: o}
 	v.Pauses = newPauses(o.Layout, v)
 	v.Watcher = newWatcher(v)
 	v.Queues = newQueues(o.Layout, v.Watcher)
-	around := &surroundings{v.o, v}
+	around := &surroundings{v.options, v}
 	v.Slots = slots.New(&slots.Options{
 		Pool: o.Pool, Sender: o.Sender, Tasks: o.Tasks, Layout: o.Layout, Process: around,
 	})
@@ -103,7 +103,7 @@ func (s *surroundings) OnFirstParked() { s.v.Watcher.want() }
 func (v *View) applyPauses(begun, over []*idem.Pause) {
 	v.Parked.ApplyPauses()
 	v.Slots.ApplyPauses()
-	v.o.OnPauses(begun, over)
+	v.options.OnPauses(begun, over)
 }
 
 // OnDied is called when these sessions have ended.
@@ -114,7 +114,7 @@ func (v *View) OnDied(names []string) {
 
 // OnUnheld is called when the hold of an execution is gone, since revision.
 func (v *View) OnUnheld(id idem.ExecutionID, revision int64) {
-	v.Watcher.WakeFor(v.o.Layout.Alive(protocol.HoldAlive(id)), revision)
+	v.Watcher.WakeFor(v.options.Layout.Alive(protocol.HoldAlive(id)), revision)
 	v.Parked.MarkOf(id)
 }
 

@@ -99,7 +99,7 @@ func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 		return nil
 	}
 	for _, key := range keys {
-		session, is := strings.CutPrefix(key, h.v.o.Layout.All(protocol.KindSessions))
+		session, is := strings.CutPrefix(key, h.v.options.Layout.All(protocol.KindSessions))
 		if h.recent[h.sum(key)] > revision || is && !h.v.Sessions.Has(session) { // Died comes after the set knows
 			return nil
 		}
@@ -150,7 +150,7 @@ func (h *Watcher) wakeForSessions(names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
-		h.tellLocked(h.sum(h.v.o.Layout.Alive(protocol.SessionAlive(name))))
+		h.tellLocked(h.sum(h.v.options.Layout.Alive(protocol.SessionAlive(name))))
 	}
 }
 
@@ -200,7 +200,7 @@ const round = time.Second
 
 // run watches while there are waiters or something is parked, until ctx ends.
 func (h *Watcher) run(ctx context.Context) {
-	keys := &link.Reflector{Pool: h.v.o.Pool, On: link.OfWaits, Source: &watched{h}, Round: round}
+	keys := &link.Reflector{Pool: h.v.options.Pool, On: link.OfWaits, Source: &watched{h}, Round: round}
 	for link.Woken(ctx, h.wanted) {
 		if !h.idle() {
 			keys.Run(ctx, h.known())
@@ -217,8 +217,8 @@ func (w *watched) Idle() bool { return w.h.idle() }
 
 // List reads at which revision the next watch begins. The waiters read the rest.
 func (w *watched) List(ctx context.Context) (int64, error) {
-	_, revision, err := w.h.v.o.Pool.Read(ctx,
-		clientv3.OpGet(w.h.v.o.Layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
+	_, revision, err := w.h.v.options.Pool.Read(ctx,
+		clientv3.OpGet(w.h.v.options.Layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
 	if err == nil {
 		w.h.restart(revision)
 		w.h.v.Parked.MarkAll()
@@ -274,8 +274,8 @@ func (w *watched) Watches(from int64) []link.Watch {
 	}
 	opts := []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)}
 	return []link.Watch{
-		{Key: h.v.o.Layout.All(protocol.KindQueue), Opts: opts, Batch: entries},
-		{Key: h.v.o.Layout.All(protocol.KindLocks), Opts: append(opts, clientv3.WithFilterPut()), News: gone},
+		{Key: h.v.options.Layout.All(protocol.KindQueue), Opts: opts, Batch: entries},
+		{Key: h.v.options.Layout.All(protocol.KindLocks), Opts: append(opts, clientv3.WithFilterPut()), News: gone},
 	}
 }
 

@@ -44,8 +44,8 @@ type Execution struct {
 // newExecution returns the execution that has a lock; r is nil for a try of an accepted event.
 func newExecution(g *Guard, p *idem.Policy, r *idem.Request, held idem.RunningLock, at *spot,
 	callbackKey string) *Execution {
-	x := &Execution{guard: g, policy: p, request: r, held: held, spot: at, began: g.o.Now(), CallbackKey: callbackKey}
-	x.ctx, x.stop = context.WithCancelCause(g.o.Base)
+	x := &Execution{guard: g, policy: p, request: r, held: held, spot: at, began: g.options.Now(), CallbackKey: callbackKey}
+	x.ctx, x.stop = context.WithCancelCause(g.options.Base)
 	x.deadline = func() {}
 	if d := p.MaxDuration; d > 0 {
 		x.ctx, x.deadline = context.WithTimeoutCause(x.ctx, d, ErrMaxDuration)
@@ -147,7 +147,7 @@ func (x *Execution) complete(t *Tried) {
 			w.OnReached()
 		}
 		if !t.Challenge {
-			t.RetryAfter = retryAfter(t.Answer, x.guard.o.Now())
+			t.RetryAfter = retryAfter(t.Answer, x.guard.options.Now())
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (x *Execution) endOf(j *idem.Judgement, t *Tried) idem.End {
 	} else if errors.Is(t.Stopped, ErrMaxDuration) {
 		end.Status, end.Error = idem.Aborted, nil
 		end.Abort = &idem.Cancel{By: "policy", Reason: "max_duration of " + x.policy.MaxDuration.String() + " reached",
-			At: x.guard.o.Now()}
+			At: x.guard.options.Now()}
 	}
 	return end
 }
@@ -176,9 +176,9 @@ func (x *Execution) release() Ending {
 	defer x.close()
 	ctx, cancel := x.bounded()
 	defer cancel()
-	since := x.guard.o.Now()
+	since := x.guard.options.Now()
 	err := x.held.Release(ctx)
-	took := x.guard.o.Now().Sub(since)
+	took := x.guard.options.Now().Sub(since)
 	if errors.Is(err, idem.ErrCancelled) {
 		return Ending{Recorded: true, Cancelled: true, Took: took}
 	}
@@ -201,7 +201,7 @@ func (x *Execution) hold(ttl time.Duration) Ending {
 		return Ending{Recorded: true}
 	}
 	defer x.close()
-	since := x.guard.o.Now()
+	since := x.guard.options.Now()
 	if most := x.policy.MaxDuration; most > 0 {
 		ttl = min(ttl, most-since.Sub(x.began))
 	}
@@ -210,7 +210,7 @@ func (x *Execution) hold(ttl time.Duration) Ending {
 	defer cancel()
 	err := x.held.Hold(ctx, ttl)
 	return Ending{Hold: ttl, Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost),
-		Took: x.guard.o.Now().Sub(since), Err: err}
+		Took: x.guard.options.Now().Sub(since), Err: err}
 }
 
 func (x *Execution) settle(end idem.End) Ending {
@@ -218,7 +218,7 @@ func (x *Execution) settle(end idem.End) Ending {
 		return Ending{Recorded: true}
 	}
 	defer x.close()
-	end.FinishedAt = x.guard.o.Now()
+	end.FinishedAt = x.guard.options.Now()
 	seenAt := x.guard.cache.seenAt(end.FinishedAt)
 	ctx, cancel := x.bounded()
 	defer cancel()
@@ -229,14 +229,14 @@ func (x *Execution) settle(end idem.End) Ending {
 	cancelled := err == nil && rec.Status == idem.Aborted && end.Abort == nil
 	return Ending{
 		Record: rec, Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost), Cancelled: cancelled,
-		Took: x.guard.o.Now().Sub(end.FinishedAt), Err: err,
+		Took: x.guard.options.Now().Sub(end.FinishedAt), Err: err,
 	}
 }
 
 // bounded returns the context for writing the end of an execution. It ignores that the execution
 // was told to stop: its end must be written all the same.
 func (x *Execution) bounded() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(x.ctx), x.guard.o.RequestTimeout)
+	return context.WithTimeout(context.WithoutCancel(x.ctx), x.guard.options.RequestTimeout)
 }
 
 // close removes the execution from this process, after its end was written.

@@ -39,7 +39,7 @@ type Options struct {
 
 // Guard admits deliveries, and settles the executions of those that it admitted.
 type Guard struct {
-	o        Options
+	options  Options
 	live     live
 	waiting  waiterLimit
 	refusals refusals
@@ -69,7 +69,7 @@ func New(o Options) *Guard {
 	if o.Random == nil {
 		o.Random = rand.Reader
 	}
-	g := &Guard{o: o, cache: o.Cache}
+	g := &Guard{options: o, cache: o.Cache}
 	g.draining, g.drain = context.WithCancelCause(context.Background())
 	return g
 }
@@ -105,10 +105,10 @@ func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 		a = unavailable(err)
 	}
 	if a.WhileWaiting && r.Policy.Observe {
-		g.o.Ledger.Drop(a.Record)
+		g.options.Ledger.Drop(a.Record)
 	}
 	if a.Execution == nil && !r.Policy.Observe && ofCopy(&a.Verdict) {
-		g.o.Ledger.Duplicate(a.Holder, r.Policy.RetentionOf(r.ByPayload))
+		g.options.Ledger.Duplicate(a.Holder, r.Policy.RetentionOf(r.ByPayload))
 	}
 	return a
 }
@@ -118,7 +118,7 @@ func (g *Guard) whole(v *idem.Verdict) error {
 	if v.Decision != idem.DecisionReplayed && v.Decision != idem.DecisionAttached || v.StatusOnly {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
+	ctx, cancel := context.WithTimeout(g.options.Base, g.options.RequestTimeout)
 	defer cancel()
 	return g.readAnswer(ctx, v.Record)
 }
@@ -127,7 +127,7 @@ func (g *Guard) readAnswer(ctx context.Context, rec *idem.Record) error {
 	if rec.Answer == nil || !rec.Answer.Apart {
 		return nil
 	}
-	return g.o.Ledger.Answer(ctx, rec)
+	return g.options.Ledger.Answer(ctx, rec)
 }
 
 // ofCopy reports whether a delivery that did not run gets its answer as a duplicate of Holder, or
@@ -150,30 +150,30 @@ func (g *Guard) Waiting() (n int, since time.Time) { return g.waiting.waiting() 
 
 // admit decides without waiting.
 func (g *Guard) admit(r *idem.Request) Admission {
-	if rec := g.cache.get(r.Scope.Key, g.o.Now()); rec != nil {
-		if v := idem.Decide(&idem.Obstacle{Record: rec}, r, g.o.Now()); v.Decision != "" {
+	if rec := g.cache.get(r.Scope.Key, g.options.Now()); rec != nil {
+		if v := idem.Decide(&idem.Obstacle{Record: rec}, r, g.options.Now()); v.Decision != "" {
 			return Admission{Verdict: v}
 		}
 	}
 	if r.Policy.Quiet > 0 && !r.Policy.Observe { // it waits even if the lock is free, because a newer one may come
 		return Admission{Verdict: idem.Verdict{Decision: idem.DecisionLocked}}
 	}
-	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout) // from here on the ledger may be asked
+	ctx, cancel := context.WithTimeout(g.options.Base, g.options.RequestTimeout) // from here on the ledger may be asked
 	defer cancel()
 	mine, running, err := g.live.enter(ctx, r.Scope)
 	switch {
 	case err != nil:
 		return unavailable(err)
 	case running != nil:
-		return Admission{Verdict: idem.Decide(&idem.Obstacle{Lock: running}, r, g.o.Now())}
+		return Admission{Verdict: idem.Decide(&idem.Obstacle{Lock: running}, r, g.options.Now())}
 	}
-	if wait, ok := g.quotas.take(r.Policy, g.o.Now()); !ok {
+	if wait, ok := g.quotas.take(r.Policy, g.options.Now()); !ok {
 		g.live.leave(mine)
 		return Admission{Verdict: idem.Verdict{Decision: idem.DecisionThrottled, RetryAfter: wait}}
 	}
 	held, callbackKey, v, err := g.claim(ctx, r)
 	if held == nil || v.Attempt > 1 { // no execution, so no new event
-		g.quotas.add(r.Policy, 1, g.o.Now())
+		g.quotas.add(r.Policy, 1, g.options.Now())
 	}
 	if held == nil {
 		g.live.leave(mine)
@@ -200,7 +200,7 @@ func (g *Guard) judged(x *Execution, r *idem.Request) Admission {
 		return Admission{Verdict: v, Err: x.release().Err}
 	}
 	v.Decision = idem.DecisionSuperseded
-	end := x.settle(idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, Abort: stale.Abort(g.o.Now())})
+	end := x.settle(idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, Abort: stale.Abort(g.options.Now())})
 	return Admission{Verdict: v, Unrecorded: !end.Recorded && !end.Lost, Err: end.Err}
 }
 
@@ -216,30 +216,30 @@ func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.RunningLo
 	var unread error
 	held, err = idem.ClaimLock(ctx, func() (idem.RunningLock, *idem.Obstacle, error) {
 		var lock idem.Lock
-		seenAt = g.cache.seenAt(g.o.Now())
+		seenAt = g.cache.seenAt(g.options.Now())
 		if r.Policy.Strategy == idem.Wait {
 			// A delivery that cannot wait claims all the same: it may be a duplicate, which is
 			// answered as one.
-			ahead := g.o.Ledger.Ahead(r.Scope)
-			if ahead != nil && g.o.Ledger.Paused(r.Policy.Route, r.Scope.Workflow) == nil &&
-				g.waiting.room(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting()) {
+			ahead := g.options.Ledger.Ahead(r.Scope)
+			if ahead != nil && g.options.Ledger.Paused(r.Policy.Route, r.Scope.Workflow) == nil &&
+				g.waiting.room(r.Scope.Workflow, r.Policy.MaxWaiting, g.options.MaxWaiting()) {
 				return nil, &idem.Obstacle{Lock: ahead, Queue: true}, nil
 			}
 		}
 		lock, callbackKey = g.newLock(r, v)
-		return g.o.Ledger.Claim(ctx, lock, v.Prev)
+		return g.options.Ledger.Claim(ctx, lock, v.Prev)
 	}, func(seen *idem.Obstacle) (dead *idem.Lock, over bool) {
 		if unread = g.rememberRecord(ctx, r, seen, seenAt); unread != nil {
 			return nil, true
 		}
-		if v = idem.Decide(seen, r, g.o.Now()); v.Decision != "" {
+		if v = idem.Decide(seen, r, g.options.Now()); v.Decision != "" {
 			return nil, true
 		}
 		if dead = v.Reap; dead != nil {
 			v = idem.Verdict{Attempt: 1} // read again, as at first
 		}
 		return dead, false
-	}, g.o.Ledger.Reap)
+	}, g.options.Ledger.Reap)
 	return held, callbackKey, v, cmp.Or(err, unread)
 }
 
@@ -268,13 +268,13 @@ func (g *Guard) newLock(r *idem.Request, v idem.Verdict) (idem.Lock, string) {
 	g.read(random[:])
 	callbackKey, hash := idem.NewCallbackKey([10]byte(random[4:14]))
 	id := idem.NewExecutionID(r.Scope.Workflow, r.Scope.Key, [4]byte(random[:4]))
-	return r.Lock(id, hash, &v, g.o.Now()), callbackKey
+	return r.Lock(id, hash, &v, g.options.Now()), callbackKey
 }
 
 // randomKey makes the key of a delivery that is its own event: if idempotency is off, or if it has
 // no event ID.
 func (g *Guard) randomKey() idem.Key {
-	key, err := idem.RandomKey(g.o.Random)
+	key, err := idem.RandomKey(g.options.Random)
 	if err != nil {
 		panic(err) // see read
 	}
@@ -284,7 +284,7 @@ func (g *Guard) randomKey() idem.Key {
 // read fills b with random bytes. crypto/rand never fails; a test's reader that fails is a bug in
 // the test.
 func (g *Guard) read(b []byte) {
-	if _, err := io.ReadFull(g.o.Random, b); err != nil {
+	if _, err := io.ReadFull(g.options.Random, b); err != nil {
 		panic(err)
 	}
 }

@@ -59,5 +59,5 @@ func (g *Guard) overtaken(r *idem.Request, v *idem.Verdict) time.Duration {
 		v.Holder == "" || !v.ClosedUntil.IsZero() || g.MayPark(r, idem.ParkLocked) {
 		return 0
 	}
-	return min(time.Duration(g.refusals.by(v.Holder, r.Scope.Key))*g.o.OvertakenWait, p.WaitTimeout)
+	return min(time.Duration(g.refusals.by(v.Holder, r.Scope.Key))*g.options.OvertakenWait, p.WaitTimeout)
 }

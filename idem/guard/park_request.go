@@ -24,12 +24,12 @@ func (g *Guard) MayPark(r *idem.Request, on idem.ParkOn) bool {
 		return false
 	case r.Policy.Observe:
 		return true
-	case g.o.Parks == nil:
+	case g.options.Parks == nil:
 		return false
 	}
-	now, most := g.o.Parks.Parked(), g.o.ParkLimits()
+	now, most := g.options.Parks.Parked(), g.options.ParkLimits()
 	return now.Events < most.Events && now.Bytes+int64(r.Parking.Size) <= most.Bytes &&
-		g.o.Parks.Waiting(r.Scope) < p.MaxWaiting
+		g.options.Parks.Waiting(r.Scope) < p.MaxWaiting
 }
 
 // parksAtOnce reports whether the route parks a delivery before anything is asked.
@@ -42,7 +42,7 @@ func (g *Guard) parksAtOnce(r *idem.Request) bool {
 // park enqueues a delivery to be run without its sender. The verdict may be another one: its event
 // was settled, or a duplicate waits or runs.
 func (g *Guard) park(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admission {
-	ctx, cancel := context.WithTimeout(g.o.Base, g.o.RequestTimeout)
+	ctx, cancel := context.WithTimeout(g.options.Base, g.options.RequestTimeout)
 	defer cancel()
 	var unstored error // if the store took all the time there was, no other error says so
 	keep := func(ctx context.Context, id idem.ExecutionID) (idem.StoredRequest, error) {
@@ -53,7 +53,7 @@ func (g *Guard) park(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admiss
 		}
 		return kept, err
 	}
-	v, err := idem.Accept(ctx, g.o.Ledger, &waiter{guard: g, r: r, ctx: ctx, parks: on}, keep,
+	v, err := idem.Accept(ctx, g.options.Ledger, &waiter{guard: g, r: r, ctx: ctx, parks: on}, keep,
 		idem.Verdict{Attempt: 1, Behind: first.Behind})
 	if v.Decision == "" {
 		a := unavailable(errors.Join(err, unstored, context.Cause(ctx)))
@@ -73,13 +73,13 @@ var errNotStored = errors.New("the request could not be kept")
 // parkEntry parks a delivery that waits in the queue, where it waits. ErrNotRecorded: it is not
 // known whether it did.
 func (g *Guard) parkEntry(r *idem.Request, e *idem.Waiting, on idem.ParkOn) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.o.Base), g.o.RequestTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.options.Base), g.options.RequestTimeout)
 	defer cancel()
 	kept, err := r.Parking.Keep(ctx, e.Lock.Execution)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNotStored, err)
 	}
-	return e.Park(ctx, idem.Parked{Since: g.o.Now(), On: on, Bytes: kept.Bytes}, kept)
+	return e.Park(ctx, idem.Parked{Since: g.options.Now(), On: on, Bytes: kept.Bytes}, kept)
 }
 
 // errMayNotBeParked: nothing may be, of its route or its size, or there is no room for it now.
@@ -111,7 +111,7 @@ func (x *Execution) store(on idem.ParkOn, t *Tried) Ending {
 	if x.policy.Observe {
 		return Ending{WouldPark: true}
 	}
-	if err := x.park(context.WithoutCancel(x.ctx), on, t.Evidence(x.policy, x.guard.o.Now())); err != nil {
+	if err := x.park(context.WithoutCancel(x.ctx), on, t.Evidence(x.policy, x.guard.options.Now())); err != nil {
 		return Ending{Unsure: errors.Is(err, idem.ErrNotRecorded), Err: err}
 	}
 	x.handBack(t)
@@ -120,7 +120,7 @@ func (x *Execution) store(on idem.ParkOn, t *Tried) Ending {
 
 // park makes it an accepted one. last is how its only try ended; nil: the try still goes on.
 func (x *Execution) park(ctx context.Context, on idem.ParkOn, last *idem.Evidence) error {
-	keeping, cancel := context.WithTimeout(ctx, x.guard.o.RequestTimeout) // as long as a disk takes
+	keeping, cancel := context.WithTimeout(ctx, x.guard.options.RequestTimeout) // as long as a disk takes
 	kept, err := x.request.Parking.Keep(keeping, x.Lock().Execution)
 	cancel()
 	if err == nil {
@@ -131,7 +131,7 @@ func (x *Execution) park(ctx context.Context, on idem.ParkOn, last *idem.Evidenc
 	}
 	writing, cancel := x.bounded()
 	defer cancel()
-	p := (&idem.Parked{Since: x.guard.o.Now(), On: on, Bytes: kept.Bytes, Tries: 1}).AfterTry(last)
+	p := (&idem.Parked{Since: x.guard.options.Now(), On: on, Bytes: kept.Bytes, Tries: 1}).AfterTry(last)
 	// The park worker gets the end of this try at once, and writes down its answer and what follows
 	// from an unknown outcome. Until then that is the outcome of a try that has not ended.
 	p.Trying, p.Failed = last == nil || last.Outcome == idem.Unknown, nil
@@ -172,7 +172,7 @@ func (x *Execution) finish() bool {
 // upstream: a second since the last one; 0 = none comes. The last one may be in the future of a
 // clock that was set back since: that does not count.
 func (g *Guard) BusyFor() time.Duration {
-	since := time.Duration(g.o.Now().UnixNano() - g.lively.Load())
+	since := time.Duration(g.options.Now().UnixNano() - g.lively.Load())
 	return max(time.Second-since.Abs(), 0)
 }
 

@@ -31,7 +31,7 @@ func (t *turn) take() {
 		now := t.situation()
 		switch idem.Next(&now) {
 		case idem.ActClaim:
-			g.lively.Store(g.o.Now().UnixNano())
+			g.lively.Store(g.options.Now().UnixNano())
 			t.asked, t.a = true, g.admit(t.request)
 		case idem.ActQueue:
 			t.waitForLock()
@@ -119,7 +119,7 @@ func (t *turn) waitForLock() {
 	t.waited = true
 	t.wait(limit, parks, t.queue)
 	if t.a.Execution != nil && t.a.Execution.Lock().Attempt == 1 {
-		g.quotas.add(p, -1, g.o.Now())
+		g.quotas.add(p, -1, g.options.Now())
 	}
 	if d := t.a.Decision; moment && (d == idem.DecisionWaitTimeout || d == idem.DecisionQueueFull) {
 		t.a.Decision = idem.DecisionLocked
@@ -129,8 +129,8 @@ func (t *turn) waitForLock() {
 // wait lets the delivery wait for something, at most for limit, and records how long it did. parks:
 // the wait ends when the process is about to.
 func (t *turn) wait(limit time.Duration, parks bool, something func(context.Context)) {
-	g, r, v, waited, since := t.guard, t.request, t.a.Verdict, t.a.Waited, t.guard.o.Now()
-	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.o.MaxWaiting(), since)
+	g, r, v, waited, since := t.guard, t.request, t.a.Verdict, t.a.Waited, t.guard.options.Now()
+	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.options.MaxWaiting(), since)
 	if seat == nil {
 		full := idem.Verdict{Decision: idem.DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace,
 			ClosedUntil: v.ClosedUntil, Limit: v.Limit}
@@ -141,7 +141,7 @@ func (t *turn) wait(limit time.Duration, parks bool, something func(context.Cont
 	ctx, done := g.patience(t.sender, limit, parks)
 	defer done()
 	something(ctx)
-	t.a.Waited = waited + g.o.Now().Sub(since)
+	t.a.Waited = waited + g.options.Now().Sub(since)
 }
 
 // queue enqueues the delivery, which is admitted from the head of the queue.
@@ -149,7 +149,7 @@ func (t *turn) queue(ctx context.Context) {
 	g, r := t.guard, t.request
 	w := &waiter{guard: g, r: r, ctx: ctx}
 	w.behind(t.a.Verdict)
-	held, left, v, err := idem.AwaitLock(ctx, g.o.Ledger, w, idem.Verdict{Attempt: 1, Behind: t.a.Behind})
+	held, left, v, err := idem.AwaitLock(ctx, g.options.Ledger, w, idem.Verdict{Attempt: 1, Behind: t.a.Behind})
 	switch t.entry = left; {
 	case held != nil:
 		t.a = g.judged(newExecution(g, r.Policy, r, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
@@ -165,7 +165,7 @@ func (t *turn) queue(ctx context.Context) {
 // follow lets a duplicate wait for the end of the first delivery, whose answer it gets. It never
 // runs anything itself.
 func (t *turn) follow(ctx context.Context) {
-	first, ledger := t.a.Verdict, t.guard.o.Ledger
+	first, ledger := t.a.Verdict, t.guard.options.Ledger
 	seen, err := ledger.Follow(ctx, first.Copy)
 	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == first.Holder {
 		if err = ledger.Reap(ctx, seen.Lock); err == nil {
@@ -189,7 +189,7 @@ func (t *turn) leave() {
 	if t.entry == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.guard.o.Base), t.guard.o.RequestTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.guard.options.Base), t.guard.options.RequestTimeout)
 	defer cancel()
 	t.a.Err = errors.Join(t.a.Err, t.entry.Leave(ctx))
 }
@@ -221,7 +221,7 @@ func (t *turn) store() bool {
 		t.entry = nil
 	}
 	if t.a.Waited = waited; t.a.Accepted {
-		g.quotas.add(r.Policy, -1, g.o.Now())
+		g.quotas.add(r.Policy, -1, g.options.Now())
 	}
 	return true
 }

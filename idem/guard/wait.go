@@ -76,7 +76,7 @@ func (w *waiterLimit) leave(workflow string, s seat) {
 // patience returns the context of a wait: it ends when d has passed, the sender has gone, or the
 // process ends; for a delivery that may be parked, when the process is about to end.
 func (g *Guard) patience(sender context.Context, d time.Duration, parks bool) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(g.o.Base)
+	ctx, cancel := context.WithCancelCause(g.options.Base)
 	drained := func() bool { return false }
 	if parks {
 		drained = context.AfterFunc(g.draining, func() { cancel(errDraining) })
@@ -106,7 +106,7 @@ type waiter struct {
 
 // paused returns the pause that the delivery waits for; nil = none.
 func (w *waiter) paused() *idem.Pause {
-	return w.guard.o.Ledger.Paused(w.r.Policy.Route, w.r.Scope.Workflow)
+	return w.guard.options.Ledger.Paused(w.r.Policy.Route, w.r.Scope.Workflow)
 }
 
 // behind records the execution that stands in the way.
@@ -131,12 +131,12 @@ func (w *waiter) Lock(v idem.Verdict) (l idem.Lock) {
 }
 
 // Now implements Waiter.
-func (w *waiter) Now() time.Time { return w.guard.o.Now() }
+func (w *waiter) Now() time.Time { return w.guard.options.Now() }
 
 // Request implements Waiter. Its context is no child of the wait's, also because a context keeps
 // the memory for children that it once had.
 func (w *waiter) Request() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.o.RequestTimeout)
+	return context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.options.RequestTimeout)
 }
 
 // Judge implements Waiter.
@@ -167,7 +167,7 @@ func (w *waiter) Again(err error) error {
 		w.lostAt = w.Now()
 		return nil
 	}
-	if w.lostAt.IsZero() || w.Now().Sub(w.lostAt) > w.guard.o.RequestTimeout {
+	if w.lostAt.IsZero() || w.Now().Sub(w.lostAt) > w.guard.options.RequestTimeout {
 		return err
 	}
 	timer := time.NewTimer(betweenSessions)

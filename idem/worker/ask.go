@@ -10,19 +10,19 @@ import (
 // it.
 func (r *run) ask() (over bool) {
 	lock := r.held.Lock()
-	policy := r.w.o.Policy(lock.Route)
+	policy := r.w.options.Policy(lock.Route)
 	if policy == nil || policy.Ask == nil { // the route has changed just now
 		return false
 	}
-	said := r.w.o.Ask(r.w.life, lock)
+	said := r.w.options.Ask(r.w.life, lock)
 	if r.w.life.Err() != nil {
 		return false
 	}
-	said.Times, said.At = lock.Parked.Asked+1, r.w.o.Now()
+	said.Times, said.At = lock.Parked.Asked+1, r.w.options.Now()
 	ctx, done := r.bounded()
 	defer done()
 	if said.Outcome != idem.Executed {
-		err := r.held.Rest(ctx, lock.Parked.AfterQuestion(&said, policy.Ask, r.w.o.Now()))
+		err := r.held.Rest(ctx, lock.Parked.AfterQuestion(&said, policy.Ask, r.w.options.Now()))
 		switch now := r.held.Lock().Parked; {
 		case err != nil: // Begin says what stops it
 			_ = sleep(r.w.life, firstPause)

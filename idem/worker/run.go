@@ -55,7 +55,7 @@ func (r *run) run(t *guard.Tried) {
 
 // next says what the execution does now.
 func (r *run) next() idem.Action {
-	lock, policy := r.held.Lock(), r.w.o.Policy(r.held.Lock().Route)
+	lock, policy := r.held.Lock(), r.w.options.Policy(r.held.Lock().Route)
 	now := idem.Situation{
 		Stop:      r.stopOf(lock),
 		Ending:    r.ending || r.w.life.Err() != nil,
@@ -64,7 +64,7 @@ func (r *run) next() idem.Action {
 		Paused:    r.paused(lock),
 		Blocked:   lock.Parked.Blocked != "",
 		Full:      r.full,
-		Early:     r.due.After(r.w.o.Now()),
+		Early:     r.due.After(r.w.options.Now()),
 		HasSlots:  lock.HasSlot(),
 		OutOfTurn: !r.hasTurn(),
 	}
@@ -72,7 +72,7 @@ func (r *run) next() idem.Action {
 		if lock.Parked.On != idem.ParkAgain { // a person wants it, though newer ones went through
 			now.Stale = policy.StalenessOf(lock.Stale)
 		}
-		now.Asks = r.w.o.Ask != nil && lock.Parked.Asks(policy, lock.Question)
+		now.Asks = r.w.options.Ask != nil && lock.Parked.Asks(policy, lock.Question)
 	}
 	if r.ended != nil {
 		now.After = r.ended.next.kind
@@ -144,7 +144,7 @@ func (r *run) do(what idem.Action) (over bool) {
 	case idem.ActAwaitChange:
 		r.sleep(ageLook, nil)
 	case idem.ActAwaitTime:
-		r.sleep(min(r.due.Sub(r.w.o.Now()), ageLook), nil)
+		r.sleep(min(r.due.Sub(r.w.options.Now()), ageLook), nil)
 	case idem.ActAwaitTurn:
 		r.awaitTurn()
 	case idem.ActAsk:
@@ -196,9 +196,9 @@ func (r *run) over() {
 	}
 	r.w.mu.Unlock()
 	r.held.Leave()
-	r.w.o.Ledger.MarkReady(r.held.Lock().Scope)
-	if r.unneeded && r.w.o.Drop != nil { // last: a disk that hangs must not delay the executions behind it
-		r.w.o.Drop(r.id, r.bytes)
+	r.w.options.Ledger.MarkReady(r.held.Lock().Scope)
+	if r.unneeded && r.w.options.Drop != nil { // last: a disk that hangs must not delay the executions behind it
+		r.w.options.Drop(r.id, r.bytes)
 	}
 }
 
@@ -243,7 +243,7 @@ func (r *run) putDown() {
 func (r *run) cancelled() (over bool) {
 	cancel := r.held.Lock().Cancel
 	end := idem.End{Status: idem.Aborted, Outcome: r.held.Lock().Parked.Outcome(), Abort: cancel,
-		FinishedAt: r.w.o.Now()}
+		FinishedAt: r.w.options.Now()}
 	ctx, done := r.bounded()
 	defer done()
 	var rec *idem.Record
@@ -259,7 +259,7 @@ func (r *run) cancelled() (over bool) {
 
 // call sends the request once, and notes how that ended.
 func (r *run) call() {
-	policy := r.w.o.Policy(r.held.Lock().Route)
+	policy := r.w.options.Policy(r.held.Lock().Route)
 	if policy == nil { // the route was removed just now
 		return
 	}
@@ -279,18 +279,18 @@ func (r *run) try(policy *idem.Policy) guard.Tried {
 	defer cancel()
 	request, err := r.request, error(nil)
 	if r.request = nil; request == nil {
-		request, err = r.w.o.Ledger.Request(ctx, r.id)
+		request, err = r.w.options.Ledger.Request(ctx, r.id)
 	}
 	if err != nil {
 		return guard.Tried{Failure: idem.Failure{Code: "request_unavailable", Detail: err.Error()}}
 	}
-	return r.held.Try(ctx, policy, func(x *guard.Execution) { r.w.o.Try(x, request) })
+	return r.held.Try(ctx, policy, func(x *guard.Execution) { r.w.options.Try(x, request) })
 }
 
 // noteEnd notes how a try ended, and what follows.
 func (r *run) noteEnd(t *guard.Tried) {
 	lock := r.held.Lock()
-	policy := r.w.o.Policy(lock.Route)
+	policy := r.w.options.Policy(lock.Route)
 	if policy == nil || policy.Park == nil { // the route is gone, or parks no more
 		policy = fallback(policy, lock)
 	}
@@ -319,11 +319,11 @@ func (r *run) noteEnd(t *guard.Tried) {
 
 // paused reports whether the execution rests because it is paused.
 func (r *run) paused(lock *idem.Lock) bool {
-	return r.w.o.Ledger.Paused(lock.Route, lock.Scope.Workflow) != nil
+	return r.w.options.Ledger.Paused(lock.Route, lock.Scope.Workflow) != nil
 }
 
 // old reports whether its MaxAge is over.
-func (r *run) old() bool { return r.tooOld || r.w.o.Ledger.Old(r.id) }
+func (r *run) old() bool { return r.tooOld || r.w.options.Ledger.Old(r.id) }
 
 var tooOldStep = nextStep{code: idem.CodeTooOld, why: "it was not executed within the route's max_age"}
 
@@ -367,15 +367,15 @@ func (r *run) drop(rec *idem.Record) {
 func (r *run) dead(t *guard.Tried, step nextStep) bool {
 	var last *idem.Evidence
 	p := *r.held.Lock().Parked
-	if policy := r.w.o.Policy(r.held.Lock().Route); policy != nil && t.Failure.Code != idem.CodeTooOld {
-		last = t.Evidence(policy, r.w.o.Now())
+	if policy := r.w.options.Policy(r.held.Lock().Route); policy != nil && t.Failure.Code != idem.CodeTooOld {
+		last = t.Evidence(policy, r.w.options.Now())
 		p = p.AfterTry(last)
 	}
 	ctx, cancel := r.bounded()
 	defer cancel()
 	_, err := r.held.DeadLetter(ctx, idem.End{
 		Status: idem.Failed, Outcome: p.Outcome(), Tried: last, Error: &idem.Failure{Code: step.code, Detail: step.why},
-		Answer: t.Answer, FinishedAt: r.w.o.Now(),
+		Answer: t.Answer, FinishedAt: r.w.options.Now(),
 	})
 	if errors.Is(err, idem.ErrNotOld) { // it is being renewed just now; the ledger reports its new age in a moment
 		r.tooOld, r.due = false, time.Time{}
@@ -388,7 +388,7 @@ func (r *run) dead(t *guard.Tried, step nextStep) bool {
 
 // superseded ends it because a newer event of its scope has gone through.
 func (r *run) superseded(by *idem.Stale) bool {
-	now := r.w.o.Now()
+	now := r.w.options.Now()
 	ctx, cancel := r.bounded()
 	defer cancel()
 	abort := by.Abort(now)
@@ -403,9 +403,9 @@ func (r *run) superseded(by *idem.Stale) bool {
 
 // rest writes down what the execution waits for.
 func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over bool) {
-	last := t.Evidence(orNone(policy), r.w.o.Now())
+	last := t.Evidence(orNone(policy), r.w.options.Now())
 	for {
-		now := r.w.o.Now()
+		now := r.w.options.Now()
 		p := *r.held.Lock().Parked
 		if !tells(&p, last) { // a request whose answer got lost has written it
 			if step.failed {
@@ -452,7 +452,7 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 // plan makes the next try due when its lock says.
 func (r *run) plan() {
 	r.due = time.Time{}
-	now := r.w.o.Now()
+	now := r.w.options.Now()
 	p := r.held.Lock().Parked.Resumed(now, 0) // the process that accepted it may have another clock
 	if at := p.NextAttempt; !at.IsZero() {
 		r.due = now.Add(at.Sub(now)) // on the monotonic clock: the wall clock may be set meanwhile
@@ -473,11 +473,11 @@ func orNone(p *idem.Policy) *idem.Policy {
 }
 
 func (r *run) report(what EventKind, code, why string, err error) {
-	r.w.o.OnEvent(Event{What: what, Lock: r.held.Lock(), Code: code, Why: why, Err: err})
+	r.w.options.OnEvent(Event{What: what, Lock: r.held.Lock(), Code: code, Why: why, Err: err})
 }
 
 // bounded returns the context of one request to the ledger. The end of a try is written down also
 // while the process ends.
 func (r *run) bounded() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(r.w.life), r.w.o.RequestTimeout)
+	return context.WithTimeout(context.WithoutCancel(r.w.life), r.w.options.RequestTimeout)
 }

@@ -72,11 +72,11 @@ const (
 // order, within a bound on tries at a time. While the upstream is away, one try at a time asks
 // whether it is back.
 type Worker struct {
-	o     Options
-	slots slots
-	tasks sync.WaitGroup
-	life  context.Context
-	end   context.CancelCauseFunc
+	options Options
+	slots   slots
+	tasks   sync.WaitGroup
+	life    context.Context
+	end     context.CancelCauseFunc
 
 	mu     sync.Mutex
 	runs   map[idem.Scope]*run // at most one for each lock
@@ -94,7 +94,7 @@ func New(o Options) *Worker {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := &Worker{o: o, runs: map[idem.Scope]*run{}, inLine: map[idem.Scope]bool{}}
+	w := &Worker{options: o, runs: map[idem.Scope]*run{}, inLine: map[idem.Scope]bool{}}
 	w.slots = slots{running: o.Running, busy: o.Guard.BusyFor}
 	w.life, w.end = context.WithCancelCause(context.Background())
 	o.Guard.SetWorker(w)
@@ -105,13 +105,13 @@ func New(o Options) *Worker {
 // executions are seen while all are taken.
 func (w *Worker) Run() {
 	for {
-		scope, route, err := w.o.Ledger.NextReady(w.life)
+		scope, route, err := w.options.Ledger.NextReady(w.life)
 		if w.life.Err() != nil {
 			return
 		}
 		w.look(scope)
 		// a process with the route takes it; after a reload all queues are ready again
-		if err != nil || route != "" && w.o.Policy(route) == nil {
+		if err != nil || route != "" && w.options.Policy(route) == nil {
 			continue
 		}
 		w.lineUp(scope, route)
@@ -149,7 +149,7 @@ func (w *Worker) look(s idem.Scope) {
 // added, and there may be more slots.
 func (w *Worker) OnReload() {
 	w.slots.serve()
-	w.o.Ledger.MarkReady(idem.Scope{})
+	w.options.Ledger.MarkReady(idem.Scope{})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.runs {
@@ -185,21 +185,21 @@ func (w *Worker) Close(ctx context.Context) error {
 
 // take runs the first execution of a queue if it is parked and no worker runs it.
 func (w *Worker) take(s idem.Scope, slot *turn) {
-	ctx, cancel := context.WithTimeout(w.life, w.o.RequestTimeout)
-	taken, err := w.o.Ledger.Take(ctx, s, func(route string) bool { return w.o.Policy(route) != nil })
+	ctx, cancel := context.WithTimeout(w.life, w.options.RequestTimeout)
+	taken, err := w.options.Ledger.Take(ctx, s, func(route string) bool { return w.options.Policy(route) != nil })
 	cancel()
 	if err != nil || taken == nil {
 		slot.leave()
 		if err != nil && w.life.Err() == nil {
 			w.tasks.Go(func() { // the store does not answer: later
 				if sleep(w.life, pauseAfter(firstPause, mostPause, 1)) == nil {
-					w.o.Ledger.MarkReady(s)
+					w.options.Ledger.MarkReady(s)
 				}
 			})
 		}
 		return
 	}
-	r := w.begin(w.o.Guard.Resume(taken.Running))
+	r := w.begin(w.options.Guard.Resume(taken.Running))
 	r.tooOld = taken.TooOld
 	lock := taken.Running.Lock()
 	r.plan()
@@ -207,7 +207,7 @@ func (w *Worker) take(s idem.Scope, slot *turn) {
 	case taken.Carried && lock.Parked.Trying: // the end of what was sent will never be known
 		slot.leave()
 		r.run(&guard.Tried{Sent: true, Failure: leftBy(taken)})
-	case r.due.After(w.o.Now()):
+	case r.due.After(w.options.Now()):
 		slot.leave()
 		r.run(nil)
 	default:

@@ -343,7 +343,7 @@ func TestAnEventThatAPersonLetsRunAgainIsNotRefusedForItsAge(t *testing.T) {
 			},
 			Policy: func(string) *idem.Policy { return p }, OnEvent: func(Event) {},
 		})
-		r := w.begin(w.o.Guard.Resume(held))
+		r := w.begin(w.options.Guard.Resume(held))
 		r.slot, r.given = &turn{}, nil
 		if got := r.next(); got != want {
 			t.Errorf("parked for %s: %v, want %v", on, got, want)
@@ -370,7 +370,7 @@ func TestAnEventThatIsNotTriedSaysNothingAboutTheUpstream(t *testing.T) {
 		for range away {
 			w.slots.outcome(false)
 		}
-		w.begin(w.o.Guard.Resume(held)).run(nil)
+		w.begin(w.options.Guard.Resume(held)).run(nil)
 		if ended.What != EventDeadLetter || ended.Code != idem.DecisionStale.Row().Code || !w.slots.seemsAway.Load() {
 			t.Errorf("it ended as %s (%s), and the upstream counts as away: %v", ended.What, ended.Code,
 				w.slots.seemsAway.Load())

@@ -57,9 +57,9 @@ type Event struct {
 
 // Asker asks the service about events of unknown outcome.
 type Asker struct {
-	o     Options
-	tasks sync.WaitGroup
-	free  chan struct{} // a place for each question that may be asked now
+	options Options
+	tasks   sync.WaitGroup
+	free    chan struct{} // a place for each question that may be asked now
 
 	// seen is for the goroutine of Run: when this process first saw a question as it is.
 	seen map[idem.ExecutionID]sight
@@ -80,7 +80,7 @@ func New(o Options) *Asker {
 		o.Get = newClient(&o.Service).get
 	}
 	return &Asker{
-		o: o, free: make(chan struct{}, mostAsked), seen: map[idem.ExecutionID]sight{},
+		options: o, free: make(chan struct{}, mostAsked), seen: map[idem.ExecutionID]sight{},
 		asked: map[idem.ExecutionID]bool{},
 	}
 }
@@ -95,7 +95,7 @@ func (a *Asker) Run(ctx context.Context) {
 			return
 		case <-wait.C:
 		}
-		if a.o.Asks() {
+		if a.options.Asks() {
 			a.look(ctx)
 		}
 	}
@@ -105,12 +105,12 @@ func (a *Asker) Run(ctx context.Context) {
 // worker.Options.Ask.
 func (a *Asker) Once(ctx context.Context, lock *idem.Lock) idem.Asked {
 	said := idem.Asked{Outcome: idem.Unknown, URL: lock.Question.URL, Detail: "the route does not ask any more"}
-	policy, rule := a.o.Rule(lock.Route)
+	policy, rule := a.options.Rule(lock.Route)
 	if policy == nil {
 		return said
 	}
 	var err error
-	if said.Outcome, said.Status, err = a.o.Get(ctx, rule, lock.Question.URL); err != nil {
+	if said.Outcome, said.Status, err = a.options.Get(ctx, rule, lock.Question.URL); err != nil {
 		said.Detail = err.Error()
 	} else {
 		said.Detail = ""
@@ -121,13 +121,13 @@ func (a *Asker) Once(ctx context.Context, lock *idem.Lock) idem.Asked {
 // look begins to ask what is due. When a question becomes due counts from the moment at which this
 // process saw it: the clocks of two processes are never compared.
 func (a *Asker) look(ctx context.Context) {
-	reading, cancel := context.WithTimeout(ctx, a.o.RequestTimeout)
-	open, err := a.o.Ledger.Open(reading, mostOpen)
+	reading, cancel := context.WithTimeout(ctx, a.options.RequestTimeout)
+	open, err := a.options.Ledger.Open(reading, mostOpen)
 	cancel()
 	if err != nil {
 		return // it is looked for again
 	}
-	before, now := a.seen, a.o.Now()
+	before, now := a.seen, a.options.Now()
 	a.seen = make(map[idem.ExecutionID]sight, len(open))
 	for _, q := range open {
 		s := before[q.Execution]
@@ -135,7 +135,7 @@ func (a *Asker) look(ctx context.Context) {
 			s = sight{q.Revision, now}
 		}
 		a.seen[q.Execution] = s
-		policy, rule := a.o.Rule(q.Route)
+		policy, rule := a.options.Rule(q.Route)
 		if policy == nil || now.Sub(s.since) < policy.Pause(q.Asked) || !a.enter(q.Execution) {
 			continue
 		}
@@ -176,12 +176,12 @@ func (a *Asker) ask(ctx context.Context, policy *idem.AskPolicy, rule *Rule, q i
 		Detail: "the process that asked last has ended"}
 	if q.Asked < policy.Attempts {
 		writing, cancel := a.bounded(ctx)
-		mine, err := a.o.Ledger.Begin(writing, &q)
+		mine, err := a.options.Ledger.Begin(writing, &q)
 		cancel()
 		if err != nil || !mine {
 			return
 		}
-		outcome, status, err := a.o.Get(ctx, rule, q.URL)
+		outcome, status, err := a.options.Get(ctx, rule, q.URL)
 		if ctx.Err() != nil {
 			return
 		}
@@ -193,13 +193,13 @@ func (a *Asker) ask(ctx context.Context, policy *idem.AskPolicy, rule *Rule, q i
 			return // it is asked again
 		}
 	}
-	said.At = a.o.Now()
+	said.At = a.options.Now()
 	for {
 		writing, cancel := a.bounded(ctx)
-		record, err := a.o.Ledger.Answer(writing, q.Execution, said, policy.Answer)
+		record, err := a.options.Ledger.Answer(writing, q.Execution, said, policy.Answer)
 		cancel()
 		if err == nil {
-			a.o.OnAnswer(Event{Route: q.Route, Execution: q.Execution, Said: said, Record: record})
+			a.options.OnAnswer(Event{Route: q.Route, Execution: q.Execution, Said: said, Record: record})
 			return
 		}
 		if ctx.Err() != nil || !errors.Is(err, idem.ErrStoreUnavailable) {
@@ -214,5 +214,5 @@ func (a *Asker) ask(ctx context.Context, policy *idem.AskPolicy, rule *Rule, q i
 }
 
 func (a *Asker) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), a.o.RequestTimeout)
+	return context.WithTimeout(context.WithoutCancel(ctx), a.options.RequestTimeout)
 }

@@ -27,7 +27,7 @@ func (t *Telemetry) OnAsked(e asking.Event) {
 		level = slog.LevelWarn
 		attrs = append(attrs, slog.String("reason", e.Said.Detail), slog.String("advice", adviceAsked))
 	}
-	t.o.Log.LogAttrs(context.Background(), level, "execution.asked", attrs...)
+	t.options.Log.LogAttrs(context.Background(), level, "execution.asked", attrs...)
 }
 
 const adviceAsked = "the service did not say what became of this event, which waits for a person: look there, then " +

@@ -42,7 +42,7 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	if r.Redirected() {
 		level = max(level, slog.LevelWarn)
 	}
-	if !t.o.Log.Enabled(ctx, level) || routine(r) && !t.kept(r) {
+	if !t.options.Log.Enabled(ctx, level) || routine(r) && !t.kept(r) {
 		return
 	}
 	fields := t.fields.Get().(*[]slog.Attr)
@@ -85,9 +85,9 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 // methods would look for its place in the source, which no line has, and copy attrs, which no
 // handler here keeps. It ignores errors: the writer of the log counts what it loses.
 func (t *Telemetry) line(ctx context.Context, level slog.Level, event string, fields *[]slog.Attr, attrs []slog.Attr) {
-	r := slog.NewRecord(t.o.Now(), level, event, 0)
+	r := slog.NewRecord(t.options.Now(), level, event, 0)
 	r.AddAttrs(slog.Attr{Value: slog.GroupValue(attrs...)})
-	_ = t.o.Log.Handler().Handle(ctx, r)
+	_ = t.options.Log.Handler().Handle(ctx, r)
 	clear(attrs)
 	*fields = attrs[:0]
 	t.fields.Put(fields)
@@ -109,7 +109,7 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	}
 	wrong := level > slog.LevelInfo || name == proxy.EventRefused ||
 		name == proxy.EventTried && (tryResult(r) != trySuccess || r.Err != nil)
-	if !t.o.Log.Enabled(ctx, level) || !wrong && !t.kept(r) {
+	if !t.options.Log.Enabled(ctx, level) || !wrong && !t.kept(r) {
 		return
 	}
 	fields := t.fields.Get().(*[]slog.Attr)

@@ -204,7 +204,7 @@ func TestAPassingRequestIsMeasuredWithoutARoute(t *testing.T) {
 
 func TestObservedMetricsAreReadAtEachScrape(t *testing.T) {
 	r := open(t)
-	r.o.Now = func() time.Time { return began.Add(time.Minute) }
+	r.options.Now = func() time.Time { return began.Add(time.Minute) }
 	err := r.Watch(Watched{
 		Active: func() (int, time.Time) {
 			return 3, began

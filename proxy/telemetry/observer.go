@@ -156,7 +156,7 @@ func (t *Telemetry) serverLabels(k serverKey) []attribute.KeyValue {
 
 func (t *Telemetry) clientLabels(k clientKey) []attribute.KeyValue {
 	labels := append([]attribute.KeyValue{methodOf(k.method), semconv.NetworkProtocolVersion("1.1")},
-		addressOf(t.o.UpstreamHost, t.o.UpstreamPort)...)
+		addressOf(t.options.UpstreamHost, t.options.UpstreamPort)...)
 	switch {
 	case k.status == 0:
 		labels = append(labels, semconv.ErrorTypeKey.String(k.failed))

@@ -59,7 +59,7 @@ func (t *Telemetry) OnParkedEvent(e worker.Event) {
 	attrs = t.appendEvent(attrs, l.EventID, l.Labels)
 	if p := l.Parked; p != nil {
 		attrs = append(attrs, slog.String("on", string(p.On)), slog.Int("tries", p.Tries),
-			slog.Float64("age_ms", milliseconds(max(0, t.o.Now().Sub(p.Since)))))
+			slog.Float64("age_ms", milliseconds(max(0, t.options.Now().Sub(p.Since)))))
 		if e.What == worker.EventRetry && p.Last != nil {
 			attrs = appendText(attrs, "outcome", string(p.Last.Outcome))
 			attrs = append(attrs, slog.Time("next_attempt", p.NextAttempt.UTC()))
@@ -69,7 +69,7 @@ func (t *Telemetry) OnParkedEvent(e worker.Event) {
 	if e.Err != nil {
 		attrs = append(attrs, slog.String("error", e.Err.Error()))
 	}
-	t.o.Log.LogAttrs(context.Background(), line.level, string(line.event), attrs...)
+	t.options.Log.LogAttrs(context.Background(), line.level, string(line.event), attrs...)
 }
 
 // countTry counts a call of the upstream for a parked execution.
@@ -146,7 +146,7 @@ func (t *Telemetry) watchParked(look func() idem.ParkedCount) error {
 			if n.Oldest.IsZero() {
 				return 0
 			}
-			return max(0, t.o.Now().Sub(n.Oldest))
+			return max(0, t.options.Now().Sub(n.Oldest))
 		}),
 	)
 }
@@ -208,5 +208,5 @@ const (
 // OnRequestFailed counts and logs that a request could not be stored or read.
 func (t *Telemetry) OnRequestFailed(operation string, id idem.ExecutionID, err error) {
 	t.is.requestFails.add(operation)
-	t.o.Log.Warn("requests.failed", "operation", operation, "execution", string(id), "error", err.Error())
+	t.options.Log.Warn("requests.failed", "operation", operation, "execution", string(id), "error", err.Error())
 }

@@ -19,10 +19,10 @@ func (t *Telemetry) OnPause(p idem.Pause, over bool) {
 		attrs = append(attrs, slog.Time("until", until.UTC()))
 	}
 	if over {
-		t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "pause.ended", attrs...)
+		t.options.Log.LogAttrs(context.Background(), slog.LevelWarn, "pause.ended", attrs...)
 		return
 	}
-	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "pause.began", attrs...)
+	t.options.Log.LogAttrs(context.Background(), slog.LevelWarn, "pause.began", attrs...)
 }
 
 // watchPaused exports what is paused. Its label is the scope, so there are as many series as
@@ -46,7 +46,7 @@ func (t *Telemetry) watchPaused(paused func() []idem.PauseState) error {
 		metric.WithDescription("Age of a pause."+everywhere),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			for _, p := range paused() {
-				o.Observe(max(0, t.o.Now().Sub(p.Since).Seconds()), of(&p))
+				o.Observe(max(0, t.options.Now().Sub(p.Since).Seconds()), of(&p))
 			}
 			return nil
 		}))
@@ -54,7 +54,7 @@ func (t *Telemetry) watchPaused(paused func() []idem.PauseState) error {
 		metric.WithDescription("How long a pause is past its --until, or past one hour without one."+everywhere),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			for _, p := range paused() {
-				o.Observe(max(0, t.o.Now().Sub(p.Due()).Seconds()), of(&p))
+				o.Observe(max(0, t.options.Now().Sub(p.Due()).Seconds()), of(&p))
 			}
 			return nil
 		}))

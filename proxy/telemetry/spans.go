@@ -110,7 +110,7 @@ func (d *delivery) endCall(r *proxy.Report) {
 	}
 	d.call.SetName(r.Method)
 	d.call.SetAttributes(methodOf(r.Method), semconv.NetworkProtocolVersion("1.1"))
-	d.call.SetAttributes(addressOf(d.t.o.UpstreamHost, d.t.o.UpstreamPort)...)
+	d.call.SetAttributes(addressOf(d.t.options.UpstreamHost, d.t.options.UpstreamPort)...)
 	switch {
 	case r.UpstreamFrom.IsZero(): // it goes on without the delivery
 		d.call.End(trace.WithTimestamp(r.Started.Add(r.Total)))

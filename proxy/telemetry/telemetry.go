@@ -38,7 +38,7 @@ type Options struct {
 
 // Telemetry is the proxy.Observer and proxy.Tracer of production.
 type Telemetry struct {
-	o        Options
+	options  Options
 	clean    scrubber
 	sdk      *sdk
 	is       *instruments
@@ -90,7 +90,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		return nil, clean.error(err)
 	}
 	t := &Telemetry{
-		o: o, clean: clean, sdk: s, tracer: s.tracer, follow: w.follow, never: w.never,
+		options: o, clean: clean, sdk: s, tracer: s.tracer, follow: w.follow, never: w.never,
 	}
 	t.spanNames = newOnce(func(k spanName) string { return k.method + " " + k.pattern })
 	t.fields.New = func() any { return &[]slog.Attr{} }

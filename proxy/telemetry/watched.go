@@ -95,7 +95,7 @@ func (t *Telemetry) showCrowd(name, unit, description, oldest string, look func(
 		if since.IsZero() {
 			return 0
 		}
-		return max(0, t.o.Now().Sub(since))
+		return max(0, t.options.Now().Sub(since))
 	}))
 }
 
@@ -236,7 +236,7 @@ func (t *Telemetry) countBuild() error {
 		}
 	}
 	set := metric.WithAttributeSet(attribute.NewSet(
-		attribute.String("version", t.o.Version), attribute.String("revision", revision),
+		attribute.String("version", t.options.Version), attribute.String("revision", revision),
 		attribute.String("go_version", runtime.Version())))
 	_, err := t.sdk.meter.Int64ObservableGauge("hooklock.build.info",
 		metric.WithDescription("1, with the version of this program."),
@@ -295,9 +295,9 @@ func (t *Telemetry) OnReaped(l *idem.Lock) {
 		slog.String("key", l.Scope.Key.Short()), slog.String("execution", string(l.Execution)),
 		slog.Int("attempt", l.Attempt), slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()),
 		slog.String("holder", l.Holder),
-		slog.Float64("held_ms", milliseconds(t.o.Now().Sub(l.StartedAt))),
+		slog.Float64("held_ms", milliseconds(t.options.Now().Sub(l.StartedAt))),
 	}, l.EventID, l.Labels)
-	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "lock.expired", attrs...)
+	t.options.Log.LogAttrs(context.Background(), slog.LevelWarn, "lock.expired", attrs...)
 }
 
 // OnReduced logs that etcd has refused the record of an execution for its size, so that less of it
@@ -309,7 +309,7 @@ func (t *Telemetry) OnReduced(r *idem.Record, bytes int) {
 		slog.Int("attempt", r.Attempt), slog.String("trace_id", idem.ParseTrace(r.TraceParent).TraceID()),
 		slog.Int("bytes", bytes), slog.String("advice", adviceReduced),
 	}, r.EventID, r.Labels)
-	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "record.reduced", attrs...)
+	t.options.Log.LogAttrs(context.Background(), slog.LevelWarn, "record.reduced", attrs...)
 }
 
 const adviceReduced = "etcd took no request of this size, so duplicates get the status of the answer alone: raise " +
@@ -344,7 +344,7 @@ func (t *Telemetry) OnLost(e idem.LostEvent) {
 		slog.String("decision", string(e.Arrival.Decision)), slog.Int("status", e.Arrival.Status),
 		slog.Time("refused_at", e.Arrival.At),
 	}, e.EventID, e.Labels)
-	t.o.Log.LogAttrs(context.Background(), slog.LevelWarn, "event.lost", attrs...)
+	t.options.Log.LogAttrs(context.Background(), slog.LevelWarn, "event.lost", attrs...)
 }
 
 // knownRoute returns the route if this process has it, else "": the ledger may have routes of

@@ -33,8 +33,8 @@ func (c *conn) isSlow(took time.Duration) bool { return took > max(slowAnswer, s
 // held.
 func (u *Upstream) retires(c *conn, now time.Time) bool {
 	age := now.Sub(c.made)
-	if u.o.MaxAge > 0 {
-		return age >= u.o.MaxAge
+	if u.options.MaxAge > 0 {
+		return age >= u.options.MaxAge
 	}
 	paid := u.retired // until then the last closes are paid for
 	if paid.Before(now) {
@@ -64,7 +64,7 @@ func (u *Upstream) sweepLater() {
 func (u *Upstream) sweep() {
 	u.mu.Lock()
 	u.sweeps = false
-	now := u.o.Now()
+	now := u.options.Now()
 	var old []*conn
 	kept := u.idle[:0]
 	for _, c := range u.idle {

@@ -215,7 +215,7 @@ func (e *exchange) readHead(werr error) error {
 		return err
 	}
 	e.evidence = AnswerBegun
-	if err := readAnswerHead(e.c.br, e.u.o.MaxResponseHead, e.ans); err != nil {
+	if err := readAnswerHead(e.c.br, e.u.options.MaxResponseHead, e.ans); err != nil {
 		return err
 	}
 	if e.ans.Status == 101 {
@@ -227,7 +227,7 @@ func (e *exchange) readHead(werr error) error {
 	}
 	e.close = f.close || werr != nil
 	e.ans.Length = f.declared
-	e.rest = newBodyReader(e.c.br, f, e.u.o.MaxResponseHead)
+	e.rest = newBodyReader(e.c.br, f, e.u.options.MaxResponseHead)
 	return nil
 }
 
@@ -268,7 +268,7 @@ func (e *exchange) finish(whole bool) {
 
 // readBody reads the answer's body into memory, or up to the limit.
 func (e *exchange) readBody() error {
-	a, limit := e.ans, int64(e.u.o.MaxResponseBody)
+	a, limit := e.ans, int64(e.u.options.MaxResponseBody)
 	if e.rest.empty() {
 		return e.wholeAnswer()
 	}

@@ -65,8 +65,8 @@ func (l *Listener) Resting(c net.Conn) {
 func (l *Listener) setAside(c *served) bool {
 	raw := rawConn(c.Conn)
 	var until time.Time
-	if l.o.IdleTime > 0 {
-		until = time.Now().Add(l.o.IdleTime)
+	if l.options.IdleTime > 0 {
+		until = time.Now().Add(l.options.IdleTime)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *Listener) setAside(c *served) bool {
 			return state != peerQuiet
 		})
 		if l.recall(c) && err == nil && state == peerPending {
-			l.o.Resume(c.conn())
+			l.options.Resume(c.conn())
 			return
 		}
 		_ = c.Close()
@@ -110,7 +110,7 @@ func (l *Listener) makeRoom() bool {
 			return true
 		}
 	}
-	if first := l.idle.Front(); l.o.Told && first != nil {
+	if first := l.idle.Front(); l.options.Told && first != nil {
 		l.evict(first.Value.(*served)) //nolint:forcetypeassert // nothing else is in it
 		return true
 	}

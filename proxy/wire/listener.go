@@ -66,8 +66,8 @@ type Counts struct {
 // room for a new one; only where each has a request the new one is refused. Without Resume that is
 // one on which nothing came yet.
 type Listener struct {
-	inner net.Listener
-	o     ListenerOptions
+	inner   net.Listener
+	options ListenerOptions
 
 	live, over, closedIdle, failed atomic.Int64
 	failure                        atomic.Pointer[error]
@@ -90,7 +90,7 @@ func NewListener(l net.Listener, o ListenerOptions) *Listener {
 		o.LingerBytes = 64 << 20
 	}
 	return &Listener{
-		inner: l, o: o, refused: make(map[net.Conn]struct{}), idle: list.New(), closed: make(chan struct{}),
+		inner: l, options: o, refused: make(map[net.Conn]struct{}), idle: list.New(), closed: make(chan struct{}),
 		trouble: make(chan struct{}, 1),
 	}
 }
@@ -113,7 +113,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			continue
 		}
 		pause = acceptPause
-		if l.o.MaxConns <= 0 || l.live.Load() < int64(l.o.MaxConns) || l.makeRoom() {
+		if l.options.MaxConns <= 0 || l.live.Load() < int64(l.options.MaxConns) || l.makeRoom() {
 			return l.take(c), nil
 		}
 		l.refuse(c)
@@ -151,7 +151,7 @@ func (l *Listener) await(pause time.Duration, cause error) error {
 // take makes c a connection of l.
 func (l *Listener) take(c net.Conn) net.Conn {
 	l.live.Add(1)
-	s := &served{Conn: c, l: l, strict: strict{free: !l.o.Strict}, writing: l.o.WritePace.Begin()}
+	s := &served{Conn: c, l: l, strict: strict{free: !l.options.Strict}, writing: l.options.WritePace.Begin()}
 	s.fresh.Store(true)
 	if sc, ok := c.(syscall.Conn); ok {
 		s.raw, _ = sc.SyscallConn()
@@ -169,10 +169,10 @@ func (l *Listener) refuse(c net.Conn) {
 	l.over.Add(1)
 	l.notice()
 	_, secure := c.(*tls.Conn) // it would have to shake hands first
-	answer := len(l.o.Refusal) > 0 && !secure
+	answer := len(l.options.Refusal) > 0 && !secure
 	if answer {
 		_ = c.SetDeadline(time.Now().Add(refusalTime))
-		_, _ = c.Write(l.o.Refusal) // fits into the empty buffer of a new connection
+		_, _ = c.Write(l.options.Refusal) // fits into the empty buffer of a new connection
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,7 +183,7 @@ func (l *Listener) refuse(c net.Conn) {
 	l.refused[c] = struct{}{}
 	l.workers.Go(func() {
 		closeWrite(c)
-		_, _ = io.CopyN(io.Discard, c, l.o.LingerBytes)
+		_, _ = io.CopyN(io.Discard, c, l.options.LingerBytes)
 		_ = c.Close()
 		l.mu.Lock()
 		delete(l.refused, c)

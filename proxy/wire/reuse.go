@@ -71,7 +71,8 @@ type ReuseState struct {
 func (u *Upstream) ReuseState() ReuseState {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	s := ReuseState{Mode: u.o.ReuseAfterBody, Server: u.server, Reused: u.reused, Ended: u.ended, EndedAt: u.endedAt,
+	s := ReuseState{Mode: u.options.ReuseAfterBody, Server: u.server, Reused: u.reused, Ended: u.ended,
+		EndedAt:    u.endedAt,
 		RestsUntil: u.rests}
 	if u.known != nil {
 		s.Known = u.known.does
@@ -90,20 +91,20 @@ func (u *Upstream) ReusesBehind(body bool) bool {
 	if !body {
 		return true
 	}
-	if u.o.ReuseAfterBody == ReuseNever {
+	if u.options.ReuseAfterBody == ReuseNever {
 		return false
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.ended == "" && !u.slow && (u.o.ReuseAfterBody == ReuseAlways || u.known != nil) &&
-		(u.rests.IsZero() || u.o.Now().After(u.rests))
+	return u.ended == "" && !u.slow && (u.options.ReuseAfterBody == ReuseAlways || u.known != nil) &&
+		(u.rests.IsZero() || u.options.Now().After(u.rests))
 }
 
 // isolates reports whether body goes over a connection of its own although the server is known. If
 // that one left a body unread after all, its parser must refuse what it finds, so that no answer
 // comes that could be another request's.
 func (u *Upstream) isolates(body []byte) bool {
-	return u.o.ReuseAfterBody == ReuseKnown && beginsRequest(body)
+	return u.options.ReuseAfterBody == ReuseKnown && beginsRequest(body)
 }
 
 // beginsRequest reports whether a server could take body for the beginning of a request: a method
@@ -134,7 +135,7 @@ func (u *Upstream) learn(ans *Answer, slow bool) {
 	if u.server != string(said) || u.server == "" {
 		u.server, u.known = string(said), serverOf(ans)
 	}
-	u.slow = slow && u.o.MaxAge == 0
+	u.slow = slow && u.options.MaxAge == 0
 }
 
 // keepsBehind reports whether c may be used again behind ans, the answer to a request with a body.
@@ -142,7 +143,7 @@ func (u *Upstream) learn(ans *Answer, slow bool) {
 // a connection which the service closes at that moment has an unknown outcome, on a new connection
 // it has not.
 func (u *Upstream) keepsBehind(c *conn, ans *Answer) bool {
-	switch u.o.ReuseAfterBody {
+	switch u.options.ReuseAfterBody {
 	case ReuseAlways:
 		return true
 	case ReuseKnown:
@@ -165,8 +166,8 @@ const (
 func (u *Upstream) rest() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	now := u.o.Now()
-	if u.o.ReuseAfterBody == ReuseNever || now.Before(u.rests) {
+	now := u.options.Now()
+	if u.options.ReuseAfterBody == ReuseNever || now.Before(u.rests) {
 		return
 	}
 	u.lastRest = min(max(firstRest, restGrows*u.lastRest), 30*24*time.Hour)
@@ -176,19 +177,19 @@ func (u *Upstream) rest() {
 // endReuse ends the reuse behind bodies, for the reason that it is told first.
 func (u *Upstream) endReuse(why string) {
 	u.mu.Lock()
-	if u.ended != "" || u.o.ReuseAfterBody == ReuseNever {
+	if u.ended != "" || u.options.ReuseAfterBody == ReuseNever {
 		u.mu.Unlock()
 		return
 	}
-	u.ended, u.endedAt = why, u.o.Now()
+	u.ended, u.endedAt = why, u.options.Now()
 	idle := u.idle
 	u.idle = nil
 	u.mu.Unlock()
 	for _, c := range idle {
 		c.close()
 	}
-	if u.o.OnReuseEnded != nil {
-		u.o.OnReuseEnded(why)
+	if u.options.OnReuseEnded != nil {
+		u.options.OnReuseEnded(why)
 	}
 }
 

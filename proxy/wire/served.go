@@ -73,7 +73,7 @@ func (c *served) Read(p []byte) (int, error) {
 	n, err := c.strict.read(c.Conn, p)
 	if n > 0 && c.fresh.Load() {
 		c.fresh.Store(false)
-		if !c.l.o.Told {
+		if !c.l.options.Told {
 			c.l.removeIdle(c)
 		}
 		if c.evicted.Load() { // just now: the answer would not be read
@@ -85,7 +85,7 @@ func (c *served) Read(p []byte) (int, error) {
 		return n, nil
 	case c.evicted.Load():
 		return n, io.EOF // for the server, the sender has left
-	case c.between.Load() && c.l.o.Resume != nil && errors.Is(err, os.ErrDeadlineExceeded):
+	case c.between.Load() && c.l.options.Resume != nil && errors.Is(err, os.ErrDeadlineExceeded):
 		c.rested.Store(true)
 		return n, io.EOF
 	}
@@ -170,10 +170,10 @@ func (c *served) drain() {
 		_ = secure.CloseWrite() // close_notify; what is drained need not be decrypted
 	}
 	socket := c.socket()
-	if !closeWrite(socket) || socket.SetDeadline(time.Now().Add(c.l.o.LingerTime)) != nil {
+	if !closeWrite(socket) || socket.SetDeadline(time.Now().Add(c.l.options.LingerTime)) != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, socket, c.l.o.LingerBytes)
+	_, _ = io.CopyN(io.Discard, socket, c.l.options.LingerBytes)
 }
 
 // closeWrite ends the sending side of c, where it can be ended alone.

@@ -75,7 +75,7 @@ func (e *exchange) take(body *RequestBody, keep bool) error {
 	if err := e.guard(body.Interrupt); err != nil {
 		return err
 	}
-	got, whole, err := body.gather(append(e.ans.gathered, make([]byte, chunkRoom)...), e.u.o.RequestBuffer,
+	got, whole, err := body.gather(append(e.ans.gathered, make([]byte, chunkRoom)...), e.u.options.RequestBuffer,
 		e.ans.Memory)
 	e.ans.gathered = got
 	if cause := e.guard(nil); cause != nil {

@@ -37,7 +37,7 @@ type Options struct {
 // is not part of a request. Requests that may not write the answer of others need a pool of their
 // own: see Reuse.
 type Upstream struct {
-	o       Options
+	options Options
 	dialer  connect.Dialer
 	buffers sync.Pool // of *[pumpBuffer]byte
 	readers sync.Pool // of *bufio.Reader
@@ -86,7 +86,7 @@ func NewUpstream(o Options) *Upstream {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	u := &Upstream{o: o}
+	u := &Upstream{options: o}
 	u.buffers.New = func() any { return new([pumpBuffer]byte) }
 	return u
 }
@@ -124,13 +124,13 @@ func (u *Upstream) pop() *conn {
 // put keeps c for another exchange, from now on, unless it is old. body: the one that is over had
 // one.
 func (u *Upstream) put(c *conn, body bool) (now time.Time) {
-	now = u.o.Now()
+	now = u.options.Now()
 	u.mu.Lock()
 	if body && c.carried {
 		u.reused++
 	}
 	c.carried = c.carried || body
-	kept := !u.closed && len(u.idle) < u.o.MaxIdle && !u.retires(c, now) && !(c.carried && u.ended != "")
+	kept := !u.closed && len(u.idle) < u.options.MaxIdle && !u.retires(c, now) && !(c.carried && u.ended != "")
 	if kept {
 		u.idle = append(u.idle, c)
 		u.sweepLater()
@@ -168,22 +168,22 @@ func (u *Upstream) freeReader(c *conn) {
 func (u *Upstream) dial(x *Call) (*conn, error) {
 	ctx, over := x.dialling()
 	defer over()
-	bounded, cancel := context.WithTimeoutCause(ctx, u.o.ConnectTimeout, errConnectTimeout)
+	bounded, cancel := context.WithTimeoutCause(ctx, u.options.ConnectTimeout, errConnectTimeout)
 	defer cancel()
 	began := time.Now()
-	raw, err := u.dialer.DialContext(bounded, u.o.Network, u.o.Addr)
+	raw, err := u.dialer.DialContext(bounded, u.options.Network, u.options.Addr)
 	if err != nil {
 		return nil, dialError(bounded, err)
 	}
 	c := newConn(raw, u.reader())
-	if u.o.TLS != nil {
-		c.wrap(u.o.TLS)
+	if u.options.TLS != nil {
+		c.wrap(u.options.TLS)
 		if err := c.tls.HandshakeContext(bounded); err != nil {
 			c.hangUp()
 			return nil, dialError(bounded, fmt.Errorf("TLS handshake: %w", err))
 		}
 	}
-	c.setup, c.made = time.Since(began), u.o.Now()
+	c.setup, c.made = time.Since(began), u.options.Now()
 	return c, nil
 }
 

@@ -48,8 +48,8 @@ const many = chunk / 2
 // Writer is an io.Writer that takes whole lines, one with each call, keeps their order, and never
 // waits. Close ends it.
 type Writer struct {
-	o     Options
-	total atomic.Int64 // lines that were lost
+	options Options
+	total   atomic.Int64 // lines that were lost
 
 	mu      sync.Mutex
 	more    sync.Cond // signals that there is something to write, or the end
@@ -96,7 +96,7 @@ func NewWriter(o Options) *Writer {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := &Writer{o: o, start: o.Now(), hurry: make(chan struct{}, 1), end: make(chan struct{}),
+	w := &Writer{options: o, start: o.Now(), hurry: make(chan struct{}, 1), end: make(chan struct{}),
 		ended: make(chan struct{})}
 	w.more.L, w.written.L = &w.mu, &w.mu
 	go w.run()
@@ -107,7 +107,7 @@ func NewWriter(o Options) *Writer {
 func (w *Writer) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closing || w.missing > 0 || w.size+len(line) > w.o.Room {
+	if w.closing || w.missing > 0 || w.size+len(line) > w.options.Room {
 		w.missing++
 		w.total.Add(1)
 		w.more.Signal()
@@ -181,8 +181,8 @@ func (w *Writer) Reserve() (*Reserved, error) {
 	case w.failed != nil:
 		return nil, fmt.Errorf("the last line failed: %w", w.failed)
 	case w.stalled():
-		return nil, fmt.Errorf("it was not read for more than %s", w.o.Patience)
-	case w.places >= w.o.Reserved:
+		return nil, fmt.Errorf("it was not read for more than %s", w.options.Patience)
+	case w.places >= w.options.Reserved:
 		return nil, fmt.Errorf("%d lines that must not be lost wait to be written", w.places)
 	}
 	w.places++
@@ -192,11 +192,11 @@ func (w *Writer) Reserve() (*Reserved, error) {
 // stalled reports whether To seems not to take lines.
 func (w *Writer) stalled() bool {
 	began := w.began.Load()
-	return began != 0 && w.now()-time.Duration(began) > w.o.Patience
+	return began != 0 && w.now()-time.Duration(began) > w.options.Patience
 }
 
 // now returns the time since start, and never 0.
-func (w *Writer) now() time.Duration { return w.o.Now().Sub(w.start) + 1 }
+func (w *Writer) now() time.Duration { return w.options.Now().Sub(w.start) + 1 }
 
 // Reserved is room for one line, which is not lost as long as the process lives. It is not safe for
 // concurrent use.
@@ -281,7 +281,7 @@ func (w *Writer) run() {
 		if w.put(b) {
 			continue
 		}
-		retry.Reset(w.o.Retry)
+		retry.Reset(w.options.Retry)
 		select {
 		case <-retry.C:
 		case <-w.end:
@@ -305,7 +305,7 @@ func (w *Writer) gather(linger *time.Timer) {
 	if urgent {
 		return
 	}
-	linger.Reset(w.o.Linger)
+	linger.Reset(w.options.Linger)
 	select {
 	case <-linger.C:
 	case <-w.hurry:
@@ -318,7 +318,7 @@ func (w *Writer) take() (batch, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		if w.missing > 0 && w.size <= w.o.Room/2 { // not each time that one line fits
+		if w.missing > 0 && w.size <= w.options.Room/2 { // not each time that one line fits
 			w.queue = append(w.queue, batch{missing: w.missing, text: w.memory()})
 			w.missing = 0
 		}
@@ -343,7 +343,7 @@ func (w *Writer) put(b batch) bool {
 	err := w.putMissing(&b)
 	for err == nil && len(b.text) > 0 {
 		var n int
-		n, err = w.call(b.text[:b.cut(w.o.Piece)])
+		n, err = w.call(b.text[:b.cut(w.options.Piece)])
 		if reserved := b.drop(n); reserved > 0 {
 			w.settle(reserved)
 		}
@@ -368,7 +368,7 @@ func (w *Writer) putMissing(b *batch) error {
 	if b.missing == 0 {
 		return nil
 	}
-	_, err := w.call(w.o.Lost(b.missing))
+	_, err := w.call(w.options.Lost(b.missing))
 	if err == nil {
 		b.missing = 0
 	}
@@ -388,12 +388,12 @@ func (w *Writer) call(text []byte) (int, error) {
 	w.began.Store(int64(w.now()))
 	defer w.began.Store(0)
 	if w.torn {
-		if n, err := w.o.To.Write([]byte{'\n'}); n == 0 {
+		if n, err := w.options.To.Write([]byte{'\n'}); n == 0 {
 			return 0, err
 		}
 		w.torn = false
 	}
-	n, err := w.o.To.Write(text)
+	n, err := w.options.To.Write(text)
 	if n == len(text) {
 		return n, nil
 	}
