@@ -18,10 +18,10 @@ type Tasks struct {
 	Life context.Context // of all tasks
 	end  context.CancelFunc
 
-	mu   sync.Mutex
-	n    int
-	shut bool
-	none chan struct{} // closed when shut is set and no task is left
+	mu      sync.Mutex
+	running int
+	shut    bool
+	none    chan struct{} // closed when shut is set and no task is left
 }
 
 // NewTasks returns tasks of which none runs.
@@ -94,16 +94,16 @@ func (t *Tasks) Enter() bool { return t.add(false) }
 func (t *Tasks) Busy() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.n > 0
+	return t.running > 0
 }
 
 func (t *Tasks) add(helps bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.shut && (!helps || t.n == 0) {
+	if t.shut && (!helps || t.running == 0) {
 		return false
 	}
-	t.n++
+	t.running++
 	return true
 }
 
@@ -111,8 +111,8 @@ func (t *Tasks) add(helps bool) bool {
 func (t *Tasks) Leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.n--
-	if t.shut && t.n == 0 {
+	t.running--
+	if t.shut && t.running == 0 {
 		close(t.none)
 	}
 }
@@ -121,7 +121,7 @@ func (t *Tasks) Leave() {
 // and waits on; the error then says that something was left undone.
 func (t *Tasks) Close(ctx context.Context) error {
 	t.mu.Lock()
-	if !t.shut && t.n == 0 {
+	if !t.shut && t.running == 0 {
 		close(t.none)
 	}
 	t.shut = true

@@ -100,7 +100,7 @@ func (d *Duplicates) arrivalsOf(event idem.Scope, written []*mvccpb.KeyValue) *i
 	var all idem.History
 	own := ""
 	if t := d.tallies[d.options.Layout.Arrivals(event)]; t != nil {
-		own = t.own
+		own = t.key
 		all.Merge(t.history)
 	}
 	for _, kv := range written {

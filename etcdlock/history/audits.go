@@ -29,8 +29,8 @@ type Audits struct {
 	refusals
 	Room int // for audits that wait to be written; further ones are shed
 
-	n     int64
-	shedN int64
+	numbered int64
+	shedN    int64
 }
 
 // NewAudits returns an empty log. Run writes it.
@@ -66,9 +66,9 @@ func (a *Audits) Name(one *idem.Audit) {
 	one.At = one.At.UTC().Round(time.Millisecond)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.n++
-	if one.Name = a.options.Layout.Audit(one.At, a.options.Writer, a.n); one.ChangedNothing() {
-		one.Name = a.options.Layout.Refused(one.At, a.options.Writer, a.n, one.Who)
+	a.numbered++
+	if one.Name = a.options.Layout.Audit(one.At, a.options.Writer, a.numbered); one.ChangedNothing() {
+		one.Name = a.options.Layout.Refused(one.At, a.options.Writer, a.numbered, one.Who)
 	}
 }
 

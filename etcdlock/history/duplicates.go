@@ -36,9 +36,9 @@ type Duplicates struct {
 // event.
 type tally struct {
 	note
-	own     string        // its key
-	n       int64         // duplicates of the execution
-	history *idem.History // of the event; nil = it is of an execution
+	key        string        // its key
+	duplicates int64         // duplicates of the execution
+	history    *idem.History // of the event; nil = it is of an execution
 }
 
 // NewDuplicates returns an empty count. Run writes it.
@@ -55,7 +55,7 @@ func (d *Duplicates) Add(id idem.ExecutionID, retention time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if t := d.tallyLocked(d.options.Layout.Duplicates(id), retention); t != nil {
-		t.n++
+		t.duplicates++
 		d.enqueueLocked(&t.note)
 	}
 }
@@ -67,7 +67,7 @@ func (d *Duplicates) tallyLocked(key string, retention time.Duration) *tally {
 		if len(d.tallies) >= d.Most && !d.resetLocked() {
 			return nil
 		}
-		t = &tally{own: key + d.options.Writer + "-" + strconv.Itoa(d.generation)}
+		t = &tally{key: key + d.options.Writer + "-" + strconv.Itoa(d.generation)}
 		t.says = t.sayLocked
 		d.tallies[key] = t
 	}
@@ -84,7 +84,7 @@ func (d *Duplicates) Erase(event idem.Scope, id idem.ExecutionID) {
 		t.history = &idem.History{Scope: event, Route: t.history.Route, EventID: t.history.EventID}
 	}
 	if t := d.tallies[d.options.Layout.Duplicates(id)]; t != nil {
-		t.n = 0
+		t.duplicates = 0
 	}
 }
 
@@ -109,10 +109,10 @@ func (d *Duplicates) resetLocked() bool {
 // sayLocked returns the note of a tally.
 func (t *tally) sayLocked() (own string, value []byte, row *protocol.Row) {
 	if t.history == nil {
-		return t.own, protocol.EncodeCount(t.n), nil
+		return t.key, protocol.EncodeCount(t.duplicates), nil
 	}
 	found := protocol.RowOfArrivals(t.history)
-	return t.own, protocol.EncodeHistory(t.history), &found
+	return t.key, protocol.EncodeHistory(t.history), &found
 }
 
 // Index writes the indexes of the leases that arrivals are on. Nothing may be written after it.
@@ -135,7 +135,7 @@ func (d *Duplicates) Count(id idem.ExecutionID, written []*mvccpb.KeyValue) (n i
 	defer d.mu.Unlock()
 	own := ""
 	if t := d.tallies[d.options.Layout.Duplicates(id)]; t != nil {
-		own, n = t.own, t.n
+		own, n = t.key, t.duplicates
 	}
 	for _, kv := range written {
 		if string(kv.Key) != own {

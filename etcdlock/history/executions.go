@@ -41,7 +41,7 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 		}
 		kinds, behind = kinds[i:], at
 	}
-	p := &executionPage{store: s, q: q, refused: refused, limit: pageLimit(q.Limit), left: pageLooks}
+	p := &executionPage{store: s, query: q, refused: refused, limit: pageLimit(q.Limit), left: pageLooks}
 	for _, kind := range kinds {
 		if err := p.show(ctx, kind, behind); err != nil {
 			return idem.ExecutionPage{}, commit.Unavailable(err)
@@ -76,7 +76,7 @@ func kindsOf(q *idem.ExecutionQuery) (kinds []string, refused bool) {
 
 type executionPage struct {
 	store    *Reader
-	q        idem.ExecutionQuery
+	query    idem.ExecutionQuery
 	refused  bool // events are shown by their arrivals, too, among the records
 	limit    int
 	left     int   // values that it may still read
@@ -136,9 +136,9 @@ func (p *executionPage) value(ctx context.Context, kind string, v *item) error {
 // source returns what there is of a kind behind a place, the newest first: queue entries and locks
 // by when they were created, records and arrivals by when they were written.
 func (p *executionPage) source(ctx context.Context, kind string, behind place) (source, error) {
-	root, digits := p.store.options.Layout.Root, keyBeginning(&p.q)
+	root, digits := p.store.options.Layout.Root, keyBeginning(&p.query)
 	if kind == protocol.KindQueue || kind == protocol.KindLocks {
-		if one := p.q.OneWorkflow(); one != "" {
+		if one := p.query.OneWorkflow(); one != "" {
 			kind += protocol.Hash16(one) + "/"
 		}
 		return p.sorted([]string{root + kind}, byCreation, valueBatch, behind), nil
@@ -233,7 +233,7 @@ func (p *executionPage) newest(ctx context.Context, prefixes []string, order rev
 
 // add adds f if it matches the query.
 func (p *executionPage) add(f idem.Found, revision int64) {
-	if p.q.Takes(&f) {
+	if p.query.Takes(&f) {
 		f.Revision = revision
 		p.found = append(p.found, f)
 	}
@@ -242,7 +242,7 @@ func (p *executionPage) add(f idem.Found, revision int64) {
 // past returns records, or events by their arrivals, the newest first, behind a place. The page is
 // full when it has searched enough.
 func (p *executionPage) past(ctx context.Context, kinds []string, batch int, behind place) (source, error) {
-	keys, err := p.store.newPast(ctx, kinds, &p.q, behind)
+	keys, err := p.store.newPast(ctx, kinds, &p.query, behind)
 	return func(ctx context.Context) ([]item, bool, error) {
 		some, over, err := keys.next(ctx, min(batch, p.limit-len(p.found)+1))
 		if err != nil || over {
@@ -277,10 +277,10 @@ func (s *Reader) unmoved(ctx context.Context, keys []place) ([]item, error) {
 // one.
 func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error {
 	takes := func(h *idem.History) bool { // an index finds a release where it was written
-		if p.q.Lost {
+		if p.query.Lost {
 			return h != nil && !h.Lost.IsZero()
 		}
-		return h != nil && p.q.Arrived(h) && (p.q.Status != idem.Released || h.Forgotten != nil)
+		return h != nil && p.query.Arrived(h) && (p.query.Status != idem.Released || h.Forgotten != nil)
 	}
 	h := protocol.DecodeHistory(kv.Value)
 	if !takes(h) {
@@ -295,7 +295,7 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error
 			return nil
 		}
 	}
-	if p.q.Decision == "" && !p.q.Lost && f.Entry() != nil { // it was shown among the events that have an execution
+	if p.query.Decision == "" && !p.query.Lost && f.Entry() != nil { // it was shown among the events that have an execution
 		return nil
 	}
 	p.add(f, f.Revision)

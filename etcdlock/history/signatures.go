@@ -30,10 +30,10 @@ type Signatures struct {
 	Bounds
 
 	// The fields below are guarded by the writer's mu.
-	n      int64
-	second int64                    // the current one
-	listed int                      // in it
-	routes map[string]*routeListing // by name
+	numbered int64
+	second   int64                    // the current one
+	listed   int                      // in it
+	routes   map[string]*routeListing // by name
 }
 
 // routeListing is what was listed of a route.
@@ -103,8 +103,8 @@ func (s *Signatures) place(b *idem.BadSignature) *signature {
 	}
 	r.room--
 	s.listed++
-	s.n++
-	key := s.options.Layout.BadSignature(b.At, s.options.Writer, s.n, b.Route)
+	s.numbered++
+	key := s.options.Layout.BadSignature(b.At, s.options.Writer, s.numbered, b.Route)
 	one := &signature{BadSignature: *b}
 	one.retention = idem.BadSignatureKept
 	one.says = func() (string, []byte, *protocol.Row) {

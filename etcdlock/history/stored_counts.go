@@ -197,7 +197,7 @@ func (c *Counts) carryWhatIsLeft() (protocol.Writes, func(error, []*commit.Count
 
 // sending is minutes on their way to etcd in one request.
 type sending struct {
-	c       *Counts
+	parent  *Counts
 	to      *minute         // that counts were added to; nil = it is about none
 	counts  []*commit.Count // whose outcomes are committed with it
 	apart   bool            // the transaction of the counts has the writes: if it is refused, they are not applied
@@ -211,7 +211,7 @@ type sending struct {
 // were added to to.
 func (c *Counts) sendLocked(to *minute, counts []*commit.Count, apart bool) (writes protocol.Writes,
 	answered func(error, []*commit.Count)) {
-	s, now := &sending{c: c, to: to, counts: counts, apart: apart, lease: c.lease}, c.nowLocked()
+	s, now := &sending{parent: c, to: to, counts: counts, apart: apart, lease: c.lease}, c.nowLocked()
 	if c.lease == 0 { // Run will have one
 		return nil, nil
 	}
@@ -233,8 +233,8 @@ func (c *Counts) sendLocked(to *minute, counts []*commit.Count, apart bool) (wri
 // noteAnswer is called with the answer to the request, and with those of counts whose transactions
 // etcd refused.
 func (s *sending) noteAnswer(err error, refused []*commit.Count) {
-	s.c.mu.Lock()
-	defer s.c.mu.Unlock()
+	s.parent.mu.Lock()
+	defer s.parent.mu.Unlock()
 	never := err != nil && link.Definite(err)
 	for i, m := range s.minutes {
 		m.busy = false
@@ -249,8 +249,8 @@ func (s *sending) noteAnswer(err error, refused []*commit.Count) {
 		}
 	}
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		s.c.notes.leases.DropIfGone(s.lease, err)
-		s.c.lease = 0
+		s.parent.notes.leases.DropIfGone(s.lease, err)
+		s.parent.lease = 0
 	}
 }
 

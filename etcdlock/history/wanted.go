@@ -15,13 +15,13 @@ import (
 
 // wanted is what a query matches, as far as the index of a lease can tell.
 type wanted struct {
-	q *idem.ExecutionQuery
+	query *idem.ExecutionQuery
 	// probes: for each element, one of its probes must find a row that matches.
 	probes [][]protocol.Probe
 }
 
 func wants(q *idem.ExecutionQuery) *wanted {
-	w := &wanted{q: q}
+	w := &wanted{query: q}
 	add := func(some ...protocol.Probe) { w.probes = append(w.probes, some) }
 	if one := q.OneWorkflow(); one != "" {
 		add(protocol.ProbeWorkflow(one))
@@ -82,17 +82,17 @@ func (w *wanted) every(st *leaseSpan) bool {
 	return st.index.Classes != nil && w.since(st.index.From) && w.until(st.kind, st.index.To)
 }
 
-func (w *wanted) since(at time.Time) bool { return w.q.Since.IsZero() || !at.Before(w.q.Since) }
+func (w *wanted) since(at time.Time) bool { return w.query.Since.IsZero() || !at.Before(w.query.Since) }
 
 // until is not compared for arrivals: a key that is written again moves, and shows what came
 // before.
 func (w *wanted) until(kind string, at time.Time) bool {
-	return w.q.Until.IsZero() || kind == protocol.KindArrivals || !at.After(w.q.Until)
+	return w.query.Until.IsZero() || kind == protocol.KindArrivals || !at.After(w.query.Until)
 }
 
 // class reports whether rows of a class may match; nil = it is not known.
 func (w *wanted) class(kind string, c *protocol.Class) bool {
-	q := w.q
+	q := w.query
 	switch {
 	case c == nil:
 		return true

@@ -14,25 +14,25 @@ import (
 // lives. Another process may have reaped it since the old session went.
 type adopting struct {
 	untilKnown
-	h  *Lock
-	to *session.Session
+	lock *Lock
+	to   *session.Session
 }
 
 // errNotWanted ends a write that is not wanted any more.
 var errNotWanted = errors.New("not wanted any more")
 
 func (a *adopting) run(life context.Context) {
-	put, _, err := (&writing{h: a.h, write: a}).run(life)
+	put, _, err := (&writing{lock: a.lock, write: a}).run(life)
 	switch {
 	case put != nil:
 		a.noteAdoption(put)
 	case err == nil:
-		a.h.stopAsLost()
+		a.lock.stopAsLost()
 	}
 }
 
 func (a *adopting) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lock, commit.Reply, error) {
-	h, to := a.h, a.to
+	h, to := a.lock, a.to
 	h.mu.Lock()
 	over := h.ending || h.stopped != nil && !h.unheardLocked() || h.session == to
 	h.mu.Unlock()
@@ -57,7 +57,7 @@ func (a *adopting) done(l *idem.Lock, _ *writing) bool {
 }
 
 func (a *adopting) noteAdoption(l *idem.Lock) {
-	h := a.h
+	h := a.lock
 	h.mu.Lock()
 	h.session = a.to
 	if h.unheardLocked() {

@@ -33,7 +33,7 @@ type holding struct {
 }
 
 func (o *holding) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Lock, commit.Reply, error) {
-	h := w.h
+	h := w.lock
 	next, lock, alive, err := h.options.Finisher.Hold(ctx, l, o.ttl, h.ran())
 	if err != nil {
 		return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
@@ -49,7 +49,7 @@ func (*holding) done(l *idem.Lock, _ *writing) bool { return l.Held }
 
 // hold puts a lock on a lease of its own. From then on this process has nothing to do with it.
 func hold(life context.Context, h *Lock, ttl time.Duration) error {
-	w := &writing{h: h, write: &holding{ttl: ttl}}
+	w := &writing{lock: h, write: &holding{ttl: ttl}}
 	put, st, err := w.run(life)
 	if err != nil {
 		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)

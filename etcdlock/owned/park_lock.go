@@ -27,13 +27,13 @@ func (p *parking) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 	case l.Cancel != nil:
 		return nil, commit.Reply{}, idem.ErrCancelled
 	}
-	o := w.h.options
-	next, k := *l, w.h.keys
+	o := w.lock.options
+	next, k := *l, w.lock.keys
 	next.Parked = p.as
 	if k.Slots = nil; !p.as.Trying && len(l.Slots) > 0 {
 		k.Slots = slots.Rest(o.Layout, &next)
 	}
-	counts := w.h.withCounts(&commit.Request{Counts: []*commit.Count{p.count}}).Counts
+	counts := w.lock.withCounts(&commit.Request{Counts: []*commit.Count{p.count}}).Counts
 	answer := park.Send(ctx, o.Sender, o.Leases, &next, k, p.kept, counts,
 		func(lock protocol.Leased, keep protocol.Parking) protocol.Op {
 			return protocol.ParkRunning(k, protocol.Revisions{LockCreated: l.Created, Lock: l.Revision}, lock, keep)
@@ -52,7 +52,7 @@ func (h *Lock) Park(ctx context.Context, p idem.Parked, kept idem.StoredRequest)
 	}
 	defer h.options.Tasks.Leave()
 	before := h.Lock()
-	w := &writing{h: h, write: &parking{park.As(p, &kept), &kept, park.CountOf(before.Route)}}
+	w := &writing{lock: h, write: &parking{park.As(p, &kept), &kept, park.CountOf(before.Route)}}
 	put, st, err := w.run(ctx)
 	switch {
 	case put != nil:

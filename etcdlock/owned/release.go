@@ -44,7 +44,7 @@ func (h *Lock) GiveBack(life context.Context) error {
 // keeps its lock, without a process.
 func (h *Lock) Free(life context.Context) error {
 	free := &freeing{}
-	_, st, err := (&writing{h: h, write: free}).run(life)
+	_, st, err := (&writing{lock: h, write: free}).run(life)
 	switch {
 	case errors.Is(err, idem.ErrCancelled):
 		return abort(life, h)
@@ -72,11 +72,11 @@ func (f *freeing) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 		return nil, commit.Reply{}, idem.ErrCancelled
 	}
 	f.parked = l.Parked != nil
-	next, r, err := w.h.options.freed(w.h.keys, l)
+	next, r, err := w.lock.options.freed(w.lock.keys, l)
 	if err != nil {
 		return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
 	}
-	return next, w.h.options.Sender.Do(ctx, r), nil
+	return next, w.lock.options.Sender.Do(ctx, r), nil
 }
 
 func (*freeing) done(l *idem.Lock, _ *writing) bool { return l.Parked != nil && l.Alive == "" }
@@ -114,7 +114,7 @@ func abort(life context.Context, h *Lock) error {
 	case h.worked:
 		end.Outcome = idem.Unknown
 	}
-	_, err := (&settling{h: h, end: end}).settle(life, nil)
+	_, err := (&settling{lock: h, end: end}).settle(life, nil)
 	if err == nil {
 		return idem.ErrCancelled
 	}

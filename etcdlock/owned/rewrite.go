@@ -25,7 +25,7 @@ func (h *Lock) Attempt(ctx context.Context, p idem.Parked, callbackHash string) 
 	}
 	defer done()
 	began := h.options.Clock.Instant()
-	err := (&rewriting{h: h, rewrite: &attempt{h, &p, callbackHash}, runs: true}).run(ctx)
+	err := (&rewriting{lock: h, rewrite: &attempt{h, &p, callbackHash}, runs: true}).run(ctx)
 	if err == nil {
 		h.mu.Lock()
 		h.since = began
@@ -37,7 +37,7 @@ func (h *Lock) Attempt(ctx context.Context, p idem.Parked, callbackHash string) 
 
 // attempt announces a try.
 type attempt struct {
-	h            *Lock
+	lock         *Lock
 	parked       *idem.Parked
 	callbackHash string
 }
@@ -48,7 +48,7 @@ func (a *attempt) change(l *idem.Lock) {
 }
 
 func (a *attempt) slots(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error) {
-	return a.h.options.Slots.Retake(ctx, next, a.h.keys, refused)
+	return a.lock.options.Slots.Retake(ctx, next, a.lock.keys, refused)
 }
 
 func (*attempt) encode(l *idem.Lock) ([]byte, error) { return protocol.EncodeFresh(l) }
@@ -64,7 +64,7 @@ func (a *attempt) isIn(l *idem.Lock) bool {
 // Rest implements idem.RunningLock.
 func (h *Lock) Rest(ctx context.Context, p idem.Parked) error {
 	p.Trying = false
-	return (&rewriting{h: h, rewrite: &rest{h.options, &p}}).run(ctx)
+	return (&rewriting{lock: h, rewrite: &rest{h.options, &p}}).run(ctx)
 }
 
 // rest notes that no try is under way.
@@ -117,7 +117,7 @@ func announcement(before *idem.Lock, blocked string) *protocol.Leased {
 // rewriting is a put over the own lock.
 type rewriting struct {
 	untilKnown
-	h *Lock
+	lock *Lock
 	rewrite
 	runs bool // something is to be sent after it: no cancel may have been asked
 
@@ -153,12 +153,12 @@ func (w *rewriting) done(l *idem.Lock, writes *writing) bool {
 // run sends until the answer is definite, or ctx ends. What an attempt without an answer did is
 // found out by the next call.
 func (w *rewriting) run(ctx context.Context) error {
-	h := w.h
+	h := w.lock
 	if !h.options.Tasks.Enter() {
 		return commit.Unavailable(commit.ErrClosed)
 	}
 	defer h.options.Tasks.Leave()
-	writes := &writing{h: h, write: w}
+	writes := &writing{lock: h, write: w}
 	put, _, err := writes.run(ctx)
 	switch {
 	case errors.Is(w.final, idem.ErrNoSlot) && writes.lost != nil:
@@ -185,7 +185,7 @@ func (w *rewriting) run(ctx context.Context) error {
 // process was told to stop, if it was. Where something is to be sent after the write, a cancel or a
 // stop is an error.
 func (w *rewriting) writable(ctx context.Context) (l *idem.Lock, stopped, err error) {
-	h := w.h
+	h := w.lock
 	for pause := link.NewBackoff(); ; {
 		h.mu.Lock()
 		session := h.session
@@ -214,7 +214,7 @@ func (w *rewriting) writable(ctx context.Context) (l *idem.Lock, stopped, err er
 // overwrite puts what l becomes. refused: the attempt before was refused.
 func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (_ *idem.Lock, answer commit.Reply,
 	err error) {
-	o := w.h.options
+	o := w.lock.options
 	next := *l
 	w.change(&next)
 	k := o.Layout.Keys(l)
@@ -231,7 +231,7 @@ func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (
 	op := w.op(k, protocol.Revisions{LockCreated: l.Created, Lock: l.Revision}, protocol.Leased{Value: value}, l)
 	request := commit.NewRequest(k.Lock, op, len(value)).AddSlots(k)
 	if !w.runs {
-		w.h.withCounts(request)
+		w.lock.withCounts(request)
 	}
 	if answer = o.Sender.Do(ctx, request); !answer.Applied() {
 		o.Slots.Unchoose(&next)
@@ -246,12 +246,12 @@ func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (
 
 // follow moves the lock to the session of now, if there is one.
 func (w *rewriting) follow(ctx context.Context) error {
-	err := w.h.options.Keeper.WaitReady(ctx)
+	err := w.lock.options.Keeper.WaitReady(ctx)
 	if err != nil {
 		return err
 	}
-	if to, _, err := w.h.options.Keeper.Current(); err == nil {
-		(&adopting{h: w.h, to: to}).run(ctx)
+	if to, _, err := w.lock.options.Keeper.Current(); err == nil {
+		(&adopting{lock: w.lock, to: to}).run(ctx)
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (s *Locks) follows(h *Lock, of *session.Session, early bool) {
 		s.options.Tasks.Help(h.lookAgain)
 	}
 	if next, _, err := s.options.Keeper.Current(); err == nil && next != of {
-		s.options.Tasks.Help((&adopting{h: h, to: next}).run)
+		s.options.Tasks.Help((&adopting{lock: h, to: next}).run)
 	}
 }
 
@@ -180,7 +180,7 @@ func (s *Locks) RereadParked(id idem.ExecutionID) {
 func (s *Locks) Adopt(to *session.Session) (n int) {
 	for _, h := range s.All() {
 		if _, of, _ := h.now(); of != to {
-			s.options.Tasks.Start((&adopting{h: h, to: to}).run)
+			s.options.Tasks.Start((&adopting{lock: h, to: to}).run)
 			n++
 		}
 	}

@@ -23,23 +23,23 @@ var ErrStoreFull = fmt.Errorf("%w and will not be: etcd is out of space; compact
 
 // Settle implements idem.RunningLock. Under etcd's NOSPACE alarm it may return ErrStoreFull.
 func (h *Lock) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
-	return (&settling{h: h, end: e}).run(ctx)
+	return (&settling{lock: h, end: e}).run(ctx)
 }
 
 // DeadLetter implements idem.RunningLock.
 func (h *Lock) DeadLetter(ctx context.Context, e idem.End) (*idem.Record, error) {
-	return (&settling{h: h, end: e, letter: true}).run(ctx)
+	return (&settling{lock: h, end: e, letter: true}).run(ctx)
 }
 
 // Complete ends the execution of a lock of OnBehalf. It repeats until the answer is definite, or
 // ctx ends. idem.ErrLockLost comes with the record of the process that was faster.
 func (h *Lock) Complete(ctx context.Context, e idem.End) (*idem.Record, error) {
-	return (&settling{h: h, end: e, letter: true}).settle(ctx, nil)
+	return (&settling{lock: h, end: e, letter: true}).settle(ctx, nil)
 }
 
 // settling is an end of an execution on its way to a definite answer.
 type settling struct {
-	h      *Lock
+	lock   *Lock
 	end    idem.End
 	letter bool // its request is kept, where it is parked
 
@@ -50,7 +50,7 @@ type settling struct {
 // run settles for as long as ctx lives, and then goes on by itself. The usual way, one answer,
 // takes no goroutine.
 func (s *settling) run(ctx context.Context) (*idem.Record, error) {
-	h := s.h
+	h := s.lock
 	h.setEnding(true)
 	if !h.options.Tasks.Enter() {
 		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, commit.ErrClosed)
@@ -97,7 +97,7 @@ type conclusion struct {
 }
 
 func (s *settling) send(ctx context.Context) (*conclusion, error) {
-	h := s.h
+	h := s.lock
 	l := h.Lock()
 	c := &conclusion{record: protocol.RecordOf(l, s.end)}
 	l = finish.Reduce(s.refusals, l, c.record)
@@ -199,7 +199,7 @@ func (o *Options) keysOf(k protocol.Keys, l *idem.Lock) protocol.Keys {
 }
 
 func (s *settling) applied(c *conclusion, answer commit.Reply) *idem.Record {
-	s.h.locks.LetGo(s.h)
+	s.lock.locks.LetGo(s.lock)
 	c.record.Revision, c.record.Size = answer.Revision, c.written
 	return c.record
 }
@@ -207,8 +207,8 @@ func (s *settling) applied(c *conclusion, answer commit.Reply) *idem.Record {
 // settle sends until the answer is definite: the transaction can be applied once only, because it
 // takes the lock away that it compares. sent is under way already, or nil.
 func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record, error) {
-	h, write := s.h, &ending{s: s, sent: sent}
-	found, st, err := (&writing{h: h, write: write}).run(life)
+	h, write := s.lock, &ending{settling: s, sent: sent}
+	found, st, err := (&writing{lock: h, write: write}).run(life)
 	switch {
 	case err != nil && write.unrecorded:
 		return nil, s.freeWithoutRecord(life)
@@ -226,7 +226,7 @@ func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record,
 
 // ending is the write of a settle.
 type ending struct {
-	s          *settling
+	settling   *settling
 	sent       *conclusion // is under way already; nil = none is
 	latest     *conclusion // with its answer
 	answer     commit.Reply
@@ -234,10 +234,10 @@ type ending struct {
 }
 
 func (e *ending) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lock, commit.Reply, error) {
-	next, o := *l, e.s.h.options
+	next, o := *l, e.settling.lock.options
 	if e.latest, e.sent = e.sent, nil; e.latest == nil {
 		var err error
-		if e.latest, err = e.s.send(ctx); err != nil {
+		if e.latest, err = e.settling.send(ctx); err != nil {
 			return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
 		}
 	}
@@ -245,17 +245,17 @@ func (e *ending) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lock
 	o.Leases.DropIfGone(e.latest.SharedLease, e.answer.Err)
 	o.Leases.DropIfGone(e.latest.AnswerLease, e.answer.Err)
 	if link.TooLarge(e.answer.Err) {
-		e.s.recordLess(e.latest)
+		e.settling.recordLess(e.latest)
 	}
 	return &next, e.answer, nil
 }
 
 // done is about an execution that was to end for its age: it is not too old, or what that was
 // concluded from has changed.
-func (e *ending) done(_ *idem.Lock, w *writing) bool { return w.refused && e.s.forAge() }
+func (e *ending) done(_ *idem.Lock, w *writing) bool { return w.refused && e.settling.forAge() }
 
 func (e *ending) over(err error) bool {
-	e.unrecorded = e.s.needsNoRecord(err)
+	e.unrecorded = e.settling.needsNoRecord(err)
 	return e.unrecorded
 }
 
@@ -266,7 +266,7 @@ func (s *settling) recordLess(c *conclusion) {
 		return
 	}
 	if s.refusals++; s.refusals == 1 {
-		s.h.options.OnReduced(c.record, c.Size)
+		s.lock.options.OnReduced(c.record, c.Size)
 	}
 }
 
@@ -274,7 +274,7 @@ func (s *settling) recordLess(c *conclusion) {
 // event may run again anyway. A kept answer waits for space instead, and so does an unknown
 // outcome.
 func (s *settling) needsNoRecord(err error) bool {
-	l := s.h.Lock()
+	l := s.lock.Lock()
 	return errors.Is(err, rpctypes.ErrNoSpace) && s.end.Outcome == idem.Executed && !s.end.Remembered &&
 		l.Cancel == nil &&
 		l.Parked == nil
@@ -284,7 +284,7 @@ func (s *settling) needsNoRecord(err error) bool {
 // wrote. Where the event has run again since, our record is not there any more, and etcd is asked
 // how it was.
 func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.Record, error) {
-	h := s.h
+	h := s.lock
 	h.locks.LetGo(h)
 	h.mu.Lock()
 	l, rewound := h.lock, h.rewound
@@ -311,9 +311,9 @@ func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.
 // freeWithoutRecord is for a store that is full: it lets deletions through, and no process can
 // claim meanwhile.
 func (s *settling) freeWithoutRecord(life context.Context) error {
-	switch err := s.h.Free(life); {
+	switch err := s.lock.Free(life); {
 	case err == nil:
-		s.h.options.OnEnded(protocol.RecordOf(s.h.Lock(), s.end), false)
+		s.lock.options.OnEnded(protocol.RecordOf(s.lock.Lock(), s.end), false)
 	case !errors.Is(err, idem.ErrLockLost):
 		return fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	}

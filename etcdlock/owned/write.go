@@ -15,7 +15,7 @@ import (
 // revision that it changes, so one whose answer got lost is sent again until the lock shows what
 // became of it.
 type writing struct {
-	h *Lock
+	lock *Lock
 	write
 
 	refused bool  // the latest attempt was
@@ -42,7 +42,7 @@ func (untilKnown) over(error) bool { return false }
 // attempt without an answer has put it; else the state in which the lock is not this one's any
 // more. The error is that of send, or why the last attempt came to nothing.
 func (w *writing) run(ctx context.Context) (put *idem.Lock, st *protocol.State, err error) {
-	h := w.h
+	h := w.lock
 	for pause, same := link.NewBackoff(), false; ; {
 		l := h.Lock()
 		next, answer, err := w.send(ctx, l, w)

@@ -32,12 +32,12 @@ type entry struct {
 
 // queue is a lock with the executions that are parked before it or in it. There is at least one.
 type queue struct {
-	lock    string // its key
-	scope   idem.Scope
-	route   string // of its executions; "" = they are, or were, of several
-	n       int    // executions
-	blocked int    // of these
-	ready   bool   // it is listed, to be looked at
+	lock       string // its key
+	scope      idem.Scope
+	route      string // of its executions; "" = they are, or were, of several
+	executions int    // executions
+	blocked    int    // of these
+	ready      bool   // it is listed, to be looked at
 	// what proves the owner of the lock alive, as the last look found it; "" = nothing does, or it
 	// was not looked at
 	alive string
@@ -69,12 +69,12 @@ func (c *contents) put(e *entry) (first bool) {
 		c.queues[e.lock] = q
 		c.setPerEvent(e, true)
 	}
-	if q.n == 0 {
+	if q.executions == 0 {
 		q.route = e.Route
 	} else if q.route != e.Route {
 		q.route = ""
 	}
-	q.n++
+	q.executions++
 	c.events++
 	if e.State == idem.ParkBlocked {
 		if q.blocked++; q.blocked == 1 {
@@ -99,7 +99,7 @@ func (c *contents) drop(id idem.ExecutionID) {
 // that is empty now.
 func (c *contents) dropFromQueue(e *entry) {
 	c.options.OnLeftQueue(e.Execution)
-	if q := c.queues[e.lock]; q != nil && q.n == 0 {
+	if q := c.queues[e.lock]; q != nil && q.executions == 0 {
 		q.ready = false
 		delete(c.queues, e.lock)
 		c.setPerEvent(e, false)
@@ -131,7 +131,7 @@ func (c *contents) uncount(e *entry) {
 		return
 	}
 	q := c.queues[e.lock]
-	q.n--
+	q.executions--
 	c.events--
 	if e.State == idem.ParkBlocked {
 		if q.blocked--; q.blocked == 0 {

@@ -130,7 +130,7 @@ func (x *Index) Waiting(lock string) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if q := x.known.queues[lock]; q != nil {
-		return q.n
+		return q.executions
 	}
 	return 0
 }

@@ -13,7 +13,7 @@ import (
 // codec writes a value field by field, or reads one: one description of a value serves both. The
 // first error stays, and ends a reading.
 type codec struct {
-	b     []byte // what is written, or what is left to be read
+	data  []byte // what is written, or what is left to be read
 	reads bool
 	kind  string // of the value that is read, for errors
 	err   error
@@ -33,7 +33,7 @@ func reader(kind string, b []byte, known byte) codec {
 	case b[0] < known:
 		c.err = fmt.Errorf("read %s of version %d: %w", kind, b[0], ErrOlder)
 	default:
-		c.b = b[1:]
+		c.data = b[1:]
 	}
 	return c
 }
@@ -45,48 +45,48 @@ func (c *codec) fail(err error) {
 		return
 	}
 	if c.err = err; c.reads {
-		c.b, c.err = nil, fmt.Errorf("%w: %w", corrupt(c.kind), err)
+		c.data, c.err = nil, fmt.Errorf("%w: %w", corrupt(c.kind), err)
 	}
 }
 
 // literal writes or expects these bytes.
 func (c *codec) literal(b []byte) {
 	if !c.reads {
-		c.b = append(c.b, b...)
+		c.data = append(c.data, b...)
 		return
 	}
-	if len(c.b) < len(b) {
+	if len(c.data) < len(b) {
 		c.fail(errShort)
 		return
 	}
-	copy(b, c.b)
-	c.b = c.b[len(b):]
+	copy(b, c.data)
+	c.data = c.data[len(b):]
 }
 
 func (c *codec) number(n *int64) {
 	if !c.reads {
-		c.b = binary.AppendVarint(c.b, *n)
+		c.data = binary.AppendVarint(c.data, *n)
 		return
 	}
-	v, size := binary.Varint(c.b)
+	v, size := binary.Varint(c.data)
 	if size <= 0 {
 		c.fail(errShort)
 		return
 	}
-	*n, c.b = v, c.b[size:]
+	*n, c.data = v, c.data[size:]
 }
 
 func (c *codec) uint(n *uint64) {
 	if !c.reads {
-		c.b = binary.AppendUvarint(c.b, *n)
+		c.data = binary.AppendUvarint(c.data, *n)
 		return
 	}
-	v, size := binary.Uvarint(c.b)
+	v, size := binary.Uvarint(c.data)
 	if size <= 0 {
 		c.fail(errShort)
 		return
 	}
-	*n, c.b = v, c.b[size:]
+	*n, c.data = v, c.data[size:]
 }
 
 func (c *codec) int(n *int) {
@@ -215,15 +215,15 @@ func (f *form) pack(c *codec, s string) {
 			n = n*len(f.digits) + int(f.values[s[i]])
 		}
 		for i := f.bytes - 1; i >= 0; i-- {
-			c.b = append(c.b, byte(n>>(8*i))) //nolint:gosec // one of its bytes
+			c.data = append(c.data, byte(n>>(8*i))) //nolint:gosec // one of its bytes
 		}
 	}
-	c.b = append(c.b, s...)
+	c.data = append(c.data, s...)
 }
 
 // unpack reads text of so many characters. No form has more than two in a byte.
 func (f *form) unpack(c *codec, size uint64) string {
-	if size > 2*uint64(len(c.b)) {
+	if size > 2*uint64(len(c.data)) {
 		c.fail(errShort)
 		return ""
 	}
@@ -260,12 +260,12 @@ func (c *codec) trace(s *string) {
 
 // take returns the next n bytes of the input, without a copy.
 func (c *codec) take(n uint64) []byte {
-	if n > uint64(len(c.b)) {
+	if n > uint64(len(c.data)) {
 		c.fail(errShort)
 		return nil
 	}
-	b := c.b[:n:n]
-	c.b = c.b[n:]
+	b := c.data[:n:n]
+	c.data = c.data[n:]
 	return b
 }
 
@@ -308,7 +308,7 @@ func (c *codec) json(fields ...any) {
 	n := uint64(len(text))
 	c.uint(&n)
 	if !c.reads {
-		c.b = append(c.b, text...)
+		c.data = append(c.data, text...)
 		return
 	}
 	if err := json.Unmarshal(c.take(n), &fields); err != nil {

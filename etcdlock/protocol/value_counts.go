@@ -28,7 +28,7 @@ type CountedRoute struct {
 
 // EncodeCounts encodes a chunk: zeros take no byte.
 func EncodeCounts(chunk *CountChunk) []byte {
-	c := &codec{b: []byte{countsVersion}}
+	c := &codec{data: []byte{countsVersion}}
 	c.chunk(chunk)
 	c.longest(chunk)
 	for _, r := range chunk.Routes {
@@ -37,17 +37,17 @@ func EncodeCounts(chunk *CountChunk) []byte {
 			break
 		}
 	}
-	return c.b
+	return c.data
 }
 
 // DecodeCounts reads a chunk. steps: with StepTook, which takes most of the time and memory.
 func DecodeCounts(b []byte, steps bool) (*CountChunk, error) {
 	c, chunk := reader("counts", b, countsVersion), &CountChunk{Routes: map[string]*CountedRoute{}}
 	c.chunk(chunk)
-	if len(c.b) > 0 {
+	if len(c.data) > 0 {
 		c.longest(chunk)
 	}
-	if len(c.b) > 0 && steps {
+	if len(c.data) > 0 && steps {
 		c.stepTook(chunk)
 	}
 	if c.err != nil {
@@ -147,7 +147,7 @@ func each[T any](c *codec, all []T) []T {
 	if c.uint(&n); !c.reads {
 		return all
 	}
-	if n > uint64(len(c.b)) { // each takes a byte at least
+	if n > uint64(len(c.data)) { // each takes a byte at least
 		c.fail(errShort)
 		n = 0
 	}

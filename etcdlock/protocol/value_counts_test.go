@@ -33,11 +33,11 @@ func TestCountsAreReadAsTheyWereWritten(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(read, chunk) {
 			rt.Fatalf("%+v, want %+v: %v", read, chunk, err)
 		}
-		older := &codec{b: []byte{countsVersion}}
+		older := &codec{data: []byte{countsVersion}}
 		older.chunk(chunk)
-		whole := []int{len(older.b)} // as earlier releases write it
+		whole := []int{len(older.data)} // as earlier releases write it
 		older.longest(chunk)
-		whole = append(whole, len(older.b))
+		whole = append(whole, len(older.data))
 		if cut := rapid.IntRange(0, len(b)-1).Draw(rt, "cut"); !slices.Contains(whole, cut) {
 			if _, err := DecodeCounts(b[:cut], true); err == nil {
 				rt.Fatal("a part was read")
@@ -68,12 +68,12 @@ func TestCountsWithoutLongestTimesAreRead(t *testing.T) {
 	chunk := &CountChunk{At: time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC),
 		Routes: map[string]*CountedRoute{"stripe": {Steps: map[int]*idem.Counts{}}}}
 	chunk.Routes["stripe"].Took.Note(time.Second)
-	older := &codec{b: []byte{countsVersion}}
+	older := &codec{data: []byte{countsVersion}}
 	older.chunk(chunk)
-	if !bytes.HasPrefix(EncodeCounts(chunk), older.b) {
+	if !bytes.HasPrefix(EncodeCounts(chunk), older.data) {
 		t.Error("an earlier release could not read it")
 	}
-	read, err := DecodeCounts(older.b, true)
+	read, err := DecodeCounts(older.data, true)
 	if err != nil {
 		t.Fatal(err)
 	}

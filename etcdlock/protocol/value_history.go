@@ -11,9 +11,9 @@ const historyVersion = 2
 
 // EncodeHistory encodes how an event arrived at one process.
 func EncodeHistory(h *idem.History) []byte {
-	c := &codec{b: []byte{historyVersion}}
+	c := &codec{data: []byte{historyVersion}}
 	c.history(h)
-	return c.b
+	return c.data
 }
 
 // DecodeHistory returns nil for a value that this release cannot read: histories are for operators

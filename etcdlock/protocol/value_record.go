@@ -47,8 +47,8 @@ func SplitRecord(r *idem.Record, writer string) (record, answer []byte, err erro
 		record, err = EncodeRecord(r, writer)
 		return record, nil, err
 	}
-	c := &codec{b: append(make([]byte, 0, 64+len(r.Answer.Body)), answerVersion)}
-	if c.content(r.Answer); len(c.b) <= smallAnswer || len(c.b) > MaxRecordBytes {
+	c := &codec{data: append(make([]byte, 0, 64+len(r.Answer.Body)), answerVersion)}
+	if c.content(r.Answer); len(c.data) <= smallAnswer || len(c.data) > MaxRecordBytes {
 		record, err = EncodeRecord(r, writer)
 		return record, nil, err
 	}
@@ -57,7 +57,7 @@ func SplitRecord(r *idem.Record, writer string) (record, answer []byte, err erro
 	bare.Answer = &idem.Answer{Status: r.Answer.Status, Bytes: r.Answer.Bytes, Apart: true,
 		Hash: hex.EncodeToString(sum[:len(sum)/2])}
 	record, err = EncodeRecord(&bare, writer)
-	return record, c.b, err
+	return record, c.data, err
 }
 
 // DecodeAnswer reads the answer that a has apart, and which is Whole then. Its body aliases the
@@ -79,16 +79,16 @@ func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
 	if r.Answer != nil {
 		room += len(r.Answer.Body)
 	}
-	c := &codec{b: append(make([]byte, 0, room), recordVersion)}
+	c := &codec{data: append(make([]byte, 0, room), recordVersion)}
 	key, _ := r.Key.Binary()
 	c.record(r, &writer, idem.KeyOf(key))
 	switch {
 	case c.err != nil:
 		return nil, fmt.Errorf("encode record: %w", c.err)
-	case len(c.b) > MaxRecordBytes:
-		return nil, fmt.Errorf("encode record of %d bytes: %w", len(c.b), ErrTooLarge)
+	case len(c.data) > MaxRecordBytes:
+		return nil, fmt.Errorf("encode record of %d bytes: %w", len(c.data), ErrTooLarge)
 	}
-	return c.b, nil
+	return c.data, nil
 }
 
 // DecodeRecord reads a record and which Store wrote it. The record's body aliases the value; the
@@ -134,7 +134,7 @@ func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
 		fallthrough
 	case answered:
 		c.answer(r.Answer)
-	case c.reads && len(c.b) > 0:
+	case c.reads && len(c.data) > 0:
 		c.fail(errors.New("something follows it"))
 	}
 }
@@ -155,7 +155,7 @@ func (c *codec) answer(a *idem.Answer) {
 func (c *codec) content(a *idem.Answer) {
 	lines := len(a.Header)
 	if c.int(&lines); c.reads {
-		if lines < 0 || lines > len(c.b)/2 {
+		if lines < 0 || lines > len(c.data)/2 {
 			c.fail(errShort)
 			return
 		}
@@ -169,10 +169,10 @@ func (c *codec) content(a *idem.Answer) {
 		word(c, &a.Header[i].Value, headerValues)
 	}
 	if !c.reads {
-		c.b = append(c.b, a.Body...)
+		c.data = append(c.data, a.Body...)
 		return
 	}
-	if a.Body = c.take(uint64(len(c.b))); len(a.Body) == 0 {
+	if a.Body = c.take(uint64(len(c.data))); len(a.Body) == 0 {
 		a.Body = nil
 	}
 }
@@ -230,7 +230,7 @@ func (c *codec) entry(e *idem.Entry, key idem.Key) {
 func (c *codec) labels(labels *idem.Labels) {
 	n := len(*labels)
 	if c.int(&n); c.reads {
-		if n < 0 || n > len(c.b)/2 {
+		if n < 0 || n > len(c.data)/2 {
 			c.fail(errShort)
 			return
 		}

@@ -140,10 +140,10 @@ func TestTextComesBackInEveryForm(t *testing.T) {
 		c := &codec{}
 		c.text(&text)
 		got := ""
-		if c = (&codec{b: c.b, reads: true}); true {
+		if c = (&codec{data: c.data, reads: true}); true {
 			c.text(&got)
 		}
-		if got != text || c.err != nil || len(c.b) > 0 {
+		if got != text || c.err != nil || len(c.data) > 0 {
 			t.Errorf("%q became %q, %v", text, got, c.err)
 		}
 	}

@@ -27,7 +27,8 @@ func (s *Entries) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) 
 	p := &Entry{options: s.options, entry: view.Waiter{Execution: l.Execution, Scope: l.Scope, Session: session},
 		route: l.Route}
 	p.turn = newSlotTurn(p, &l)
-	e := &enqueuing{p: p, lock: &l, keys: p.keys(), value: value, at: protocol.Revisions{Lock: behind, Record: prev},
+	e := &enqueuing{entry: p, lock: &l, keys: p.keys(), value: value,
+		at:        protocol.Revisions{Lock: behind, Record: prev},
 		replacing: newReplacing(s.options, &l)}
 	if e.handed = e.mayBeHandedTheLock(); e.handed {
 		if e.value, err = protocol.EncodePlace(&l, prev); err != nil {
@@ -67,7 +68,7 @@ func (s *Entries) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) 
 
 // enqueuing is an Enqueue, or one of a parked execution, on its way to a definite end.
 type enqueuing struct {
-	p      *Entry
+	entry  *Entry
 	lock   *idem.Lock
 	keys   protocol.Keys
 	value  []byte              // of the entry
@@ -96,25 +97,25 @@ func (e *enqueuing) build(life context.Context) (*commit.Request, error) {
 // mayBeHandedTheLock reports whether the holder that settles may make the execution the owner of
 // the lock without asking it.
 func (e *enqueuing) mayBeHandedTheLock() bool {
-	return !e.lock.MayPark && !e.lock.Scope.PerEvent && e.p.turn == nil && e.replacing == nil
+	return !e.lock.MayPark && !e.lock.Scope.PerEvent && e.entry.turn == nil && e.replacing == nil
 }
 
 // request is the Enqueue of a place that takes the lock by itself. It may take a slot waiter's turn
 // with it, or replace an older entry.
 func (e *enqueuing) request(life context.Context) (*commit.Request, error) {
-	k, turn := e.p.turn.atOnce(e.keys, e.at)
+	k, turn := e.entry.turn.atOnce(e.keys, e.at)
 	k, value, err := e.replace(life, k, e.value)
 	if err != nil {
 		return nil, err
 	}
 	return commit.NewRequest(k.Lock,
-		protocol.Enqueue(k, e.at, protocol.Leased{Value: value, Lease: e.p.entry.Session.Lease}, turn),
+		protocol.Enqueue(k, e.at, protocol.Leased{Value: value, Lease: e.entry.entry.Session.Lease}, turn),
 		len(value)).AddSlots(k).AddOtherLock(k, e.lock), nil
 }
 
 // come is the Enqueue of a place that the lock may be handed to. It is made when it leaves.
 func (e *enqueuing) come() *commit.Request {
-	p, k, at := e.p, e.keys, e.at
+	p, k, at := e.entry, e.keys, e.at
 	place := protocol.Leased{Value: e.value, Lease: p.entry.Session.Lease}
 	r := commit.NewRequest(k.Lock, nil, len(e.value))
 	r.Side, r.Slots, r.Contended = commit.Enqueues, []string{k.Entry}, p.options.View.Queues.OthersWait(&p.entry)
@@ -132,19 +133,19 @@ func (e *enqueuing) run(life context.Context) (*idem.Obstacle, error) {
 	if seen, err := e.lookAround(life, e.at.Lock); seen != nil || err != nil {
 		return seen, err
 	}
-	for until, refusals := e.p.options.Clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
-		e.at.Epoch = e.p.entry.Session.Epoch()
+	for until, refusals := e.entry.options.Clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
+		e.at.Epoch = e.entry.entry.Session.Epoch()
 		r, err := e.build(life)
 		if err != nil {
 			return nil, commit.Unavailable(err)
 		}
 		r.HoldUntil, r.Refusals = until, refusals
-		answer := e.p.options.Sender.Do(life, r)
-		e.p.options.Leases.DropIfGone(r.SharedLease, answer.Err)
+		answer := e.entry.options.Sender.Do(life, r)
+		e.entry.options.Leases.DropIfGone(r.SharedLease, answer.Err)
 		switch {
 		case answer.Applied():
 			if r.OnApplied == nil { // else it knows
-				e.p.entry.Revision = answer.Revision
+				e.entry.entry.Revision = answer.Revision
 			}
 			e.replacing.reportEnd()
 			return nil, nil
@@ -168,24 +169,24 @@ var errAgain = errors.New("send it again")
 // forgot reports whether a lease was missing that is not the session's: that of its age, or of a
 // record, which are shared.
 func (e *enqueuing) forgot(err error) bool {
-	return (e.p.parking || e.replacing.forgot(err)) && errors.Is(err, rpctypes.ErrLeaseNotFound)
+	return (e.entry.parking || e.replacing.forgot(err)) && errors.Is(err, rpctypes.ErrLeaseNotFound)
 }
 
 // after is what follows a refusal, or an answer that got lost: errAgain, or a result.
 func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Obstacle, error) {
 	st, err := e.stateAfter(life, answer)
 	switch {
-	case err != nil && e.p.parking && answer.Err != nil:
+	case err != nil && e.entry.parking && answer.Err != nil:
 		return nil, commit.Unknown(err)
 	case err != nil:
 		return nil, commit.Unavailable(err)
 	}
 	switch protocol.AfterEnqueue(st, &protocol.Unapplied{Lock: e.lock, At: e.at, Answer: claim.AnswerOf(answer.Err)}) {
 	case protocol.Enter:
-		e.p.options.View.Queues.NoteFoundEntry(&e.p.entry, st.Place)
+		e.entry.options.View.Queues.NoteFoundEntry(&e.entry.entry, st.Place)
 		return nil, nil
 	case protocol.FindLock: // it was handed the lock since
-		if err = e.p.found(life, st); err == nil && e.p.won == nil { // and has lost it
+		if err = e.entry.found(life, st); err == nil && e.entry.won == nil { // and has lost it
 			err = idem.ErrNotClaimed
 		}
 		return nil, err
@@ -212,7 +213,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Obst
 func (e *enqueuing) unexplained(life context.Context) (*idem.Obstacle, error) {
 	moved, seen, err := e.queueMoved(life, e.at.Lock)
 	if seen == nil && err == nil && !moved {
-		if err = e.p.entry.Session.Moved(life, e.p.options.Pool, e.at.Epoch); err != nil {
+		if err = e.entry.entry.Session.Moved(life, e.entry.options.Pool, e.at.Epoch); err != nil {
 			err = commit.Unavailable(err)
 		}
 	}
@@ -232,9 +233,9 @@ func (e *enqueuing) inTheWay(life context.Context, st *protocol.State) (_ *idem.
 	if st.Unread != nil {
 		return nil, commit.Unavailable(st.Unread)
 	}
-	seen := st.Obstacle(e.p.entry.Scope.Key)
-	if l := seen.Lock; l != nil && l.Scope.Key == e.p.entry.Scope.Key {
-		if l.Dead, err = e.p.options.Reaper.IsDead(life, l); err != nil {
+	seen := st.Obstacle(e.entry.entry.Scope.Key)
+	if l := seen.Lock; l != nil && l.Scope.Key == e.entry.entry.Scope.Key {
+		if l.Dead, err = e.entry.options.Reaper.IsDead(life, l); err != nil {
 			return nil, commit.Unavailable(err)
 		}
 	}
@@ -246,5 +247,5 @@ func (e *enqueuing) stateAfter(life context.Context, answer commit.Reply) (*prot
 	if answer.Err == nil {
 		return protocol.ReadState(answer.Responses, answer.Revision)
 	}
-	return e.p.options.Claims.LookAfter(life, answer.Err, e.p.entry.Session, e.at.Epoch, e.p.keys())
+	return e.entry.options.Claims.LookAfter(life, answer.Err, e.entry.entry.Session, e.at.Epoch, e.entry.keys())
 }

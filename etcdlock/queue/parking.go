@@ -42,7 +42,7 @@ func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind i
 	p := &Entry{options: s.options, entry: view.Waiter{Execution: l.Execution, Scope: l.Scope, Session: session},
 		parking: true}
 	e := &enqueuing{
-		p: p, lock: &l, keys: p.keys(), value: value, kept: &kept, count: park.CountOf(l.Route),
+		entry: p, lock: &l, keys: p.keys(), value: value, kept: &kept, count: park.CountOf(l.Route),
 		at: protocol.Revisions{Lock: behind, Record: prev}, replacing: newReplacing(s.options, &l),
 	}
 	r, err := commit.InTime(ctx, s.options.Tasks.Start, func(life context.Context) result {
@@ -60,7 +60,7 @@ func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind i
 
 // parked is the Enqueue of an execution that is parked at once.
 func (e *enqueuing) parked(life context.Context) (*commit.Request, error) {
-	keep, err := park.Stored(life, e.p.options.Leases, e.lock, e.kept)
+	keep, err := park.Stored(life, e.entry.options.Leases, e.lock, e.kept)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (e *enqueuing) parked(life context.Context) (*commit.Request, error) {
 func (p *Entry) Park(ctx context.Context, as idem.Parked, kept idem.StoredRequest) error {
 	p.parking = true
 	parked, err := commit.InTime(ctx, p.options.Tasks.Start,
-		(&parkingEntry{p: p, as: park.As(as, &kept), kept: &kept, count: park.CountOf(p.route),
+		(&parkingEntry{entry: p, as: park.As(as, &kept), kept: &kept, count: park.CountOf(p.route),
 			abandoned: ctx.Done()}).run,
 		func(life context.Context, late error) {
 			// it is not parked, and no delivery waits with it: it would block its queue
@@ -103,9 +103,9 @@ func (p *Entry) Park(ctx context.Context, as idem.Parked, kept idem.StoredReques
 
 // parkingEntry is a place on its way to being a parked execution.
 type parkingEntry struct {
-	p    *Entry
-	as   *idem.Parked
-	kept *idem.StoredRequest
+	entry *Entry
+	as    *idem.Parked
+	kept  *idem.StoredRequest
 	// closed when no caller waits for the result any more: what etcd has refused until then is not
 	// tried again
 	abandoned <-chan struct{}
@@ -116,7 +116,7 @@ type parkingEntry struct {
 // run sends until the answer is definite, which is safe: the place is the same, and so is what is
 // written.
 func (e *parkingEntry) run(life context.Context) error {
-	p, k := e.p, e.p.keys()
+	p, k := e.entry, e.entry.keys()
 	full := false
 	for pause := link.NewBackoff(); ; {
 		st, err := history.Look(life, p.options.Pool, k)
@@ -162,7 +162,7 @@ func isClosed(c <-chan struct{}) bool {
 // parkedAlready is why the place is not one of a waiter any more. One that may have been parked has
 // had the rest happen after that.
 func (e *parkingEntry) parkedAlready(st *protocol.State) error {
-	id := e.p.entry.Execution
+	id := e.entry.entry.Execution
 	ended := st.Ended(id)
 	switch {
 	case st.Waits(id) && st.Copied.Parked != nil, st.Runs(id) && st.Lock.Parked != nil:

@@ -61,18 +61,18 @@ func leftWaiting(ctx context.Context) error {
 }
 
 // reading is one look of a place.
-type reading struct{ p *Entry }
+type reading struct{ entry *Entry }
 
 // run repeats until there is an answer, or none is wanted any more.
 func (r *reading) run(life context.Context, unwanted func() bool) (*queueState, error) {
-	if gone := r.p.options.View.Queues.GoneAt(&r.p.entry); gone != 0 {
+	if gone := r.entry.options.View.Queues.GoneAt(&r.entry.entry); gone != 0 {
 		if at := r.gone(life, gone); at != nil {
 			return at, nil
 		}
 	}
-	first := r.p.options.View.Queues.IsHead(&r.p.entry)
+	first := r.entry.options.View.Queues.IsHead(&r.entry.entry)
 	for pause := link.NewBackoff(); ; {
-		response, err := r.p.options.Pool.Commit(life, r.p.options.Pool.Attempt, nil, r.reads(!first))
+		response, err := r.entry.options.Pool.Commit(life, r.entry.options.Pool.Attempt, nil, r.reads(!first))
 		if err == nil {
 			var at *queueState
 			if at, err = r.stateIn(response); err != nil {
@@ -93,12 +93,12 @@ func (r *reading) run(life context.Context, unwanted func() bool) (*queueState, 
 
 // reads asks for what stateIn reads, with the queue or without.
 func (r *reading) reads(line bool) []protocol.Op {
-	k := r.p.keys()
+	k := r.entry.keys()
 	ops := protocol.LockRecordAndPlace(k)
 	if line {
 		ops = protocol.LockRecordAndCandidates(k)
 	}
-	return append(ops, link.Read(clientv3.OpGet(r.p.entry.Session.Key, clientv3.WithKeysOnly())))
+	return append(ops, link.Read(clientv3.OpGet(r.entry.entry.Session.Key, clientv3.WithKeysOnly())))
 }
 
 // stateIn reads the answers to reads.
@@ -108,8 +108,8 @@ func (r *reading) stateIn(response *pb.TxnResponse) (*queueState, error) {
 	if err != nil {
 		return nil, err
 	}
-	if st.Lock == nil && r.p.turn != nil {
-		st.Lock = st.HoldsBack(r.p.turn.lock())
+	if st.Lock == nil && r.entry.turn != nil {
+		st.Lock = st.HoldsBack(r.entry.turn.lock())
 	}
 	st.Other = nil // else the Enqueue has compared it, and no claim passes a place
 	return &queueState{State: st, vouched: protocol.First(response.Responses[last]) != nil}, nil
@@ -118,12 +118,13 @@ func (r *reading) stateIn(response *pb.TxnResponse) (*queueState, error) {
 // entryBefore is the last place before the own one; "" = it is first. Where many wait, line does
 // not have it, and it is read.
 func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string, error) {
-	if before, known := protocol.Before(line, r.p.entry.Revision); known {
+	if before, known := protocol.Before(line, r.entry.entry.Revision); known {
 		return before, nil
 	}
-	last := link.Read(clientv3.OpGet(r.p.keys().Queue,
-		append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(r.p.entry.Revision-1), clientv3.WithKeysOnly())...))
-	response, err := r.p.options.Pool.Commit(life, r.p.options.Pool.Attempt, nil, []protocol.Op{last})
+	last := link.Read(clientv3.OpGet(r.entry.keys().Queue,
+		append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(r.entry.entry.Revision-1),
+			clientv3.WithKeysOnly())...))
+	response, err := r.entry.options.Pool.Commit(life, r.entry.options.Pool.Attempt, nil, []protocol.Op{last})
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +140,7 @@ func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string
 // of as ever. Asking all of them is to wait for what etcd is writing. Nil: that member is behind,
 // or does not answer.
 func (r *reading) gone(life context.Context, revision int64) *queueState {
-	response, err := r.p.options.Pool.Commit(life, r.p.options.Pool.Attempt, nil,
+	response, err := r.entry.options.Pool.Commit(life, r.entry.options.Pool.Attempt, nil,
 		protocol.FromAnyMember(r.reads(false)))
 	if err != nil || response.Header.Revision < revision {
 		return nil

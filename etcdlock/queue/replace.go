@@ -162,7 +162,7 @@ func (e *enqueuing) lookAround(life context.Context, behind int64) (*idem.Obstac
 	if e.replacing == nil {
 		return nil, nil
 	}
-	newer, err := e.replacing.look(life, e.p.keys(), behind)
+	newer, err := e.replacing.look(life, e.entry.keys(), behind)
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -185,7 +185,7 @@ func (e *enqueuing) olderThan(life context.Context, newer *idem.Lock) (*idem.Obs
 	if newer == nil {
 		return nil, nil
 	}
-	st, err := history.Look(life, e.p.options.Pool, e.p.keys())
+	st, err := history.Look(life, e.entry.options.Pool, e.entry.keys())
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -207,9 +207,9 @@ func (e *enqueuing) replace(life context.Context, k protocol.Keys, value []byte)
 	if err != nil {
 		return k, nil, err
 	}
-	e.p.series = nil
+	e.entry.series = nil
 	if s := r.lock.Latest; !s.NotBefore.IsZero() {
-		e.p.series = s
+		e.entry.series = s
 	}
 	seen := r.seen // a request that is on its way keeps what it was made of
 	k.Latest = &seen

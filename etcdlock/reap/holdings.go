@@ -25,7 +25,7 @@ type Holdings struct {
 	find   func(context.Context, idem.ExecutionID) (*idem.Found, error)
 
 	mu     sync.Mutex
-	n      int
+	count  int
 	oldest idem.ExecutionID
 	since  time.Time // when the oldest one's execution began
 }
@@ -42,7 +42,7 @@ func NewHoldings(r *Reaper, k *session.Keeper,
 func (h *Holdings) Count() (n int, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.n, h.since
+	return h.count, h.since
 }
 
 // Run looks from time to time, until ctx ends.
@@ -94,5 +94,5 @@ func (h *Holdings) Look(ctx context.Context) {
 func (h *Holdings) set(n int, oldest idem.ExecutionID, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.n, h.oldest, h.since = n, oldest, since
+	h.count, h.oldest, h.since = n, oldest, since
 }

@@ -15,21 +15,22 @@ import (
 // after revision, until ctx ends. In quiet times it sees one key for each process, so its cost does
 // not depend on the deliveries.
 func (k *Keeper) follow(ctx context.Context, s *Session, revision int64) {
-	(&link.Reflector{Pool: k.options.Pool, On: link.OfSession, Source: &followed{k: k, s: s}}).Run(ctx, revision)
+	(&link.Reflector{Pool: k.options.Pool, On: link.OfSession, Source: &followed{keeper: k, session: s}}).Run(ctx,
+		revision)
 }
 
 // followed is what a session follows.
 type followed struct {
 	link.Needed
-	k *Keeper
-	s *Session
+	keeper  *Keeper
+	session *Session
 }
 
 // List implements link.Source.
-func (f *followed) List(ctx context.Context) (int64, error) { return f.k.list(ctx, f.s) }
+func (f *followed) List(ctx context.Context) (int64, error) { return f.keeper.list(ctx, f.session) }
 
 // Watches implements link.Source.
-func (f *followed) Watches(from int64) []link.Watch { return f.k.watches(f.s, from) }
+func (f *followed) Watches(from int64) []link.Watch { return f.keeper.watches(f.session, from) }
 
 func (k *Keeper) watches(s *Session, from int64) []link.Watch {
 	below := func(prefix string, news func(name string), but ...clientv3.OpOption) link.Watch {

@@ -34,20 +34,20 @@ func (p *Slots) Run(ctx context.Context) {
 }
 
 // following tells Slots what etcd has.
-type following struct{ p *Slots }
+type following struct{ slots *Slots }
 
 func (f *following) end() {
-	f.p.mu.Lock()
-	defer f.p.mu.Unlock()
-	if f.p.known.followed = false; !f.idleLocked() { // a waiter came just now
-		link.Wake(f.p.wanted)
+	f.slots.mu.Lock()
+	defer f.slots.mu.Unlock()
+	if f.slots.known.followed = false; !f.idleLocked() { // a waiter came just now
+		link.Wake(f.slots.wanted)
 	}
 }
 
 // List reads all slots and slot waiters, and lets all waiters ask again. It returns the error of
 // ctx.
 func (f *following) List(ctx context.Context) (int64, error) {
-	p := f.p
+	p := f.slots
 	answers, revision, err := p.options.Pool.Read(ctx, clientv3.OpGet(p.options.Layout.All(protocol.KindSlots),
 		clientv3.WithPrefix()), clientv3.OpGet(p.options.Layout.All(protocol.KindTurns), clientv3.WithPrefix()))
 	if err != nil {
@@ -73,13 +73,13 @@ func (f *following) List(ctx context.Context) (int64, error) {
 // could report that an execution waits no more before the other reports its slot: then the next one
 // would try that slot.
 func (f *following) Watches(from int64) []link.Watch {
-	both := clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.p.options.Layout.All(protocol.KindTurns)))
-	return []link.Watch{{Key: f.p.options.Layout.All(protocol.KindSlots),
+	both := clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.slots.options.Layout.All(protocol.KindTurns)))
+	return []link.Watch{{Key: f.slots.options.Layout.All(protocol.KindSlots),
 		Opts: []clientv3.OpOption{both, clientv3.WithRev(from)}, News: f.applyEvent}}
 }
 
 func (f *following) applyEvent(e *clientv3.Event) {
-	p := f.p
+	p := f.slots
 	slot := strings.HasPrefix(string(e.Kv.Key), p.options.Layout.All(protocol.KindSlots))
 	if !slot && !strings.HasPrefix(string(e.Kv.Key), p.options.Layout.All(protocol.KindTurns)) {
 		return // of a kind that this release does not know
@@ -93,7 +93,7 @@ func (f *following) applyEvent(e *clientv3.Event) {
 	p.tellLocked(p.known.saw(e.Kv, slot))
 }
 
-func (f *following) idleLocked() bool { return len(f.p.waiters) == 0 && len(f.p.again) == 0 }
+func (f *following) idleLocked() bool { return len(f.slots.waiters) == 0 && len(f.slots.again) == 0 }
 
 // Idle implements link.Source.
 func (f *following) Idle() bool { return f.lookAfter() }
@@ -101,7 +101,7 @@ func (f *following) Idle() bool { return f.lookAfter() }
 // lookAfter lets waiters ask again that may have lost their entry or whose limit may have changed,
 // and removes slot waiters that no execution here waits with.
 func (f *following) lookAfter() (nobody bool) {
-	p := f.p
+	p := f.slots
 	session, err := p.options.Session()
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -81,24 +81,24 @@ func (v *View) Run(ctx context.Context) {
 // surroundings are the other parts, as slots and the index of what is parked see them.
 type surroundings struct {
 	*Options
-	v *View
+	view *View
 }
 
 // Paused implements slots.Process and park.Process.
 func (s *surroundings) Paused(route, workflow string) bool {
-	return s.v.Pauses.Of(route, workflow) != nil
+	return s.view.Pauses.Of(route, workflow) != nil
 }
 
 // MarkReady implements slots.Process. The caller may be the index itself.
 func (s *surroundings) MarkReady(lock string) {
-	s.Tasks.Help(func(context.Context) { s.v.Parked.Mark(lock) })
+	s.Tasks.Help(func(context.Context) { s.view.Parked.Mark(lock) })
 }
 
 // OnLeftQueue implements park.Process.
-func (s *surroundings) OnLeftQueue(id idem.ExecutionID) { s.v.Slots.LeaveAndDropTurn(id) }
+func (s *surroundings) OnLeftQueue(id idem.ExecutionID) { s.view.Slots.LeaveAndDropTurn(id) }
 
 // OnFirstParked implements park.Process.
-func (s *surroundings) OnFirstParked() { s.v.Watcher.want() }
+func (s *surroundings) OnFirstParked() { s.view.Watcher.want() }
 
 func (v *View) applyPauses(begun, over []*idem.Pause) {
 	v.Parked.ApplyPauses()

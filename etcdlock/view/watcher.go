@@ -25,19 +25,19 @@ import (
 // release delay, ends with a deletion that its first waiter named, too: of the old session, or of
 // the hold with the execution's name.
 type Watcher struct {
-	v      *View
+	view   *View
 	wanted chan struct{} // there is a waiter, or something is parked, and perhaps nothing is watched
 
-	mu       sync.Mutex
-	watching bool
-	begin    int64                   // the revision at which the first waiter has read; 0 = it has to be read
-	watch    int                     // number of this watch: entries of one are not continued by another
-	n        int                     // waiters
-	waiters  map[sum][]*subscription // by key
-	from     int64                   // all deletions after this revision are known
-	recent   map[sum]int64           // the newest of them, for waiters that subscribe a little late
-	order    []sum                   // their keys, the oldest first
-	seed     maphash.Seed
+	mu          sync.Mutex
+	watching    bool
+	begin       int64                   // the revision at which the first waiter has read; 0 = it has to be read
+	watch       int                     // number of this watch: entries of one are not continued by another
+	waiterCount int                     // waiters
+	waiters     map[sum][]*subscription // by key
+	from        int64                   // all deletions after this revision are known
+	recent      map[sum]int64           // the newest of them, for waiters that subscribe a little late
+	order       []sum                   // their keys, the oldest first
+	seed        maphash.Seed
 }
 
 // sum stands for a key: a hundred bytes less for each of thousands of waiters. Two keys of one sum
@@ -59,7 +59,7 @@ type subscription struct {
 
 func newWatcher(v *View) *Watcher {
 	return &Watcher{
-		v: v, wanted: make(chan struct{}, 1), watch: 1, waiters: map[sum][]*subscription{}, recent: map[sum]int64{},
+		view: v, wanted: make(chan struct{}, 1), watch: 1, waiters: map[sum][]*subscription{}, recent: map[sum]int64{},
 		seed: maphash.MakeSeed(),
 	}
 }
@@ -99,8 +99,8 @@ func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 		return nil
 	}
 	for _, key := range keys {
-		session, is := strings.CutPrefix(key, h.v.options.Layout.All(protocol.KindSessions))
-		if h.recent[h.sum(key)] > revision || is && !h.v.Sessions.Has(session) { // Died comes after the set knows
+		session, is := strings.CutPrefix(key, h.view.options.Layout.All(protocol.KindSessions))
+		if h.recent[h.sum(key)] > revision || is && !h.view.Sessions.Has(session) { // Died comes after the set knows
 			return nil
 		}
 	}
@@ -109,7 +109,7 @@ func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 		n.keys[i] = h.sum(key)
 		h.waiters[n.keys[i]] = append(h.waiters[n.keys[i]], n)
 	}
-	h.n++
+	h.waiterCount++
 	return n
 }
 
@@ -133,7 +133,7 @@ func (h *Watcher) removeLocked(n *subscription) {
 	}
 	if n.keys != nil {
 		n.keys = nil
-		h.n--
+		h.waiterCount--
 	}
 }
 
@@ -150,7 +150,7 @@ func (h *Watcher) wakeForSessions(names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
-		h.tellLocked(h.sum(h.v.options.Layout.Alive(protocol.SessionAlive(name))))
+		h.tellLocked(h.sum(h.view.options.Layout.Alive(protocol.SessionAlive(name))))
 	}
 }
 
@@ -165,7 +165,7 @@ func (h *Watcher) Waiters(name string) int {
 func (h *Watcher) Watching() (waiters int, watching bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.n, h.watching
+	return h.waiterCount, h.watching
 }
 
 // GoneAt returns the revision after since at which the key name has gone; 0 = none is known.
@@ -200,7 +200,7 @@ const round = time.Second
 
 // run watches while there are waiters or something is parked, until ctx ends.
 func (h *Watcher) run(ctx context.Context) {
-	keys := &link.Reflector{Pool: h.v.options.Pool, On: link.OfWaits, Source: &watched{h}, Round: round}
+	keys := &link.Reflector{Pool: h.view.options.Pool, On: link.OfWaits, Source: &watched{h}, Round: round}
 	for link.Woken(ctx, h.wanted) {
 		if !h.idle() {
 			keys.Run(ctx, h.known())
@@ -210,35 +210,35 @@ func (h *Watcher) run(ctx context.Context) {
 }
 
 // watched are the keys of a Watcher.
-type watched struct{ h *Watcher }
+type watched struct{ watcher *Watcher }
 
 // Idle implements link.Source.
-func (w *watched) Idle() bool { return w.h.idle() }
+func (w *watched) Idle() bool { return w.watcher.idle() }
 
 // List reads at which revision the next watch begins. The waiters read the rest.
 func (w *watched) List(ctx context.Context) (int64, error) {
-	_, revision, err := w.h.v.options.Pool.Read(ctx,
-		clientv3.OpGet(w.h.v.options.Layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
+	_, revision, err := w.watcher.view.options.Pool.Read(ctx,
+		clientv3.OpGet(w.watcher.view.options.Layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
 	if err == nil {
-		w.h.restart(revision)
-		w.h.v.Parked.MarkAll()
+		w.watcher.restart(revision)
+		w.watcher.view.Parked.MarkAll()
 	}
 	return revision, err
 }
 
 func (h *Watcher) idle() bool {
-	if h.v.Parked.Any() {
+	if h.view.Parked.Any() {
 		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.n == 0
+	return h.waiterCount == 0
 }
 
 // known returns the revision at which the first waiter has read; 0 = there is none, or what is
 // parked was not looked at then.
 func (h *Watcher) known() int64 {
-	if h.v.Parked.Any() {
+	if h.view.Parked.Any() {
 		return 0
 	}
 	h.mu.Lock()
@@ -248,13 +248,13 @@ func (h *Watcher) known() int64 {
 
 // Watches implements link.Source.
 func (w *watched) Watches(from int64) []link.Watch {
-	h := w.h
+	h := w.watcher
 	h.mu.Lock()
 	n := h.watch
 	h.mu.Unlock()
 	gone := func(e *clientv3.Event) {
 		h.WakeFor(string(e.Kv.Key), e.Kv.ModRevision)
-		h.v.Parked.MarkBehind(string(e.Kv.Key))
+		h.view.Parked.MarkBehind(string(e.Kv.Key))
 	}
 	entries := func(events []*clientv3.Event) {
 		var came []*mvccpb.KeyValue
@@ -264,7 +264,7 @@ func (w *watched) Watches(from int64) []link.Watch {
 			}
 		}
 		if len(came) > 0 {
-			h.v.Queues.AddReported(came, n)
+			h.view.Queues.AddReported(came, n)
 		}
 		for _, e := range events {
 			if e.Type == clientv3.EventTypeDelete {
@@ -274,8 +274,8 @@ func (w *watched) Watches(from int64) []link.Watch {
 	}
 	opts := []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(from)}
 	return []link.Watch{
-		{Key: h.v.options.Layout.All(protocol.KindQueue), Opts: opts, Batch: entries},
-		{Key: h.v.options.Layout.All(protocol.KindLocks), Opts: append(opts, clientv3.WithFilterPut()), News: gone},
+		{Key: h.view.options.Layout.All(protocol.KindQueue), Opts: opts, Batch: entries},
+		{Key: h.view.options.Layout.All(protocol.KindLocks), Opts: append(opts, clientv3.WithFilterPut()), News: gone},
 	}
 }
 
@@ -298,7 +298,7 @@ func (h *Watcher) breakLocked(revision int64) {
 		}
 	}
 	clear(h.waiters)
-	h.n = 0
+	h.waiterCount = 0
 }
 
 // forget is Break where all that is known by a revision is worth nothing: etcd has gone back to an

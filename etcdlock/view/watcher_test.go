@@ -28,7 +28,7 @@ func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
 		{"made anew since", 12, "gone", true},
 		{"another key", 11, "other", true},
 		{"read before the watch began", 9, "other", false},
-		{"a session that nobody knows", 12, h.v.options.Layout.Alive(protocol.SessionAlive("s")), false},
+		{"a session that nobody knows", 12, h.view.options.Layout.Alive(protocol.SessionAlive("s")), false},
 	} {
 		if n := h.subscribe(tt.revision, []string{tt.key}); (n != nil) != tt.waits {
 			t.Errorf("%s: waits is %v", tt.sentence, n != nil)
