@@ -72,7 +72,7 @@ func (c *call) listSlots() error {
 		for _, s := range page.Slots {
 			if c.caller.sees(s.Workflow) {
 				answer.Slots = append(answer.Slots, client.Slot{
-					Limit: s.Limit, Number: s.N, Of: s.Of, ExecutionID: string(s.Execution), Workflow: s.Workflow,
+					Limit: s.Limit, Number: s.Index, Of: s.Of, ExecutionID: string(s.Execution), Workflow: s.Workflow,
 					Route: s.Route,
 				})
 			}

@@ -81,8 +81,8 @@ func viewOfExecution(f *idem.Found) client.Execution {
 		v.Fingerprint, v.Token, v.Holder, v.Attempt = e.Fingerprint.Hex(), e.Token, e.Holder, e.Attempt
 		v.StartedAt.Time, v.TraceID, v.Order = e.StartedAt, idem.ParseTrace(e.TraceParent).TraceID(), viewOfOrder(e)
 		for _, s := range e.Slots {
-			if s.N >= 0 {
-				v.Slots = append(v.Slots, client.OwnSlot{Limit: s.Limit, Number: s.N})
+			if s.Index >= 0 {
+				v.Slots = append(v.Slots, client.OwnSlot{Limit: s.Limit, Number: s.Index})
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // ownLimitLock counts against the limit of its workflow.
 func ownLimitLock(workflow, event string) idem.Lock {
 	l := lockFor(workflow, event)
-	l.Scope.PerEvent, l.Slots = true, []idem.Slot{{Limit: idem.OwnLimit(workflow), N: -1}}
+	l.Scope.PerEvent, l.Slots = true, []idem.Slot{{Limit: idem.OwnLimit(workflow), Index: -1}}
 	return l
 }
 
@@ -202,7 +202,7 @@ func TestEachExecutionsOwnLockCanBeRead(t *testing.T) {
 	mustClaim(t, s, ownLimitLock("w", "oldest"), 0)
 	own := mustClaim(t, s, ownLimitLock("w", "own"), 0).Lock()
 	if v, err := s.LockOf(within(t, patience), "w", own.Execution); err != nil || v.Lock.Execution != own.Execution ||
-		v.Of != 2 || v.Lock.Slots[0].N != own.Slots[0].N {
+		v.Of != 2 || v.Lock.Slots[0].Index != own.Slots[0].Index {
 		t.Errorf("%+v %v", v, err)
 	}
 	alone := mustClaim(t, s, lockFor("alone", "event"), 0).Lock()

@@ -511,7 +511,7 @@ func (s *Store) SlotsHere() []idem.SlotCount {
 	counts := map[string]idem.SlotCount{}
 	for _, l := range s.own.All() {
 		for _, slot := range l.Lock().Slots {
-			if slot.N >= 0 {
+			if slot.Index >= 0 {
 				c := counts[slot.Rule]
 				c.Taken++
 				counts[slot.Rule] = c

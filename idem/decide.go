@@ -62,7 +62,7 @@ func (r *Request) slots() []Slot {
 	if r.Policy.Limit <= 1 {
 		return r.Limits
 	}
-	return append([]Slot{{Limit: OwnLimit(r.Scope.Workflow), N: -1}}, r.Limits...)
+	return append([]Slot{{Limit: OwnLimit(r.Scope.Workflow), Index: -1}}, r.Limits...)
 }
 
 // replayFor returns Lock.ReplayFor.

@@ -185,8 +185,8 @@ type Slot struct {
 	Limit string `json:"limit"`
 	// Rule is the name in limits.shared: tenant/{path.account}. "" = the limit is the workflow's
 	// own, and its route says how many slots there are.
-	Rule string `json:"rule,omitempty"`
-	N    int    `json:"n"` // from 0; -1 = it has none yet
+	Rule  string `json:"rule,omitempty"`
+	Index int    `json:"n"` // from 0; -1 = it has none yet
 }
 
 // OwnLimit returns the name of the limit of a workflow whose route has a lock.limit. No shared
@@ -197,7 +197,7 @@ func OwnLimit(workflow string) string { return "workflow:" + workflow }
 func (e *Entry) OwnSlot() int {
 	for _, slot := range e.Slots {
 		if slot.Rule == "" {
-			return slot.N
+			return slot.Index
 		}
 	}
 	return -1
@@ -212,7 +212,7 @@ func (e *Entry) OwnLimit() bool {
 // tried.
 func (e *Entry) HasSlot() bool {
 	for i := range e.Slots {
-		if e.Slots[i].N >= 0 {
+		if e.Slots[i].Index >= 0 {
 			return true
 		}
 	}

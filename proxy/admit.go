@@ -15,9 +15,9 @@ import (
 
 // admit asks the gate for an execution.
 func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
-	since := d.h.options.Now()
+	since := d.handler.options.Now()
 	a := d.ask(ctx)
-	claim, stages := d.h.options.Now().Sub(since)-a.Waited, &d.report.Stages
+	claim, stages := d.handler.options.Now().Sub(since)-a.Waited, &d.report.Stages
 	stages.Claim = Stretch{since, claim}
 	if a.Waited > 0 {
 		stages.Wait = Stretch{since.Add(claim), a.Waited}
@@ -58,12 +58,12 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) guard.Admission {
 		},
 	}
 	if !p.Strategy.Waits() && p.InFlight != idem.Attach {
-		return d.h.options.Gate.Admit(d.h.options.Base, d.asked)
+		return d.handler.options.Gate.Admit(d.handler.options.Base, d.asked)
 	}
-	sender, gone := context.WithCancel(d.h.options.Base)
+	sender, gone := context.WithCancel(d.handler.options.Base)
 	defer gone()
 	defer wire.WatchPeer(ctx.Conn(), gone)()
-	return d.h.options.Gate.Admit(sender, d.asked)
+	return d.handler.options.Gate.Admit(sender, d.asked)
 }
 
 // refused returns the ending of a delivery that may not run: the first answer, or a refusal.

@@ -16,16 +16,16 @@ import (
 
 // stream gives the rest of the answer to fasthttp, which reads it after the handler has returned.
 func (d *reply) stream(s *answerStream) {
-	s.d.call.Pause()
+	s.delivery.call.Pause()
 	toItsEnd := d.call.answer.Length < 0 && d.req.head.HTTP10() // it knows no chunks
 	if toItsEnd && !s.plain {
 		d.gather(s)
 		return
 	}
 	d.detached = true
-	stop := d.h.options.Base
+	stop := d.handler.options.Base
 	if !s.plain {
-		stop = s.x.Context()
+		stop = s.execution.Context()
 	}
 	s.endWith(stop, d.ctx.Conn())
 	// a sender that has got nothing of an answer which breaks off may send again
@@ -60,9 +60,9 @@ const longestOldAnswer = 8 << 20
 // sees a whole answer that is not recorded. If the sender hangs up, the rest is read all the same,
 // because its end is the outcome.
 type answerStream struct {
-	d    *delivery
-	x    *guard.Execution // nil if nothing is recorded, and once it is
-	rest *wire.Rest
+	delivery  *delivery
+	execution *guard.Execution // nil if nothing is recorded, and once it is
+	rest      *wire.Rest
 
 	sender  net.Conn
 	release func() bool // unregisters the sender's connection; nil if it is not registered
@@ -81,7 +81,7 @@ type answerStream struct {
 // recorded.
 func streamOf(d *delivery, x *guard.Execution) *answerStream {
 	a := &d.call.answer
-	return &answerStream{d: d, x: x, rest: a.Rest, held: a.Body, total: int64(len(a.Body)), plain: x == nil}
+	return &answerStream{delivery: d, execution: x, rest: a.Rest, held: a.Body, total: int64(len(a.Body)), plain: x == nil}
 }
 
 const (
@@ -94,14 +94,14 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 	defer s.contain(&err)
 	for len(s.ready) == 0 {
 		switch {
-		case len(s.held) > 0 && (s.err != nil || s.x == nil):
+		case len(s.held) > 0 && (s.err != nil || s.execution == nil):
 			s.ready, s.held = s.held, nil
 		case s.err != nil:
 			return 0, s.err
-		case s.x == nil: // nothing to hold back
-			s.d.call.Give(s.d.h.options.StreamTimeout)
+		case s.execution == nil: // nothing to hold back
+			s.delivery.call.Give(s.delivery.handler.options.StreamTimeout)
 			n, s.err = s.rest.Read(p)
-			s.d.call.Pause() // waits for the sender, which has a time limit of its own
+			s.delivery.call.Pause() // waits for the sender, which has a time limit of its own
 			return n, s.err
 		default:
 			s.advance()
@@ -115,7 +115,7 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 // SupportsBodyWriteTo implements fasthttp.BodyWriterTo: fasthttp itself sends each chunk of a
 // chunked answer as it comes.
 func (s *answerStream) SupportsBodyWriteTo() bool {
-	return s.d.call.answer.Length >= 0 || s.d.req.head.HTTP10()
+	return s.delivery.call.answer.Length >= 0 || s.delivery.req.head.HTTP10()
 }
 
 // WriteTo implements io.WriterTo. It writes to the sender's connection itself, as the head was
@@ -137,7 +137,7 @@ func (s *answerStream) WriteTo(io.Writer) (total int64, err error) {
 	if err == io.EOF {
 		err = nil
 	}
-	if s.d.call.answer.Length < 0 {
+	if s.delivery.call.answer.Length < 0 {
 		total = 0 // as stream has told fasthttp
 	}
 	return total, err
@@ -146,12 +146,12 @@ func (s *answerStream) WriteTo(io.Writer) (total int64, err error) {
 // advance reads the next piece, and releases the one before it.
 func (s *answerStream) advance() {
 	if s.bufs[s.turn] == nil {
-		s.d.memory.Hold(streamPiece)
+		s.delivery.memory.Hold(streamPiece)
 		s.bufs[s.turn] = make([]byte, streamPiece)
 	}
-	s.d.call.progress()
+	s.delivery.call.progress()
 	n, err := s.rest.Read(s.bufs[s.turn])
-	s.d.call.Pause()
+	s.delivery.call.Pause()
 	s.total += int64(n)
 	s.ready, s.held = s.held, s.bufs[s.turn][:n]
 	s.turn = 1 - s.turn
@@ -174,30 +174,30 @@ func (s *answerStream) endWith(stop context.Context, sender net.Conn) {
 
 // settle records how the answer ended.
 func (s *answerStream) settle(cut error) {
-	if s.x == nil {
+	if s.execution == nil {
 		return
 	}
 	if s.release != nil { // the end of the execution does not end the connection; that of the process does
 		s.release()
-		s.endWith(s.d.h.options.Base, s.sender)
+		s.endWith(s.delivery.handler.options.Base, s.sender)
 	}
-	s.d.noteCall()
-	a := attempt{delivery: s.d, err: cut, sent: true}
+	s.delivery.noteCall()
+	a := attempt{delivery: s.delivery, err: cut, sent: true}
 	var end guard.Ending
 	if cut == nil {
-		end = a.finishCall(&idem.Answer{Status: s.d.call.answer.Status, Bytes: s.total}, true)
+		end = a.finishCall(&idem.Answer{Status: s.delivery.call.answer.Status, Bytes: s.total}, true)
 	} else {
 		a.why = failureOf(idem.DecisionUpstreamFailed, "the answer was cut off: "+cut.Error())
-		if cause := context.Cause(s.x.Context()); cause != nil {
+		if cause := context.Cause(s.execution.Context()); cause != nil {
 			a.why = stopOf(cause, true)
 		}
-		s.d.report.Err, s.d.report.Decision = cut, a.why.decision // the sender sees a cut connection
+		s.delivery.report.Err, s.delivery.report.Decision = cut, a.why.decision // the sender sees a cut connection
 		if end = a.finishCall(nil, true); end.Cancelled {
-			s.d.report.Decision = idem.DecisionAborted
+			s.delivery.report.Decision = idem.DecisionAborted
 		}
 	}
-	s.d.reportEnd(end)
-	s.x = nil
+	s.delivery.reportEnd(end)
+	s.execution = nil
 }
 
 // Close implements io.Closer; fasthttp calls it when the answer was written, or could not be.
@@ -206,13 +206,13 @@ func (s *answerStream) Close() (err error) {
 		return nil
 	}
 	s.over = true
-	if s.d.detached {
-		defer s.d.finish()
+	if s.delivery.detached {
+		defer s.delivery.finish()
 	}
 	if s.plain {
-		s.d.noteCall()
+		s.delivery.noteCall()
 	}
-	defer s.d.call.end()
+	defer s.delivery.call.end()
 	defer s.rest.Close()
 	defer s.contain(&err)
 	defer func() {
@@ -220,7 +220,7 @@ func (s *answerStream) Close() (err error) {
 			s.release()
 		}
 	}()
-	for s.x != nil && s.err == nil {
+	for s.execution != nil && s.err == nil {
 		s.advance()
 	}
 	return nil
@@ -233,9 +233,9 @@ func (s *answerStream) contain(err *error) {
 	if p == nil {
 		return
 	}
-	s.d.logPanic(p)
+	s.delivery.logPanic(p)
 	*err = fmt.Errorf("panic: %v", p)
-	s.d.abandon()
-	s.x = nil
+	s.delivery.abandon()
+	s.execution = nil
 	s.err = *err
 }

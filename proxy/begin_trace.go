@@ -6,8 +6,8 @@ import "hooklock/idem"
 // sender's.
 func (d *delivery) beginTrace() {
 	parent := idem.ParseTrace(d.req.header("traceparent"))
-	if d.h.options.Tracer != nil {
-		d.report.Trace = d.h.options.Tracer.Begin(&d.report, parent, d.req.header("tracestate"))
+	if d.handler.options.Tracer != nil {
+		d.report.Trace = d.handler.options.Tracer.Begin(&d.report, parent, d.req.header("tracestate"))
 	}
 	switch t := d.report.Trace; {
 	case t != nil:
@@ -26,10 +26,10 @@ func (d *delivery) beginTrace() {
 func (d parkedTry) beginTry(accepted idem.TraceContext) {
 	d.trace = accepted
 	d.report.TraceID, d.report.Execution = accepted.TraceID(), d.execution.Lock().Execution
-	if d.h.options.Tracer == nil {
+	if d.handler.options.Tracer == nil {
 		return
 	}
-	if t := d.h.options.Tracer.Try(&d.report, accepted); t != nil {
+	if t := d.handler.options.Tracer.Try(&d.report, accepted); t != nil {
 		d.report.Trace, d.report.SpanID = t, t.TraceParent().SpanID()
 	}
 }

@@ -65,7 +65,7 @@ func (r *Route) asksForChallenge(q *request) bool {
 func (d *delivery) noteChallenge() {
 	d.report.Challenged = isChallenge(&d.req, &d.call.answer)
 	if d.route.asksForChallenge(&d.req) && !d.report.Challenged {
-		d.h.options.Log.Warn("challenge.missing", "route", d.route.Name, "status", d.call.answer.Status, "trace_id",
+		d.handler.options.Log.Warn("challenge.missing", "route", d.route.Name, "status", d.call.answer.Status, "trace_id",
 			d.trace.TraceID(), "advice", adviceDigest)
 	}
 }

@@ -97,7 +97,7 @@ func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *ending {
 			return d.forged(broken).hangingUp()
 		}
 	}
-	if bad := d.req.readBody(ctx, d.h.limits().RequestBody, &d.memory); bad != nil {
+	if bad := d.req.readBody(ctx, d.handler.limits().RequestBody, &d.memory); bad != nil {
 		return d.reject(bad).hangingUp()
 	}
 	return nil

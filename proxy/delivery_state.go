@@ -31,8 +31,8 @@ type deliveryBuffers struct {
 
 // deliveryState is the state of this delivery alone.
 type deliveryState struct {
-	h     *Handler
-	route *Route
+	handler *Handler
+	route   *Route
 
 	names  naming.Names
 	memory wire.Account // for body and answer
@@ -82,7 +82,7 @@ func (p *deliveryPool) get(h *Handler) *delivery {
 		d = new(delivery)
 		d.call.Call = &wire.Call{Late: errUpstreamTimeout}
 	}
-	d.h = h
+	d.handler = h
 	d.memory = h.options.Budget.Open()
 	d.call.answer.Memory = &d.memory
 	d.report.Started = h.options.Now()

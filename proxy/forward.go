@@ -19,8 +19,8 @@ type passage struct{ *delivery }
 
 // pass begins a passage, and its call at that time.
 func (d *delivery) pass(at time.Time) passage {
-	d.call.begin(at, d.h.options.Timeout)
-	d.call.among = &d.h.passing
+	d.call.begin(at, d.handler.options.Timeout)
+	d.call.among = &d.handler.passing
 	d.call.among.enter(d.call.Call)
 	return passage{d}
 }
@@ -33,15 +33,15 @@ func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
 	if d.req.head.Upgrade() != nil && !d.req.head.HasBody() {
 		return p.upgrade(ctx)
 	}
-	keeps := d.h.options.Unmatched.ReusesBehind(d.req.head.HasBody()) // its connection may be used again
-	err := d.h.options.Unmatched.Stream(d.call.Call, p.headOf(false, keeps), p.bodyOf(ctx), keeps, &d.call.answer)
+	keeps := d.handler.options.Unmatched.ReusesBehind(d.req.head.HasBody()) // its connection may be used again
+	err := d.handler.options.Unmatched.Stream(d.call.Call, p.headOf(false, keeps), p.bodyOf(ctx), keeps, &d.call.answer)
 	d.noteCall()
 	return p.ended(err)
 }
 
 // bypass forwards a delivery of a route.
 func (d *delivery) bypass() *ending {
-	p := d.pass(d.h.options.Now())
+	p := d.pass(d.handler.options.Now())
 	err := d.send(nil)
 	d.noteCall()
 	if err == nil {
@@ -52,14 +52,14 @@ func (d *delivery) bypass() *ending {
 
 // upgrade forwards a request for another protocol, and then that.
 func (p passage) upgrade(ctx *fasthttp.RequestCtx) *ending {
-	switched, err := p.h.options.Unmatched.Upgrade(p.call.Call, p.headOf(true, true), &p.call.answer)
+	switched, err := p.handler.options.Unmatched.Upgrade(p.call.Call, p.headOf(true, true), &p.call.answer)
 	p.noteCall()
 	if switched == nil {
 		return p.ended(err)
 	}
 	p.call.end()
 	p.report.Status, p.report.UpstreamStatus = p.call.answer.Status, p.call.answer.Status
-	if p.h.tunnels.Serve(ctx, switched) != nil { // this process is about to end
+	if p.handler.tunnels.Serve(ctx, switched) != nil { // this process is about to end
 		ctx.SetConnectionClose()
 		// the upstream has switched
 		return p.tell(failureOf(idem.DecisionUpstreamFailed, "Hooklock is shutting down"), true)
@@ -102,7 +102,7 @@ func (p passage) failed(err error) *ending {
 
 func (p passage) headOf(upgrade, keeps bool) []byte {
 	p.call.head = p.req.head.AppendTo(p.call.head[:0], wire.HeadOptions{Streamed: true, Upgrade: upgrade, Close: !keeps,
-		Host: []byte(p.h.options.UpstreamHost)})
+		Host: []byte(p.handler.options.UpstreamHost)})
 	return p.call.head
 }
 
@@ -112,7 +112,7 @@ func (p passage) bodyOf(ctx *fasthttp.RequestCtx) *wire.RequestBody {
 	if body == nil {
 		return nil
 	}
-	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: &p.call, pacer: p.h.limits().bodyPace().Begin(),
+	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: &p.call, pacer: p.handler.limits().bodyPace().Begin(),
 		tap: p.tapBody(body.Length)}
 	body.Reader, body.Interrupt = paced, paced.interrupt
 	return body

@@ -158,7 +158,7 @@ func (d *delivery) contained(stage func() *ending) (end *ending) {
 
 func (d *delivery) logPanic(p any) {
 	d.broken = true // its memory may still be in use
-	d.h.options.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.TraceID(), "stack", string(debug.Stack()))
+	d.handler.options.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.TraceID(), "stack", string(debug.Stack()))
 }
 
 // serve runs the stages of one delivery (docs/architecture.md). Each stage takes the delivery, and
@@ -203,9 +203,9 @@ func (d *delivery) awaitParser() (end func()) {
 	if len(d.req.body) <= keepBuffer {
 		return func() {}
 	}
-	d.h.parsers <- struct{}{}
+	d.handler.parsers <- struct{}{}
 	return func() {
 		d.req.msg.DropScratch()
-		<-d.h.parsers
+		<-d.handler.parsers
 	}
 }

@@ -16,7 +16,7 @@ import (
 // sender: a forged one, a handshake, one that did not come whole, and without a route what the
 // service does not know.
 func (d *delivery) learn() {
-	learner := d.h.options.Recorder
+	learner := d.handler.options.Recorder
 	if learner == nil || d.accepted && d.early == nil || !d.isEvent() {
 		return
 	}
@@ -74,7 +74,7 @@ type bodyTap struct {
 // tapBody returns what keeps a body of this length, -1 for one that ends itself; nil if nothing
 // learns from it.
 func (p passage) tapBody(length int64) *bodyTap {
-	learner := p.h.options.Recorder
+	learner := p.handler.options.Recorder
 	if learner == nil {
 		return nil
 	}

@@ -29,7 +29,7 @@ func (d *reply) lend(body []byte) {
 		d.ctx.Response.SetBodyRaw(body)
 		return
 	}
-	b := &lent{rest: body, memory: d.h.options.Budget.Open()}
+	b := &lent{rest: body, memory: d.handler.options.Budget.Open()}
 	b.memory.Hold(cap(body))
 	d.ctx.Response.SetBodyStream(b, len(body))
 }

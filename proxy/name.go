@@ -9,10 +9,10 @@ import (
 
 // name builds workflow, key and fingerprint.
 func (d *delivery) name() *ending {
-	since, r := d.h.options.Now(), &d.report
+	since, r := d.handler.options.Now(), &d.report
 	names, err := d.route.Keys.Name(&d.req.msg)
 	bad, _ := errors.AsType[*naming.NameError](err)
-	d.names, r.Stages.Key, r.Ordered = names, Stretch{since, d.h.options.Now().Sub(since)}, names.Ordered
+	d.names, r.Stages.Key, r.Ordered = names, Stretch{since, d.handler.options.Now().Sub(since)}, names.Ordered
 	r.WorkflowPart, r.EventIDPart = partResults(d.route.Keys, names.EventID, bad)
 	switch {
 	case bad != nil:
@@ -25,7 +25,7 @@ func (d *delivery) name() *ending {
 		r.Keyed = r.Keyed && names.Key != ""
 		return nil
 	}
-	if paused := d.h.options.Paused; paused != nil && paused(d.route.Name, names.Workflow) != nil {
+	if paused := d.handler.options.Paused; paused != nil && paused(d.route.Name, names.Workflow) != nil {
 		return d.refuse(idem.DecisionPaused).forwarded(forwardByRule)
 	}
 	return d.refuse(idem.DecisionRejected).forwarded(forwardAlways) // on_missing_event_id: pass

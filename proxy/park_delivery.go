@@ -27,16 +27,16 @@ type Requests interface {
 // nil if its route parks nothing.
 func (d *delivery) parking() *idem.Parking {
 	p := d.route.Policy.Park
-	if p == nil || d.h.options.Requests == nil || d.answerIsUsed() {
+	if p == nil || d.handler.options.Requests == nil || d.answerIsUsed() {
 		return nil
 	}
-	near := d.route.ParkNearLimit && d.h.options.NearLimit != nil && d.h.options.NearLimit(d.route.Name)
+	near := d.route.ParkNearLimit && d.handler.options.NearLimit != nil && d.handler.options.NearLimit(d.route.Name)
 	keep := func(ctx context.Context, id idem.ExecutionID) (idem.StoredRequest, error) {
-		value, err := d.h.options.Requests.Keep(ctx, id, d.stored())
+		value, err := d.handler.options.Requests.Keep(ctx, id, d.stored())
 		if err != nil {
 			return idem.StoredRequest{}, err
 		}
-		size, err := d.h.options.Requests.Size(value)
+		size, err := d.handler.options.Requests.Size(value)
 		return idem.StoredRequest{Value: value, Bytes: size, MaxAge: p.MaxAge}, err
 	}
 	return &idem.Parking{AtOnce: near, Patience: d.patience(), Size: d.req.size(), Keep: keep}
@@ -53,14 +53,14 @@ func (d *delivery) stored() *kept.Request {
 // route does. Of the tries of a parked one, the first does it.
 func (d *delivery) archive(l *idem.Lock) {
 	keep := d.route.KeepRequests
-	if keep == 0 || d.h.options.Archive == nil || d.route.Observe || l.Parked != nil && l.Parked.Tries > 1 {
+	if keep == 0 || d.handler.options.Archive == nil || d.route.Observe || l.Parked != nil && l.Parked.Tries > 1 {
 		return
 	}
 	r := d.original // its signature may have been renewed since
 	if r == nil {
 		r = d.stored()
 	}
-	d.h.options.Archive(&l.Entry, keep, r)
+	d.handler.options.Archive(&l.Entry, keep, r)
 }
 
 // answerIsUsed reports whether the sender does more with the answer than to read its status: then
@@ -77,7 +77,7 @@ func (d *delivery) answerIsUsed() bool {
 
 // patience returns how long the sender still waits.
 func (d *delivery) patience() time.Duration {
-	return d.route.Policy.Park.After - d.h.options.Now().Sub(d.report.Started)
+	return d.route.Policy.Park.After - d.handler.options.Now().Sub(d.report.Started)
 }
 
 // parkedAs returns the ending of a delivery that was accepted as that execution, for a reason, or

@@ -14,7 +14,7 @@ import (
 // finish reports a delivery, and gives its memory back to the pool. It is not inside of contain: a
 // bug of an observer would end the process with all other deliveries.
 func (d *delivery) finish() {
-	defer d.h.pool.put(d)
+	defer d.handler.pool.put(d)
 	defer func() {
 		if p := recover(); p != nil {
 			d.logPanic(p)
@@ -22,7 +22,7 @@ func (d *delivery) finish() {
 	}()
 	over := d.call.over
 	if d.route != nil || over.IsZero() { // a delivery that passed through is over with its call
-		over = d.h.options.Now()
+		over = d.handler.options.Now()
 	}
 	d.report.Total, d.report.UpstreamFrom = over.Sub(d.report.Started), d.call.began
 	if d.comparesMembers() {
@@ -31,12 +31,12 @@ func (d *delivery) finish() {
 	switch {
 	case d.accepted && d.report.Attempt == 0: // the upstream was not called, and later events report the rest
 	case d.accepted:
-		d.h.options.Observer.Event(EventTried, &d.report)
+		d.handler.options.Observer.Event(EventTried, &d.report)
 	case d.route != nil || d.report.Decision == idem.DecisionRejected ||
 		d.report.Decision == idem.DecisionInternalError:
-		d.h.options.Observer.OnDelivered(&d.report)
+		d.handler.options.Observer.OnDelivered(&d.report)
 	default:
-		d.h.options.Observer.OnPassed(&d.report)
+		d.handler.options.Observer.OnPassed(&d.report)
 	}
 	d.noteArrival()
 	d.noteBadSignature()
@@ -57,11 +57,11 @@ type Arrivals interface {
 
 // noteBadSignature notes a delivery whose signature was not valid.
 func (d *delivery) noteBadSignature() {
-	if d.signature == nil || d.h.options.Arrivals == nil {
+	if d.signature == nil || d.handler.options.Arrivals == nil {
 		return
 	}
 	r, broken := &d.report, d.signature
-	d.h.options.Arrivals.NoteBadSignature(idem.BadSignature{
+	d.handler.options.Arrivals.NoteBadSignature(idem.BadSignature{
 		At: r.Started, Route: d.route.Name, From: string(d.req.peer), Scheme: broken.Scheme,
 		Reason: string(broken.Reason), Part: broken.Part, Detail: broken.Detail, TraceID: r.TraceID, Status: r.Status,
 	}, d.claimedEventID)
@@ -84,12 +84,12 @@ func (d *delivery) noteArrival() {
 	ran := r.Decision == idem.DecisionExecuted ||
 		r.Decision == idem.DecisionBypassed && (r.Would == "" || r.Would == idem.DecisionExecuted)
 	ran = ran || r.Decision == idem.DecisionAborted && d.execution != nil
-	if d.h.options.Arrivals == nil || d.route == nil || d.names.Key == "" || d.accepted || ran {
+	if d.handler.options.Arrivals == nil || d.route == nil || d.names.Key == "" || d.accepted || ran {
 		return
 	}
 	p := &d.route.Policy
 	event := idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key, PerEvent: p.PerEvent()}
-	d.h.options.Arrivals.NoteArrival(event, d.route.Name, d.names.EventID, idem.Arrival{
+	d.handler.options.Arrivals.NoteArrival(event, d.route.Name, d.names.EventID, idem.Arrival{
 		At: r.Started, Decision: r.Decision, Would: r.Would, Status: r.Status, Execution: r.Execution,
 		Differs: r.Differs, From: string(d.req.peer), TraceID: r.TraceID, Labels: d.names.Labels,
 		Detail: r.whyFailed(),
@@ -173,7 +173,7 @@ func (d *delivery) comparesMembers() bool {
 	}
 	switch {
 	case r.Changed:
-		d.route.firsts.refill(d.h.options.Now())
+		d.route.firsts.refill(d.handler.options.Now())
 		return true
 	case r.Decision == idem.DecisionMismatch || r.Would == idem.DecisionMismatch || r.Attempt > 1:
 		// after a failure, any bytes run

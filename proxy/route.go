@@ -94,7 +94,7 @@ const maxLoggedPath = 200
 // findRoute finds the route that takes the delivery, and the data that a delivery on a route needs.
 // The route stays nil if none takes it.
 func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
-	rules := d.h.rules.Load()
+	rules := d.handler.rules.Load()
 	route, vars, bad := rules.Table.find(&d.req.place)
 	switch {
 	case bad != nil:

@@ -75,7 +75,7 @@ func (a *attempt) count(answer *idem.Answer, challenge bool) {
 	}
 	if !a.accepted {
 		one.Kinds |= idem.CountSetOf(idem.CountDeliveries)
-		one.Last = a.h.options.Now()
+		one.Last = a.handler.options.Now()
 	}
 	a.execution.Count(one)
 }
@@ -85,7 +85,7 @@ func (a *attempt) heldFor() time.Duration {
 	p := &a.route.Policy
 	ttl, err := holdFor(p, &a.call.answer)
 	if err != nil {
-		a.h.options.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", a.route.Name,
+		a.handler.options.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", a.route.Name,
 			"execution", string(a.report.Execution), "trace_id", a.trace.TraceID())
 	}
 	return ttl
@@ -168,7 +168,7 @@ func (d *delivery) reportEnd(end guard.Ending) {
 		}
 		return
 	}
-	r.Held = d.h.options.Now().Sub(x.Lock().StartedAt)
+	r.Held = d.handler.options.Now().Sub(x.Lock().StartedAt)
 	r.Recorded = end.Recorded
 	if end.Err != nil {
 		r.Err = errors.Join(r.Err, end.Err)
@@ -184,25 +184,25 @@ func (d *delivery) reportEnd(end guard.Ending) {
 	}
 	r.Loss = lossOf(context.Cause(x.Context()), end)
 	if end.Took > 0 {
-		r.Stages.Settle = Stretch{d.h.options.Now().Add(-end.Took), end.Took}
+		r.Stages.Settle = Stretch{d.handler.options.Now().Add(-end.Took), end.Took}
 	}
 	if end.Hold > 0 && !end.Lost {
 		r.Hold = end.Hold
-		d.h.options.Observer.Event(EventHeld, r)
+		d.handler.options.Observer.Event(EventHeld, r)
 	} else {
-		d.h.options.Observer.Event(EventReleased, r)
+		d.handler.options.Observer.Event(EventReleased, r)
 	}
 	if end.Cancelled {
 		d.logCancel(x.Lock().Cancel)
 	}
 	if r.Loss != "" {
-		d.h.options.Observer.Event(EventLost, r)
+		d.handler.options.Observer.Event(EventLost, r)
 	}
 	if end.Recorded && r.Outcome == idem.Unknown { // otherwise the goroutine that records it logs this
-		d.h.options.Observer.Event(EventUnknown, r)
+		d.handler.options.Observer.Event(EventUnknown, r)
 	}
 	if p := &d.route.Policy; end.Record != nil && p.Idempotency && !p.Observe && p.Exhausted(end.Record) {
-		d.h.options.Observer.Event(EventExhausted, r)
+		d.handler.options.Observer.Event(EventExhausted, r)
 	}
 }
 
@@ -212,7 +212,7 @@ func (d *delivery) logCancel(by *idem.Cancel) {
 	if by != nil {
 		d.report.By = by.By
 	}
-	d.h.options.Observer.Event(EventCancelled, &d.report)
+	d.handler.options.Observer.Event(EventCancelled, &d.report)
 }
 
 // lossOf returns whether, and why, the lock was lost while its execution ran. cause is why the

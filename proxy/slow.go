@@ -16,7 +16,7 @@ import (
 // answered meanwhile.
 func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
 	if d.parksSlow() {
-		d.early = &earlyAnswer{d: d, ctx: ctx}
+		d.early = &earlyAnswer{delivery: d, ctx: ctx}
 	}
 	end := d.execute()
 	if !d.accepted {
@@ -46,10 +46,10 @@ func (e *ending) readAlone() {
 // fasthttp's request between start and stop. A timer writes the answer, because fasthttp does so
 // only when its handler returns; it is the last one of its connection.
 type earlyAnswer struct {
-	d     *delivery
-	ctx   *fasthttp.RequestCtx
-	began time.Time
-	timer *time.Timer
+	delivery *delivery
+	ctx      *fasthttp.RequestCtx
+	began    time.Time
+	timer    *time.Timer
 
 	mu     sync.Mutex
 	over   bool
@@ -64,10 +64,10 @@ const parkAgain = time.Second
 // start waits for the end of the sender's patience. e may be nil.
 func (e *earlyAnswer) start() {
 	if e != nil {
-		e.began = e.d.h.options.Now()
+		e.began = e.delivery.handler.options.Now()
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.timer = time.AfterFunc(e.d.patience(), e.try)
+		e.timer = time.AfterFunc(e.delivery.patience(), e.try)
 	}
 }
 
@@ -88,8 +88,8 @@ func (e *earlyAnswer) stop() {
 	if trying != nil {
 		<-trying
 	}
-	if e.d.accepted {
-		e.d.report.Trace = nil // it was reported with the answer
+	if e.delivery.accepted {
+		e.delivery.report.Trace = nil // it was reported with the answer
 	}
 }
 
@@ -118,15 +118,15 @@ func (e *earlyAnswer) try() {
 // accept parks the execution and answers its sender. ctx ends with the call of the upstream. A
 // panic is that of front: d is in use by its call.
 func (e *earlyAnswer) accept(ctx context.Context) (accepted bool) {
-	d := e.d
-	front := d.h.pool.get(d.h)
+	d := e.delivery
+	front := d.handler.pool.get(d.handler)
 	var answer bytes.Buffer
 	defer func() {
 		if p := recover(); p != nil {
 			front.logPanic(p)
 		}
 		if accepted = d.accepted; !accepted {
-			d.h.pool.put(front)
+			d.handler.pool.put(front)
 			return
 		}
 		front.finish()
@@ -138,7 +138,7 @@ func (e *earlyAnswer) accept(ctx context.Context) (accepted bool) {
 	d.accepted = true
 	front.route, front.trace, front.report, front.names = d.route, d.trace, d.report, d.names
 	front.req.peer = append(front.req.peer, d.req.peer...)
-	front.report.Upstream = d.h.options.Now().Sub(e.began) // so far
+	front.report.Upstream = d.handler.options.Now().Sub(e.began) // so far
 	front.answer(e.ctx, front.parkedAs(d.execution.Lock().Execution, idem.ParkSlow))
 	e.ctx.Response.SkipBody = e.ctx.IsHead()
 	e.ctx.Response.Header.SetConnectionClose()
@@ -152,7 +152,7 @@ func (e *earlyAnswer) send(answer []byte) {
 	conn, sent := e.ctx.Conn(), make(chan struct{})
 	wire.SuppressResponse(e.ctx, sent)
 	wire.LingerOnClose(conn) // a sender may have sent its next request
-	e.d.h.leaving.Go(func() {
+	e.delivery.handler.leaving.Go(func() {
 		defer close(sent)
 		_, _ = conn.Write(answer)
 		_ = conn.Close()

@@ -67,13 +67,13 @@ type parkedTry struct{ *delivery }
 func (d parkedTry) restore(value []byte) error {
 	x := d.execution
 	lock := x.Lock()
-	ctx, cancel := context.WithTimeout(x.Context(), d.h.options.Timeout)
+	ctx, cancel := context.WithTimeout(x.Context(), d.handler.options.Timeout)
 	defer cancel()
-	r, err := d.h.options.Requests.Fetch(ctx, lock.Execution, value)
+	r, err := d.handler.options.Requests.Fetch(ctx, lock.Execution, value)
 	if err != nil {
 		return err
 	}
-	if d.route = d.h.rules.Load().Table.named(lock.Route); d.route == nil {
+	if d.route = d.handler.rules.Load().Table.named(lock.Route); d.route == nil {
 		return errors.New("the route " + lock.Route + " is not configured here any more")
 	}
 	if bad := d.req.restore(r); bad != nil {

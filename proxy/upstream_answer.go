@@ -72,7 +72,7 @@ func (d *reply) writeRefusal(end *ending) {
 		}
 	}
 	if end.decision.Row().Taken {
-		d.h.options.Observer.Event(EventRefused, &d.report)
+		d.handler.options.Observer.Event(EventRefused, &d.report)
 	}
 	switch end.decision {
 	case idem.DecisionSkipped, idem.DecisionSuperseded:
@@ -160,7 +160,7 @@ func (d *reply) writeAnswer() {
 	if err := d.parser.parse(head, &d.ctx.Response.Header); err != nil {
 		// Our own parser let it through and fasthttp's does not: the answer matters more than its
 		// head.
-		d.h.options.Log.Warn("answer.head", "error", unquoted(err), "trace_id", d.trace.TraceID())
+		d.handler.options.Log.Warn("answer.head", "error", unquoted(err), "trace_id", d.trace.TraceID())
 		d.ctx.Response.Header.Reset()
 		d.ctx.Response.SetStatusCode(d.call.answer.Status)
 	}

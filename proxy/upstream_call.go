@@ -78,13 +78,13 @@ func (a *attempt) callUpstream() {
 	x, c := a.execution, &a.call
 	a.report.Gate = idem.DecisionExecuted
 	a.report.Execution, a.report.Attempt = x.Lock().Execution, x.Lock().Attempt
-	a.h.options.Observer.Event(EventAcquired, &a.report)
+	a.handler.options.Observer.Event(EventAcquired, &a.report)
 	if a.err = x.Begin(); a.err != nil {
 		a.why = stopOf(a.err, false)
 		return
 	}
 	a.archive(x.Lock())
-	c.begin(a.h.options.Now(), a.h.options.Timeout)
+	c.begin(a.handler.options.Now(), a.handler.options.Timeout)
 	c.Follow(x.Context())
 	a.early.start()
 	defer a.early.stop() // also after a panic
@@ -108,9 +108,9 @@ func (a *attempt) callUpstream() {
 
 // send sends a delivery of a route to the upstream; x is nil if it is forwarded without a lock.
 func (d *delivery) send(x *guard.Execution) error {
-	keeps := d.h.options.Upstream.Reuses(d.req.body) // its connection may be used again
+	keeps := d.handler.options.Upstream.Reuses(d.req.body) // its connection may be used again
 	d.call.head = d.req.head.AppendTo(d.call.head[:0], d.headOptions(x, keeps))
-	return d.h.options.Upstream.Send(d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
+	return d.handler.options.Upstream.Send(d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)
 }
 
 // headOptions returns what the head for the upstream says about the origin of a delivery of a
@@ -119,7 +119,7 @@ func (d *delivery) headOptions(x *guard.Execution, keeps bool) wire.HeadOptions 
 	o := wire.HeadOptions{
 		Length: int64(len(d.req.body)), Close: !keeps, ForwardedFor: d.req.peer, ForwardedProto: httpProto,
 		ForwardedHost: d.req.msg.Host,
-		Host:          []byte(d.h.options.UpstreamHost),
+		Host:          []byte(d.handler.options.UpstreamHost),
 	}
 	if d.req.tls {
 		o.ForwardedProto = httpsProto
@@ -148,7 +148,7 @@ var (
 func (d *delivery) noteCall() {
 	c := &d.call
 	if c.over = c.answer.Over; c.over.IsZero() {
-		c.over = d.h.options.Now()
+		c.over = d.handler.options.Now()
 	}
 	d.report.Upstream = c.over.Sub(c.began)
 }

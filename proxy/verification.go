@@ -123,7 +123,7 @@ func (d *delivery) verify() *ending {
 	if v.Verifier == nil && v.Preset == nil && v.Handshake == nil {
 		return nil
 	}
-	found := v.inspect(d.req.asSigned(), d.h.options.Now())
+	found := v.inspect(d.req.asSigned(), d.handler.options.Now())
 	switch {
 	case found.broken != nil:
 		return d.forged(found.broken).forwarded(forwardByRule)

@@ -36,7 +36,7 @@ type Duplicates struct {
 // event.
 type tally struct {
 	note
-	key        string        // its key
+	key        string
 	duplicates int64         // duplicates of the execution
 	history    *idem.History // of the event; nil = it is of an execution
 }

@@ -86,7 +86,7 @@ func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, kind string) (p
 		if !ok || err != nil || bad != nil || !strings.HasPrefix(limit, q.Prefix) {
 			return false // of a newer release
 		}
-		slot := idem.Slot{Limit: limit, Rule: holder.Rule, N: n}
+		slot := idem.Slot{Limit: limit, Rule: holder.Rule, Index: n}
 		page.Slots = append(page.Slots, idem.SlotView{
 			Slot: slot, Of: s.options.Size(holder.Route, slot), Execution: holder.Execution, Workflow: holder.Workflow,
 			Route: holder.Route,

@@ -160,7 +160,7 @@ func SlotsOf(n int64) *atomic.Int64 {
 // LimitedLock counts against the limit.
 func LimitedLock(workflow, event string) idem.Lock {
 	l := LockFor(workflow, event)
-	l.Slots = []idem.Slot{{Limit: "erp", Rule: "erp", N: -1}}
+	l.Slots = []idem.Slot{{Limit: "erp", Rule: "erp", Index: -1}}
 	return l
 }
 

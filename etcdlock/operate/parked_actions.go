@@ -247,7 +247,7 @@ func nextAttempt(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now
 	l.Attempt, l.Earlier = r.Attempt+1, r.AndBefore(r.Parts)
 	l.Slots = slices.Clone(r.Slots)
 	for i := range l.Slots {
-		l.Slots[i].N = -1
+		l.Slots[i].Index = -1
 	}
 	return l
 }

@@ -321,8 +321,8 @@ func (y Layout) Keys(l *idem.Lock) Keys {
 // limits alone.
 func (y Layout) SlotsOf(l *idem.Lock) (keys []SlotKey) {
 	for _, slot := range l.Slots {
-		if slot.N >= 0 {
-			keys = append(keys, SlotKey{Key: y.Slot(slot.Limit, slot.N), Waiters: y.OfLimit(KindTurns, slot.Limit)})
+		if slot.Index >= 0 {
+			keys = append(keys, SlotKey{Key: y.Slot(slot.Limit, slot.Index), Waiters: y.OfLimit(KindTurns, slot.Limit)})
 		}
 	}
 	return keys

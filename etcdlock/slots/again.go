@@ -20,7 +20,7 @@ func Rest(y protocol.Layout, next *idem.Lock) []protocol.SlotKey {
 	if len(had) > 0 {
 		next.Slots = slices.Clone(next.Slots) // a lock that was shown to others must not change
 		for i := range next.Slots {
-			next.Slots[i].N = -1
+			next.Slots[i].Index = -1
 		}
 	}
 	return had
@@ -54,7 +54,7 @@ func Chosen(y protocol.Layout, l *idem.Lock) []protocol.SlotKey {
 	keys := y.SlotsOf(l)
 	n := 0
 	for i := range l.Slots {
-		if slot := &l.Slots[i]; slot.N >= 0 {
+		if slot := &l.Slots[i]; slot.Index >= 0 {
 			keys[n].Value = protocol.EncodeSlot(l, slot)
 			n++
 		}

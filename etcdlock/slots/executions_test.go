@@ -22,7 +22,7 @@ func TestALimitBoundsTheLocksOfAllWorkflowsAndEachEndGivesItsSlotBack(t *testing
 	stores := []*etcdlock.Store{limitedStore(t, e, n), limitedStore(t, e, n)}
 	one := mustClaim(t, stores[0], limitedLock("w1", "a"), 0)
 	two := mustClaim(t, stores[1], limitedLock("w2", "b"), 0)
-	if a, b := one.Lock().Slots[0].N, two.Lock().Slots[0].N; a == b || a < 0 || b < 0 || a > 1 || b > 1 {
+	if a, b := one.Lock().Slots[0].Index, two.Lock().Slots[0].Index; a == b || a < 0 || b < 0 || a > 1 || b > 1 {
 		t.Fatalf("slots %d and %d", a, b)
 	}
 	for i, s := range stores {
@@ -36,8 +36,8 @@ func TestALimitBoundsTheLocksOfAllWorkflowsAndEachEndGivesItsSlotBack(t *testing
 	}
 	mustSettle(t, one)
 	three := mustClaim(t, stores[1], limitedLock("w3", "again"), 0)
-	if three.Lock().Slots[0].N != one.Lock().Slots[0].N {
-		t.Errorf("it has slot %d, and %d became free", three.Lock().Slots[0].N, one.Lock().Slots[0].N)
+	if three.Lock().Slots[0].Index != one.Lock().Slots[0].Index {
+		t.Errorf("it has slot %d, and %d became free", three.Lock().Slots[0].Index, one.Lock().Slots[0].Index)
 	}
 	must(t, two.Release)
 	mustSettle(t, three)
@@ -183,7 +183,7 @@ func TestAParkedExecutionWaitsForASlotInItsTurn(t *testing.T) {
 	}
 	mustSettle(t, first)
 	taken := <-got
-	if l := taken.Running.Lock(); l.Execution != parked.Execution || l.Slots[0].N != 0 {
+	if l := taken.Running.Lock(); l.Execution != parked.Execution || l.Slots[0].Index != 0 {
 		t.Fatalf("took %+v", l)
 	}
 	mustAttempt(t, taken.Running)
@@ -282,7 +282,7 @@ func TestWhatIsParkedHasASlotOnlyWhileItIsTried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := first.Lock(); l.Slots[0].N != 0 || len(takenSlots(t, e)) != 1 {
+	if l := first.Lock(); l.Slots[0].Index != 0 || len(takenSlots(t, e)) != 1 {
 		t.Errorf("it is tried with %+v", l.Slots)
 	}
 	mustSettle(t, first)
@@ -329,7 +329,7 @@ func TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded(t *testing.T) 
 	for i := range rounds {
 		before := lockFor(fmt.Sprint("w", i), "a")
 		after := before
-		after.Scope.PerEvent, after.Slots = true, []idem.Slot{{Limit: idem.OwnLimit(before.Scope.Workflow), N: -1}}
+		after.Scope.PerEvent, after.Slots = true, []idem.Slot{{Limit: idem.OwnLimit(before.Scope.Workflow), Index: -1}}
 		after.Execution = lockFor(before.Scope.Workflow, "a").Execution
 		won := make(chan idem.RunningLock, 2)
 		for _, l := range []idem.Lock{before, after} {

@@ -82,12 +82,13 @@ func (k *known) choose(l *idem.Lock, comes Arrival) (full string) {
 	smallest := 0
 	for i, slot := range l.Slots {
 		most := k.options.Size(l.Route, slot)
-		slot.N = -1
+		slot.Index = -1
 		if chosen[i] = slot; most == 0 {
 			continue
 		}
 		in := k.of(slot.Limit)
-		if chosen[i].N = k.free(in, l.Execution, comes, most); chosen[i].N < 0 && (full == "" || most < smallest) {
+		if chosen[i].Index = k.free(in, l.Execution, comes, most); chosen[i].Index < 0 &&
+			(full == "" || most < smallest) {
 			full, smallest = slot.Limit, most
 		}
 		k.tidy(slot.Limit)
@@ -95,9 +96,9 @@ func (k *known) choose(l *idem.Lock, comes Arrival) (full string) {
 	l.Slots = chosen
 	for i := range chosen {
 		if full != "" {
-			chosen[i].N = -1
-		} else if chosen[i].N >= 0 {
-			k.of(chosen[i].Limit).asked[chosen[i].N] = l.Execution
+			chosen[i].Index = -1
+		} else if chosen[i].Index >= 0 {
+			k.of(chosen[i].Limit).asked[chosen[i].Index] = l.Execution
 		}
 	}
 	return full
@@ -127,8 +128,8 @@ func (k *known) free(in *limit, x idem.ExecutionID, comes Arrival, most int) int
 // unchoose takes back what choose has reserved.
 func (k *known) unchoose(l *idem.Lock) {
 	for _, slot := range l.Slots {
-		if in := k.limits[slot.Limit]; in != nil && in.asked[slot.N] == l.Execution {
-			delete(in.asked, slot.N)
+		if in := k.limits[slot.Limit]; in != nil && in.asked[slot.Index] == l.Execution {
+			delete(in.asked, slot.Index)
 			k.tidy(slot.Limit)
 		}
 	}
@@ -137,9 +138,10 @@ func (k *known) unchoose(l *idem.Lock) {
 // take notes that l has the slots that were chosen for it.
 func (k *known) take(l *idem.Lock) {
 	for _, slot := range l.Slots {
-		if slot.N >= 0 {
+		if slot.Index >= 0 {
 			in := k.of(slot.Limit)
-			in.taken[slot.N] = protocol.SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow, Route: l.Route,
+			in.taken[slot.Index] = protocol.SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow,
+				Route: l.Route,
 				Since: l.Revision}
 			in.remove(l.Execution)
 		}
@@ -150,8 +152,8 @@ func (k *known) take(l *idem.Lock) {
 // release notes that l has no slots any more. While all is followed, the watch reports that.
 func (k *known) release(l *idem.Lock) {
 	for _, slot := range l.Slots {
-		if in := k.limits[slot.Limit]; in != nil && !k.followed && in.taken[slot.N].Execution == l.Execution {
-			delete(in.taken, slot.N)
+		if in := k.limits[slot.Limit]; in != nil && !k.followed && in.taken[slot.Index].Execution == l.Execution {
+			delete(in.taken, slot.Index)
 			k.tidy(slot.Limit)
 		}
 	}

@@ -123,7 +123,7 @@ func (p *Slots) Unchoose(l *idem.Lock) {
 	defer p.mu.Unlock()
 	p.known.unchoose(l)
 	for _, slot := range l.Slots {
-		if slot.N >= 0 {
+		if slot.Index >= 0 {
 			p.tellLocked(slot.Limit)
 		}
 	}

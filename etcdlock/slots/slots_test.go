@@ -32,7 +32,7 @@ func limitedLock(workflow, event string) idem.Lock {
 	scope := idem.Scope{Workflow: workflow, Key: idem.MakeKey(uint64(len(event)), [16]byte(sum[:16]))}
 	return idem.Lock{
 		Entry: idem.Entry{Execution: idem.NewExecutionID(workflow, scope.Key, [4]byte{1}), Scope: scope,
-			Slots: []idem.Slot{{Limit: "erp", Rule: "erp", N: -1}}},
+			Slots: []idem.Slot{{Limit: "erp", Rule: "erp", Index: -1}}},
 	}
 }
 

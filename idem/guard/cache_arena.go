@@ -153,7 +153,7 @@ func unspell(b []byte) (credentials string, a *idem.Answer) {
 		return "", nil
 	}
 	r := unspeller{b}
-	if credentials = r.text(); len(r.b) == 0 {
+	if credentials = r.text(); len(r.left) == 0 {
 		return credentials, nil
 	}
 	form := r.count()
@@ -164,31 +164,31 @@ func unspell(b []byte) (credentials string, a *idem.Answer) {
 	for i := range a.Header {
 		a.Header[i] = idem.HeaderField{Name: r.text(), Value: r.text()}
 	}
-	if len(r.b) > 0 {
-		a.Body = r.b
+	if len(r.left) > 0 {
+		a.Body = r.left
 	}
 	return credentials, a
 }
 
 // unspeller decodes what spell has made in this process, so it checks nothing.
-type unspeller struct{ b []byte }
+type unspeller struct{ left []byte }
 
 func (r *unspeller) count() uint64 {
-	v, n := binary.Uvarint(r.b)
-	r.b = r.b[n:]
+	v, n := binary.Uvarint(r.left)
+	r.left = r.left[n:]
 	return v
 }
 
 func (r *unspeller) number() int64 {
-	v, n := binary.Varint(r.b)
-	r.b = r.b[n:]
+	v, n := binary.Varint(r.left)
+	r.left = r.left[n:]
 	return v
 }
 
 func (r *unspeller) text() string {
 	n := r.count()
-	text := string(r.b[:n])
-	r.b = r.b[n:]
+	text := string(r.left[:n])
+	r.left = r.left[n:]
 	return text
 }
 

@@ -100,7 +100,7 @@ func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 	}
 	t := turn{guard: g, request: r, sender: sender}
 	t.take()
-	a := t.a
+	a := t.admission
 	if err := g.whole(&a.Verdict); err != nil {
 		a = unavailable(err)
 	}

@@ -53,7 +53,7 @@ func (g *Guard) park(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admiss
 		}
 		return kept, err
 	}
-	v, err := idem.Accept(ctx, g.options.Ledger, &waiter{guard: g, r: r, ctx: ctx, parks: on}, keep,
+	v, err := idem.Accept(ctx, g.options.Ledger, &waiter{guard: g, request: r, ctx: ctx, parks: on}, keep,
 		idem.Verdict{Attempt: 1, Behind: first.Behind})
 	if v.Decision == "" {
 		a := unavailable(errors.Join(err, unstored, context.Cause(ctx)))

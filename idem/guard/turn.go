@@ -15,7 +15,7 @@ type turn struct {
 	sender  context.Context
 
 	asked     bool
-	a         Admission     // what is known of it; nothing before it was asked
+	admission Admission     // what is known of it; nothing before it was asked
 	entry     *idem.Waiting // in the queue, after its wait; nil = there is none
 	overtaken time.Duration
 	waited    bool
@@ -32,7 +32,7 @@ func (t *turn) take() {
 		switch idem.Next(&now) {
 		case idem.ActClaim:
 			g.lively.Store(g.options.Now().UnixNano())
-			t.asked, t.a = true, g.admit(t.request)
+			t.asked, t.admission = true, g.admit(t.request)
 		case idem.ActQueue:
 			t.waitForLock()
 		case idem.ActFollow:
@@ -43,7 +43,7 @@ func (t *turn) take() {
 				return
 			}
 		case idem.ActDrop:
-			t.a.Decision = idem.DecisionSkipped
+			t.admission.Decision = idem.DecisionSkipped
 			return
 		default: // it has the lock, or its sender is told why it does not run
 			return
@@ -66,7 +66,7 @@ func (t *turn) situation() idem.Situation {
 	case idem.BarTaken:
 		now.Storable = !t.stored && t.guard.MayPark(t.request, t.parkOn())
 		if !t.waited {
-			t.overtaken = t.guard.overtaken(t.request, &t.a.Verdict)
+			t.overtaken = t.guard.overtaken(t.request, &t.admission.Verdict)
 		}
 		now.Waits = now.Waits || t.overtaken > 0
 	default:
@@ -80,12 +80,12 @@ func (t *turn) barred() idem.Barred {
 	switch {
 	case !t.asked:
 		return idem.BarUnasked
-	case t.a.Execution != nil:
+	case t.admission.Execution != nil:
 		return 0
 	case t.followed:
 		return idem.BarDecided
 	}
-	switch t.a.Decision {
+	switch t.admission.Decision {
 	case idem.DecisionLocked:
 		return idem.BarTaken
 	case idem.DecisionLimited:
@@ -118,54 +118,54 @@ func (t *turn) waitForLock() {
 	}
 	t.waited = true
 	t.wait(limit, parks, t.queue)
-	if t.a.Execution != nil && t.a.Execution.Lock().Attempt == 1 {
+	if t.admission.Execution != nil && t.admission.Execution.Lock().Attempt == 1 {
 		g.quotas.add(p, -1, g.options.Now())
 	}
-	if d := t.a.Decision; moment && (d == idem.DecisionWaitTimeout || d == idem.DecisionQueueFull) {
-		t.a.Decision = idem.DecisionLocked
+	if d := t.admission.Decision; moment && (d == idem.DecisionWaitTimeout || d == idem.DecisionQueueFull) {
+		t.admission.Decision = idem.DecisionLocked
 	}
 }
 
 // wait lets the delivery wait for something, at most for limit, and records how long it did. parks:
 // the wait ends when the process is about to.
 func (t *turn) wait(limit time.Duration, parks bool, something func(context.Context)) {
-	g, r, v, waited, since := t.guard, t.request, t.a.Verdict, t.a.Waited, t.guard.options.Now()
+	g, r, v, waited, since := t.guard, t.request, t.admission.Verdict, t.admission.Waited, t.guard.options.Now()
 	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.options.MaxWaiting(), since)
 	if seat == nil {
 		full := idem.Verdict{Decision: idem.DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace,
 			ClosedUntil: v.ClosedUntil, Limit: v.Limit}
-		t.a = Admission{Verdict: full, Waited: waited}
+		t.admission = Admission{Verdict: full, Waited: waited}
 		return
 	}
 	defer g.waiting.leave(r.Scope.Workflow, seat)
 	ctx, done := g.patience(t.sender, limit, parks)
 	defer done()
 	something(ctx)
-	t.a.Waited = waited + g.options.Now().Sub(since)
+	t.admission.Waited = waited + g.options.Now().Sub(since)
 }
 
 // queue enqueues the delivery, which is admitted from the head of the queue.
 func (t *turn) queue(ctx context.Context) {
 	g, r := t.guard, t.request
-	w := &waiter{guard: g, r: r, ctx: ctx}
-	w.behind(t.a.Verdict)
-	held, left, v, err := idem.AwaitLock(ctx, g.options.Ledger, w, idem.Verdict{Attempt: 1, Behind: t.a.Behind})
+	w := &waiter{guard: g, request: r, ctx: ctx}
+	w.behind(t.admission.Verdict)
+	held, left, v, err := idem.AwaitLock(ctx, g.options.Ledger, w, idem.Verdict{Attempt: 1, Behind: t.admission.Behind})
 	switch t.entry = left; {
 	case held != nil:
-		t.a = g.judged(newExecution(g, r.Policy, r, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
+		t.admission = g.judged(newExecution(g, r.Policy, r, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
 	case v.Decision == idem.DecisionWaitTimeout:
-		t.a = w.gaveUp()
+		t.admission = w.gaveUp()
 	case v.Decision != "":
-		t.a = Admission{Verdict: v, Err: err}
+		t.admission = Admission{Verdict: v, Err: err}
 	default:
-		t.a = unavailable(err)
+		t.admission = unavailable(err)
 	}
 }
 
 // follow lets a duplicate wait for the end of the first delivery, whose answer it gets. It never
 // runs anything itself.
 func (t *turn) follow(ctx context.Context) {
-	first, ledger := t.a.Verdict, t.guard.options.Ledger
+	first, ledger := t.admission.Verdict, t.guard.options.Ledger
 	seen, err := ledger.Follow(ctx, first.Copy)
 	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == first.Holder {
 		if err = ledger.Reap(ctx, seen.Lock); err == nil {
@@ -174,13 +174,13 @@ func (t *turn) follow(ctx context.Context) {
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		t.a = Admission{Verdict: first, Err: err}
+		t.admission = Admission{Verdict: first, Err: err}
 	case err != nil:
-		t.a = unavailable(err)
+		t.admission = unavailable(err)
 	default:
 		same := idem.DecideAttached(seen, t.request, first.Holder)
 		same.HolderTrace = first.HolderTrace
-		t.a = Admission{Verdict: same}
+		t.admission = Admission{Verdict: same}
 	}
 }
 
@@ -191,7 +191,7 @@ func (t *turn) leave() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.guard.options.Base), t.guard.options.RequestTimeout)
 	defer cancel()
-	t.a.Err = errors.Join(t.a.Err, t.entry.Leave(ctx))
+	t.admission.Err = errors.Join(t.admission.Err, t.entry.Leave(ctx))
 }
 
 // store parks the delivery where it waits, or at the end of the queue, or finds that another one of
@@ -199,28 +199,28 @@ func (t *turn) leave() {
 func (t *turn) store() bool {
 	t.stored = true
 	if t.request.Policy.Observe {
-		t.a.Decision = idem.DecisionParked
+		t.admission.Decision = idem.DecisionParked
 		return true
 	}
-	g, r, on, waited := t.guard, t.request, t.parkOn(), t.a.Waited
+	g, r, on, waited := t.guard, t.request, t.parkOn(), t.admission.Waited
 	if t.entry == nil {
-		a := g.park(r, t.a.Verdict, on)
+		a := g.park(r, t.admission.Verdict, on)
 		if errors.Is(a.Err, errNotStored) {
 			return false
 		}
-		t.a, t.asked = a, true
+		t.admission, t.asked = a, true
 	} else if err := g.parkEntry(r, t.entry, on); errors.Is(err, idem.ErrNotRecorded) {
-		t.a = unavailable(err)
-		t.a.Unsure = true
+		t.admission = unavailable(err)
+		t.admission.Unsure = true
 	} else if err != nil {
-		t.a.Err = errors.Join(t.a.Err, err)
+		t.admission.Err = errors.Join(t.admission.Err, err)
 		return false
 	} else {
-		t.a = Admission{Verdict: idem.Verdict{Decision: idem.DecisionParked, Holder: t.entry.Lock.Execution,
+		t.admission = Admission{Verdict: idem.Verdict{Decision: idem.DecisionParked, Holder: t.entry.Lock.Execution,
 			Accepted: true, On: on}}
 		t.entry = nil
 	}
-	if t.a.Waited = waited; t.a.Accepted {
+	if t.admission.Waited = waited; t.admission.Accepted {
 		g.quotas.add(r.Policy, -1, g.options.Now())
 	}
 	return true
@@ -231,7 +231,7 @@ func (t *turn) parkOn() idem.ParkOn {
 	switch {
 	case !t.asked && t.request.Parking.AtOnce:
 		return idem.ParkSenderLimit
-	case t.a.Decision == idem.DecisionPaused:
+	case t.admission.Decision == idem.DecisionPaused:
 		return idem.ParkPaused
 	}
 	return idem.ParkLocked

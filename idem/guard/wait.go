@@ -95,7 +95,7 @@ func (g *Guard) patience(sender context.Context, d time.Duration, parks bool) (c
 // waiter is one delivery in the queue.
 type waiter struct {
 	guard       *Guard
-	r           *idem.Request
+	request     *idem.Request
 	ctx         context.Context
 	parks       idem.ParkOn // what it is accepted for from the beginning; "" = it waits
 	callbackKey string
@@ -106,7 +106,7 @@ type waiter struct {
 
 // paused returns the pause that the delivery waits for; nil = none.
 func (w *waiter) paused() *idem.Pause {
-	return w.guard.options.Ledger.Paused(w.r.Policy.Route, w.r.Scope.Workflow)
+	return w.guard.options.Ledger.Paused(w.request.Policy.Route, w.request.Scope.Workflow)
 }
 
 // behind records the execution that stands in the way.
@@ -119,14 +119,14 @@ func (w *waiter) behind(v idem.Verdict) {
 
 // Lock implements Waiter.
 func (w *waiter) Lock(v idem.Verdict) (l idem.Lock) {
-	l, w.callbackKey = w.guard.newLock(w.r, v)
+	l, w.callbackKey = w.guard.newLock(w.request, v)
 	if w.parks != "" {
 		l.Parked = &idem.Parked{Since: l.StartedAt, On: w.parks}
-		if d := w.r.Policy.Park.Delay; d > 0 {
+		if d := w.request.Policy.Park.Delay; d > 0 {
 			l.Parked.NextAttempt, l.Parked.Pause = l.StartedAt.Add(d), d
 		}
 	}
-	l.MayPark = w.r.Policy.Park != nil
+	l.MayPark = w.request.Policy.Park != nil
 	return l
 }
 
@@ -144,18 +144,18 @@ func (w *waiter) Judge(seen *idem.Obstacle, placed bool) idem.Verdict {
 	seen.Queue = false
 	if placed {
 		seen.Waiting = nil // that is this entry itself
-		v := idem.Decide(seen, w.r, w.Now())
+		v := idem.Decide(seen, w.request, w.Now())
 		if v.Taken() {
 			w.behind(v)
 		}
 		return v
 	}
 	behind := int64(0)
-	if l := seen.Lock; l != nil && l.Scope.PerEvent == w.r.Scope.PerEvent &&
-		(l.Cooling || l.Scope.Key != w.r.Scope.Key) {
+	if l := seen.Lock; l != nil && l.Scope.PerEvent == w.request.Scope.PerEvent &&
+		(l.Cooling || l.Scope.Key != w.request.Scope.Key) {
 		seen.Lock, behind = nil, l.Revision // another event: this one comes after it
 	}
-	v := idem.Decide(seen, w.r, w.Now())
+	v := idem.Decide(seen, w.request, w.Now())
 	v.Behind = behind
 	return v
 }

@@ -297,7 +297,7 @@ func (k *Keys) limits(m *Message) ([]idem.Slot, error) {
 			return nil, err
 		}
 		if !slices.ContainsFunc(slots, func(o idem.Slot) bool { return o.Limit == name }) {
-			slots = append(slots, idem.Slot{Limit: name, Rule: use.String(), N: -1})
+			slots = append(slots, idem.Slot{Limit: name, Rule: use.String(), Index: -1})
 		}
 	}
 	return slots, nil

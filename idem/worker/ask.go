@@ -10,22 +10,22 @@ import (
 // it.
 func (r *run) ask() (over bool) {
 	lock := r.held.Lock()
-	policy := r.w.options.Policy(lock.Route)
+	policy := r.worker.options.Policy(lock.Route)
 	if policy == nil || policy.Ask == nil { // the route has changed just now
 		return false
 	}
-	said := r.w.options.Ask(r.w.life, lock)
-	if r.w.life.Err() != nil {
+	said := r.worker.options.Ask(r.worker.life, lock)
+	if r.worker.life.Err() != nil {
 		return false
 	}
-	said.Times, said.At = lock.Parked.Asked+1, r.w.options.Now()
+	said.Times, said.At = lock.Parked.Asked+1, r.worker.options.Now()
 	ctx, done := r.bounded()
 	defer done()
 	if said.Outcome != idem.Executed {
-		err := r.held.Rest(ctx, lock.Parked.AfterQuestion(&said, policy.Ask, r.w.options.Now()))
+		err := r.held.Rest(ctx, lock.Parked.AfterQuestion(&said, policy.Ask, r.worker.options.Now()))
 		switch now := r.held.Lock().Parked; {
 		case err != nil: // Begin says what stops it
-			_ = sleep(r.w.life, firstPause)
+			_ = sleep(r.worker.life, firstPause)
 		case now.Blocked != "":
 			r.report(EventBlocked, idem.DecisionUnknown.Row().Code, now.Blocked, nil)
 		}

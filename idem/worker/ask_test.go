@@ -41,13 +41,13 @@ func asksAboutOne(t *testing.T, said ...idem.Asked) (*run, *askedLock) {
 		asked++
 		return said[asked-1]
 	}})
-	return &run{w: w, held: g.Resume(held), wake: make(chan struct{}, 1)}, held
+	return &run{worker: w, held: g.Resume(held), wake: make(chan struct{}, 1)}, held
 }
 
 func TestTheServiceIsAskedBeforeAnotherTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, held := asksAboutOne(t, idem.Asked{Outcome: idem.Executed, Status: 200})
-		if next := held.lock.Parked.Asks(r.w.options.Policy(""), held.lock.Question); !next {
+		if next := held.lock.Parked.Asks(r.worker.options.Policy(""), held.lock.Question); !next {
 			t.Error("it is tried again without a question")
 		}
 		if over := r.ask(); !over || held.ended == nil || held.ended.Status != idem.Success ||
@@ -62,7 +62,7 @@ func TestWhatWasNotExecutedIsTriedAtOnceAndCountsAsNoTry(t *testing.T) {
 		r, held := asksAboutOne(t, idem.Asked{Outcome: idem.NotExecuted, Status: 404})
 		over := r.ask()
 		if p := held.lock.Parked; over || p.Outcome() != idem.NotExecuted || p.Failures != 0 ||
-			!p.NextAttempt.IsZero() || p.Asks(r.w.options.Policy(""), held.lock.Question) {
+			!p.NextAttempt.IsZero() || p.Asks(r.worker.options.Policy(""), held.lock.Question) {
 			t.Errorf("%+v", p)
 		}
 	})
@@ -77,7 +77,7 @@ func TestAServiceThatSaysNothingLeavesTheEventToAPerson(t *testing.T) {
 			t.Errorf("after one question: %+v", p)
 		}
 		r.ask()
-		if p := held.lock.Parked; p.Blocked == "" || p.Asks(r.w.options.Policy(""), held.lock.Question) {
+		if p := held.lock.Parked; p.Blocked == "" || p.Asks(r.worker.options.Policy(""), held.lock.Question) {
 			t.Errorf("after the last question: %+v", p)
 		}
 	})

@@ -13,12 +13,12 @@ import (
 // run is one execution that this process runs. Its methods are not safe for concurrent use; other
 // goroutines may send on wake.
 type run struct {
-	w     *Worker
-	held  *guard.ParkedExecution
-	id    idem.ExecutionID
-	scope idem.Scope    // of its lock
-	bytes int64         // of its request
-	wake  chan struct{} // something about it has changed
+	worker *Worker
+	held   *guard.ParkedExecution
+	id     idem.ExecutionID
+	scope  idem.Scope    // of its lock
+	bytes  int64         // of its request
+	wake   chan struct{} // something about it has changed
 
 	tooOld  bool      // when it was taken; later the ledger reports it
 	request []byte    // for the first try, as it was read when it was taken; nil = to be read
@@ -55,16 +55,16 @@ func (r *run) run(t *guard.Tried) {
 
 // next says what the execution does now.
 func (r *run) next() idem.Action {
-	lock, policy := r.held.Lock(), r.w.options.Policy(r.held.Lock().Route)
+	lock, policy := r.held.Lock(), r.worker.options.Policy(r.held.Lock().Route)
 	now := idem.Situation{
 		Stop:      r.stopOf(lock),
-		Ending:    r.ending || r.w.life.Err() != nil,
+		Ending:    r.ending || r.worker.life.Err() != nil,
 		Unrouted:  policy == nil,
 		TooOld:    r.old(),
 		Paused:    r.paused(lock),
 		Blocked:   lock.Parked.Blocked != "",
 		Full:      r.full,
-		Early:     r.due.After(r.w.options.Now()),
+		Early:     r.due.After(r.worker.options.Now()),
 		HasSlots:  lock.HasSlot(),
 		OutOfTurn: !r.hasTurn(),
 	}
@@ -72,7 +72,7 @@ func (r *run) next() idem.Action {
 		if lock.Parked.On != idem.ParkAgain { // a person wants it, though newer ones went through
 			now.Stale = policy.StalenessOf(lock.Stale)
 		}
-		now.Asks = r.w.options.Ask != nil && lock.Parked.Asks(policy, lock.Question)
+		now.Asks = r.worker.options.Ask != nil && lock.Parked.Asks(policy, lock.Question)
 	}
 	if r.ended != nil {
 		now.After = r.ended.next.kind
@@ -140,11 +140,11 @@ func (r *run) do(what idem.Action) (over bool) {
 	case idem.ActFreeSlots:
 		r.giveSlotsBack(r.held.Lock())
 	case idem.ActAwaitLock:
-		return sleep(r.w.life, firstPause) != nil
+		return sleep(r.worker.life, firstPause) != nil
 	case idem.ActAwaitChange:
 		r.sleep(ageLook, nil)
 	case idem.ActAwaitTime:
-		r.sleep(min(r.due.Sub(r.w.options.Now()), ageLook), nil)
+		r.sleep(min(r.due.Sub(r.worker.options.Now()), ageLook), nil)
 	case idem.ActAwaitTurn:
 		r.awaitTurn()
 	case idem.ActAsk:
@@ -174,7 +174,7 @@ func (r *run) awaitTurn() {
 	if r.slot == nil {
 		given := make(chan struct{})
 		lock := r.held.Lock()
-		r.slot, r.given = r.w.slots.join(lock.Route, lock.Scope.Workflow, func(*turn) { close(given) }), given
+		r.slot, r.given = r.worker.slots.join(lock.Route, lock.Scope.Workflow, func(*turn) { close(given) }), given
 	}
 	r.sleep(ageLook, r.given)
 }
@@ -190,15 +190,15 @@ func (r *run) leaveSlot() {
 // over cleans up when this process has nothing to do with the execution any more.
 func (r *run) over() {
 	r.leaveSlot()
-	r.w.mu.Lock()
-	if r.w.runs[r.scope] == r {
-		delete(r.w.runs, r.scope)
+	r.worker.mu.Lock()
+	if r.worker.runs[r.scope] == r {
+		delete(r.worker.runs, r.scope)
 	}
-	r.w.mu.Unlock()
+	r.worker.mu.Unlock()
 	r.held.Leave()
-	r.w.options.Ledger.MarkReady(r.held.Lock().Scope)
-	if r.unneeded && r.w.options.Drop != nil { // last: a disk that hangs must not delay the executions behind it
-		r.w.options.Drop(r.id, r.bytes)
+	r.worker.options.Ledger.MarkReady(r.held.Lock().Scope)
+	if r.unneeded && r.worker.options.Drop != nil { // last: a disk that hangs must not delay the executions behind it
+		r.worker.options.Drop(r.id, r.bytes)
 	}
 }
 
@@ -216,7 +216,7 @@ func (r *run) sleep(d time.Duration, given <-chan struct{}) {
 		if p := r.held.Lock().Parked; p.NextAttempt.IsZero() && p.Blocked == "" && !p.Trying {
 			r.due, r.tooOld = time.Time{}, false
 		}
-	case <-r.w.life.Done():
+	case <-r.worker.life.Done():
 	}
 	r.full = false
 }
@@ -227,7 +227,7 @@ func (r *run) giveSlotsBack(lock *idem.Lock) {
 	ctx, done := r.bounded()
 	defer done()
 	if err := r.held.Rest(ctx, *lock.Parked); err != nil { // Begin says what stops it
-		_ = sleep(r.w.life, firstPause)
+		_ = sleep(r.worker.life, firstPause)
 	}
 }
 
@@ -243,7 +243,7 @@ func (r *run) putDown() {
 func (r *run) cancelled() (over bool) {
 	cancel := r.held.Lock().Cancel
 	end := idem.End{Status: idem.Aborted, Outcome: r.held.Lock().Parked.Outcome(), Abort: cancel,
-		FinishedAt: r.w.options.Now()}
+		FinishedAt: r.worker.options.Now()}
 	ctx, done := r.bounded()
 	defer done()
 	var rec *idem.Record
@@ -259,7 +259,7 @@ func (r *run) cancelled() (over bool) {
 
 // call sends the request once, and notes how that ended.
 func (r *run) call() {
-	policy := r.w.options.Policy(r.held.Lock().Route)
+	policy := r.worker.options.Policy(r.held.Lock().Route)
 	if policy == nil { // the route was removed just now
 		return
 	}
@@ -267,7 +267,7 @@ func (r *run) call() {
 	t := r.try(policy)
 	r.held.OnStop(func(error) { poke(r.wake) })
 	if t.Sent || t.Answer != nil {
-		r.w.slots.noteAnswer(policy.Route, time.Since(began))
+		r.worker.slots.noteAnswer(policy.Route, time.Since(began))
 	}
 	r.leaveSlot()
 	r.noteEnd(&t)
@@ -279,18 +279,18 @@ func (r *run) try(policy *idem.Policy) guard.Tried {
 	defer cancel()
 	request, err := r.request, error(nil)
 	if r.request = nil; request == nil {
-		request, err = r.w.options.Ledger.Request(ctx, r.id)
+		request, err = r.worker.options.Ledger.Request(ctx, r.id)
 	}
 	if err != nil {
 		return guard.Tried{Failure: idem.Failure{Code: "request_unavailable", Detail: err.Error()}}
 	}
-	return r.held.Try(ctx, policy, func(x *guard.Execution) { r.w.options.Try(x, request) })
+	return r.held.Try(ctx, policy, func(x *guard.Execution) { r.worker.options.Try(x, request) })
 }
 
 // noteEnd notes how a try ended, and what follows.
 func (r *run) noteEnd(t *guard.Tried) {
 	lock := r.held.Lock()
-	policy := r.w.options.Policy(lock.Route)
+	policy := r.worker.options.Policy(lock.Route)
 	if policy == nil || policy.Park == nil { // the route is gone, or parks no more
 		policy = fallback(policy, lock)
 	}
@@ -308,22 +308,22 @@ func (r *run) noteEnd(t *guard.Tried) {
 	case errors.Is(t.Stopped, idem.ErrCancelled):
 		r.ended.next.kind = idem.ToTryAgain // that it may have run stays known
 	default:
-		if asked := min(t.RetryAfter, mostAsked); asksToBeLeft(t) && r.w.slots.refused(lock.Route, asked) {
+		if asked := min(t.RetryAfter, mostAsked); asksToBeLeft(t) && r.worker.slots.refused(lock.Route, asked) {
 			r.report(EventLeftAlone, "", fmt.Sprintf("%s, and asks for %v", textOf(t), asked), nil)
 		}
 		reached := idem.Judge(policy, t.Try()).Outcome != idem.NotExecuted
-		r.w.slots.outcome(reached || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
+		r.worker.slots.outcome(reached || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
 		r.ended.next = after(policy, &lock.Entry, lock.Parked.Failures, lock.Question != nil, t)
 	}
 }
 
 // paused reports whether the execution rests because it is paused.
 func (r *run) paused(lock *idem.Lock) bool {
-	return r.w.options.Ledger.Paused(lock.Route, lock.Scope.Workflow) != nil
+	return r.worker.options.Ledger.Paused(lock.Route, lock.Scope.Workflow) != nil
 }
 
 // old reports whether its MaxAge is over.
-func (r *run) old() bool { return r.tooOld || r.w.options.Ledger.Old(r.id) }
+func (r *run) old() bool { return r.tooOld || r.worker.options.Ledger.Old(r.id) }
 
 var tooOldStep = nextStep{code: idem.CodeTooOld, why: "it was not executed within the route's max_age"}
 
@@ -367,19 +367,19 @@ func (r *run) drop(rec *idem.Record) {
 func (r *run) dead(t *guard.Tried, step nextStep) bool {
 	var last *idem.Evidence
 	p := *r.held.Lock().Parked
-	if policy := r.w.options.Policy(r.held.Lock().Route); policy != nil && t.Failure.Code != idem.CodeTooOld {
-		last = t.Evidence(policy, r.w.options.Now())
+	if policy := r.worker.options.Policy(r.held.Lock().Route); policy != nil && t.Failure.Code != idem.CodeTooOld {
+		last = t.Evidence(policy, r.worker.options.Now())
 		p = p.AfterTry(last)
 	}
 	ctx, cancel := r.bounded()
 	defer cancel()
 	_, err := r.held.DeadLetter(ctx, idem.End{
 		Status: idem.Failed, Outcome: p.Outcome(), Tried: last, Error: &idem.Failure{Code: step.code, Detail: step.why},
-		Answer: t.Answer, FinishedAt: r.w.options.Now(),
+		Answer: t.Answer, FinishedAt: r.worker.options.Now(),
 	})
 	if errors.Is(err, idem.ErrNotOld) { // it is being renewed just now; the ledger reports its new age in a moment
 		r.tooOld, r.due = false, time.Time{}
-		_ = sleep(r.w.life, ageLag)
+		_ = sleep(r.worker.life, ageLag)
 		return false
 	}
 	r.report(EventDeadLetter, step.code, step.why, err)
@@ -388,7 +388,7 @@ func (r *run) dead(t *guard.Tried, step nextStep) bool {
 
 // superseded ends it because a newer event of its scope has gone through.
 func (r *run) superseded(by *idem.Stale) bool {
-	now := r.w.options.Now()
+	now := r.worker.options.Now()
 	ctx, cancel := r.bounded()
 	defer cancel()
 	abort := by.Abort(now)
@@ -403,9 +403,9 @@ func (r *run) superseded(by *idem.Stale) bool {
 
 // rest writes down what the execution waits for.
 func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over bool) {
-	last := t.Evidence(orNone(policy), r.w.options.Now())
+	last := t.Evidence(orNone(policy), r.worker.options.Now())
 	for {
-		now := r.w.options.Now()
+		now := r.worker.options.Now()
 		p := *r.held.Lock().Parked
 		if !tells(&p, last) { // a request whose answer got lost has written it
 			if step.failed {
@@ -443,7 +443,7 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 			r.report(EventLost, string(idem.DecisionLockLost), "", err)
 			return true
 		}
-		if sleep(r.w.life, firstPause) != nil {
+		if sleep(r.worker.life, firstPause) != nil {
 			return true
 		}
 	}
@@ -452,7 +452,7 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 // plan makes the next try due when its lock says.
 func (r *run) plan() {
 	r.due = time.Time{}
-	now := r.w.options.Now()
+	now := r.worker.options.Now()
 	p := r.held.Lock().Parked.Resumed(now, 0) // the process that accepted it may have another clock
 	if at := p.NextAttempt; !at.IsZero() {
 		r.due = now.Add(at.Sub(now)) // on the monotonic clock: the wall clock may be set meanwhile
@@ -473,11 +473,11 @@ func orNone(p *idem.Policy) *idem.Policy {
 }
 
 func (r *run) report(what EventKind, code, why string, err error) {
-	r.w.options.OnEvent(Event{What: what, Lock: r.held.Lock(), Code: code, Why: why, Err: err})
+	r.worker.options.OnEvent(Event{What: what, Lock: r.held.Lock(), Code: code, Why: why, Err: err})
 }
 
 // bounded returns the context of one request to the ledger. The end of a try is written down also
 // while the process ends.
 func (r *run) bounded() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(r.w.life), r.w.options.RequestTimeout)
+	return context.WithTimeout(context.WithoutCancel(r.worker.life), r.worker.options.RequestTimeout)
 }

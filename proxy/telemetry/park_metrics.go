@@ -196,7 +196,7 @@ func (t *Telemetry) Try(r *proxy.Report, accepted idem.TraceContext) proxy.Trace
 	if !span.IsRecording() {
 		return nil
 	}
-	return &delivery{t: t, ctx: ctx, span: span}
+	return &delivery{telemetry: t, ctx: ctx, span: span}
 }
 
 // The operations on requests of parked events.

@@ -39,15 +39,15 @@ func (t *Telemetry) Begin(r *proxy.Report, sender idem.TraceContext, tracestate 
 	if !span.IsRecording() { // neither its lines nor other spans shall link to a span that does not exist
 		return nil
 	}
-	return &delivery{t: t, ctx: ctx, span: span}
+	return &delivery{telemetry: t, ctx: ctx, span: span}
 }
 
 // delivery is the trace of one delivery: its own span, and that of the call of the upstream while
 // it runs. The other stages get their spans at the end, from the times in the report.
 type delivery struct {
-	t    *Telemetry
-	ctx  context.Context
-	span trace.Span
+	telemetry *Telemetry
+	ctx       context.Context
+	span      trace.Span
 
 	mu   sync.Mutex // the call may begin while the delivery ends, if its sender is told that it is accepted
 	call trace.Span // nil: the upstream was not called
@@ -67,7 +67,7 @@ func (d *delivery) Call() string {
 	if d.over { // its span would never be ended
 		return d.TraceParent().String()
 	}
-	_, d.call = d.t.tracer.Start(d.ctx, "call", trace.WithSpanKind(trace.SpanKindClient))
+	_, d.call = d.telemetry.tracer.Start(d.ctx, "call", trace.WithSpanKind(trace.SpanKindClient))
 	return traceContextOf(d.call.SpanContext()).String()
 }
 
@@ -78,8 +78,8 @@ func (d *delivery) End(r *proxy.Report) {
 	d.stage("wait", r.Stages.Wait)
 	d.stage("settle", r.Stages.Settle)
 	d.endCall(r)
-	d.span.SetAttributes(attributesOf(r, (*d.t.patterns.Load())[r.Route])...)
-	if d.t.eventIDs.Load() {
+	d.span.SetAttributes(attributesOf(r, (*d.telemetry.patterns.Load())[r.Route])...)
+	if d.telemetry.eventIDs.Load() {
 		d.span.SetAttributes(labelsOn(r.Labels)...)
 	}
 	if link := spanContextOf(idem.ParseTrace(r.Met)); link.IsSampled() {
@@ -97,7 +97,7 @@ func (d *delivery) stage(name string, s proxy.Stretch) {
 	if s.From.IsZero() {
 		return
 	}
-	_, span := d.t.tracer.Start(d.ctx, name, trace.WithTimestamp(s.From))
+	_, span := d.telemetry.tracer.Start(d.ctx, name, trace.WithTimestamp(s.From))
 	span.End(trace.WithTimestamp(s.From.Add(s.For)))
 }
 
@@ -110,7 +110,7 @@ func (d *delivery) endCall(r *proxy.Report) {
 	}
 	d.call.SetName(r.Method)
 	d.call.SetAttributes(methodOf(r.Method), semconv.NetworkProtocolVersion("1.1"))
-	d.call.SetAttributes(addressOf(d.t.options.UpstreamHost, d.t.options.UpstreamPort)...)
+	d.call.SetAttributes(addressOf(d.telemetry.options.UpstreamHost, d.telemetry.options.UpstreamPort)...)
 	switch {
 	case r.UpstreamFrom.IsZero(): // it goes on without the delivery
 		d.call.End(trace.WithTimestamp(r.Started.Add(r.Total)))

@@ -56,10 +56,10 @@ type conn struct {
 // in, of which TLS may hold a part.
 type socket struct {
 	net.Conn
-	n      int64
-	fin    bool
-	header []byte // of the record that comes in, as far as it came
-	left   int    // bytes of that record which are still to come behind its header
+	written int64
+	fin     bool
+	header  []byte // of the record that comes in, as far as it came
+	left    int    // bytes of that record which are still to come behind its header
 }
 
 // recordHeader is type, version and length of a record (RFC 8446, 5.1).
@@ -67,7 +67,7 @@ const recordHeader = 5
 
 func (s *socket) Write(p []byte) (int, error) {
 	n, err := s.Conn.Write(p)
-	s.n += int64(n)
+	s.written += int64(n)
 	return n, err
 }
 
@@ -97,11 +97,11 @@ func (s *socket) inRecord() bool { return s.left > 0 || len(s.header) > 0 }
 
 // plaintext reads from TLS. A FIN without close_notify is a cut, but crypto/tls forgives it between
 // two records.
-type plaintext struct{ c *conn }
+type plaintext struct{ conn *conn }
 
 func (p plaintext) Read(b []byte) (int, error) {
-	n, err := p.c.tls.Read(b)
-	if err == io.EOF && p.c.wrote.fin {
+	n, err := p.conn.tls.Read(b)
+	if err == io.EOF && p.conn.wrote.fin {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err
@@ -146,7 +146,7 @@ func (c *conn) write(head, body []byte) (err error) {
 		c.bufs = c.vec[:]
 		n, err = c.bufs.WriteTo(c.raw) // writev
 		c.vec = [2][]byte{}
-		c.wrote.n += n
+		c.wrote.written += n
 	}
 	return err
 }
@@ -215,8 +215,8 @@ func (c *conn) count() {
 	if c.ahead >= 0 {
 		return
 	}
-	if acked, ok := c.acked(c.wrote.n); ok {
-		c.ahead = int64(acked) - c.wrote.n //nolint:gosec // no connection carries that many bytes
+	if acked, ok := c.acked(c.wrote.written); ok {
+		c.ahead = int64(acked) - c.wrote.written //nolint:gosec // no connection carries that many bytes
 	}
 }
 

@@ -19,17 +19,17 @@ const lateAnswer = time.Second
 // exchange is one request on its way, over one connection, or two if the first was dead.
 type exchange struct {
 	*Call
-	u       *Upstream
-	ans     *Answer
-	head    []byte
-	body    []byte       // where it is in memory
-	source  *RequestBody // where it is passed through
-	upgrade bool
-	fresh   bool // it needs a new connection
-	last    bool // nothing goes over this connection after it
-	event   bool // its answer is an outcome
+	upstream *Upstream
+	answer   *Answer
+	head     []byte
+	body     []byte       // where it is in memory
+	source   *RequestBody // where it is passed through
+	upgrade  bool
+	fresh    bool // it needs a new connection
+	last     bool // nothing goes over this connection after it
+	event    bool // its answer is an outcome
 
-	c        *conn
+	conn     *conn
 	reused   bool  // c has carried a request before
 	pump     *pump // nil where everything was written at once
 	evidence Evidence
@@ -43,7 +43,7 @@ func (u *Upstream) newExchange(x *Call, head []byte, ans *Answer) *exchange {
 		ans.exchange = new(exchange)
 	}
 	e := ans.exchange
-	*e = exchange{Call: x, u: u, ans: ans, head: head}
+	*e = exchange{Call: x, upstream: u, answer: ans, head: head}
 	return e
 }
 
@@ -54,14 +54,14 @@ func (e *exchange) open() error {
 	// may be dead.
 	fresh := e.fresh || e.source != nil || e.upgrade
 	for {
-		c, reused, err := e.u.get(e.Call, fresh)
+		c, reused, err := e.upstream.get(e.Call, fresh)
 		if err != nil {
 			e.evidence = NotDialled
 			return e.over(err)
 		}
-		e.c = c
-		if e.u.beforeWrite != nil {
-			e.u.beforeWrite(reused)
+		e.conn = c
+		if e.upstream.beforeWrite != nil {
+			e.upstream.beforeWrite(reused)
 		}
 		again, err := e.attempt(reused)
 		if err == nil {
@@ -70,13 +70,13 @@ func (e *exchange) open() error {
 		if !again {
 			return e.over(err)
 		}
-		e.ans.Resent, fresh = true, true
+		e.answer.Resent, fresh = true, true
 	}
 }
 
 // over returns the error of the exchange.
 func (e *exchange) over(err error) error {
-	e.ans.Evidence = e.evidence
+	e.answer.Evidence = e.evidence
 	return e.failed(err)
 }
 
@@ -97,9 +97,9 @@ func (e *exchange) failed(err error) *SendError {
 // connection failed and the peer provably had no byte of the request; after any error the
 // connection is closed.
 func (e *exchange) attempt(reused bool) (again bool, err error) {
-	c := e.c
+	c := e.conn
 	e.reused = reused
-	before := mark{sent: c.wrote.n}
+	before := mark{sent: c.wrote.written}
 	if reused {
 		before.acked, before.counted = c.counted(before.sent)
 	}
@@ -109,7 +109,7 @@ func (e *exchange) attempt(reused bool) (again bool, err error) {
 		return false, err
 	}
 	werr := e.write()
-	if werr != nil && reused && c.wrote.n == before.sent { // an answer could not be to this request
+	if werr != nil && reused && c.wrote.written == before.sent { // an answer could not be to this request
 		err = werr
 	} else {
 		err = e.readHead(werr)
@@ -128,7 +128,7 @@ func (e *exchange) attempt(reused bool) (again bool, err error) {
 		return false, cause
 	}
 	if reused && e.evidence > Dialled && e.evidence < AnswerBegun {
-		e.u.rest()
+		e.upstream.rest()
 	}
 	// A streamed body may have been read in part; its bytes are gone.
 	return reused && e.evidence == Dialled && e.source == nil, err
@@ -150,7 +150,7 @@ type mark struct {
 //     its acknowledgement), and may follow a request that was read, so ECONNRESET proves nothing.
 func (e *exchange) judge(before mark, reused bool, werr, err error) {
 	e.evidence = HeadWritten
-	sent := e.c.wrote.n - before.sent
+	sent := e.conn.wrote.written - before.sent
 	if sent == 0 {
 		e.evidence = Dialled
 		return
@@ -166,8 +166,8 @@ func (e *exchange) judge(before mark, reused bool, werr, err error) {
 	if !reused || !before.counted || !clean || !finFirst(err) {
 		return
 	}
-	acked, ok := e.c.acked(before.sent)
-	if e.c.tls != nil && errors.Is(err, io.EOF) && !e.c.finBehind() {
+	acked, ok := e.conn.acked(before.sent)
+	if e.conn.tls != nil && errors.Is(err, io.EOF) && !e.conn.finBehind() {
 		return // a close_notify without the FIN (which would be io.ErrUnexpectedEOF)
 	}
 	if ok && acked == before.acked {
@@ -179,7 +179,7 @@ func (e *exchange) judge(before mark, reused bool, werr, err error) {
 func (e *exchange) write() error {
 	switch {
 	case e.source != nil:
-		if err := e.c.write(e.head, nil); err != nil {
+		if err := e.conn.write(e.head, nil); err != nil {
 			return err
 		}
 		e.pump = newPump()
@@ -189,14 +189,14 @@ func (e *exchange) write() error {
 		}
 		go e.pump.copy(e)
 	case len(e.body) > longBody:
-		if err := e.c.write(e.head, nil); err != nil {
+		if err := e.conn.write(e.head, nil); err != nil {
 			return err
 		}
 		e.pump = newPump()
 		e.pump.drained.Store(true)
-		go e.pump.write(e.c, e.body)
+		go e.pump.write(e.conn, e.body)
 	default:
-		err := e.c.write(e.head, e.body)
+		err := e.conn.write(e.head, e.body)
 		return err
 	}
 	return nil
@@ -208,32 +208,32 @@ func (e *exchange) readHead(werr error) error {
 	if werr != nil {
 		e.limitRead(time.Now().Add(lateAnswer))
 	}
-	if _, err := e.c.br.Peek(1); err != nil {
+	if _, err := e.conn.br.Peek(1); err != nil {
 		if werr != nil {
 			return werr
 		}
 		return err
 	}
 	e.evidence = AnswerBegun
-	if err := readAnswerHead(e.c.br, e.u.options.MaxResponseHead, e.ans); err != nil {
+	if err := readAnswerHead(e.conn.br, e.upstream.options.MaxResponseHead, e.answer); err != nil {
 		return err
 	}
-	if e.ans.Status == 101 {
+	if e.answer.Status == 101 {
 		return e.checkSwitch()
 	}
-	f, err := frame(e.ans, bytes.HasPrefix(e.head, []byte("HEAD ")))
+	f, err := frame(e.answer, bytes.HasPrefix(e.head, []byte("HEAD ")))
 	if err != nil {
 		return err
 	}
 	e.close = f.close || werr != nil
-	e.ans.Length = f.declared
-	e.rest = newBodyReader(e.c.br, f, e.u.options.MaxResponseHead)
+	e.answer.Length = f.declared
+	e.rest = newBodyReader(e.conn.br, f, e.upstream.options.MaxResponseHead)
 	return nil
 }
 
 // checkSwitch refuses an unrequested 101, and one to a protocol that is never tunnelled.
 func (e *exchange) checkSwitch() error {
-	if !e.upgrade || !mayTunnel(e.ans.Get("upgrade")) {
+	if !e.upgrade || !mayTunnel(e.answer.Get("upgrade")) {
 		return ErrSwitched
 	}
 	return nil
@@ -244,31 +244,31 @@ func (e *exchange) checkSwitch() error {
 func (e *exchange) finish(whole bool) {
 	clean := e.settle(whole)
 	if e.detach() != nil || !whole || !clean {
-		e.c.hangUp()
+		e.conn.hangUp()
 		return
 	}
-	e.u.learn(e.ans, e.c.isSlow(time.Since(e.began)))
+	e.upstream.learn(e.answer, e.conn.isSlow(time.Since(e.began)))
 	body := e.source != nil || len(e.body) > 0
 	switch {
 	case e.close || e.last:
-		e.u.part(e.c)
+		e.upstream.part(e.conn)
 		return
-	case e.c.br.Buffered() > 0:
-		e.c.carried = e.c.carried || body
-		e.u.hearUnasked(e.c)
-		e.u.end(e.c)
-		return
-	}
-	if e.c.count(); body && !e.u.keepsBehind(e.c, e.ans) {
-		e.u.end(e.c)
+	case e.conn.br.Buffered() > 0:
+		e.conn.carried = e.conn.carried || body
+		e.upstream.hearUnasked(e.conn)
+		e.upstream.end(e.conn)
 		return
 	}
-	e.ans.Over = e.u.put(e.c, body)
+	if e.conn.count(); body && !e.upstream.keepsBehind(e.conn, e.answer) {
+		e.upstream.end(e.conn)
+		return
+	}
+	e.answer.Over = e.upstream.put(e.conn, body)
 }
 
 // readBody reads the answer's body into memory, or up to the limit.
 func (e *exchange) readBody() error {
-	a, limit := e.ans, int64(e.u.options.MaxResponseBody)
+	a, limit := e.answer, int64(e.upstream.options.MaxResponseBody)
 	if e.rest.empty() {
 		return e.wholeAnswer()
 	}
@@ -310,10 +310,10 @@ func (e *exchange) readBody() error {
 // nothing of the request.
 func (e *exchange) wholeAnswer() error {
 	e.evidence = AnswerWhole
-	e.ans.RequestPending = e.pending()
+	e.answer.RequestPending = e.pending()
 	doubt := e.doubt()
 	e.finish(true)
-	e.ans.Evidence, e.ans.Whole = AnswerWhole, doubt == nil
+	e.answer.Evidence, e.answer.Whole = AnswerWhole, doubt == nil
 	if doubt != nil {
 		return e.failed(doubt)
 	}
@@ -322,9 +322,9 @@ func (e *exchange) wholeAnswer() error {
 
 // handOver leaves the rest of the answer, and the exchange, to the caller.
 func (e *exchange) handOver() {
-	e.ans.Evidence = e.evidence
-	e.ans.RequestPending = e.pending()
-	e.ans.Rest = &Rest{e: e}
+	e.answer.Evidence = e.evidence
+	e.answer.RequestPending = e.pending()
+	e.answer.Rest = &Rest{exchange: e}
 }
 
 // pending reports whether the sender's body was not yet read to its end.

@@ -19,7 +19,7 @@ func (u *Upstream) partingNow() int {
 func (r *Rest) evidence() Evidence {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.e.evidence
+	return r.exchange.evidence
 }
 
 func (t *Tunnels) running() int {

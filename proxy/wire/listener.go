@@ -151,7 +151,7 @@ func (l *Listener) await(pause time.Duration, cause error) error {
 // take makes c a connection of l.
 func (l *Listener) take(c net.Conn) net.Conn {
 	l.live.Add(1)
-	s := &served{Conn: c, l: l, strict: strict{free: !l.options.Strict}, writing: l.options.WritePace.Begin()}
+	s := &served{Conn: c, listener: l, strict: strict{free: !l.options.Strict}, writing: l.options.WritePace.Begin()}
 	s.fresh.Store(true)
 	if sc, ok := c.(syscall.Conn); ok {
 		s.raw, _ = sc.SyscallConn()

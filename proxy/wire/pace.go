@@ -40,7 +40,7 @@ func (p *Pacer) Count(n int, took time.Duration) {
 // that does not read would else hold the answer, and what stands behind it, for as long as it
 // likes.
 func (c *served) Write(b []byte) (n int, err error) {
-	if c.l.options.WritePace.Bytes == 0 {
+	if c.listener.options.WritePace.Bytes == 0 {
 		return c.Conn.Write(b)
 	}
 	if n = c.offer(b); n == len(b) {
@@ -51,7 +51,7 @@ func (c *served) Write(b []byte) (n int, err error) {
 		if err := c.Conn.SetWriteDeadline(c.writing.Deadline(began)); err != nil {
 			return n, err
 		}
-		m, err := c.Conn.Write(b[n:min(len(b), n+c.l.options.WritePace.Bytes)])
+		m, err := c.Conn.Write(b[n:min(len(b), n+c.listener.options.WritePace.Bytes)])
 		n += m
 		c.writing.Count(m, time.Since(began))
 		if err != nil || n == len(b) {

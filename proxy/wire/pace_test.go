@@ -19,7 +19,7 @@ func TestWithoutADeadlineNothingIsWrittenToASlowSender(t *testing.T) {
 	defer near.Close()
 	_ = far.Close() // a write would say so
 	c := &served{Conn: timeless{near},
-		l: &Listener{options: ListenerOptions{WritePace: Pace{Bytes: 1, Time: time.Second}}}}
+		listener: &Listener{options: ListenerOptions{WritePace: Pace{Bytes: 1, Time: time.Second}}}}
 	if n, err := c.Write([]byte("answer")); n != 0 || !errors.Is(err, errTimeless) {
 		t.Errorf("%d, %v", n, err)
 	}

@@ -241,7 +241,7 @@ func TestNeverReusesAConnectionThatTalksOutOfTurn(t *testing.T) {
 					return
 				}
 				_ = c.Say(okAnswer)
-				if c.N == 1 {
+				if c.Number == 1 {
 					<-talk
 					_ = c.Say("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL")
 					said <- struct{}{}

@@ -13,7 +13,7 @@ var errClosed = errors.New("answer was closed before its end")
 // goroutine at a time; Close may be called from another one and wakes it, but not where the Call
 // may have begun again by then.
 type Rest struct {
-	e *exchange
+	exchange *exchange
 
 	mu   sync.Mutex // held while reading
 	over atomic.Bool
@@ -28,20 +28,20 @@ func (r *Rest) Read(p []byte) (int, error) {
 	if r.over.Load() {
 		return 0, r.err
 	}
-	n, err := r.e.rest.Read(p)
+	n, err := r.exchange.rest.Read(p)
 	switch {
-	case r.e.rest.ended():
-		r.e.evidence = AnswerWhole
-		doubt := r.e.doubt()
+	case r.exchange.rest.ended():
+		r.exchange.evidence = AnswerWhole
+		doubt := r.exchange.doubt()
 		if r.end(true, io.EOF); doubt != nil {
-			r.err = r.e.failed(doubt)
+			r.err = r.exchange.failed(doubt)
 		}
 	case err != nil:
-		if cause := r.e.Cause(); cause != nil {
+		if cause := r.exchange.Cause(); cause != nil {
 			err = cause
 		}
 		r.end(false, err)
-		r.err = r.e.failed(unexpected(err))
+		r.err = r.exchange.failed(unexpected(err))
 	}
 	if n > 0 {
 		return n, nil
@@ -51,7 +51,7 @@ func (r *Rest) Read(p []byte) (int, error) {
 
 func (r *Rest) end(whole bool, err error) {
 	r.err = err
-	r.e.finish(whole)
+	r.exchange.finish(whole)
 	r.over.Store(true)
 }
 
@@ -61,7 +61,7 @@ func (r *Rest) Close() error {
 	if r.over.Load() {
 		return nil // the call may be another exchange's by now
 	}
-	r.e.Cancel(errClosed) // no effect on a connection that was given back
+	r.exchange.Cancel(errClosed) // no effect on a connection that was given back
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.over.Load() {

@@ -226,17 +226,17 @@ func (e *ParserError) Error() string {
 // doubt returns a *ParserError if the whole answer may be a parser's; nil: it is the service's. It
 // ends the reuse. What passes through has no outcome that could be wrong.
 func (e *exchange) doubt() error {
-	status := e.ans.Status
+	status := e.answer.Status
 	if !e.reused || status != 400 && status != 408 && status != 501 {
 		return nil
 	}
-	server := serverOf(e.ans)
-	if server != nil && (!e.close || server.byApplication != nil && server.byApplication(e.ans)) ||
+	server := serverOf(e.answer)
+	if server != nil && (!e.close || server.byApplication != nil && server.byApplication(e.answer)) ||
 		!e.close && !e.closesNow() {
 		return nil
 	}
 	e.close = true
-	e.u.endReuse(fmt.Sprintf("answered %d to a request and closed the connection", status))
+	e.upstream.endReuse(fmt.Sprintf("answered %d to a request and closed the connection", status))
 	if !e.event {
 		return nil
 	}
@@ -248,6 +248,6 @@ func (e *exchange) doubt() error {
 func (e *exchange) closesNow() bool {
 	e.limitRead(time.Now().Add(parting))
 	defer e.limitRead(time.Time{})
-	_, err := e.c.br.Peek(1)
+	_, err := e.conn.br.Peek(1)
 	return !errors.Is(err, os.ErrDeadlineExceeded)
 }

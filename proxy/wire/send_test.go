@@ -231,7 +231,7 @@ func sendAgain(t *testing.T, network, body string, before bool, step func(*wiret
 			return
 		}
 		_ = c.Say(okAnswer)
-		if c.N == 1 {
+		if c.Number == 1 {
 			<-s.now
 			step(c)
 			close(s.done)

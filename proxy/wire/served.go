@@ -18,21 +18,21 @@ import (
 // served is an accepted connection.
 type served struct {
 	net.Conn
-	l       *Listener
-	writing Pacer
-	raw     syscall.RawConn // of a connection without TLS; else nil
-	offered []byte          // what the kernel has not taken yet
-	doOffer func(fd uintptr)
-	strict  strict
-	linger  atomic.Bool
-	fresh   atomic.Bool           // nothing came yet
-	between atomic.Bool           // two requests; see Between
-	rested  atomic.Bool           // no request came for a while: the next Close sets it aside
-	evicted atomic.Bool           // it made room for another one
-	apart   atomic.Bool           // its server has nothing to do with it any more
-	left    atomic.Bool           // it counts no more
-	fault   atomic.Pointer[error] // why a Read failed; the first one stays
-	once    sync.Once
+	listener *Listener
+	writing  Pacer
+	raw      syscall.RawConn // of a connection without TLS; else nil
+	offered  []byte          // what the kernel has not taken yet
+	doOffer  func(fd uintptr)
+	strict   strict
+	linger   atomic.Bool
+	fresh    atomic.Bool           // nothing came yet
+	between  atomic.Bool           // two requests; see Between
+	rested   atomic.Bool           // no request came for a while: the next Close sets it aside
+	evicted  atomic.Bool           // it made room for another one
+	apart    atomic.Bool           // its server has nothing to do with it any more
+	left     atomic.Bool           // it counts no more
+	fault    atomic.Pointer[error] // why a Read failed; the first one stays
+	once     sync.Once
 
 	// The fields below are guarded by l.mu.
 	place *list.Element // in l.idle; nil: it has a request
@@ -73,8 +73,8 @@ func (c *served) Read(p []byte) (int, error) {
 	n, err := c.strict.read(c.Conn, p)
 	if n > 0 && c.fresh.Load() {
 		c.fresh.Store(false)
-		if !c.l.options.Told {
-			c.l.removeIdle(c)
+		if !c.listener.options.Told {
+			c.listener.removeIdle(c)
 		}
 		if c.evicted.Load() { // just now: the answer would not be read
 			return 0, io.EOF
@@ -85,7 +85,7 @@ func (c *served) Read(p []byte) (int, error) {
 		return n, nil
 	case c.evicted.Load():
 		return n, io.EOF // for the server, the sender has left
-	case c.between.Load() && c.l.options.Resume != nil && errors.Is(err, os.ErrDeadlineExceeded):
+	case c.between.Load() && c.listener.options.Resume != nil && errors.Is(err, os.ErrDeadlineExceeded):
 		c.rested.Store(true)
 		return n, io.EOF
 	}
@@ -124,12 +124,12 @@ func (c *served) CloseWrite() error {
 // Close closes the connection; one that lingers reads on before, and one that waits for its next
 // request is set aside.
 func (c *served) Close() error {
-	if c.rested.Swap(false) && c.l.setAside(c) {
+	if c.rested.Swap(false) && c.listener.setAside(c) {
 		return nil
 	}
 	err := net.ErrClosed
 	c.once.Do(func() {
-		c.l.removeIdle(c)
+		c.listener.removeIdle(c)
 		if c.linger.Load() {
 			c.drain()
 		}
@@ -159,7 +159,7 @@ func (c *served) SetWriteDeadline(t time.Time) error {
 // leave takes c out of the count of open connections, once.
 func (c *served) leave() {
 	if c.left.CompareAndSwap(false, true) {
-		c.l.live.Add(-1)
+		c.listener.live.Add(-1)
 	}
 }
 
@@ -170,10 +170,10 @@ func (c *served) drain() {
 		_ = secure.CloseWrite() // close_notify; what is drained need not be decrypted
 	}
 	socket := c.socket()
-	if !closeWrite(socket) || socket.SetDeadline(time.Now().Add(c.l.options.LingerTime)) != nil {
+	if !closeWrite(socket) || socket.SetDeadline(time.Now().Add(c.listener.options.LingerTime)) != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, socket, c.l.options.LingerBytes)
+	_, _ = io.CopyN(io.Discard, socket, c.listener.options.LingerBytes)
 }
 
 // closeWrite ends the sending side of c, where it can be ended alone.

@@ -51,10 +51,10 @@ func (u *Upstream) Stream(x *Call, head []byte, body *RequestBody, keep bool, an
 
 // pass leaves the body to the caller, if there is one. What came whole with its head is no stream.
 func (e *exchange) pass() error {
-	switch n := e.ans.Length; {
+	switch n := e.answer.Length; {
 	case e.rest.empty():
 		return e.wholeAnswer()
-	case e.pump == nil && n >= 0 && n <= int64(e.c.br.Buffered()):
+	case e.pump == nil && n >= 0 && n <= int64(e.conn.br.Buffered()):
 		return e.readBody()
 	}
 	e.dropGathered()
@@ -69,15 +69,16 @@ func (e *exchange) take(body *RequestBody, keep bool) error {
 	if body == nil || body.Length == 0 {
 		return nil
 	}
-	if !e.ans.Memory.Take(cap(e.ans.gathered)) {
+	if !e.answer.Memory.Take(cap(e.answer.gathered)) {
 		return ErrMemory
 	}
 	if err := e.guard(body.Interrupt); err != nil {
 		return err
 	}
-	got, whole, err := body.gather(append(e.ans.gathered, make([]byte, chunkRoom)...), e.u.options.RequestBuffer,
-		e.ans.Memory)
-	e.ans.gathered = got
+	got, whole, err := body.gather(append(e.answer.gathered, make([]byte, chunkRoom)...),
+		e.upstream.options.RequestBuffer,
+		e.answer.Memory)
+	e.answer.gathered = got
 	if cause := e.guard(nil); cause != nil {
 		return cause
 	}
@@ -85,7 +86,7 @@ func (e *exchange) take(body *RequestBody, keep bool) error {
 		return err
 	}
 	// The size of a chunk begins no request.
-	e.last = !keep || body.Length >= 0 && e.u.isolates(got[chunkRoom:])
+	e.last = !keep || body.Length >= 0 && e.upstream.isolates(got[chunkRoom:])
 	e.fresh = e.last
 	switch {
 	case !whole:
@@ -102,9 +103,9 @@ func (e *exchange) take(body *RequestBody, keep bool) error {
 // dropGathered lets go of a gathered body that was written, while its answer may still be long on
 // its way.
 func (e *exchange) dropGathered() {
-	if e.pump == nil && cap(e.ans.gathered) > keepGathered {
-		e.ans.Memory.Give(cap(e.ans.gathered))
-		e.body, e.ans.gathered = nil, nil
+	if e.pump == nil && cap(e.answer.gathered) > keepGathered {
+		e.answer.Memory.Give(cap(e.answer.gathered))
+		e.body, e.answer.gathered = nil, nil
 	}
 }
 
@@ -132,8 +133,8 @@ func (p *pump) write(c *conn, body []byte) {
 // connection is closed in the middle of the request. Where the upstream fails, there may still be
 // an answer to read.
 func (p *pump) copy(e *exchange) {
-	buf := e.u.buffers.Get().(*[pumpBuffer]byte)
-	defer e.u.buffers.Put(buf)
+	buf := e.upstream.buffers.Get().(*[pumpBuffer]byte)
+	defer e.upstream.buffers.Put(buf)
 	var err error
 	if e.source.Length < 0 {
 		err = p.copyChunks(e, buf[:])
@@ -166,7 +167,7 @@ func (p *pump) copyLength(e *exchange, buf []byte) error {
 		} else if err != nil {
 			return &senderError{unexpected(err)}
 		}
-		if err := e.c.write(buf[:n], nil); err != nil {
+		if err := e.conn.write(buf[:n], nil); err != nil {
 			return err
 		}
 	}
@@ -180,13 +181,13 @@ func (p *pump) copyChunks(e *exchange, buf []byte) error {
 	for {
 		n, err := e.source.Reader.Read(buf[sizeRoom : len(buf)-len("\r\n")])
 		if n > 0 {
-			if werr := e.c.write(frameChunk(buf, n), nil); werr != nil {
+			if werr := e.conn.write(frameChunk(buf, n), nil); werr != nil {
 				return werr
 			}
 		}
 		if err == io.EOF {
 			p.markDrained(e)
-			err = e.c.write([]byte("0\r\n\r\n"), nil)
+			err = e.conn.write([]byte("0\r\n\r\n"), nil)
 			return err
 		}
 		if err != nil {

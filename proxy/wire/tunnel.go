@@ -14,13 +14,13 @@ import (
 // Switched is an upstream connection that left HTTP with a 101 answer. It belongs to its holder:
 // give it to Tunnels.Serve, or close it.
 type Switched struct {
-	c    *conn
+	conn *conn
 	head []byte // the 101 answer as received
 }
 
 // Close closes the connection.
 func (s *Switched) Close() error {
-	s.c.hangUp()
+	s.conn.hangUp()
 	return nil
 }
 
@@ -39,11 +39,11 @@ func (u *Upstream) Upgrade(x *Call, head []byte, ans *Answer) (*Switched, error)
 		return nil, e.pass()
 	}
 	if cause := e.detach(); cause != nil {
-		e.c.hangUp()
+		e.conn.hangUp()
 		return nil, e.over(cause)
 	}
 	ans.Evidence = e.evidence
-	return &Switched{c: e.c, head: append([]byte(nil), ans.head...)}, nil
+	return &Switched{conn: e.conn, head: append([]byte(nil), ans.head...)}, nil
 }
 
 // takeOverTime is how long fasthttp may take to hand over a sender's connection after the handler
@@ -78,7 +78,7 @@ func (t *Tunnels) Serve(ctx *fasthttp.RequestCtx, s *Switched) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		s.c.hangUp()
+		s.conn.hangUp()
 		return errTunnelsClosed
 	}
 	if t.open == nil {
@@ -107,8 +107,8 @@ func (t *Tunnels) run(tn *tunnel, sender net.Conn) {
 		return
 	}
 	var back sync.WaitGroup
-	back.Go(func() { t.copy(tn, sender, tn.up.c.br, bottom(sender)) })
-	t.copy(tn, tn.up.c.nc, sender, tn.up.c.nc)
+	back.Go(func() { t.copy(tn, sender, tn.up.conn.br, bottom(sender)) })
+	t.copy(tn, tn.up.conn.nc, sender, tn.up.conn.nc)
 	back.Wait()
 }
 
@@ -157,7 +157,7 @@ func (t *Tunnels) hangUp(tn *tunnel) {
 
 func (tn *tunnel) close() {
 	tn.ended = true
-	tn.up.c.hangUp()
+	tn.up.conn.hangUp()
 	if tn.sender != nil {
 		_ = tn.sender.Close()
 	}

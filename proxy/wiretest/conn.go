@@ -14,7 +14,7 @@ import (
 // Conn is one connection of the upstream, seen from the upstream.
 type Conn struct {
 	// N counts the upstream's connections, from 1.
-	N int
+	Number int
 
 	up   *Upstream
 	raw  net.Conn

@@ -21,9 +21,9 @@ type Upstream struct {
 	// TLS is what a client needs to trust the server; nil for plain ones.
 	TLS *tls.Config
 
-	l       net.Listener
-	serve   func(*Conn)
-	workers sync.WaitGroup
+	listener net.Listener
+	serve    func(*Conn)
+	workers  sync.WaitGroup
 
 	mu       sync.Mutex
 	changed  *sync.Cond
@@ -95,7 +95,7 @@ func start(t testing.TB, network, addr string, config *tls.Config, serve func(*C
 	if err != nil {
 		t.Fatalf("listen: %v", err)
 	}
-	u := &Upstream{Network: network, Addr: l.Addr().String(), l: l, serve: serve}
+	u := &Upstream{Network: network, Addr: l.Addr().String(), listener: l, serve: serve}
 	u.changed = sync.NewCond(&u.mu)
 	u.workers.Go(func() { u.accept(config) })
 	t.Cleanup(u.Close)
@@ -104,7 +104,7 @@ func start(t testing.TB, network, addr string, config *tls.Config, serve func(*C
 
 func (u *Upstream) accept(config *tls.Config) {
 	for {
-		raw, err := u.l.Accept()
+		raw, err := u.listener.Accept()
 		if err != nil {
 			return
 		}
@@ -116,7 +116,7 @@ func (u *Upstream) accept(config *tls.Config) {
 			return
 		}
 		u.conns = append(u.conns, c)
-		c.N = len(u.conns)
+		c.Number = len(u.conns)
 		u.changed.Broadcast()
 		u.mu.Unlock()
 		u.workers.Go(func() {
@@ -129,7 +129,7 @@ func (u *Upstream) accept(config *tls.Config) {
 // Close ends the listener and every connection, and waits for what serves them. The end of the test
 // calls it, too.
 func (u *Upstream) Close() {
-	_ = u.l.Close()
+	_ = u.listener.Close()
 	u.mu.Lock()
 	u.closed = true
 	for _, c := range u.conns {

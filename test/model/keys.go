@@ -160,7 +160,7 @@ func (m *model) ended(t *txn) protocol.Keys {
 
 func (m *model) slotKeys(x execution, slot uint8) []protocol.SlotKey {
 	keys := m.spelled.layout.SlotsOf(
-		&idem.Lock{Entry: idem.Entry{Slots: []idem.Slot{{Limit: limitName, N: int(slot) - 1}}}},
+		&idem.Lock{Entry: idem.Entry{Slots: []idem.Slot{{Limit: limitName, Index: int(slot) - 1}}}},
 	)
 	keys[0].Value = []byte{byte(x)}
 	return keys

@@ -186,7 +186,7 @@ func (w *Writer) Reserve() (*Reserved, error) {
 		return nil, fmt.Errorf("%d lines that must not be lost wait to be written", w.places)
 	}
 	w.places++
-	return &Reserved{w: w}, nil
+	return &Reserved{writer: w}, nil
 }
 
 // stalled reports whether To seems not to take lines.
@@ -201,19 +201,19 @@ func (w *Writer) now() time.Duration { return w.options.Now().Sub(w.start) + 1 }
 // Reserved is room for one line, which is not lost as long as the process lives. It is not safe for
 // concurrent use.
 type Reserved struct {
-	w    *Writer
-	over bool
+	writer *Writer
+	over   bool
 }
 
 // Write takes the line. Further ones are ordinary lines.
 func (r *Reserved) Write(line []byte) (int, error) {
 	if r.over {
-		return r.w.Write(line)
+		return r.writer.Write(line)
 	}
 	r.over = true
-	r.w.mu.Lock()
-	defer r.w.mu.Unlock()
-	r.w.add(line, true)
+	r.writer.mu.Lock()
+	defer r.writer.mu.Unlock()
+	r.writer.add(line, true)
 	return len(line), nil
 }
 
@@ -223,9 +223,9 @@ func (r *Reserved) Release() {
 		return
 	}
 	r.over = true
-	r.w.mu.Lock()
-	defer r.w.mu.Unlock()
-	r.w.places--
+	r.writer.mu.Lock()
+	defer r.writer.mu.Unlock()
+	r.writer.places--
 }
 
 // Flush waits until what was handed over before has been written or given up, or until ctx ends.
