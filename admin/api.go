@@ -71,13 +71,13 @@ type Options struct {
 // API is the handler of the admin listener: everything under /v1, /openapi.json, the page at /, and
 // what Health serves.
 type API struct {
-	o      Options
-	table  []endpoint
-	page   *page.Page
-	health http.Handler
-	access atomic.Pointer[Access]
-	busy   places
-	polls  *shares
+	options Options
+	table   []endpoint
+	page    *page.Page
+	health  http.Handler
+	access  atomic.Pointer[Access]
+	busy    places
+	polls   *shares
 	// callbacks are apart from busy: clients that make up keys take no place of those that have a
 	// token.
 	callbacks places
@@ -107,7 +107,7 @@ func New(o Options) *API {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	a := &API{o: o, table: endpoints(), health: Health(o), failed: failures{now: o.Now}}
+	a := &API{options: o, table: endpoints(), health: Health(o), failed: failures{now: o.Now}}
 	a.busy, a.polls, a.callbacks = make(places, maxBusy), newShares(maxPolls, maxPollsEach), make(places, maxCallbacks)
 	a.profiling, a.tracing = make(places, 1), make(places, 1)
 	a.jobs = newJobRunner(a)
@@ -148,7 +148,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			a.page.ServeHTTP(w, r)
 			return
 		}
-		if name, ok := strings.CutPrefix(r.URL.Path, profilePath); ok && a.o.Profiling {
+		if name, ok := strings.CutPrefix(r.URL.Path, profilePath); ok && a.options.Profiling {
 			a.profile(w, r, name)
 			return
 		}
@@ -166,7 +166,7 @@ func (a *API) contain(w http.ResponseWriter) {
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}
-	a.o.Log.Error("panic", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
+	a.options.Log.Error("panic", "error", fmt.Sprint(p), "stack", string(debug.Stack()))
 	refuse("internal_error", "a bug in Hooklock; its log has more").write(w)
 }
 
@@ -317,12 +317,12 @@ func (c *call) body(into fields) error { return readBody(c.w, c.r, into) }
 
 // reading returns the context of a read of the ledger. It ends when the client disconnects.
 func (c *call) reading() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.r.Context(), c.api.o.RequestTimeout)
+	return context.WithTimeout(c.r.Context(), c.api.options.RequestTimeout)
 }
 
 // changing returns the context of a change. It goes on when the client disconnects.
 func (c *call) changing() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(c.r.Context()), c.api.o.RequestTimeout)
+	return context.WithTimeout(context.WithoutCancel(c.r.Context()), c.api.options.RequestTimeout)
 }
 
 // waiting returns the context of a request that waits. It ends with the client's connection and
@@ -338,7 +338,7 @@ func (c *call) waiting(d time.Duration) (context.Context, context.CancelFunc, er
 	// The listener's time to write is made for requests that do not wait; its time to read ended
 	// with the body.
 	if err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(d + slack)); err != nil {
-		c.api.o.Log.Debug("admin.deadline", "error", err)
+		c.api.options.Log.Debug("admin.deadline", "error", err)
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), d)
 	stop := context.AfterFunc(c.api.life, cancel)
@@ -407,7 +407,7 @@ func (c *call) problemOf(err error) *problem {
 	unclear := func(e error) bool { return errors.Is(err, e) }
 	if !slices.ContainsFunc([]error{idem.ErrStoreUnavailable, idem.ErrNotRecorded, context.DeadlineExceeded,
 		context.Canceled}, unclear) {
-		c.api.o.Log.Error("admin.request", "error", err.Error(), "path", c.endpoint.path)
+		c.api.options.Log.Error("admin.request", "error", err.Error(), "path", c.endpoint.path)
 		return refuse("internal_error", "a bug in Hooklock; its log has more")
 	}
 	detail := storeReason(err) + "; ask again"

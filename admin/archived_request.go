@@ -21,37 +21,37 @@ type Archive interface {
 // showArchived shows whether the request of an execution is in the archive.
 func (c *call) showArchived(ctx context.Context, v *client.Execution, f *idem.Found) {
 	e := f.Entry()
-	if e == nil || c.api.o.Archive == nil || f.Short != nil {
+	if e == nil || c.api.options.Archive == nil || f.Short != nil {
 		return
 	}
-	has, err := c.api.o.Archive.Has(ctx, e)
+	has, err := c.api.options.Archive.Has(ctx, e)
 	switch {
 	case has:
 		v.RequestStored = client.StoredYes
 	case c.api.keepsRequests(e.Route) && err == nil:
 		v.RequestStored = client.StoredNo
 	case c.api.keepsRequests(e.Route):
-		c.api.o.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
+		c.api.options.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
 		v.RequestStored = client.StoredUnknown
 	}
 }
 
 // keepsRequests reports whether a route of this process keeps requests.
 func (a *API) keepsRequests(route string) bool {
-	if a.o.Process == nil {
+	if a.options.Process == nil {
 		return false
 	}
-	list := client.RouteList{Routes: a.o.Process.Routes()}
+	list := client.RouteList{Routes: a.options.Process.Routes()}
 	rules := list.Of(route)
 	return rules != nil && rules.KeepRequests > 0
 }
 
 // archivedRequest returns the request of an execution from the archive.
 func (c *call) archivedRequest(ctx context.Context, f *idem.Found) (head, body []byte, err error) {
-	if c.api.o.Archive == nil || f.Entry() == nil {
+	if c.api.options.Archive == nil || f.Entry() == nil {
 		return nil, nil, idem.ErrNoRequest
 	}
-	head, body, err = c.api.o.Archive.Request(ctx, f.Entry())
+	head, body, err = c.api.options.Archive.Request(ctx, f.Entry())
 	if err != nil && !errors.Is(err, idem.ErrNoRequest) {
 		err = c.unreadable(err)
 	}
@@ -60,10 +60,10 @@ func (c *call) archivedRequest(ctx context.Context, f *idem.Found) (head, body [
 
 // eraseRequests deletes the requests of all attempts of an event from the archive, if it has ended.
 func (c *call) eraseRequests(ctx context.Context, id idem.ExecutionID) error {
-	if c.api.o.Archive == nil {
+	if c.api.options.Archive == nil {
 		return nil
 	}
-	f, err := c.api.o.Ledger.Execution(ctx, id)
+	f, err := c.api.options.Ledger.Execution(ctx, id)
 	if err != nil || f.Record == nil { // it is refused by what comes next
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *call) eraseRequests(ctx context.Context, id idem.ExecutionID) error {
 		entries = append(entries, idem.Entry{Execution: a.Execution, StartedAt: a.StartedAt})
 	}
 	for i := range entries {
-		if err := c.api.o.Archive.Erase(life, &entries[i]); err != nil {
+		if err := c.api.options.Archive.Erase(life, &entries[i]); err != nil {
 			return c.unreadable(err)
 		}
 	}

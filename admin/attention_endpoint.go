@@ -98,12 +98,12 @@ func (a *API) Attention(ctx context.Context) client.Attention {
 // sharedAttention returns the list of all workflows, which may be some seconds old.
 func (c *call) sharedAttention(ctx context.Context) *client.Attention {
 	cache := &c.api.attention
-	if list, _ := cache.get(c.api.o.Now()); list != nil {
+	if list, _ := cache.get(c.api.options.Now()); list != nil {
 		return list
 	}
 	cache.making.Lock()
 	defer cache.making.Unlock()
-	now := c.api.o.Now()
+	now := c.api.options.Now()
 	list, changes := cache.get(now)
 	if list == nil {
 		made := c.listAttention(context.WithoutCancel(ctx)) // others may wait for it
@@ -117,7 +117,7 @@ func (c *call) sharedAttention(ctx context.Context) *client.Attention {
 func (c *call) listAttention(ctx context.Context) client.Attention {
 	ctx, cancel := context.WithTimeout(ctx, attentionTime)
 	defer cancel()
-	l := &attentionReader{call: c, ctx: ctx, in: attention.Input{Now: c.api.o.Now()}}
+	l := &attentionReader{call: c, ctx: ctx, in: attention.Input{Now: c.api.options.Now()}}
 	if !c.caller.limited() {
 		l.readProcess()
 	}
@@ -157,17 +157,17 @@ type attentionReader struct {
 
 // readProcess reads the state of this process, and how full etcd is.
 func (l *attentionReader) readProcess() {
-	l.in.Status, l.in.Rules = l.api.o.Process.Status(), l.api.o.Process.Routes()
+	l.in.Status, l.in.Rules = l.api.options.Process.Status(), l.api.options.Process.Routes()
 	cache := &l.api.attention // whose caller holds making
 	if cache.spaceAt.IsZero() || l.in.Now.Sub(cache.spaceAt).Abs() >= spaceFresh {
-		cache.space, cache.spaceAt = l.api.o.Ledger.Space(l.ctx), l.in.Now
+		cache.space, cache.spaceAt = l.api.options.Ledger.Space(l.ctx), l.in.Now
 	}
 	l.in.Space = cache.space
 }
 
 // read returns the context of one read.
 func (l *attentionReader) read() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(l.ctx, l.api.o.RequestTimeout)
+	return context.WithTimeout(l.ctx, l.api.options.RequestTimeout)
 }
 
 func (l *attentionReader) readMarks() (err error) {
@@ -176,7 +176,7 @@ func (l *attentionReader) readMarks() (err error) {
 	}
 	ctx, done := l.read()
 	defer done()
-	l.marks, err = l.api.o.Ledger.SeenMarks(ctx)
+	l.marks, err = l.api.options.Ledger.SeenMarks(ctx)
 	for i := range l.marks {
 		l.in.Marks = append(l.in.Marks, viewOfMark(&l.marks[i]))
 	}
@@ -189,7 +189,7 @@ func (l *attentionReader) readReplicas() error {
 	}
 	ctx, done := l.read()
 	defer done()
-	notes, err := l.api.o.Ledger.Replicas(ctx)
+	notes, err := l.api.options.Ledger.Replicas(ctx)
 	l.in.Replicas = attention.ReadReplicas(notes)
 	return err
 }
@@ -203,7 +203,7 @@ func (l *attentionReader) readCounts() error {
 		into        *client.CountList
 	}{{countsSince, 15 * time.Minute, &l.in.Day}, {attention.SpikeTime, time.Minute, &l.in.Lately}} {
 		ctx, done := l.read()
-		h, err := l.api.o.Ledger.Counts(ctx, idem.CountQuery{Since: l.in.Now.Add(-of.since), Step: of.step})
+		h, err := l.api.options.Ledger.Counts(ctx, idem.CountQuery{Since: l.in.Now.Add(-of.since), Step: of.step})
 		done()
 		if err != nil {
 			return err
@@ -253,9 +253,9 @@ func (l *attentionReader) readKind(q idem.ExecutionQuery, state idem.ParkState) 
 		ctx, done := l.read()
 		var page idem.ExecutionPage
 		if state == "" {
-			page, err = l.api.o.Ledger.Executions(ctx, q)
+			page, err = l.api.options.Ledger.Executions(ctx, q)
 		} else {
-			page, err = l.api.o.Ledger.ParkedExecutions(ctx,
+			page, err = l.api.options.Ledger.ParkedExecutions(ctx,
 				idem.ParkedQuery{State: state, Takes: q.Takes, Limit: q.Limit, Cursor: q.Cursor})
 		}
 		done()
@@ -286,7 +286,7 @@ func (l *attentionReader) readQueues() error {
 	q := idem.LockQuery{Limit: maxLimit}
 	for read := 0; read < mostLocks; {
 		ctx, done := l.read()
-		page, err := l.api.o.Ledger.Locks(ctx, q)
+		page, err := l.api.options.Ledger.Locks(ctx, q)
 		done()
 		if err != nil {
 			return err
@@ -320,7 +320,7 @@ func (l *attentionReader) readQueues() error {
 func (l *attentionReader) oldestBehind(workflow string) (since time.Time, err error) {
 	ctx, done := l.read()
 	defer done()
-	page, err := l.api.o.Ledger.Executions(ctx,
+	page, err := l.api.options.Ledger.Executions(ctx,
 		idem.ExecutionQuery{Workflow: workflow, Status: idem.Pending, Limit: maxLimit})
 	if err != nil {
 		return since, err
@@ -348,7 +348,7 @@ func (c *call) replicas() error {
 	}
 	ctx, done := c.reading()
 	defer done()
-	notes, err := c.api.o.Ledger.Replicas(ctx)
+	notes, err := c.api.options.Ledger.Replicas(ctx)
 	if err != nil {
 		return err
 	}

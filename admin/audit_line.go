@@ -22,7 +22,7 @@ func (e *entry) of(f *idem.Found) {
 
 // beginAudit fills in what is known of the audit before the call is made.
 func (c *call) beginAudit() {
-	c.audit.At, c.audit.Who, c.audit.What, c.audit.Remote = c.api.o.Now(), c.who(), c.endpoint.change, c.r.RemoteAddr
+	c.audit.At, c.audit.Who, c.audit.What, c.audit.Remote = c.api.options.Now(), c.who(), c.endpoint.change, c.r.RemoteAddr
 }
 
 // endAudit writes the audit line: who, what, why, before, after, result. The ledger has written the
@@ -75,7 +75,7 @@ func (c *call) auditBegin() error {
 	ctx, done := c.changing()
 	defer done()
 	c.audit.Result = idem.AuditBegun
-	return c.api.o.Ledger.Audit(ctx, &c.audit.Audit)
+	return c.api.options.Ledger.Audit(ctx, &c.audit.Audit)
 }
 
 // auditNow stores the audit of what is no change of the ledger's, before it is answered. If the
@@ -84,7 +84,7 @@ func (c *call) auditNow(result string) {
 	ctx, done := c.changing()
 	defer done()
 	c.audit.Result = result
-	if c.api.o.Ledger.Audit(ctx, &c.audit.Audit) != nil {
+	if c.api.options.Ledger.Audit(ctx, &c.audit.Audit) != nil {
 		c.store(c.audit.Audit)
 	}
 }
@@ -92,7 +92,7 @@ func (c *call) auditNow(result string) {
 // reserve reserves room for the audit line of a change that an operator requests. A callback of an
 // upstream is a part of its execution, which no log may stop.
 func (c *call) reserve() (release func(), p *problem) {
-	line, release, err := c.api.o.Audit()
+	line, release, err := c.api.options.Audit()
 	if err != nil {
 		return nil, refuse("audit_unavailable",
 			"nothing was changed, because the audit log (standard error) cannot be written: "+err.Error()+
@@ -105,10 +105,10 @@ func (c *call) reserve() (release func(), p *problem) {
 // auditLine returns the logger of the line: the reserved one, or else the usual one.
 func (c *call) auditLine() *slog.Logger {
 	if c.line == nil {
-		if line, _, err := c.api.o.Audit(); err == nil {
+		if line, _, err := c.api.options.Audit(); err == nil {
 			return line
 		}
-		return c.api.o.Log
+		return c.api.options.Log
 	}
 	return c.line
 }

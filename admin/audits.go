@@ -19,7 +19,7 @@ var noKeeping = []string{"lock.acquire", "lock.renew", "lock.release"}
 func (c *call) store(a idem.Audit) {
 	if c.endpoint.access != forCallback && c.caller.token.Name != "" && a.Code != "unauthorized" &&
 		!slices.Contains(noKeeping, a.What) {
-		c.api.o.Ledger.AuditRefusal(a)
+		c.api.options.Ledger.AuditRefusal(a)
 	}
 }
 
@@ -52,7 +52,7 @@ func (c *call) listAudits() error {
 	answer := client.AuditPage{Audits: []client.Audit{}}
 	began := time.Now()
 	for more := true; more; more = len(answer.Audits) == 0 && c.mayGoOn(q.Cursor, began) {
-		page, err := c.api.o.Ledger.Audits(ctx, q)
+		page, err := c.api.options.Ledger.Audits(ctx, q)
 		if err != nil {
 			return err
 		}

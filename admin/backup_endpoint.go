@@ -20,7 +20,7 @@ func (c *call) backup() error {
 		return forbidden("read")
 	case c.caller.limited():
 		return refuse("forbidden", "a backup is of all workflows, and the token is limited to some")
-	case c.api.o.Backup == nil:
+	case c.api.options.Backup == nil:
 		return refuse("no_embedded_etcd", "this Hooklock keeps its records in an etcd cluster: make a snapshot of "+
 			"etcd itself, with etcdctl snapshot save")
 	}
@@ -29,16 +29,16 @@ func (c *call) backup() error {
 		return err
 	}
 	defer done()
-	snapshot, err := c.api.o.Backup(ctx)
+	snapshot, err := c.api.options.Backup(ctx)
 	if err != nil {
-		c.api.o.Log.Warn("admin.backup", "error", err.Error())
+		c.api.options.Log.Warn("admin.backup", "error", err.Error())
 		return refuse("store_unavailable", "the embedded etcd cannot be copied now; its log says why")
 	}
 	c.auditNow(idem.AuditDone)
 	c.w.Header().Set("Content-Type", "application/octet-stream")
 	_, err = io.Copy(c.w, snapshot)
 	if err = errors.Join(err, snapshot.Close()); err != nil {
-		c.api.o.Log.Warn("admin.backup", "error", err.Error())
+		c.api.options.Log.Warn("admin.backup", "error", err.Error())
 		c.audit.broken = true
 	}
 	return nil

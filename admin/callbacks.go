@@ -54,7 +54,7 @@ func (c *call) guard() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	found, err := c.api.o.Ledger.Guard(ctx, by, step, plan)
+	found, err := c.api.options.Ledger.Guard(ctx, by, step, plan)
 	switch {
 	case err == nil:
 		c.audit.of(found)
@@ -138,7 +138,7 @@ func (c *call) heartbeat() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	found, err := c.api.o.Ledger.Heartbeat(ctx, by, ttl)
+	found, err := c.api.options.Ledger.Heartbeat(ctx, by, ttl)
 	if stopped(found, err) {
 		c.audit.of(found)
 		c.audit.Before, c.audit.After = string(found.Status()), string(found.Status())
@@ -195,10 +195,10 @@ func (c *call) complete() error {
 	ctx, done := c.changing()
 	defer done()
 	// for the audit log; Complete reads for itself
-	if now, err := c.api.o.Ledger.Execution(ctx, by.Execution); err == nil {
+	if now, err := c.api.options.Ledger.Execution(ctx, by.Execution); err == nil {
 		c.audit.Before = string(now.Status())
 	}
-	found, err := c.api.o.Ledger.Complete(ctx, by, f)
+	found, err := c.api.options.Ledger.Complete(ctx, by, f)
 	if found != nil {
 		c.audit.of(found)
 		c.audit.After = string(found.Status())

@@ -25,16 +25,16 @@ func (c *call) counts() error {
 	}
 	ctx, done := c.reading()
 	defer done()
-	hour, err := c.api.o.Ledger.Counts(ctx, idem.CountQuery{Since: c.api.o.Now().Add(-time.Hour), Step: time.Minute})
+	hour, err := c.api.options.Ledger.Counts(ctx, idem.CountQuery{Since: c.api.options.Now().Add(-time.Hour), Step: time.Minute})
 	if err != nil {
 		return err
 	}
-	h, err := c.api.o.Ledger.Counts(ctx, q)
+	h, err := c.api.options.Ledger.Counts(ctx, q)
 	if err != nil {
 		return err
 	}
 	list := client.CountList{Since: client.Time{Time: h.Since}, Until: client.Time{Time: h.Until}, StepSeconds: h.Step.Seconds(), Routes: []client.RouteCounts{}}
-	for _, r := range c.api.o.Process.Routes() { // also those without deliveries
+	for _, r := range c.api.options.Process.Routes() { // also those without deliveries
 		if !slices.ContainsFunc(h.Routes, func(one idem.RouteHistory) bool { return one.Route == r.Route }) {
 			h.Routes = append(h.Routes, idem.RouteHistory{RouteCounts: idem.RouteCounts{Route: r.Route}})
 		}
@@ -52,7 +52,7 @@ func (c *call) counts() error {
 
 // countQuery reads since, until, step and latency.
 func (c *call) countQuery() (q idem.CountQuery, err error) {
-	now := c.api.o.Now()
+	now := c.api.options.Now()
 	if q.Since, q.Until, err = c.period(c.query("since"), c.query("until")); err != nil {
 		return q, err
 	}

@@ -61,6 +61,6 @@ func TestCountsSayWhatCameOfTheDeliveriesOfEachRoute(t *testing.T) {
 		r.want(400, "bad_request", "GET", "/v1/routes/counts"+query, opsToken, "")
 	}
 	r.want(403, "forbidden", "GET", "/v1/routes/counts", stripeToken, "")
-	r.api.o.Ledger = unreachable{}
+	r.api.options.Ledger = unreachable{}
 	r.want(503, "store_unavailable", "GET", "/v1/routes/counts", opsToken, "")
 }

@@ -25,7 +25,7 @@ func (c *call) find(ctx context.Context) (*idem.Found, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	found, err := c.api.o.Ledger.Execution(ctx, id)
+	found, err := c.api.options.Ledger.Execution(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (c *call) find(ctx context.Context) (*idem.Found, error) {
 func (c *call) wholeID(ctx context.Context) (idem.ExecutionID, error) {
 	var ids []idem.ExecutionID
 	for q := (idem.ExecutionQuery{Beginning: c.name}); ; {
-		page, err := c.api.o.Ledger.Executions(ctx, q)
+		page, err := c.api.options.Ledger.Executions(ctx, q)
 		if err != nil {
 			return "", err
 		}
@@ -108,7 +108,7 @@ func (c *call) listExecutions() error {
 
 // mayGoOn reports whether a list whose page was empty goes on to the next one: it spares the client a request, as long as there is time.
 func (c *call) mayGoOn(cursor string, began time.Time) bool {
-	return cursor != "" && time.Since(began) < c.api.o.RequestTimeout/2
+	return cursor != "" && time.Since(began) < c.api.options.RequestTimeout/2
 }
 
 func (c *call) getExecution() error {
@@ -128,7 +128,7 @@ func (c *call) getExecution() error {
 			return err
 		}
 		defer done()
-		later, err := c.api.o.Ledger.Await(waiting, idem.ExecutionID(c.name), found)
+		later, err := c.api.options.Ledger.Await(waiting, idem.ExecutionID(c.name), found)
 		switch {
 		case err == nil:
 			again, cancel := c.reading()
@@ -170,8 +170,8 @@ func (c *call) cancel() error {
 	if _, err := c.find(ctx); err != nil {
 		return err
 	}
-	asked := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now(), Final: final, Only: idem.Status(only)}
-	found, before, err := c.api.o.Ledger.Cancel(ctx, idem.ExecutionID(c.name), asked, &c.audit.Audit)
+	asked := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now(), Final: final, Only: idem.Status(only)}
+	found, before, err := c.api.options.Ledger.Cancel(ctx, idem.ExecutionID(c.name), asked, &c.audit.Audit)
 	if errors.Is(err, idem.ErrFinished) && found != nil {
 		c.audit.Before, c.audit.After = string(found.Status()), string(found.Status())
 		return c.finished(found)
@@ -236,7 +236,7 @@ func (c *call) forget() error {
 	}
 	found, err := c.forgetAs(ctx, idem.ExecutionID(c.name), c.query("reason"), erase != "")
 	if errors.Is(err, idem.ErrNotErased) {
-		c.api.o.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
+		c.api.options.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
 		return refuse("request_unavailable", "the execution is forgotten, but its stored request could not be deleted now: "+
 			"Hooklock deletes it about an hour after its store answers again; the log of this Hooklock says what failed")
 	}
@@ -260,6 +260,6 @@ func (c *call) forgetAs(ctx context.Context, id idem.ExecutionID, reason string,
 		ctx, done = c.changing() // the store may have taken its time
 		defer done()
 	}
-	by := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now(), Erase: erase}
-	return c.api.o.Ledger.Forget(ctx, id, by, &c.audit.Audit)
+	by := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now(), Erase: erase}
+	return c.api.options.Ledger.Forget(ctx, id, by, &c.audit.Audit)
 }

@@ -68,9 +68,9 @@ func (a *API) RunJobs(ctx context.Context) {
 
 // take begins to run the jobs that no process runs.
 func (r *jobRunner) take(ctx context.Context, all *sync.WaitGroup) {
-	ctx2, done := context.WithTimeout(ctx, r.api.o.RequestTimeout)
+	ctx2, done := context.WithTimeout(ctx, r.api.options.RequestTimeout)
 	defer done()
-	open, err := r.api.o.Ledger.OpenJobs(ctx2)
+	open, err := r.api.options.Ledger.OpenJobs(ctx2)
 	if err != nil {
 		return // the next look asks again
 	}
@@ -79,7 +79,7 @@ func (r *jobRunner) take(ctx context.Context, all *sync.WaitGroup) {
 		if jobKinds()[client.JobKind(j.Kind)] == nil || !r.begin(j.ID) { // of a newer release, whose processes run it
 			continue
 		}
-		if r.api.whyRevoked(j) != "" && r.api.o.Now().Sub(j.ChangedAt) < tokenSpread || r.api.o.Ledger.TakeJob(ctx2, j) != nil {
+		if r.api.whyRevoked(j) != "" && r.api.options.Now().Sub(j.ChangedAt) < tokenSpread || r.api.options.Ledger.TakeJob(ctx2, j) != nil {
 			r.end(j.ID)
 			continue
 		}
@@ -131,7 +131,7 @@ func (r *jobRun) run(ctx context.Context) {
 			return
 		}
 		if !errors.Is(err, idem.ErrJobMoved) {
-			r.api.o.Log.Warn("admin.job", "job", r.job.ID, "error", err.Error())
+			r.api.options.Log.Warn("admin.job", "job", r.job.ID, "error", err.Error())
 			pauseFor(ctx, jobAgain)
 		}
 		if !r.reload(ctx) {
@@ -143,8 +143,8 @@ func (r *jobRun) run(ctx context.Context) {
 // reload reads the job again, until the ledger answers. It returns false if it is over, or another process has it.
 func (r *jobRun) reload(ctx context.Context) bool {
 	for {
-		bounded, done := context.WithTimeout(ctx, r.api.o.RequestTimeout)
-		j, err := r.api.o.Ledger.Job(bounded, r.job.ID)
+		bounded, done := context.WithTimeout(ctx, r.api.options.RequestTimeout)
+		j, err := r.api.options.Ledger.Job(bounded, r.job.ID)
 		done()
 		switch {
 		case err == nil:
@@ -203,9 +203,9 @@ func (r *jobRun) goOn(ctx context.Context) error {
 }
 
 func (r *jobRun) readRuns(ctx context.Context) (err error) {
-	bounded, done := context.WithTimeout(ctx, r.api.o.RequestTimeout)
+	bounded, done := context.WithTimeout(ctx, r.api.options.RequestTimeout)
 	defer done()
-	r.runs, err = r.api.o.Ledger.JobRuns(bounded, r.job.ID)
+	r.runs, err = r.api.options.Ledger.JobRuns(bounded, r.job.ID)
 	return err
 }
 
@@ -247,14 +247,14 @@ func (r *jobRun) items(ctx context.Context) (items []idem.ParkedEntry, err error
 // next returns a copy of the job for its next progress.
 func (r *jobRun) next() *idem.Job {
 	next := r.job.Clone()
-	next.ChangedAt = r.api.o.Now()
+	next.ChangedAt = r.api.options.Now()
 	return next
 }
 
 func (r *jobRun) put(ctx context.Context, next *idem.Job, run *idem.JobRun, ended []idem.JobRun) error {
-	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), r.api.o.RequestTimeout)
+	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), r.api.options.RequestTimeout)
 	defer done()
-	err := r.api.o.Ledger.PutJob(bounded, next, run, ended)
+	err := r.api.options.Ledger.PutJob(bounded, next, run, ended)
 	if err == nil {
 		r.job = next
 	}
@@ -384,9 +384,9 @@ func (r *jobRun) countEnds(ctx context.Context) (n int, err error) {
 
 // ended reports whether an execution has ended, or its first try since the job let it run, and why that failed; "" = it did not.
 func (r *jobRun) ended(ctx context.Context, run *idem.JobRun) (over bool, failed string, err error) {
-	bounded, done := context.WithTimeout(ctx, r.api.o.RequestTimeout)
+	bounded, done := context.WithTimeout(ctx, r.api.options.RequestTimeout)
 	defer done()
-	f, err := r.api.o.Ledger.Execution(bounded, run.Execution)
+	f, err := r.api.options.Ledger.Execution(bounded, run.Execution)
 	switch {
 	case errors.Is(err, idem.ErrNoExecution):
 		return true, "its record is gone: it was allowed to run again, or has expired", nil
@@ -432,7 +432,7 @@ func endOfRun(f *idem.Found, run *idem.JobRun) (over bool, failed string) {
 // end ends the job, or stops it, with a sentence in the audit.
 func (r *jobRun) end(as idem.JobState, why string) error {
 	next := r.next()
-	next.State, next.EndedAt = as, r.api.o.Now()
+	next.State, next.EndedAt = as, r.api.options.Now()
 	next.Result = why + resultOf(next)
 	c := &call{api: r.api, endpoint: &endpoint{path: "/v1/jobs", access: forWrite, change: "job.end"}, caller: r.call.caller, r: r.call.r}
 	if as == idem.JobStopped {
@@ -447,7 +447,7 @@ func (r *jobRun) end(as idem.JobState, why string) error {
 	defer release()
 	bounded, done := c.changing()
 	defer done()
-	if err := r.api.o.Ledger.MoveJob(bounded, next, &c.audit.Audit); err != nil {
+	if err := r.api.options.Ledger.MoveJob(bounded, next, &c.audit.Audit); err != nil {
 		return err
 	}
 	c.endAudit(nil)

@@ -34,8 +34,8 @@ func jobKinds() map[client.JobKind]*jobKind {
 
 func cancelOne() *action {
 	return &action{change: "execution.cancel", do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
-		asked := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now(), Only: c.only}
-		found, _, err := c.api.o.Ledger.Cancel(ctx, id, asked, &c.audit.Audit)
+		asked := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now(), Only: c.only}
+		found, _, err := c.api.options.Ledger.Cancel(ctx, id, asked, &c.audit.Audit)
 		if errors.Is(err, idem.ErrMoved) {
 			err = refuse("status_changed", "it was not "+string(c.only)+" any more")
 		}
@@ -45,7 +45,7 @@ func cancelOne() *action {
 
 func forgetOne() *action {
 	return &action{change: "execution.forget", do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
-		return c.api.o.Ledger.Forget(ctx, id, idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now()}, &c.audit.Audit)
+		return c.api.options.Ledger.Forget(ctx, id, idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now()}, &c.audit.Audit)
 	}}
 }
 
@@ -62,7 +62,7 @@ func (c *call) seesJob(j *idem.Job) bool { return !c.caller.limited() || j.Who =
 func (c *call) listJobs() error {
 	ctx, done := c.reading()
 	defer done()
-	all, err := c.api.o.Ledger.Jobs(ctx)
+	all, err := c.api.options.Ledger.Jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (c *call) listJobs() error {
 
 // job reads the job in the path.
 func (c *call) job(ctx context.Context) (*idem.Job, error) {
-	j, err := c.api.o.Ledger.Job(ctx, c.name)
+	j, err := c.api.options.Ledger.Job(ctx, c.name)
 	if err == nil && !c.seesJob(j) {
 		return nil, idem.ErrNoJob
 	}
@@ -119,7 +119,7 @@ func (c *call) startJob() error {
 	if err := c.readJob(&b, ids); err != nil {
 		return err
 	}
-	now := c.api.o.Now()
+	now := c.api.options.Now()
 	j := &idem.Job{
 		ID: "job_" + strings.ToLower(rand.Text()[:16]), Kind: kind, Who: c.who(), Why: b.reason, Remote: c.r.RemoteAddr, Rate: b.rate, State: idem.JobRunning,
 		StartedAt: now, ChangedAt: now, Filter: b.filter(), IfStatus: idem.Status(only), Again: b.again,
@@ -136,7 +136,7 @@ func (c *call) startJob() error {
 	ctx, done := c.changing()
 	defer done()
 	c.audit.Job, c.audit.After = j.ID, fmt.Sprintf("%s of %s, at most %d a second", kind, aboutJob(j), j.Rate)
-	if err := c.api.o.Ledger.BeginJob(ctx, j, &c.audit.Audit); err != nil {
+	if err := c.api.options.Ledger.BeginJob(ctx, j, &c.audit.Audit); err != nil {
 		return err
 	}
 	c.api.jobs.look()
@@ -227,7 +227,7 @@ func (c *call) moveJob(from []idem.JobState, change func(*idem.Job)) error {
 		if j.Result != "" {
 			c.audit.After = j.Result
 		}
-		switch err := c.api.o.Ledger.MoveJob(ctx, j, &c.audit.Audit); {
+		switch err := c.api.options.Ledger.MoveJob(ctx, j, &c.audit.Audit); {
 		case err == nil:
 			c.api.jobs.look()
 			return c.ok(http.StatusOK, viewOfJob(j))
@@ -239,7 +239,7 @@ func (c *call) moveJob(from []idem.JobState, change func(*idem.Job)) error {
 
 func (c *call) stopJob() error {
 	return c.moveJob([]idem.JobState{idem.JobRunning}, func(j *idem.Job) {
-		j.State, j.StoppedBy, j.EndedAt = idem.JobStopped, c.who(), c.api.o.Now()
+		j.State, j.StoppedBy, j.EndedAt = idem.JobStopped, c.who(), c.api.options.Now()
 		j.Result = "stopped by " + j.StoppedBy + ", " + resultOf(j)
 	})
 }
@@ -277,7 +277,7 @@ func (c *call) resumeJob() error {
 				j.Only = c.caller.token.Workflows
 			}
 		}
-		j.State, j.StoppedBy, j.EndedAt, j.Result, j.Session, j.ChangedAt = idem.JobRunning, "", time.Time{}, "", "", c.api.o.Now()
+		j.State, j.StoppedBy, j.EndedAt, j.Result, j.Session, j.ChangedAt = idem.JobRunning, "", time.Time{}, "", "", c.api.options.Now()
 	})
 }
 

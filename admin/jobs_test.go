@@ -242,8 +242,8 @@ func TestAJobLeavesAloneWhatAPersonRanAfterItBegan(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	// A person runs it, and it blocks again, after the job has seen it and before the job's step.
 	runBefore := func(id string, h idem.RunningLock) {
-		ledger := f.api.o.Ledger
-		f.api.o.Ledger = beforeStep{ledger, func(named idem.ExecutionID, _ *idem.Audit) error {
+		ledger := f.api.options.Ledger
+		f.api.options.Ledger = beforeStep{ledger, func(named idem.ExecutionID, _ *idem.Audit) error {
 			if string(named) != id || member(f.execution(id), "parked")["tries"] != 1.0 {
 				return nil
 			}
@@ -258,7 +258,7 @@ func TestAJobLeavesAloneWhatAPersonRanAfterItBegan(t *testing.T) {
 			p.Failures, p.Trying, p.Blocked = 2, false, "2 of 2 tries failed"
 			return h.Rest(within(t), p)
 		}}
-		t.Cleanup(func() { f.api.o.Ledger = ledger })
+		t.Cleanup(func() { f.api.options.Ledger = ledger })
 	}
 	for i, body := range []string{
 		`{"kind":"run","reason":"r","filter":{"workflow":"WORKFLOW","state":"blocked"}}`,
@@ -292,8 +292,8 @@ func TestAJobLeavesAloneWhatAPersonRanAfterItBegan(t *testing.T) {
 func TestAJobThatGoesOnCountsWhatHasChangedMeanwhileAsLeftAlone(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	ids := f.letters("w", 3)
-	ledger, changed := f.api.o.Ledger, false
-	f.api.o.Ledger = beforeStep{ledger, func(id idem.ExecutionID, _ *idem.Audit) error {
+	ledger, changed := f.api.options.Ledger, false
+	f.api.options.Ledger = beforeStep{ledger, func(id idem.ExecutionID, _ *idem.Audit) error {
 		if changed || string(id) != ids[1] {
 			return nil
 		}
@@ -322,8 +322,8 @@ func TestAJobStopsWithItsToken(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	access := Access{Tokens: rigTokens(), UserHeader: "X-User",
 		UserHeaderFrom: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-	ledger, revoke := f.api.o.Ledger, Access{}
-	f.api.o.Ledger = beforeStep{ledger, func(idem.ExecutionID, *idem.Audit) error {
+	ledger, revoke := f.api.options.Ledger, Access{}
+	f.api.options.Ledger = beforeStep{ledger, func(idem.ExecutionID, *idem.Audit) error {
 		f.api.SetAccess(revoke)
 		return nil
 	}}

@@ -32,7 +32,7 @@ func (c *call) listLocks() error {
 	answer := client.LockPage{Locks: []client.Lock{}}
 	began := time.Now()
 	for more := true; more; more = len(answer.Locks) == 0 && c.mayGoOn(q.Cursor, began) {
-		page, err := c.api.o.Ledger.Locks(ctx, q)
+		page, err := c.api.options.Ledger.Locks(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -52,11 +52,11 @@ func (c *call) listSlots() error {
 	if err != nil {
 		return err
 	}
-	list := c.api.o.Ledger.Slots
+	list := c.api.options.Ledger.Slots
 	switch waiting := c.query("waiting"); waiting {
 	case "", "false":
 	case "true":
-		list = c.api.o.Ledger.Turns
+		list = c.api.options.Ledger.Turns
 	default:
 		return refuse("bad_request", "waiting="+quote(waiting)+": give true or false")
 	}
@@ -92,9 +92,9 @@ func (c *call) getLock() error {
 	var lock *idem.LockView
 	var err error
 	if id := c.query("execution"); id == "" {
-		lock, err = c.api.o.Ledger.Lock(ctx, c.name)
+		lock, err = c.api.options.Ledger.Lock(ctx, c.name)
 	} else {
-		lock, err = c.api.o.Ledger.LockOf(ctx, c.name, idem.ExecutionID(id))
+		lock, err = c.api.options.Ledger.LockOf(ctx, c.name, idem.ExecutionID(id))
 	}
 	if err != nil {
 		return err
@@ -118,13 +118,13 @@ func (c *call) forceRelease() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	lock, err := c.api.o.Ledger.Lock(ctx, c.name)
+	lock, err := c.api.options.Ledger.Lock(ctx, c.name)
 	if err != nil {
 		return err
 	}
 	c.audit.Before = "locked by " + string(lock.Lock.Execution)
-	asked := idem.Cancel{By: c.caller.token.Name, Reason: c.query("reason"), At: c.api.o.Now()}
-	found, err := c.api.o.Ledger.ForceRelease(ctx, c.name, id, asked, &c.audit.Audit)
+	asked := idem.Cancel{By: c.caller.token.Name, Reason: c.query("reason"), At: c.api.options.Now()}
+	found, err := c.api.options.Ledger.ForceRelease(ctx, c.name, id, asked, &c.audit.Audit)
 	if errors.Is(err, idem.ErrLockLost) {
 		p := refuse("lock_lost", "this execution does not hold the lock; see which one does")
 		p.Execution, p.Workflow = string(lock.Lock.Execution), c.name
@@ -174,18 +174,18 @@ func (c *call) take(want idem.AcquireRequest) (*idem.Acquired, error) {
 	defer done()
 	if want.Wait > 0 {
 		done() // the ledger's own time comes on top of the wait
-		waiting, left, err := c.waiting(want.Wait + c.api.o.RequestTimeout)
+		waiting, left, err := c.waiting(want.Wait + c.api.options.RequestTimeout)
 		if err != nil {
 			return nil, err
 		}
 		defer left()
 		ctx = waiting
 	}
-	got, err := c.api.o.Ledger.AcquireLock(ctx, want)
+	got, err := c.api.options.Ledger.AcquireLock(ctx, want)
 	if err == nil && c.r.Context().Err() != nil {
 		back, done := c.changing()
 		defer done()
-		err = c.api.o.Ledger.ReleaseLock(back, c.name,
+		err = c.api.options.Ledger.ReleaseLock(back, c.name,
 			idem.Callback{Execution: got.Lock.Execution, Token: got.Lock.Token, AnyKey: true})
 		return nil, errors.Join(context.Canceled, err)
 	}
@@ -206,8 +206,8 @@ func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
 	c.audit.Before = "locked by " + string(holder.Execution)
 	c.audit.After = c.audit.Before
 	if holder.Held || holder.Cooling { // how long a call takes is not known
-		if end, _ := expiry(holder, c.api.o.UpstreamTimeout, c.api.o.Now()); !end.IsZero() {
-			p = p.retry(end.Sub(c.api.o.Now()))
+		if end, _ := expiry(holder, c.api.options.UpstreamTimeout, c.api.options.Now()); !end.IsZero() {
+			p = p.retry(end.Sub(c.api.options.Now()))
 		}
 	}
 	return p.blocked(holder, c.name)
@@ -218,7 +218,7 @@ func (c *call) lockNow(l *idem.Lock) client.Lock {
 	ctx, cancel := c.reading()
 	defer cancel()
 	view := c.viewOfLock(&idem.LockView{Lock: l})
-	if now, err := c.api.o.Ledger.Lock(ctx, l.Scope.Workflow); err == nil && now.Lock.Execution == l.Execution {
+	if now, err := c.api.options.Ledger.Lock(ctx, l.Scope.Workflow); err == nil && now.Lock.Execution == l.Execution {
 		view.Waiting = now.Waiting
 	}
 	return view
@@ -255,7 +255,7 @@ func (c *call) renew() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	found, err := c.api.o.Ledger.Heartbeat(ctx, by, ttl)
+	found, err := c.api.options.Ledger.Heartbeat(ctx, by, ttl)
 	if err != nil {
 		return hasNot(err)
 	}
@@ -294,7 +294,7 @@ func (c *call) release() error {
 	ctx, done := c.changing()
 	defer done()
 	c.audit.Before = "locked by " + string(by.Execution)
-	if err := c.api.o.Ledger.ReleaseLock(ctx, c.name, by); err != nil {
+	if err := c.api.options.Ledger.ReleaseLock(ctx, c.name, by); err != nil {
 		return hasNot(err)
 	}
 	c.audit.After = "free"

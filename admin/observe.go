@@ -16,7 +16,7 @@ func (c *call) report() error {
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, c.api.o.Report(since))
+	return c.ok(http.StatusOK, c.api.options.Report(since))
 }
 
 // moment reads a time, or how long ago it was; the zero time if it is not given.
@@ -28,7 +28,7 @@ func (c *call) moment(name, text string) (time.Time, error) {
 		return t, nil
 	}
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		return c.api.o.Now().Add(-d), nil
+		return c.api.options.Now().Add(-d), nil
 	}
 	return time.Time{}, refuse("bad_request",
 		name+"="+quote(text)+`: give a time such as 2026-01-31T12:00:00Z, or how long ago, such as 24h`)

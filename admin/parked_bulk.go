@@ -229,8 +229,8 @@ func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.Par
 		return nil, err
 	}
 	for q := (idem.ParkedQuery{Workflow: b.workflow, State: idem.ParkState(b.state), Limit: maxLimit}); ; {
-		bounded, done := context.WithTimeout(ctx, c.api.o.RequestTimeout)
-		page, err := c.api.o.Ledger.ParkedEntries(bounded, q)
+		bounded, done := context.WithTimeout(ctx, c.api.options.RequestTimeout)
+		page, err := c.api.options.Ledger.ParkedEntries(bounded, q)
 		done()
 		if err != nil {
 			return nil, err
@@ -262,8 +262,8 @@ func (c *call) ended(ctx context.Context, b *bulk, at *bulkCursor) (all []idem.P
 	q := b.narrow
 	q.Workflow, q.Route, q.Status, q.Limit = b.workflow, b.route, idem.Status(b.status), maxLimit
 	for newest := int64(1); ; {
-		bounded, done := context.WithTimeout(ctx, c.api.o.RequestTimeout)
-		page, err := c.api.o.Ledger.Executions(bounded, q)
+		bounded, done := context.WithTimeout(ctx, c.api.options.RequestTimeout)
+		page, err := c.api.options.Ledger.Executions(bounded, q)
 		done()
 		if err != nil {
 			return nil, err
@@ -295,8 +295,8 @@ func (c *call) within(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, 
 	}
 	fits := map[idem.ExecutionID]bool{}
 	for q := (idem.ParkedQuery{Workflow: b.workflow, State: idem.ParkState(b.state), Limit: maxLimit}); ; {
-		bounded, done := context.WithTimeout(ctx, c.api.o.RequestTimeout)
-		page, err := c.api.o.Ledger.ParkedExecutions(bounded, q)
+		bounded, done := context.WithTimeout(ctx, c.api.options.RequestTimeout)
+		page, err := c.api.options.Ledger.ParkedExecutions(bounded, q)
 		done()
 		if err != nil {
 			return nil, err

@@ -25,15 +25,15 @@ type action struct {
 func runNow() *action {
 	return &action{"execution.run", []idem.ParkState{idem.ParkWaiting, idem.ParkBlocked}, http.StatusOK,
 		func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, error) {
-			return c.api.o.Ledger.RunNow(ctx, id, &c.audit.Audit)
+			return c.api.options.Ledger.RunNow(ctx, id, &c.audit.Audit)
 		}}
 }
 
 func skip() *action {
 	return &action{"execution.skip", []idem.ParkState{idem.ParkWaiting, idem.ParkBlocked}, http.StatusOK,
 		func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
-			found, _, err := c.api.o.Ledger.Skip(ctx, id,
-				idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.o.Now()}, &c.audit.Audit)
+			found, _, err := c.api.options.Ledger.Skip(ctx, id,
+				idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now()}, &c.audit.Audit)
 			return found, err
 		}}
 }
@@ -42,9 +42,9 @@ func rerun() *action {
 	return &action{"execution.rerun", []idem.ParkState{idem.ParkDeadLetter}, http.StatusCreated,
 		func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, error) {
 			if c.again {
-				return c.api.o.Ledger.RunAgain(ctx, id, &c.audit.Audit)
+				return c.api.options.Ledger.RunAgain(ctx, id, &c.audit.Audit)
 			}
-			return c.api.o.Ledger.Rerun(ctx, id, &c.audit.Audit)
+			return c.api.options.Ledger.Rerun(ctx, id, &c.audit.Audit)
 		}}
 }
 
@@ -81,7 +81,7 @@ func one(a *action) func(*call) error {
 
 // unreadable returns the problem of a stored request that cannot be read.
 func (c *call) unreadable(err error) *problem {
-	c.api.o.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
+	c.api.options.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
 	return refuse("request_unavailable", "the request store cannot be read now, or its key is missing; the log of "+
 		"this Hooklock says which")
 }
@@ -112,7 +112,7 @@ func (c *call) listOf(q idem.ExecutionQuery) (func(ctx context.Context, cursor s
 	case parked == "" && state == "":
 		return func(ctx context.Context, cursor string) (idem.ExecutionPage, error) {
 			q.Cursor = cursor
-			return c.api.o.Ledger.Executions(ctx, q)
+			return c.api.options.Ledger.Executions(ctx, q)
 		}, nil
 	case parked != "true":
 		return nil, refuse("bad_request", "parked="+quote(parked)+
@@ -123,7 +123,7 @@ func (c *call) listOf(q idem.ExecutionQuery) (func(ctx context.Context, cursor s
 		return nil, refuse("bad_request", "decision is for the list of all executions: leave out parked=true")
 	}
 	return func(ctx context.Context, cursor string) (idem.ExecutionPage, error) {
-		return c.api.o.Ledger.ParkedExecutions(ctx, idem.ParkedQuery{Workflow: q.Workflow, Route: q.Route, State: state,
+		return c.api.options.Ledger.ParkedExecutions(ctx, idem.ParkedQuery{Workflow: q.Workflow, Route: q.Route, State: state,
 			Takes: q.Takes, Limit: q.Limit, Cursor: cursor})
 	}, nil
 }
@@ -147,7 +147,7 @@ func (c *call) request() error {
 	if err != nil {
 		return err
 	}
-	kept, err := c.api.o.Ledger.KeptRequest(ctx, idem.ExecutionID(c.name))
+	kept, err := c.api.options.Ledger.KeptRequest(ctx, idem.ExecutionID(c.name))
 	noLetter := errors.Is(err, idem.ErrNoRequest)
 	if err != nil && !noLetter {
 		return err
@@ -160,7 +160,7 @@ func (c *call) request() error {
 	var head, body []byte
 	if noLetter {
 		head, body, err = c.archivedRequest(life, found)
-	} else if head, body, err = c.api.o.Request(life, idem.ExecutionID(c.name), kept); err != nil {
+	} else if head, body, err = c.api.options.Request(life, idem.ExecutionID(c.name), kept); err != nil {
 		err = c.unreadable(err)
 	}
 	if err != nil {

@@ -426,13 +426,13 @@ func TestManyGoOnBehindWhatIsRefusedAndStopWhereTheStoreDoes(t *testing.T) {
 		f.deadLetter(f.carry(w))
 	}
 	body := `{"reason":"r","filter":{"state":"dead_letter"},"rate":1000`
-	f.api.o.Ledger = refusing{f.second}
+	f.api.options.Ledger = refusing{f.second}
 	a := f.want(200, "", "POST", "/v1/executions/rerun", opsToken, body+`}`)
 	if a.json["refused"] != 3.0 || !strings.Contains(string(a.body), `"code":"request_not_kept"`) ||
 		!strings.Contains(string(a.body), `"message":"`) {
 		t.Errorf("%s", a.body)
 	}
-	f.api.o.Ledger = &failing{f.second, 2}
+	f.api.options.Ledger = &failing{f.second, 2}
 	a = f.want(200, "", "POST", "/v1/executions/rerun", opsToken, body+`}`)
 	if a.json["done"] != 2.0 || a.text("nextCursor") == "" || !strings.Contains(string(a.body), `"newId":"exec_`) ||
 		!strings.Contains(string(a.body), `"status":"PENDING"`) {
@@ -441,7 +441,7 @@ func TestManyGoOnBehindWhatIsRefusedAndStopWhereTheStoreDoes(t *testing.T) {
 	inOrderOf(t, a, ids[:2])
 	f.want(503, "store_unavailable", "POST", "/v1/executions/rerun", opsToken, body+`,"cursor":"`+a.text("nextCursor")+
 		`"}`)
-	f.api.o.Ledger = f.second
+	f.api.options.Ledger = f.second
 	a = f.want(200, "", "POST", "/v1/executions/rerun", opsToken, body+`,"cursor":"`+a.text("nextCursor")+`"}`)
 	inOrderOf(t, a, ids[2:])
 }
@@ -460,7 +460,7 @@ func TestARequestIsReadForLongerThanEtcdIsAsked(t *testing.T) {
 	})
 	id := f.park("w", "1", "a|b")
 	f.rig = newRig(t, f.first.Control, func(o *Options) {
-		o.Request, o.RequestTimeout = f.rig.api.o.Request, 5*time.Second
+		o.Request, o.RequestTimeout = f.rig.api.options.Request, 5*time.Second
 	})
 	f.want(200, "", "GET", "/v1/executions/"+id+"/request", opsToken, "")
 	if has < 15*time.Second {

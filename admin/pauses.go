@@ -49,11 +49,11 @@ func (c *call) seesPause(s idem.PauseScope) bool {
 // unknownRoute returns a warning that this process has no route of that name: it may be mistyped,
 // or another replica's. "" = it has one, or the scope is not a route.
 func (c *call) unknownRoute(s idem.PauseScope) string {
-	if s.Route == "" || c.api.o.Process == nil {
+	if s.Route == "" || c.api.options.Process == nil {
 		return ""
 	}
 	var names []string
-	for _, r := range c.api.o.Process.Routes() {
+	for _, r := range c.api.options.Process.Routes() {
 		names = append(names, r.Route)
 	}
 	if len(names) == 0 || slices.Contains(names, s.Route) {
@@ -69,7 +69,7 @@ func (c *call) unknownRoute(s idem.PauseScope) string {
 func (c *call) listPauses() error {
 	ctx, done := c.reading()
 	defer done()
-	states, err := c.api.o.Ledger.Pauses(ctx)
+	states, err := c.api.options.Ledger.Pauses(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *call) listPauses() error {
 func (c *call) pauseNow(s idem.PauseScope) (client.Pause, error) {
 	ctx, done := c.reading()
 	defer done()
-	states, err := c.api.o.Ledger.Pauses(ctx)
+	states, err := c.api.options.Ledger.Pauses(ctx)
 	for i := range states {
 		if states[i].Scope == s {
 			return c.viewOfPause(&states[i]), nil
@@ -142,9 +142,9 @@ func (c *call) pause() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	p := idem.Pause{Scope: s, By: c.caller.token.Name, Reason: reason, Since: c.api.o.Now(),
+	p := idem.Pause{Scope: s, By: c.caller.token.Name, Reason: reason, Since: c.api.options.Now(),
 		For: (until + time.Second - 1).Truncate(time.Second)}
-	before, err := c.api.o.Ledger.Pause(ctx, p, &c.audit.Audit)
+	before, err := c.api.options.Ledger.Pause(ctx, p, &c.audit.Audit)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (c *call) resume() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	p, err := c.api.o.Ledger.Resume(ctx, s, &c.audit.Audit)
+	p, err := c.api.options.Ledger.Resume(ctx, s, &c.audit.Audit)
 	if errors.Is(err, idem.ErrNoPause) {
 		c.audit.Before = "not paused"
 		return c.noPause(s)

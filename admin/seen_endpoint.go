@@ -20,7 +20,7 @@ func (c *call) seen(ctx context.Context) (map[string]idem.SeenMark, error) {
 	if err != nil || kind == "" || c.caller.limited() {
 		return nil, err
 	}
-	all, err := c.api.o.Ledger.SeenMarks(ctx)
+	all, err := c.api.options.Ledger.SeenMarks(ctx)
 	marks := map[string]idem.SeenMark{}
 	for _, one := range all {
 		if string(one.Kind) == kind {
@@ -36,7 +36,7 @@ func (c *call) listSeen() error {
 	}
 	ctx, done := c.reading()
 	defer done()
-	all, err := c.api.o.Ledger.SeenMarks(ctx)
+	all, err := c.api.options.Ledger.SeenMarks(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (c *call) markSeen() error {
 	if err := c.reason(reason); err != nil {
 		return err
 	}
-	now := c.api.o.Now()
+	now := c.api.options.Now()
 	mark := idem.SeenMark{By: c.caller.token.Name, Reason: reason, At: now.UTC().Truncate(time.Millisecond), Until: now}
 	var err error
 	if mark.Concern, err = c.concern(concern); err != nil {
@@ -84,7 +84,7 @@ func (c *call) markSeen() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	kept, before, err := c.api.o.Ledger.MarkSeen(ctx, mark, &c.audit.Audit)
+	kept, before, err := c.api.options.Ledger.MarkSeen(ctx, mark, &c.audit.Audit)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (c *call) unmarkSeen() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	mark, err := c.api.o.Ledger.UnmarkSeen(ctx, concern, &c.audit.Audit)
+	mark, err := c.api.options.Ledger.UnmarkSeen(ctx, concern, &c.audit.Audit)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (c *call) listBadSignatures() (err error) {
 	}
 	ctx, cancel := c.reading()
 	defer cancel()
-	page, err := c.api.o.Ledger.BadSignatures(ctx, q)
+	page, err := c.api.options.Ledger.BadSignatures(ctx, q)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (c *call) replicaStatus() error {
 	if err := c.unlimited("the status"); err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, c.api.o.Process.Status())
+	return c.ok(http.StatusOK, c.api.options.Process.Status())
 }
 
 // routes returns what the routes do.
@@ -48,7 +48,7 @@ func (c *call) routes() error {
 	if err := c.unlimited("what the routes do"); err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, client.RouteList{Routes: c.api.o.Process.Routes()})
+	return c.ok(http.StatusOK, client.RouteList{Routes: c.api.options.Process.Routes()})
 }
 
 // testNotify sends a test message.
@@ -59,7 +59,7 @@ func (c *call) testNotify() error {
 	if err := c.noFields(); err != nil {
 		return err
 	}
-	result := c.api.o.Process.TestNotify(c.r.Context())
+	result := c.api.options.Process.TestNotify(c.r.Context())
 	c.audit.After = "taken"
 	if !result.Taken {
 		c.audit.After = result.Problem
@@ -80,7 +80,7 @@ func (c *call) config() error {
 			return refuse("bad_request", "origin="+quote(text)+": give true or false")
 		}
 	}
-	running, err := c.api.o.Process.Config(origin)
+	running, err := c.api.options.Process.Config(origin)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (c *call) reload() error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(c.r.Context()), reloadTime)
 	defer done()
 	defer context.AfterFunc(c.api.life, done)()
-	reloaded, problems, err := c.api.o.Process.Reload(ctx)
+	reloaded, problems, err := c.api.options.Process.Reload(ctx)
 	if err != nil {
 		return refuse("overloaded", "this Hooklock cannot reload now: it is shutting down, or another reload is "+
 			"running; "+

@@ -18,7 +18,7 @@ func (c *call) suggestions() error {
 	if err != nil {
 		return err
 	}
-	list := c.api.o.Suggest(since)
+	list := c.api.options.Suggest(since)
 	if route := c.query("route"); route != "" {
 		list.Suggestions = slices.DeleteFunc(list.Suggestions, func(s client.Suggestion) bool {
 			return s.Route != route && s.Path != route
@@ -27,7 +27,7 @@ func (c *call) suggestions() error {
 	ctx, done := c.reading()
 	defer done()
 	// else they are not counted: what is suggested needs no etcd
-	if notes, err := c.api.o.Ledger.Replicas(ctx); err == nil {
+	if notes, err := c.api.options.Ledger.Replicas(ctx); err == nil {
 		for _, one := range attention.Views(attention.ReadReplicas(notes)) {
 			if one.State == client.ReplicaLive && !one.Self {
 				list.Others++

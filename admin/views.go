@@ -10,7 +10,7 @@ import (
 // The client package has the types of the API's JSON: their names, and what is left out.
 
 func (c *call) viewOfLock(v *idem.LockView) client.Lock {
-	l, now := v.Lock, c.api.o.Now()
+	l, now := v.Lock, c.api.options.Now()
 	view := client.Lock{
 		Workflow: l.Workflow, ExecutionID: string(l.Execution), Route: l.Route, EventID: l.EventID,
 		Labels: viewOfLabels(l.Labels), Holder: l.Holder, Token: l.Token, LockedAt: client.Time{Time: l.StartedAt},
@@ -29,8 +29,8 @@ func (c *call) viewOfLock(v *idem.LockView) client.Lock {
 
 // remaining returns when the lock ends unless it is renewed or released.
 func (c *call) remaining(l *idem.Lock) (at client.Time, seconds *float64, by string) {
-	now := c.api.o.Now()
-	end, by := expiry(l, c.api.o.UpstreamTimeout, now)
+	now := c.api.options.Now()
+	end, by := expiry(l, c.api.options.UpstreamTimeout, now)
 	if end.IsZero() {
 		return client.Time{}, nil, ""
 	}

@@ -69,7 +69,7 @@ const lookups = 50
 
 // behind looks up which executions had the lock when deliveries were refused.
 type behind struct {
-	c     *call
+	call  *call
 	known map[idem.ExecutionID]*client.ArrivalBehind
 }
 
@@ -92,8 +92,8 @@ func (b *behind) of(ctx context.Context, id idem.ExecutionID) *client.ArrivalBeh
 		return v
 	}
 	b.known[id] = nil
-	f, err := b.c.api.o.Ledger.Execution(ctx, id)
-	if err != nil || !b.c.caller.sees(f.Workflow()) {
+	f, err := b.call.api.options.Ledger.Execution(ctx, id)
+	if err != nil || !b.call.caller.sees(f.Workflow()) {
 		return nil
 	}
 	x := viewOfExecution(f)

@@ -203,7 +203,7 @@ func TestAnActionOnManyIsAuditedBeforeTheFirstOfThem(t *testing.T) {
 		return all
 	}
 	looked := 0
-	f.api.o.Ledger = &watched{f.second, func() {
+	f.api.options.Ledger = &watched{f.second, func() {
 		looked++
 		if all := of(); len(all) != 1 || all[0].Result != idem.AuditBegun || all[0].Why != "r" || all[0].Who != "ops" {
 			t.Errorf("while it is under way: %+v", all)

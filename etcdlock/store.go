@@ -206,7 +206,7 @@ func Token(ctx context.Context) int64 { return locker.Token(ctx) }
 
 // core is what the faces of a Store share. Its methods are for this package alone.
 type core struct {
-	o        Options
+	options  Options
 	layout   protocol.Layout
 	clock    link.Clock
 	writer   string // marks the records that this Store wrote
@@ -249,9 +249,9 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("session TTL of %v: give whole seconds, at least %v", o.SessionTTL, minTTL)
 	}
 	s := &core{
-		o: o, layout: protocol.NewLayout(o.Prefix), clock: o.Clock, writer: session.NewName(),
+		options: o, layout: protocol.NewLayout(o.Prefix), clock: o.Clock, writer: session.NewName(),
 	}
-	target := s.o.Target()
+	target := s.options.Target()
 	target.OnBack = s.wentBack
 	p, err := link.OpenPool(target)
 	if err != nil {
@@ -341,12 +341,12 @@ func (s *core) newLedger(claims *claim.Claims) *Ledger {
 }
 
 func (s *core) newKeeper() *session.Keeper {
-	if !s.o.Alone {
-		s.predecessors = predecessor.New(&predecessor.Options{Dir: s.o.Dir, Pool: s.pool, Layout: s.layout,
-			Clock: s.clock, Log: s.o.Logger})
+	if !s.options.Alone {
+		s.predecessors = predecessor.New(&predecessor.Options{Dir: s.options.Dir, Pool: s.pool, Layout: s.layout,
+			Clock: s.clock, Log: s.options.Logger})
 	}
 	return session.NewKeeper(session.Options{
-		Pool: s.pool, Layout: s.layout, Clock: s.clock, TTL: s.o.SessionTTL, Holder: s.o.Holder, Alone: s.o.Alone,
+		Pool: s.pool, Layout: s.layout, Clock: s.clock, TTL: s.options.SessionTTL, Holder: s.options.Holder, Alone: s.options.Alone,
 		Live: s.view.Sessions, Pauses: s.view.Pauses,
 		Predecessors: s.predecessors,
 		On: session.Callbacks{
@@ -358,10 +358,10 @@ func (s *core) newKeeper() *session.Keeper {
 				s.view.OnDied(names)
 				s.duplicates.FollowOrphans()
 			},
-			Failed: func(why error) { s.o.Logger.Warn("session.unavailable", "error", why) },
+			Failed: func(why error) { s.options.Logger.Warn("session.unavailable", "error", why) },
 			Forgot: func(execution string) {
-				if s.o.OnForget != nil {
-					s.o.OnForget(idem.ExecutionID(execution))
+				if s.options.OnForget != nil {
+					s.options.OnForget(idem.ExecutionID(execution))
 				}
 			},
 			Asked: func(execution string) { s.own.Reread(idem.ExecutionID(execution)) },
@@ -384,8 +384,8 @@ func (s *core) rereadAfterMissed(revision int64) {
 }
 
 func (s *core) reset() {
-	if s.o.OnReset != nil {
-		s.o.OnReset()
+	if s.options.OnReset != nil {
+		s.options.OnReset()
 	}
 }
 
@@ -538,8 +538,8 @@ func (s *Store) SlotsHere() []idem.SlotCount {
 func (s *Store) Held() (n int, since time.Time) { return s.holdings.Count() }
 
 func (s *core) tell(e SessionEvent) {
-	if s.o.OnSession != nil {
-		s.o.OnSession(e)
+	if s.options.OnSession != nil {
+		s.options.OnSession(e)
 	}
 }
 
@@ -549,7 +549,7 @@ func (s *core) tell(e SessionEvent) {
 // runs still has its lock shows when that is adopted. The session's key may have come back with
 // locks that were given up long ago; its lease runs out, because no process renews it.
 func (s *core) wentBack(before, now int64) {
-	s.o.Logger.Error("etcd.went_back", "revision", now, "before", before, "advice", backAdvice)
+	s.options.Logger.Error("etcd.went_back", "revision", now, "before", before, "advice", backAdvice)
 	s.keeper.Lose(session.ErrWentBack)
 	s.view.Forget()
 	s.own.Rewind()

@@ -84,7 +84,7 @@ func (s *Control) Replicas(ctx context.Context) ([]idem.ReplicaNote, error) {
 
 // Space returns how full the members of etcd are that answer.
 func (s *Control) Space(ctx context.Context) (all []idem.StoreSpace) {
-	for _, m := range s.pool.Space(ctx, s.o.Endpoints) {
+	for _, m := range s.pool.Space(ctx, s.options.Endpoints) {
 		all = append(all, idem.StoreSpace{Member: cmp.Or(m.Endpoint, "embedded"), Size: m.Size, InUse: m.InUse,
 			Quota: m.Quota, Full: m.Full})
 	}

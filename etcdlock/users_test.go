@@ -185,7 +185,7 @@ func TestWithoutAUserEtcdIsNotAskedForAToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	var none *tls.Config
-	if s.o.TLS != none {
+	if s.options.TLS != none {
 		t.Fatal("TLS without being asked")
 	}
 }

@@ -66,7 +66,7 @@ type Options struct {
 // told again with Settings.Every. Nothing waits in memory: what a receiver did not take is what is
 // still wrong at the next look.
 type Notifier struct {
-	o        Options
+	options  Options
 	client   *http.Client
 	settings atomic.Pointer[Settings]
 
@@ -87,15 +87,15 @@ type Notifier struct {
 
 // undone is what had been told before the n-th write.
 type undone struct {
-	n       int64
+	number  int64
 	notices []notice
 }
 
 // New returns a Notifier. It sends nothing before SetSettings.
 func New(o *Options) *Notifier {
-	n := &Notifier{o: *o, client: newClient(), gone: map[string]time.Time{}}
-	if n.o.Now == nil {
-		n.o.Now = time.Now
+	n := &Notifier{options: *o, client: newClient(), gone: map[string]time.Time{}}
+	if n.options.Now == nil {
+		n.options.Now = time.Now
 	}
 	n.settings.Store(&Settings{})
 	return n
@@ -111,7 +111,7 @@ func (n *Notifier) Test(ctx context.Context) (Answer, error) {
 	if to == "" {
 		return Answer{}, ErrNoReceiver
 	}
-	return post(ctx, n.client, to, "Hooklock at "+clean(n.o.Replica, "", mostKept)+
+	return post(ctx, n.client, to, "Hooklock at "+clean(n.options.Replica, "", mostKept)+
 		": this is a test. What needs attention will be told here.")
 }
 
@@ -131,7 +131,7 @@ func (n *Notifier) Run(ctx context.Context) {
 
 // look compares what needs attention with what was told, and sends the difference.
 func (n *Notifier) look(ctx context.Context) {
-	set, now := n.settings.Load(), n.o.Now()
+	set, now := n.settings.Load(), n.options.Now()
 	if set.URL == "" {
 		n.failures, n.paused = 0, time.Time{}
 		return
@@ -158,7 +158,7 @@ func (n *Notifier) look(ctx context.Context) {
 func (n *Notifier) read(ctx context.Context) (idem.Notices, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	return n.o.Ledger.Notices(ctx)
+	return n.options.Ledger.Notices(ctx)
 }
 
 func (n *Notifier) keep(ctx context.Context, s *state, since int64) (int64, error) {
@@ -168,7 +168,7 @@ func (n *Notifier) keep(ctx context.Context, s *state, since int64) (int64, erro
 	if err != nil {
 		return 0, err // of texts, numbers and times: it does not happen
 	}
-	return n.o.Ledger.KeepNotices(ctx, says, since)
+	return n.options.Ledger.KeepNotices(ctx, says, since)
 }
 
 // tell sends what has changed since what is kept, as the process that tells.
@@ -176,20 +176,20 @@ func (n *Notifier) tell(ctx context.Context, set *Settings, now time.Time, kept 
 	var was state
 	_ = json.Unmarshal(kept.Says, &was) // of a newer release: it is told again
 	base := was.Told
-	if n.undo != nil && kept.Self && n.undo.n == was.N {
+	if n.undo != nil && kept.Self && n.undo.number == was.Writes {
 		base = n.undo.notices
 	}
-	list := n.o.Attention(ctx)
+	list := n.options.Attention(ctx)
 	p := n.planner(set, now)
 	plan := p.make(&list, slices.Concat(base, n.apart))
 	if len(plan.lines) == 0 && kept.Self && slices.Equal(plan.next, was.Told) {
 		return
 	}
-	next := state{N: was.N + 1, Told: plan.next}
+	next := state{Writes: was.Writes + 1, Told: plan.next}
 	revision, err := n.keep(ctx, &next, kept.Revision)
 	switch {
 	case err != nil: // it may be kept, though it is not told
-		n.undo = &undone{next.N, base}
+		n.undo = &undone{next.Writes, base}
 		n.tellApart(ctx, set, now)
 		return
 	case revision == 0:
@@ -200,8 +200,8 @@ func (n *Notifier) tell(ctx context.Context, set *Settings, now time.Time, kept 
 		n.apart = nil
 		return
 	}
-	n.undo = &undone{next.N, base}
-	if revision, err = n.keep(ctx, &state{N: next.N + 1, Told: base}, revision); err == nil && revision != 0 {
+	n.undo = &undone{next.Writes, base}
+	if revision, err = n.keep(ctx, &state{Writes: next.Writes + 1, Told: base}, revision); err == nil && revision != 0 {
 		n.undo = nil
 	}
 }
@@ -212,7 +212,7 @@ func (n *Notifier) tellApart(ctx context.Context, set *Settings, now time.Time) 
 	if !n.tells && len(n.apart) == 0 {
 		return
 	}
-	list := n.o.Attention(ctx)
+	list := n.options.Attention(ctx)
 	list.Items = slices.DeleteFunc(slices.Clone(list.Items), func(i client.AttentionItem) bool {
 		isTold := slices.ContainsFunc(n.apart, func(t notice) bool { return t.Item == hashOf(i.ID) })
 		return i.Kind != client.AttentionEtcdDown && i.Kind != client.AttentionEtcdFull || !n.tells && !isTold
@@ -231,20 +231,20 @@ func (n *Notifier) planner(set *Settings, now time.Time) *planner {
 // send sends a message, and reports whether the receiver took it. Of failures in a row the first is
 // logged.
 func (n *Notifier) send(ctx context.Context, set *Settings, now time.Time, p *plan) (taken bool) {
-	_, err := post(ctx, n.client, set.URL, p.message(n.o.Replica))
-	if n.o.Told != nil {
-		n.o.Told(err == nil)
+	_, err := post(ctx, n.client, set.URL, p.message(n.options.Replica))
+	if n.options.Told != nil {
+		n.options.Told(err == nil)
 	}
 	if err == nil {
 		if n.failures > 0 {
-			n.o.Log.Info("notify.recovered", "failures", n.failures)
+			n.options.Log.Info("notify.recovered", "failures", n.failures)
 		}
 		n.failures, n.paused = 0, time.Time{}
 		return true
 	}
 	pause := min(firstPause<<min(n.failures, 10), longestPause)
 	if n.failures++; n.failures == 1 {
-		n.o.Log.Warn("notify.failed", "error", err.Error(), "advice",
+		n.options.Log.Warn("notify.failed", "error", err.Error(), "advice",
 			"the receiver of notify.url_file took no message; it is tried again, with pauses of up to "+
 				idem.DurationText(longestPause)+
 				", and not logged until it takes one: hooklock notify test says what it answers")

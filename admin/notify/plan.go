@@ -39,8 +39,8 @@ type notice struct {
 
 // state is what was told, as it is kept.
 type state struct {
-	N    int64    `json:"n"` // it grows with each write
-	Told []notice `json:"told,omitempty"`
+	Writes int64    `json:"n"` // it grows with each write
+	Told   []notice `json:"told,omitempty"`
 }
 
 // plan is what to send next, and what will have been told then. Without lines there is nothing to

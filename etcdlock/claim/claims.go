@@ -53,7 +53,7 @@ type Options struct {
 }
 
 // Claims take locks for executions of this process. They are safe for concurrent use.
-type Claims struct{ o *Options }
+type Claims struct{ options *Options }
 
 // New returns claims.
 func New(o *Options) *Claims { return &Claims{o} }
@@ -63,7 +63,7 @@ func New(o *Options) *Claims { return &Claims{o} }
 func (s *Claims) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Obstacle, error) {
 	session, err := s.assign(&l)
 	// what was known stays in force
-	if pause := s.o.View.Pauses.Of(l.Route, l.Scope.Workflow); err != nil && pause != nil {
+	if pause := s.options.View.Pauses.Of(l.Route, l.Scope.Workflow); err != nil && pause != nil {
 		return nil, &idem.Obstacle{Paused: pause}, nil
 	}
 	if err != nil {
@@ -76,7 +76,8 @@ func (s *Claims) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.Runni
 			return nil, nil, commit.Unavailable(err)
 		}
 	}
-	c := &claimer{o: s.o, session: session, lock: l, keys: s.o.Layout.Keys(&l), value: value, prev: prev}
+	c := &claimer{options: s.options, session: session, lock: l, keys: s.options.Layout.Keys(&l), value: value,
+		prev: prev}
 	return c.run(ctx, nil)
 }
 
@@ -91,7 +92,8 @@ func (s *Claims) ClaimHead(
 	if err != nil {
 		return nil, nil, commit.Unavailable(err)
 	}
-	c := &claimer{o: s.o, session: of, lock: *l, keys: s.o.Layout.Keys(l), value: value, prev: prev, q: q}
+	c := &claimer{options: s.options, session: of, lock: *l, keys: s.options.Layout.Keys(l), value: value, prev: prev,
+		place: q}
 	c.keys.Turn = turn
 	return c.run(ctx, help)
 }
@@ -104,7 +106,8 @@ func (s *Claims) ClaimHeld(
 ) (idem.RunningLock, *idem.Obstacle, error) {
 	l := *held
 	l.Alive = protocol.SessionAlive(of.Name)
-	c := &claimer{o: s.o, session: of, lock: *held, keys: s.o.Layout.Keys(&l), value: lock.Value, hold: &alive}
+	c := &claimer{options: s.options, session: of, lock: *held, keys: s.options.Layout.Keys(&l), value: lock.Value,
+		hold: &alive}
 	return c.run(ctx, nil)
 }
 
@@ -114,7 +117,7 @@ func (c *claimer) transaction(at protocol.Revisions) protocol.Op {
 	switch {
 	case c.hold != nil:
 		return protocol.Acquire(c.keys, at, lock, *c.hold)
-	case c.q != 0:
+	case c.place != 0:
 		return protocol.ClaimAsHead(c.keys, at, lock)
 	}
 	return protocol.Claim(c.keys, at, lock)
@@ -125,7 +128,7 @@ func (c *claimer) transaction(at protocol.Revisions) protocol.Op {
 func (c *claimer) claim(life context.Context, abandoned <-chan struct{}, r *commit.Request,
 	epoch int64) (result claimed) {
 	defer func() {
-		if result.held == nil {
+		if result.lock == nil {
 			c.unchoose()
 		}
 	}()
@@ -163,7 +166,7 @@ func (c *claimer) refused(life context.Context, epoch int64, answer commit.Reply
 	if again, r := c.slotsTaken(life); again || r != nil {
 		return r
 	}
-	if err := c.session.Moved(life, c.o.Pool, epoch); err != nil { // nothing was in the way but the epoch
+	if err := c.session.Moved(life, c.options.Pool, epoch); err != nil { // nothing was in the way but the epoch
 		return &claimed{err: commit.Unavailable(err)}
 	}
 	return nil
@@ -172,7 +175,7 @@ func (c *claimer) refused(life context.Context, epoch int64, answer commit.Reply
 // next is what follows a claim that was not applied as far as is known, when things stand as in st.
 func (c *claimer) next(st *protocol.State, answer protocol.Answer) protocol.Step {
 	return protocol.AfterClaim(st,
-		&protocol.Unapplied{Lock: &c.lock, At: protocol.Revisions{OtherLock: c.other, Entry: c.q, Record: c.prev},
+		&protocol.Unapplied{Lock: &c.lock, At: protocol.Revisions{OtherLock: c.other, Entry: c.place, Record: c.prev},
 			Answer: answer})
 }
 
@@ -191,13 +194,13 @@ func (c *claimer) inTheWay(life context.Context, st *protocol.State) claimed {
 		seen.Lock = st.HoldsBack(&c.lock)
 	}
 	if l := seen.Lock; l != nil {
-		dead, err := c.o.Reaper.IsDead(life, l)
+		dead, err := c.options.Reaper.IsDead(life, l)
 		if err != nil {
 			return claimed{err: commit.Unavailable(err)}
 		}
 		l.Dead = dead
 	}
-	return claimed{seen: seen}
+	return claimed{obstacle: seen}
 }
 
 // LookAfter reads how things stand after a transaction got no answer but cause. It may still be on
@@ -205,7 +208,7 @@ func (c *claimer) inTheWay(life context.Context, st *protocol.State) claimed {
 func (s *Claims) LookAfter(
 	life context.Context, cause error, of *session.Session, epoch int64, k protocol.Keys,
 ) (*protocol.State, error) {
-	return s.o.lookAfter(life, cause, of, epoch, k)
+	return s.options.lookAfter(life, cause, of, epoch, k)
 }
 
 func (s *Options) lookAfter(
@@ -221,7 +224,7 @@ func (s *Options) lookAfter(
 
 // resolve finds out what became of a claim without a definite answer.
 func (c *claimer) resolve(life context.Context, epoch int64, cause error) claimed {
-	st, err := c.o.lookAfter(life, cause, c.session, epoch, c.keys)
+	st, err := c.options.lookAfter(life, cause, c.session, epoch, c.keys)
 	if err != nil {
 		return claimed{err: commit.Unavailable(err)}
 	}
@@ -229,7 +232,7 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 	switch c.next(st, kind) {
 	case protocol.FindLock:
 		won := c.won(st.Lock.Created, st.Lock.Revision, st.Mark)
-		won.held.See(st.Lock)
+		won.lock.See(st.Lock)
 		if kind != protocol.Full {
 			return won
 		}
@@ -248,29 +251,29 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 // whilePaused returns the answer to a claim that was not sent. If etcd does not answer, the pause
 // stays in force all the same. A place is kept.
 func (c *claimer) whilePaused(ctx context.Context) claimed {
-	if c.q != 0 {
+	if c.place != 0 {
 		return claimed{err: idem.ErrNotClaimed}
 	}
 	seen := &idem.Obstacle{}
-	if st, err := history.Look(ctx, c.o.Pool, c.keys); err == nil {
+	if st, err := history.Look(ctx, c.options.Pool, c.keys); err == nil {
 		if found := c.inTheWay(ctx, st); found.err == nil {
-			seen = found.seen
+			seen = found.obstacle
 		}
 	}
 	seen.Paused = c.pause
-	return claimed{seen: seen}
+	return claimed{obstacle: seen}
 }
 
 // claimer is one claim on its way to a definite end.
 type claimer struct {
-	o       *Options
+	options *Options
 	session *session.Session
 	lock    idem.Lock
 	keys    protocol.Keys
 	value   []byte // of the lock
 	prev    int64
 	other   int64       // the revision of the lock under another strategy, which another event has; 0 = it is free
-	q       int64       // the own place in the queue, 0 = it did not wait
+	place   int64       // the own place in the queue, 0 = it did not wait
 	pause   *idem.Pause // why it was not sent; nil = it was
 	same    int         // refusals in a row after which the same slots were free
 	// it takes the lock for a client of the lock API, which lives on this hold: this process does
@@ -280,9 +283,9 @@ type claimer struct {
 
 // claimed is the result of a claim: one of the three is set.
 type claimed struct {
-	held *owned.Lock
-	seen *idem.Obstacle
-	err  error
+	lock     *owned.Lock
+	obstacle *idem.Obstacle
+	err      error
 }
 
 // run claims for as long as ctx lives; what comes later is given back, by help; nil: a task does.
@@ -290,54 +293,54 @@ type claimed struct {
 func (c *claimer) run(ctx context.Context, help func(func(life context.Context)) bool) (idem.RunningLock,
 	*idem.Obstacle,
 	error) {
-	if !c.o.Tasks.Enter() {
+	if !c.options.Tasks.Enter() {
 		return nil, nil, commit.Unavailable(commit.ErrClosed)
 	}
-	defer c.o.Tasks.Leave()
+	defer c.options.Tasks.Leave()
 	if r := c.choose(ctx); r != nil {
-		return nil, r.seen, r.err
+		return nil, r.obstacle, r.err
 	}
 	r, epoch := c.depart()
 	if r == nil {
 		c.unchoose()
 		result := c.whilePaused(ctx)
-		return nil, result.seen, result.err
+		return nil, result.obstacle, result.err
 	}
 	select {
 	case answer := <-r.Reply:
 		if answer.Applied() {
-			return c.applied(answer).held, nil, nil
+			return c.applied(answer).lock, nil, nil
 		}
 		r.Reply <- answer
 	case <-ctx.Done():
 	}
 	if help == nil {
-		help = c.o.Tasks.Help
+		help = c.options.Tasks.Help
 	}
 	result, err := commit.InTime(ctx, help, func(life context.Context) claimed {
 		return c.claim(life, ctx.Done(), r, epoch)
 	}, c.giveBack)
 	switch {
 	case err != nil:
-		return nil, nil, commit.Unavailable(c.o.Pool.Because(err))
-	case result.held == nil:
-		return nil, result.seen, result.err
+		return nil, nil, commit.Unavailable(c.options.Pool.Because(err))
+	case result.lock == nil:
+		return nil, result.obstacle, result.err
 	}
-	return result.held, nil, nil
+	return result.lock, nil, nil
 }
 
 // depart sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read
 // after the epoch, see view.Pauses.
 func (c *claimer) depart() (r *commit.Request, epoch int64) {
 	epoch = c.session.Epoch()
-	if c.pause = c.o.View.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
+	if c.pause = c.options.View.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		return nil, epoch
 	}
 	r = commit.NewRequest(c.keys.Lock,
-		c.transaction(protocol.Revisions{Epoch: epoch, OtherLock: c.other, Record: c.prev, Entry: c.q}),
+		c.transaction(protocol.Revisions{Epoch: epoch, OtherLock: c.other, Record: c.prev, Entry: c.place}),
 		len(c.value)).AddSlots(c.keys).AddOtherLock(c.keys, &c.lock)
 	r.Unbatched = c.hold != nil
-	c.o.Sender.Send(r)
+	c.options.Sender.Send(r)
 	return r, epoch
 }
 
@@ -345,10 +348,10 @@ func (c *claimer) depart() (r *commit.Request, epoch int64) {
 // which explain nearly all refusals.
 func (c *claimer) stateAfter(life context.Context, answer commit.Reply) (*protocol.State, error) {
 	st, err := protocol.ReadState(answer.Responses, answer.Revision)
-	if err != nil || c.q != 0 || c.blocked(st) {
+	if err != nil || c.place != 0 || c.blocked(st) {
 		return st, err
 	}
-	return history.Look(life, c.o.Pool, c.keys)
+	return history.Look(life, c.options.Pool, c.keys)
 }
 
 // await returns the answer to r. A request that was not sent yet is withdrawn when abandoned is
@@ -358,7 +361,7 @@ func (c *claimer) await(abandoned <-chan struct{}, r *commit.Request) commit.Rep
 	case answer := <-r.Reply:
 		return answer
 	case <-abandoned:
-		if c.o.Sender.Withdraw(r) {
+		if c.options.Sender.Withdraw(r) {
 			return commit.Reply{Err: link.ErrNotSent}
 		}
 		return <-r.Reply
@@ -369,11 +372,11 @@ func (c *claimer) await(abandoned <-chan struct{}, r *commit.Request) commit.Rep
 func (c *claimer) applied(answer commit.Reply) claimed {
 	r := c.won(answer.Revision, answer.Revision, protocol.MarkIn(c.keys, answer.Responses))
 	var candidates protocol.Candidates
-	if c.q != 0 {
+	if c.place != 0 {
 		candidates = protocol.CandidatesAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.Revision)
-		r.held.Behind(candidates)
+		r.lock.Behind(candidates)
 	}
-	c.o.View.Queues.ApplyLock(c.keys.Lock, r.held.Lock(), answer.Revision, candidates)
+	c.options.View.Queues.ApplyLock(c.keys.Lock, r.lock.Lock(), answer.Revision, candidates)
 	return r
 }
 
@@ -381,20 +384,20 @@ func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {
 	l := c.lock
 	l.Created, l.Token, l.Revision = created, created, revision
 	if len(l.Slots) > 0 {
-		c.o.View.Slots.NoteTaken(&l)
+		c.options.View.Slots.NoteTaken(&l)
 	}
 	protocol.Judge(&l, mark)
 	if c.hold != nil {
-		return claimed{held: c.o.Own.Make(l, c.keys, c.session)}
+		return claimed{lock: c.options.Own.Make(l, c.keys, c.session)}
 	}
-	return claimed{held: c.o.Own.Add(l, c.keys, c.session)}
+	return claimed{lock: c.options.Own.Add(l, c.keys, c.session)}
 }
 
 // giveBack releases a lock that is not wanted any more: its sender has been told that nothing was
 // claimed.
 func (c *claimer) giveBack(life context.Context, r claimed) {
-	if r.held != nil {
-		_ = r.held.GiveBack(life) // tries until it is definite or the Store's time is up
+	if r.lock != nil {
+		_ = r.lock.GiveBack(life) // tries until it is definite or the Store's time is up
 	}
 }
 
@@ -405,36 +408,36 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 	if len(c.lock.Slots) == 0 {
 		return nil
 	}
-	if c.pause = c.o.View.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
+	if c.pause = c.options.View.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		r := c.whilePaused(ctx)
 		return &r
 	}
 	for looked := false; ; looked = true {
 		c.lock.Slots = slices.Clone(c.lock.Slots) // a lock that was shown to others stays as it is
-		full := c.o.View.Slots.Choose(&c.lock, c.comes())
+		full := c.options.View.Slots.Choose(&c.lock, c.comes())
 		if full == "" {
 			return c.encode()
 		}
-		if c.q != 0 && c.o.View.Slots.Knows() { // it goes on waiting, and the watch tells it
-			return &claimed{seen: &idem.Obstacle{Full: c.limit(full), Oldest: c.o.View.Slots.Oldest(full)}}
+		if c.place != 0 && c.options.View.Slots.Knows() { // it goes on waiting, and the watch tells it
+			return &claimed{obstacle: &idem.Obstacle{Full: c.limit(full), Oldest: c.options.View.Slots.Oldest(full)}}
 		}
-		st, err := c.o.View.Slots.Look(ctx, c.keys, c.lock.Slots)
+		st, err := c.options.View.Slots.Look(ctx, c.keys, c.lock.Slots)
 		switch {
 		case err != nil:
 			return &claimed{err: commit.Unavailable(err)}
-		case c.blocked(st) && c.q == 0:
+		case c.blocked(st) && c.place == 0:
 			r := c.inTheWay(ctx, st)
 			return &r
-		case looked || c.q != 0:
+		case looked || c.place != 0:
 			seen := st.Obstacle(c.lock.Scope.Key)
-			seen.Full, seen.Oldest = c.limit(full), c.o.View.Slots.Oldest(full)
-			return &claimed{seen: seen}
+			seen.Full, seen.Oldest = c.limit(full), c.options.View.Slots.Oldest(full)
+			return &claimed{obstacle: seen}
 		}
 	}
 }
 
 func (c *claimer) comes() slots.Arrival {
-	if c.q != 0 {
+	if c.place != 0 {
 		return slots.AsHead
 	}
 	return slots.Late
@@ -452,7 +455,7 @@ func (c *claimer) limit(name string) *idem.Slot {
 
 // encode makes the keys and the value of the lock with its slots.
 func (c *claimer) encode() *claimed {
-	c.keys.Slots = slots.Chosen(c.o.Layout, &c.lock)
+	c.keys.Slots = slots.Chosen(c.options.Layout, &c.lock)
 	var err error
 	if c.value, err = protocol.EncodeLock(&c.lock); err != nil {
 		c.unchoose()
@@ -469,7 +472,7 @@ func (c *claimer) slotsTaken(life context.Context) (again bool, r *claimed) {
 	}
 	chosen := c.lock.Slots
 	c.unchoose()
-	if _, err := c.o.View.Slots.Look(life, c.keys, chosen); err != nil {
+	if _, err := c.options.View.Slots.Look(life, c.keys, chosen); err != nil {
 		return false, &claimed{err: commit.Unavailable(err)}
 	}
 	if r := c.choose(life); r != nil {
@@ -487,7 +490,7 @@ const manyTimes = 3
 
 func (c *claimer) unchoose() {
 	if len(c.lock.Slots) > 0 {
-		c.o.View.Slots.Unchoose(&c.lock)
+		c.options.View.Slots.Unchoose(&c.lock)
 	}
 }
 
@@ -517,7 +520,7 @@ func (s *Claims) Prepare(l *idem.Lock) (*session.Session, []byte, error) {
 
 // assign makes l the lock of the live session.
 func (s *Claims) assign(l *idem.Lock) (*session.Session, error) {
-	session, _, err := s.o.Keeper.Current()
+	session, _, err := s.options.Keeper.Current()
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}

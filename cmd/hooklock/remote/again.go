@@ -58,7 +58,7 @@ func (d *Desk) warnOfSignatures(ctx context.Context, route string) error {
 			continue
 		}
 		age := time.Duration(r.SignatureAge * float64(time.Second))
-		fmt.Fprintf(d.e.Stderr, "route %s: the service sees each signature as it came, and refuses it if it checks that and the event is older "+
+		fmt.Fprintf(d.environment.Stderr, "route %s: the service sees each signature as it came, and refuses it if it checks that and the event is older "+
 			"than %s; park.signature: renew makes new ones\n", r.Route, cli.Span(age))
 	}
 	return nil
@@ -94,7 +94,7 @@ func (d *Desk) dryJob(ctx context.Context, n client.NewJob) error {
 	if len(j.First) < j.Matched {
 		shown = fmt.Sprintf(", of which the first %d are shown", len(j.First))
 	}
-	_, told := fmt.Fprintf(d.e.Stderr, "%d match%s; nothing changed (dry run)\n", j.Matched, shown)
+	_, told := fmt.Fprintf(d.environment.Stderr, "%d match%s; nothing changed (dry run)\n", j.Matched, shown)
 	return cmp.Or(err, told)
 }
 

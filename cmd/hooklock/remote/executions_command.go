@@ -249,7 +249,7 @@ func responseText(r *client.Response) string {
 }
 
 func (d *Desk) steps(steps []client.Step) error {
-	fmt.Fprintln(d.e.Stdout)
+	fmt.Fprintln(d.environment.Stdout)
 	t := d.table("STEP", "STATUS", "STARTED", "TOOK")
 	t.Cut = map[string]int{"STEP": 12}
 	for _, s := range steps {

@@ -140,27 +140,27 @@ func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int
 
 // filter holds the flags of a list.
 type filter struct {
-	q               client.ExecutionQuery
+	criteria        client.ExecutionQuery
 	status, outcome string
 }
 
 func (f *filter) flags(cmd *cobra.Command) {
-	textFlag(cmd, &f.q.Workflow, "workflow", "only this workflow, or those that match a pattern: stripe/*")
-	textFlag(cmd, &f.q.Route, "route", "only of this route")
+	textFlag(cmd, &f.criteria.Workflow, "workflow", "only this workflow, or those that match a pattern: stripe/*")
+	textFlag(cmd, &f.criteria.Route, "route", "only of this route")
 	textFlag(cmd, &f.status, "status", "only with this status: "+strings.Join(statusNames(), ", "), statusNames()...)
 	textFlag(cmd, &f.outcome, "outcome", "only with this outcome: "+strings.Join(outcomeNames(), ", "),
 		outcomeNames()...)
-	textFlag(cmd, &f.q.Decision, "decision",
+	textFlag(cmd, &f.criteria.Decision, "decision",
 		"only events with a delivery that got this decision, e.g. locked; answers.md lists them", decisionNames()...)
-	textFlag(cmd, &f.q.Since, "since", "only what ended (or began, where it has not ended) since "+momentsHelp)
-	textFlag(cmd, &f.q.Until, "until", "only what ended (or began) until then")
-	textFlag(cmd, &f.q.EventID, "event", "only the event that its sender gave this ID")
-	textFlag(cmd, &f.q.Label, "label", "only events with this label: order=1042, or the value alone")
+	textFlag(cmd, &f.criteria.Since, "since", "only what ended (or began, where it has not ended) since "+momentsHelp)
+	textFlag(cmd, &f.criteria.Until, "until", "only what ended (or began) until then")
+	textFlag(cmd, &f.criteria.EventID, "event", "only the event that its sender gave this ID")
+	textFlag(cmd, &f.criteria.Label, "label", "only events with this label: order=1042, or the value alone")
 }
 
 // query returns the query of the flags.
 func (f *filter) query() (client.ExecutionQuery, error) {
-	q := f.q
+	q := f.criteria
 	q.Status = client.Status(strings.ReplaceAll(strings.ToUpper(f.status), "-", "_"))
 	q.Outcome = client.Outcome(strings.ReplaceAll(strings.ToLower(f.outcome), "-", "_"))
 	for _, flag := range []struct {
@@ -259,7 +259,7 @@ too. It needs a token with the scope bodies. The exit code is 3 where no answer 
 				return err
 			}
 			return d.object(answer.RawJSON(), func() error {
-				_, err := d.e.Stdout.Write(answer.Body)
+				_, err := d.environment.Stdout.Write(answer.Body)
 				return err
 			})
 		}),
@@ -269,7 +269,7 @@ too. It needs a token with the scope bodies. The exit code is 3 where no answer 
 // history prints the attempts of an event, and its deliveries that were not executed.
 func (d *Desk) history(x *client.Execution) error {
 	if len(x.Attempts) > 0 {
-		fmt.Fprintln(d.e.Stdout)
+		fmt.Fprintln(d.environment.Stdout)
 		t := d.table("ATTEMPT", "STATUS", "OUTCOME", "STARTED", "TOOK", "ANSWER", "DIFFERS", "TRACE", "WHY")
 		t.Drop, t.Cut = []string{"TRACE", "TOOK", "ANSWER", "DIFFERS", "OUTCOME"}, map[string]int{"WHY": 16}
 		for i := range x.Attempts {
@@ -284,12 +284,12 @@ func (d *Desk) history(x *client.Execution) error {
 		}
 	}
 	if x.Released != nil {
-		fmt.Fprintf(d.e.Stdout, "\n%s: %s\n", d.shown.Stamp(x.Released.At.Time), cli.Plain(x.Released.Text()))
+		fmt.Fprintf(d.environment.Stdout, "\n%s: %s\n", d.shown.Stamp(x.Released.At.Time), cli.Plain(x.Released.Text()))
 	}
 	if x.Arrivals == nil {
 		return nil
 	}
-	fmt.Fprintln(d.e.Stdout)
+	fmt.Fprintln(d.environment.Stdout)
 	t := d.table("ARRIVED", "DECISION", "TOLD", "FROM", "EXECUTION", "DIFFERS", "TRACE", "BEHIND")
 	t.Drop, t.Cut = []string{"TRACE", "DIFFERS", "FROM", "EXECUTION"}, map[string]int{"BEHIND": 16}
 	arrivals := x.Arrivals.Newest
@@ -309,7 +309,7 @@ func (d *Desk) history(x *client.Execution) error {
 		counts = append(counts, fmt.Sprintf("%d %s", n, cli.Plain(decision)))
 	}
 	slices.Sort(counts)
-	fmt.Fprintln(d.e.Stdout, "arrived with another decision than executed: "+strings.Join(counts, ", "))
+	fmt.Fprintln(d.environment.Stdout, "arrived with another decision than executed: "+strings.Join(counts, ", "))
 	return nil
 }
 

@@ -56,7 +56,7 @@ ENDED of MATCHED have come to their end, FAILED of them ran and failed, and LEFT
 
 func (d *Desk) printJobs(l *client.JobList) error {
 	if len(l.Jobs) == 0 {
-		fmt.Fprintln(d.e.Stderr, "no jobs")
+		fmt.Fprintln(d.environment.Stderr, "no jobs")
 		return nil
 	}
 	t := d.table("JOB", "STATE", "KIND", "AGE", "MATCHED", "ENDED", "FAILED", "LEFT ALONE", "BY", "REASON")
@@ -298,7 +298,7 @@ func (d *Desk) watchJob(ctx context.Context, j *client.Job) error {
 	d.progress.showOnly(barOf(j))
 	defer d.progress.showOnly("")
 	if !d.raw() && !d.progress.screen.Terminal() {
-		fmt.Fprintln(d.e.Stderr, j.JobID+" has begun")
+		fmt.Fprintln(d.environment.Stderr, j.JobID+" has begun")
 	}
 	var shown []byte
 	for answered := time.Now(); ; {
@@ -334,12 +334,12 @@ func isRefusal(err error) bool {
 // jobLine prints a job for a program.
 func (d *Desk) jobLine(raw []byte) error {
 	if d.output == outputYAML {
-		fmt.Fprintln(d.e.Stdout, "---")
-		return cli.PrintYAML(d.e.Stdout, raw)
+		fmt.Fprintln(d.environment.Stdout, "---")
+		return cli.PrintYAML(d.environment.Stdout, raw)
 	}
 	line, err := cli.JSONLine(raw)
 	if err == nil {
-		_, err = fmt.Fprintf(d.e.Stdout, "%s\n", line)
+		_, err = fmt.Fprintf(d.environment.Stdout, "%s\n", line)
 	}
 	return err
 }
@@ -354,7 +354,7 @@ func (d *Desk) endOfJob(j *client.Job) error {
 	}
 	said := j.JobID + ": " + j.Result
 	if !d.raw() && j.Matched >= 0 {
-		fmt.Fprintf(d.e.Stderr, "%d match, %d done, %d refused\n", j.Matched, j.Acted-j.Refused, j.Refused)
+		fmt.Fprintf(d.environment.Stderr, "%d match, %d done, %d refused\n", j.Matched, j.Acted-j.Refused, j.Refused)
 	}
 	switch {
 	case j.Refused > 0:
@@ -362,7 +362,7 @@ func (d *Desk) endOfJob(j *client.Job) error {
 	case j.State == client.JobStopped:
 		return cli.WithCode(errors.New(said), cli.ExitFailed)
 	}
-	_, err := fmt.Fprintln(d.e.Stderr, said)
+	_, err := fmt.Fprintln(d.environment.Stderr, said)
 	return err
 }
 
@@ -371,8 +371,8 @@ func (d *Desk) interrupted(j *client.Job) error {
 	d.progress.showOnly("")
 	if d.asks {
 		signal.Reset(syscall.SIGINT, syscall.SIGTERM) // a second one ends this command, and not the job
-		fmt.Fprintf(d.e.Stdout, "\n%s: stop the job, or only watching? [s/W] ", j.JobID)
-		answer, _ := bufio.NewReader(d.e.Stdin).ReadString('\n')
+		fmt.Fprintf(d.environment.Stdout, "\n%s: stop the job, or only watching? [s/W] ", j.JobID)
+		answer, _ := bufio.NewReader(d.environment.Stdin).ReadString('\n')
 		if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "s" || answer == "stop" {
 			ctx, cancel := context.WithTimeout(context.Background(), jobPatience)
 			defer cancel()

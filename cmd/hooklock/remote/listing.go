@@ -49,11 +49,11 @@ func (l *listing[T]) print(d *Desk) error {
 	}
 	switch d.output {
 	case outputJSON:
-		return l.printJSON(d.e.Stdout)
+		return l.printJSON(d.environment.Stdout)
 	case outputYAML:
-		return l.printYAML(d.e.Stdout)
+		return l.printYAML(d.environment.Stdout)
 	case outputCSV:
-		next, err := l.printCSV(d.e.Stdout)
+		next, err := l.printCSV(d.environment.Stdout)
 		if err == nil && next != "" {
 			l.sayMore(d, next)
 		}
@@ -71,14 +71,14 @@ func (l *listing[T]) print(d *Desk) error {
 	case next != "":
 		l.sayMore(d, next)
 	case !t.Begun:
-		fmt.Fprintln(d.e.Stderr, l.none)
+		fmt.Fprintln(d.environment.Stderr, l.none)
 	}
 	return nil
 }
 
 // sayMore says that the list goes on.
 func (l *listing[T]) sayMore(d *Desk, next string) {
-	fmt.Fprintf(d.e.Stderr, "%d shown; all: --limit 0; next: --cursor %s\n", l.read, cli.Plain(next))
+	fmt.Fprintf(d.environment.Stderr, "%d shown; all: --limit 0; next: --cursor %s\n", l.read, cli.Plain(next))
 }
 
 // each calls item for each item and end after each page. It returns the cursor of the rest, or ""

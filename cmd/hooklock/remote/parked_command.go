@@ -339,7 +339,7 @@ func (d *Desk) dryRun(ctx context.Context, action client.ParkedAction, b client.
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(d.e.Stderr, "%d match, nothing changed (dry run)\n", all.Matched)
+	_, err := fmt.Fprintf(d.environment.Stderr, "%d match, nothing changed (dry run)\n", all.Matched)
 	return err
 }
 
@@ -363,7 +363,7 @@ where no request is kept.`,
 			if err := d.Request(ctx, id, &whole); err != nil {
 				return err
 			}
-			_, err = d.e.Stdout.Write(whole.Bytes())
+			_, err = d.environment.Stdout.Write(whole.Bytes())
 			return err
 		}),
 	}

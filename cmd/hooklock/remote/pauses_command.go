@@ -191,7 +191,7 @@ func (d *Desk) fits(ctx context.Context, text string) (string, error) {
 // warn prints the warning of a pause, which is in force all the same.
 func (d *Desk) warn(p *client.Pause) {
 	if p.Warning != "" {
-		fmt.Fprintf(d.e.Stderr, "warning: %s is paused, but %s\n", cli.Plain(p.Scope), cli.Plain(p.Warning))
+		fmt.Fprintf(d.environment.Stderr, "warning: %s is paused, but %s\n", cli.Plain(p.Scope), cli.Plain(p.Warning))
 	}
 }
 
@@ -310,7 +310,7 @@ it.`,
 
 func (d *Desk) printPauses(l *client.PauseList, now time.Time) error {
 	if len(l.Pauses) == 0 {
-		fmt.Fprintln(d.e.Stderr, "nothing is paused")
+		fmt.Fprintln(d.environment.Stderr, "nothing is paused")
 		return nil
 	}
 	t := d.table("SCOPE", "STATE", "AGE", "LEFT", "WAITING", "PARKED", "RUNNING", "BY", "REASON")

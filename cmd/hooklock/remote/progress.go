@@ -111,13 +111,13 @@ func (p *progress) beside(w io.Writer) io.Writer {
 
 type besideProgress struct {
 	io.Writer
-	p *progress
+	progress *progress
 }
 
 // Write implements io.Writer.
 func (b besideProgress) Write(text []byte) (int, error) {
-	b.p.mu.Lock()
-	defer b.p.mu.Unlock()
-	b.p.clear()
+	b.progress.mu.Lock()
+	defer b.progress.mu.Unlock()
+	b.progress.clear()
 	return b.Writer.Write(text)
 }

@@ -112,7 +112,7 @@ func (d *Desk) queues(ctx context.Context, workflow string) ([]*queue, error) {
 
 func (d *Desk) printQueues(queues []*queue, now time.Time) error {
 	if len(queues) == 0 {
-		fmt.Fprintln(d.e.Stderr, "nothing runs or waits")
+		fmt.Fprintln(d.environment.Stderr, "nothing runs or waits")
 		return nil
 	}
 	t := d.table("WORKFLOW", "POS", "EVENT", "STATE", "AGE", "HOLDER", headHappened, "RUN")
@@ -134,15 +134,15 @@ func (d *Desk) printQueues(queues []*queue, now time.Time) error {
 // csvQueues prints a line for each event that runs or waits: as a list of events has it, with its
 // place in its queue before it.
 func (d *Desk) csvQueues(queues []*queue, now time.Time) error {
-	err := story.WriteCSV(d.e.Stdout, append([]string{"position", "holder"}, story.CSVHead()...))
+	err := story.WriteCSV(d.environment.Stdout, append([]string{"position", "holder"}, story.CSVHead()...))
 	for _, q := range queues {
 		for _, l := range q.locks {
 			x := client.Execution{ExecutionID: l.ExecutionID, Workflow: l.Workflow, EventID: l.EventID,
 				Status: client.Running, StartedAt: l.LockedAt, Parked: l.Parked}
-			err = cmp.Or(err, story.WriteCSV(d.e.Stdout, append([]string{"0", l.Holder}, story.CSVRow(&x, now)...)))
+			err = cmp.Or(err, story.WriteCSV(d.environment.Stdout, append([]string{"0", l.Holder}, story.CSVRow(&x, now)...)))
 		}
 		for i, x := range q.waiting {
-			err = cmp.Or(err, story.WriteCSV(d.e.Stdout,
+			err = cmp.Or(err, story.WriteCSV(d.environment.Stdout,
 				append([]string{strconv.Itoa(i + 1), x.Holder}, story.CSVRow(x, now)...)))
 		}
 	}

@@ -69,7 +69,7 @@ func doubtful(err error, look string) error {
 // Done prints the result of a change: the answer of the server, or text.
 func (d *Desk) Done(answer []byte, text string) error {
 	return d.object(answer, func() error {
-		_, err := fmt.Fprintln(d.e.Stdout, cli.Plain(text))
+		_, err := fmt.Fprintln(d.environment.Stdout, cli.Plain(text))
 		return err
 	})
 }

@@ -96,15 +96,15 @@ func (r *Remote) watchFlag(cmd *cobra.Command) {
 // Desk is a client of an admin API with the outputs of one command.
 type Desk struct {
 	*client.Client
-	e        *cli.Environment // its outputs are the desk's own
-	url      string
-	token    string // which token is sent, or why none is; part of a message
-	output   string
-	screen   cli.Screen
-	asks     bool     // a person can answer questions
-	shown    cli.Zone // of times that are shown
-	given    cli.Zone // of times that flags give
-	progress *progress
+	environment *cli.Environment // its outputs are the desk's own
+	url         string
+	token       string // which token is sent, or why none is; part of a message
+	output      string
+	screen      cli.Screen
+	asks        bool     // a person can answer questions
+	shown       cli.Zone // of times that are shown
+	given       cli.Zone // of times that flags give
+	progress    *progress
 }
 
 // raw reports whether the output is the API's own answer.
@@ -114,9 +114,9 @@ func (d *Desk) raw() bool { return d.output == outputJSON || d.output == outputY
 func (d *Desk) object(raw []byte, people func() error) error {
 	switch d.output {
 	case outputJSON:
-		return cli.PrintObject(d.e.Stdout, raw)
+		return cli.PrintObject(d.environment.Stdout, raw)
 	case outputYAML:
-		return cli.PrintYAML(d.e.Stdout, raw)
+		return cli.PrintYAML(d.environment.Stdout, raw)
 	case outputCSV:
 		return errNoList
 	}
@@ -125,7 +125,7 @@ func (d *Desk) object(raw []byte, people func() error) error {
 
 // table returns an empty table for this screen. Without a head it has names and values.
 func (d *Desk) table(head ...string) *cli.Table {
-	t := &cli.Table{Out: d.e.Stdout, Screen: d.screen, Head: head}
+	t := &cli.Table{Out: d.environment.Stdout, Screen: d.screen, Head: head}
 	if d.output == outputWide {
 		t.Screen.Width = 0
 	}
@@ -169,7 +169,7 @@ func (r *Remote) Action(e *cli.Environment,
 
 func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 	d := &Desk{output: r.output, screen: e.ScreenOf(e.Stdout), asks: e.Asks(), progress: newProgress(e)}
-	d.e = &cli.Environment{Env: e.Env, Stdin: e.Stdin, Stdout: d.progress.beside(e.Stdout),
+	d.environment = &cli.Environment{Env: e.Env, Stdin: e.Stdin, Stdout: d.progress.beside(e.Stdout),
 		Stderr: d.progress.beside(e.Stderr)}
 	if err := r.zones(d); err != nil {
 		return nil, err

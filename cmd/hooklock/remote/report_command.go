@@ -57,7 +57,7 @@ It is counted in memory, by the process that is asked, since its start and at mo
 }
 
 func (d *Desk) printReport(r *client.Report, examples bool) error {
-	fmt.Fprintf(d.e.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), d.shown.Stamp(r.Since.Time),
+	fmt.Fprintf(d.environment.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), d.shown.Stamp(r.Since.Time),
 		cli.Span(r.Until.Sub(r.Since.Time)))
 	t := d.table("ROUTE", "MODE", "DELIVERIES", "STALE", "DUPLICATES", "BUSY", "MISMATCHES", "NO-ID", "BAD-SIG",
 		"UNREADABLE")
@@ -92,7 +92,7 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 		}
 	}
 	if len(t.Rows) > 0 {
-		fmt.Fprintln(d.e.Stdout)
+		fmt.Fprintln(d.environment.Stdout)
 	}
 	return t.Flush()
 }
@@ -113,7 +113,7 @@ func (d *Desk) printChanging(r *client.Report) {
 		if c == nil || c.Refused == 0 {
 			continue
 		}
-		fmt.Fprintf(d.e.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s "+
+		fmt.Fprintf(d.environment.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s "+
 			"at %s); say %sidempotency.on_mismatch: replay; "+
 			"without verify execute, or replay_unsigned if only the sender can reach it\n",
 			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key),
@@ -136,13 +136,13 @@ func (d *Desk) printLosses(r *client.Report) {
 	for i := range r.Routes {
 		route := &r.Routes[i]
 		if text := route.ChangedText(); text != "" {
-			fmt.Fprintln(d.e.Stdout, cli.Plain(route.Route+": "+text))
+			fmt.Fprintln(d.environment.Stdout, cli.Plain(route.Route+": "+text))
 		}
 		if text := route.RedirectedText(); text != "" {
-			fmt.Fprintln(d.e.Stdout, cli.Plain(route.Route+": "+text))
+			fmt.Fprintln(d.environment.Stdout, cli.Plain(route.Route+": "+text))
 		}
 		if w := route.WrongEventID; w != nil {
-			fmt.Fprintln(d.e.Stdout, cli.Plain(route.Route+": "+w.Text()))
+			fmt.Fprintln(d.environment.Stdout, cli.Plain(route.Route+": "+w.Text()))
 		}
 	}
 }

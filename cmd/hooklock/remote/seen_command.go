@@ -95,7 +95,7 @@ func (d *Desk) listSeen(ctx context.Context) error {
 
 func (d *Desk) printSeen(l *client.SeenList, now time.Time) error {
 	if len(l.Seen) == 0 {
-		fmt.Fprintln(d.e.Stderr, "nothing is marked as looked at")
+		fmt.Fprintln(d.environment.Stderr, "nothing is marked as looked at")
 		return nil
 	}
 	t := d.table("SEEN", "UNTIL", "AGE", "BY", "REASON")

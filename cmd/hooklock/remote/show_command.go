@@ -64,7 +64,7 @@ has ended; when nothing changes in that time (at most 5m), as it is. The exit co
 				return err
 			}
 			if web {
-				_, err := fmt.Fprintln(d.e.Stdout, d.page(x))
+				_, err := fmt.Fprintln(d.environment.Stdout, d.page(x))
 				return err
 			}
 			return d.tell(ctx, x)
@@ -107,7 +107,7 @@ func (d *Desk) tell(ctx context.Context, x *client.Execution) error {
 	s := story.Story{Execution: x, Lock: d.lockOf(ctx, x), Rules: d.rules(ctx, x.Route), Now: time.Now(),
 		Stamp: d.shown.Stamp}
 	if d.output == outputMarkdown {
-		_, err := fmt.Fprint(d.e.Stdout, s.Markdown(d.page(x)))
+		_, err := fmt.Fprint(d.environment.Stdout, s.Markdown(d.page(x)))
 		return err
 	}
 	return d.object(x.RawJSON(), func() error {
@@ -115,7 +115,7 @@ func (d *Desk) tell(ctx context.Context, x *client.Execution) error {
 		if todo := s.Todo(); todo != "" {
 			d.paragraph("What to do: " + todo)
 		}
-		fmt.Fprintln(d.e.Stdout)
+		fmt.Fprintln(d.environment.Stdout)
 		return d.showRows(x, d.lockText(x, s.Lock))
 	})
 }
@@ -126,7 +126,7 @@ func (d *Desk) paragraph(text string) {
 	if d.screen.Terminal() {
 		text = cli.Wrap(text, d.screen.Width)
 	}
-	fmt.Fprint(d.e.Stdout, text)
+	fmt.Fprint(d.environment.Stdout, text)
 }
 
 // rules returns what a route does; nil = nothing is known.

@@ -88,7 +88,7 @@ func (d *Desk) showBadSignatures(ctx context.Context, eventID string, otherwise 
 		d.paragraph(fmt.Sprintf("Event %s never ran: what came with this ID had no valid signature.", eventID))
 		d.paragraph("What to do: if it is the sender's, correct the route's secret and let the sender send it again. " +
 			"Anyone can write an ID into a request.")
-		fmt.Fprintln(d.e.Stdout)
+		fmt.Fprintln(d.environment.Stdout)
 	}
 	return badSignatures(ctx, d, q, 0, "").print(d)
 }

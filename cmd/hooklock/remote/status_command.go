@@ -254,7 +254,7 @@ func (d *Desk) printReplicas(replicas *client.ReplicaList, ago func(client.Time)
 	if replicas == nil || len(replicas.Replicas) < 2 {
 		return nil
 	}
-	fmt.Fprintln(d.e.Stdout)
+	fmt.Fprintln(d.environment.Stdout)
 	t := d.table("REPLICA", "STATE", "UP", "SEEN", "VERSION", "CONFIG", "DIFFERS IN")
 	t.Drop, t.Cut = []string{"VERSION"}, map[string]int{"DIFFERS IN": 12}
 	for i := range replicas.Replicas {
@@ -277,7 +277,7 @@ func (d *Desk) printReplicas(replicas *client.ReplicaList, ago func(client.Time)
 
 // printWork shows what runs and waits, and what came to the routes.
 func (d *Desk) printWork(s *client.ReplicaStatus, counts *client.CountList, ago func(client.Time) string) error {
-	fmt.Fprintln(d.e.Stdout)
+	fmt.Fprintln(d.environment.Stdout)
 	t := d.table("NOW", "COUNT", "OLDEST", "OF")
 	t.Cut = map[string]int{"OF": 16}
 	add := func(name string, c client.Crowd, more string) {
@@ -314,7 +314,7 @@ func (d *Desk) printPaused(s *client.ReplicaStatus, ago func(client.Time) string
 	if len(s.Paused) == 0 {
 		return nil
 	}
-	fmt.Fprintln(d.e.Stdout)
+	fmt.Fprintln(d.environment.Stdout)
 	t := d.table("PAUSED", "AGE", "LEFT", "PARKED", "BY", "REASON")
 	t.Cut = map[string]int{"PAUSED": 12, "REASON": 12}
 	for i := range s.Paused {
@@ -361,12 +361,12 @@ func (d *Desk) printCounts(s *client.ReplicaStatus, counts *client.CountList, ag
 	if len(counts.Routes) == 0 {
 		return nil
 	}
-	fmt.Fprintln(d.e.Stdout)
+	fmt.Fprintln(d.environment.Stdout)
 	title := "last 24h, all replicas"
 	if counts.RawJSON() == nil {
 		title = "last " + lookback(counts) + ", this replica alone: those of all are not known"
 	}
-	fmt.Fprintln(d.e.Stdout, title)
+	fmt.Fprintln(d.environment.Stdout, title)
 	t := d.table("ROUTE", "MODE", "A MINUTE", "SUCCEEDED", "FAILED", "ERRORS", "PARKED", "COPIES", "LOCKED", "REFUSED",
 		"DEAD", "P50", "P95", "LAST")
 	t.Drop, t.Cut = []string{"P50", "P95", "MODE", "A MINUTE", "DEAD"}, map[string]int{"ROUTE": 8}
@@ -498,10 +498,10 @@ func (r *Remote) ShowRunning(ctx context.Context, e *cli.Environment, origin boo
 			return err
 		}
 		return d.object(running.RawJSON(), func() error {
-			fmt.Fprintf(d.e.Stderr, "%s sha256:%s, loaded %s\n", cli.Plain(running.File), cli.Plain(running.SHA256),
+			fmt.Fprintf(d.environment.Stderr, "%s sha256:%s, loaded %s\n", cli.Plain(running.File), cli.Plain(running.SHA256),
 				d.shown.Stamp(running.LoadedAt.Time))
 			for line := range strings.Lines(running.YAML) {
-				if _, err := fmt.Fprintln(d.e.Stdout, cli.Plain(strings.TrimSuffix(line, "\n"))); err != nil {
+				if _, err := fmt.Fprintln(d.environment.Stdout, cli.Plain(strings.TrimSuffix(line, "\n"))); err != nil {
 					return err
 				}
 			}

@@ -143,6 +143,6 @@ func (d *Desk) printSuggestions(list *client.SuggestionList) error {
 		note("%d more replicas are alive, and saw deliveries of their own: give what each suggests as FILE.",
 			list.Others)
 	}
-	_, err := d.e.Stdout.Write([]byte(b.String()))
+	_, err := d.environment.Stdout.Write([]byte(b.String()))
 	return err
 }

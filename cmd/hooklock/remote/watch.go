@@ -23,7 +23,7 @@ func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context
 	for first := true; ; first = false {
 		var page bytes.Buffer
 		look := *d
-		look.e = &cli.Environment{Env: d.e.Env, Stdout: &page, Stderr: &page}
+		look.environment = &cli.Environment{Env: d.environment.Env, Stdout: &page, Stderr: &page}
 		err := d.explain(ctx, work(ctx, &look))
 		if ctx.Err() != nil {
 			return nil // Ctrl-C is no failure
@@ -33,7 +33,7 @@ func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context
 		case errors.As(err, &coded) && coded.Code == cli.ExitUsage:
 			return err
 		case err != nil && d.raw() && !d.screen.Terminal():
-			fmt.Fprintln(d.e.Stderr, err)
+			fmt.Fprintln(d.environment.Stderr, err)
 			page.Reset()
 		case err != nil:
 			page.Reset()
@@ -60,7 +60,7 @@ func (d *Desk) turn(page string, first bool) error {
 		case d.output == outputYAML && page != "":
 			page = "---\n" + page // a document of its own
 		}
-		_, err := fmt.Fprint(d.e.Stdout, page)
+		_, err := fmt.Fprint(d.environment.Stdout, page)
 		return err
 	}
 	var text strings.Builder
@@ -77,6 +77,6 @@ func (d *Desk) turn(page string, first bool) error {
 		text.WriteString(line + "\x1b[K\n")
 	}
 	text.WriteString("\x1b[J")
-	_, err := fmt.Fprint(d.e.Stdout, text.String())
+	_, err := fmt.Fprint(d.environment.Stdout, text.String())
 	return err
 }
