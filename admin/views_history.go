@@ -116,11 +116,15 @@ func viewOfAttempt(a *idem.Attempt) client.Attempt {
 }
 
 func viewOfArrival(a *idem.Arrival) client.Arrival {
-	return client.Arrival{
+	v := client.Arrival{
 		At: client.Time{Time: a.At}, Decision: string(a.Decision), Would: string(a.Would), Status: a.Status,
 		ExecutionID: string(a.Execution), From: a.From,
 		Differs: a.Differs, TraceID: a.TraceID, Detail: a.Detail,
 	}
+	if a.Took > 0 {
+		v.AnsweredAt.Time = a.At.Add(a.Took)
+	}
+	return v
 }
 
 // showShort shows an execution whose event has run again since.

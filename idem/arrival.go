@@ -8,8 +8,11 @@ import (
 // Arrival is one delivery of an event with another decision than executed: it was refused, answered
 // as a copy, parked, forwarded without a lock, or broke off.
 type Arrival struct {
-	At       time.Time `json:"at"`
-	Decision Decision  `json:"decision"`
+	At time.Time `json:"at"` // when it was received
+	// Took is how long its sender waited for the response, in whole milliseconds; 0 = that is not
+	// known.
+	Took     time.Duration `json:"took,omitzero"`
+	Decision Decision      `json:"decision"`
 	// Would is the decision that a delivery would have got if it had not been forwarded all the
 	// same.
 	Would  Decision `json:"would,omitempty"`

@@ -90,7 +90,7 @@ func (d *delivery) noteArrival() {
 	p := &d.route.Policy
 	event := idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key, PerEvent: p.PerEvent()}
 	d.handler.options.Arrivals.NoteArrival(event, d.route.Name, d.names.EventID, idem.Arrival{
-		At: r.Started, Decision: r.Decision, Would: r.Would, Status: r.Status, Execution: r.Execution,
+		At: r.Started, Took: r.Total, Decision: r.Decision, Would: r.Would, Status: r.Status, Execution: r.Execution,
 		Differs: r.Differs, From: string(d.req.peer), TraceID: r.TraceID, Labels: d.names.Labels,
 		Detail: r.whyFailed(),
 	}, p.RetentionOf(d.names.ByPayload))

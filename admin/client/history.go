@@ -38,8 +38,10 @@ type Arrivals struct {
 // Arrival is one delivery with another decision than executed. Its event may have run all the same:
 // a parked one later, a bypassed one without a lock, and one that broke off perhaps.
 type Arrival struct {
-	At       Time   `json:"at"`
-	Decision string `json:"decision"`
+	At Time `json:"at"` // when it was received
+	// AnsweredAt is when its sender got the response; zero: that is not known, as of a release before.
+	AnsweredAt Time   `json:"answeredAt,omitzero"`
+	Decision   string `json:"decision"`
 	// the decision that a delivery would have got if it had not been forwarded all the same
 	Would  string `json:"would,omitempty"`
 	Status int    `json:"status"` // the status sent in response
@@ -53,6 +55,15 @@ type Arrival struct {
 	// Behind is the execution that had the lock; nil if none had, or if nothing is known of it any
 	// more.
 	Behind *ArrivalBehind `json:"behind,omitempty"`
+}
+
+// Answered returns when the sender got the response, or when the delivery was received where that is
+// not known.
+func (a *Arrival) Answered() time.Time {
+	if a.AnsweredAt.IsZero() {
+		return a.At.Time
+	}
+	return a.AnsweredAt.Time
 }
 
 // Asked is what the service said of an execution of unknown outcome.

@@ -123,7 +123,8 @@ func eventFacts(x *client.Execution) (facts, details []fact) {
 	}
 	if x.Arrivals != nil && len(x.Arrivals.Newest) > 0 {
 		a := &x.Arrivals.Newest[0]
-		add(&facts, "sender got", text(fmt.Sprintf("%d (%s)", a.Status, story.Words(a.Decision))), when(a.At, "at"))
+		add(&facts, "sender got", text(fmt.Sprintf("%d (%s)", a.Status, story.Words(a.Decision))),
+			when(client.Time{Time: a.Answered()}, "at"))
 	} else if x.Response != nil && x.ParkedOn == "" {
 		add(&facts, "sender got", text(fmt.Sprint(x.Response.Status)), when(x.FinishedAt, "at"))
 	}
@@ -173,7 +174,7 @@ func itemsOf(x *client.Execution) []item {
 	if x.Arrivals != nil {
 		arrivals, own := arrivalsOf(x), ownAttempts(x)
 		for i := range arrivals {
-			items = append(items, arrivalItem(&arrivals[i], own))
+			items = append(items, arrivalItems(&arrivals[i], own)...)
 		}
 	}
 	if r := x.Released; r != nil {
@@ -233,9 +234,19 @@ func ownAttempts(x *client.Execution) map[string]time.Time {
 	return own
 }
 
-func arrivalItem(a *client.Arrival, own map[string]time.Time) item {
-	i := item{At: a.At.Time, Kind: "arrival", Title: fmt.Sprintf("Delivery received: %s, the sender got %d",
-		story.Words(a.Decision), a.Status), Why: story.Sentence(story.Why(a, marked))}
+// longWait is how long a delivery waits for its response before it is told when it came as well.
+const longWait = 100 * time.Millisecond
+
+// arrivalItems returns a delivery at the time of its response, and what waited also when it came:
+// in between, other things happened.
+func arrivalItems(a *client.Arrival, own map[string]time.Time) (items []item) {
+	i := item{At: a.Answered(), Kind: "arrival", Title: "Delivery received"}
+	if took := i.At.Sub(a.At.Time); took >= longWait {
+		items = append(items, item{At: a.At.Time, Kind: "arrival", Title: "Delivery received, waits for its answer"})
+		i.Title = "Delivery answered after " + story.Span(took)
+	}
+	i.Title += fmt.Sprintf(": %s, the sender got %d", story.Words(a.Decision), a.Status)
+	i.Why = story.Sentence(story.Why(a, marked))
 	if len(a.Differs) > 0 {
 		i.Why += " What differs: " + strings.Join(a.Differs, ", ") + "."
 	}
@@ -248,7 +259,7 @@ func arrivalItem(a *client.Arrival, own map[string]time.Time) item {
 	if a.TraceID != "" {
 		i.Cells = append(i.Cells, cell{Text: "trace " + a.TraceID, Class: "id"})
 	}
-	return i
+	return append(items, i)
 }
 
 func attemptItems(n int, a *client.Attempt) []item {

@@ -243,7 +243,11 @@ func (v *visit) attemptSpells(x *client.Execution) (all []spell) {
 
 func deliverySpells(x *client.Execution) (all []spell) {
 	for _, a := range arrivalsOf(x) {
-		all = append(all, spell{what: "Delivery", event: story.Name(x), from: a.At.Time, to: a.At.Time,
+		to := a.At.Time
+		if a.Answered().Sub(to) >= longWait {
+			to = a.Answered()
+		}
+		all = append(all, spell{what: "Delivery", event: story.Name(x), from: a.At.Time, to: to,
 			result: fmt.Sprintf("%d %s", a.Status, story.Words(a.Decision)), own: true, class: "arrival"})
 	}
 	return all

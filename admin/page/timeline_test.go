@@ -67,3 +67,23 @@ func TestTheStoryIsInTheOrderOfTime(t *testing.T) {
 		t.Errorf("got %s, want %s", strings.Join(got, ", "), want)
 	}
 }
+
+// A delivery that waited is told when it came and when it was answered: between the two, its event
+// ended.
+func TestADeliveryThatWaitedIsToldWhenItCameAndWhenItWasAnswered(t *testing.T) {
+	at := func(s int) client.Time { return client.Time{Time: time.Date(2026, 3, 4, 1, 9, s, 0, time.UTC)} }
+	waited := client.Arrival{At: at(20), AnsweredAt: at(41), Decision: "replayed", Status: 200, ExecutionID: anID}
+	x := &client.Execution{
+		ExecutionID: anID, Status: client.Success, Outcome: client.Executed, StartedAt: at(10), FinishedAt: at(40),
+		Arrivals: &client.Arrivals{First: waited, Newest: []client.Arrival{waited}},
+	}
+	var got []string
+	for _, i := range inOrder(itemsOf(x)) {
+		got = append(got, i.At.Format("05")+" "+i.Title)
+	}
+	want := "10 Attempt 1 started, 20 Delivery received, waits for its answer, 40 Attempt 1 ended: SUCCESS, " +
+		"41 Delivery answered after 21 s: replayed, the sender got 200"
+	if strings.Join(got, ", ") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, ", "), want)
+	}
+}

@@ -44,7 +44,7 @@ func (s *Story) Markdown(link string) string {
 	}
 	for i := range s.newest() {
 		a := &s.newest()[i]
-		line("The sender got at "+s.Stamp(a.At.Time),
+		line("The sender got at "+s.Stamp(a.Answered()),
 			fmt.Sprintf("%d (%s)", a.Status, literal.Replace(Why(a, s.Stamp))))
 	}
 	line("Trace", code(s.TraceID))

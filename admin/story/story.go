@@ -180,7 +180,7 @@ func (s *Story) refused() string {
 	if a.Decision == "" {
 		return "It did not run; its deliveries are no longer known."
 	}
-	text := fmt.Sprintf("It did not run: refused with %d at %s, because %s", a.Status, s.Stamp(a.At.Time),
+	text := fmt.Sprintf("It did not run: refused with %d at %s, because %s", a.Status, s.Stamp(a.Answered()),
 		Why(a.Arrival, s.Stamp))
 	if a.Decision == idem.DecisionUnverified {
 		text = strings.Replace(text, "because", "because of", 1)

@@ -20,7 +20,7 @@ const MaxEvents = 10_000
 // event may be lost. When 10,000 events have arrivals that are not written yet, those of further
 // events are shed.
 func (d *Duplicates) NoteArrival(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
-	a.At = a.At.UTC().Round(time.Millisecond)
+	a.At, a.Took = a.At.UTC().Round(time.Millisecond), (a.Took + time.Millisecond - 1).Truncate(time.Millisecond)
 	key := d.options.Layout.Arrivals(event)
 	var following idem.Following
 	if a.Decision.Row().MayBeLost {

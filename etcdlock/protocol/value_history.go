@@ -3,6 +3,7 @@ package protocol
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"hooklock/idem"
 )
@@ -66,8 +67,27 @@ func (c *codec) arrivals(h *idem.History, explained bool) {
 	}
 	if n := len(h.Newest); n > 0 && int64(n) == all {
 		h.First = h.Newest[n-1]
-	} else {
-		c.arrival(&h.First)
+		c.took(h)
+		return
+	}
+	c.arrival(&h.First)
+	c.took(h)
+}
+
+// took codes how long the deliveries took, behind all else: a release before ends its reading there,
+// and what it has written ends there, too.
+func (c *codec) took(h *idem.History) {
+	if c.reads && len(c.data) == 0 {
+		return
+	}
+	one := func(a *idem.Arrival) {
+		ms := a.Took.Milliseconds()
+		c.number(&ms)
+		a.Took = time.Duration(ms) * time.Millisecond
+	}
+	one(&h.First)
+	for i := range h.Newest {
+		one(&h.Newest[i])
 	}
 }
 

@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"bytes"
+	"encoding/binary"
 	"reflect"
 	"testing"
 	"time"
@@ -51,7 +53,7 @@ func TestArrivalsComeBackAsTheyWereWritten(t *testing.T) {
 				At:       time.UnixMilli(1_800_000_000_000 + int64(n)).UTC(),
 				Decision: []idem.Decision{idem.DecisionReplayed, idem.DecisionMismatch}[n%2], Status: 200,
 				Execution: idem.NewExecutionID(event.Workflow, key, [4]byte{1}), From: "203.0.113.7",
-				TraceID: "0102030405060708090a0b0c0d0e0f10",
+				TraceID: "0102030405060708090a0b0c0d0e0f10", Took: time.Duration(n) * time.Second,
 			})
 		}
 		if c.arrivals == 0 {
@@ -67,8 +69,22 @@ func TestArrivalsComeBackAsTheyWereWritten(t *testing.T) {
 		if got := DecodeHistory(b); !reflect.DeepEqual(got, &h) || len(b) > c.most {
 			t.Errorf("%s: %d bytes\n%+v and not\n%+v", name, len(b), got, h)
 		}
+		var took []byte // as EncodeHistory ends it: what a release before neither writes nor reads
+		for _, a := range append([]idem.Arrival{h.First}, h.Newest...) {
+			if c.arrivals > 0 {
+				took = binary.AppendVarint(took, a.Took.Milliseconds())
+			}
+		}
+		before := bytes.TrimSuffix(b, took)
+		got := DecodeHistory(before)
+		for i := range h.Newest {
+			h.Newest[i].Took, h.First.Took = 0, 0
+		}
+		if !reflect.DeepEqual(got, &h) {
+			t.Errorf("%s of a release before: %+v and not\n%+v", name, got, h)
+		}
 		for n := range b {
-			if got := DecodeHistory(b[:n]); got != nil {
+			if got := DecodeHistory(b[:n]); got != nil && n != len(before) {
 				t.Fatalf("%s: %d bytes of it: %+v", name, n, got)
 			}
 		}

@@ -162,5 +162,26 @@ func TestDuplicatesAtAnyReplicaAreAttachedToTheFirstOne(t *testing.T) {
 		if n := len(shared.up.Received(path)); n != 1 {
 			t.Errorf("%s: the upstream got %d requests", name, n)
 		}
+		checkAnsweredLast(t, both[0], want.Header.Get("Hooklock-Execution"), len(copies))
 	}
+}
+
+// checkAnsweredLast fails unless so many deliveries of an event are known to have come while it ran
+// and to have been answered behind its end.
+func checkAnsweredLast(t *testing.T, h *testkit.Hooklock, id string, copies int) {
+	t.Helper()
+	testkit.Until(t, "the copies to be known, with when they came and were answered", func() bool {
+		x := execution(t, h, id)
+		ended, _ := x["finishedAt"].(string)
+		arrivals, _ := x["arrivals"].(map[string]any)
+		newest, _ := arrivals["newest"].([]any)
+		for _, one := range newest {
+			a, _ := one.(map[string]any)
+			answered, _ := a["answeredAt"].(string)
+			if came, _ := a["at"].(string); came >= ended || answered < ended { // all in UTC, to the ms
+				return false
+			}
+		}
+		return len(newest) == copies
+	})
 }

@@ -62,7 +62,7 @@ func (d *Desk) why(x *client.Execution) string {
 	case !x.LostAt.IsZero() && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
 		return fmt.Sprintf("%s: %d at %s; it did not come again: %s", decided(last), last.Status,
-			d.shown.Stamp(last.At.Time), story.SetForLost(idem.Decision(last.Decision)))
+			d.shown.Stamp(last.Answered()), story.SetForLost(idem.Decision(last.Decision)))
 	case x.Error != nil && x.Error.Detail != "":
 		return x.Error.Code + ": " + x.Error.Detail + x.LastFailed()
 	case x.Error != nil:
@@ -76,7 +76,7 @@ func (d *Desk) why(x *client.Execution) string {
 	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
 		return strings.TrimSuffix(fmt.Sprintf("%s: %d at %s; %s", decided(last), last.Status,
-			d.shown.Stamp(last.At.Time), last.Behind.Text(d.shown.Stamp)), "; ")
+			d.shown.Stamp(last.Answered()), last.Behind.Text(d.shown.Stamp)), "; ")
 	}
 	return x.AbortedBy
 }

@@ -290,15 +290,15 @@ func (d *Desk) history(x *client.Execution) error {
 		return nil
 	}
 	fmt.Fprintln(d.environment.Stdout)
-	t := d.table("ARRIVED", "DECISION", "TOLD", "FROM", "EXECUTION", "DIFFERS", "TRACE", "BEHIND")
-	t.Drop, t.Cut = []string{"TRACE", "DIFFERS", "FROM", "EXECUTION"}, map[string]int{"BEHIND": 16}
+	t := d.table("ARRIVED", "TOOK", "DECISION", "TOLD", "FROM", "EXECUTION", "DIFFERS", "TRACE", "BEHIND")
+	t.Drop, t.Cut = []string{"TRACE", "DIFFERS", "FROM", "TOOK", "EXECUTION"}, map[string]int{"BEHIND": 16}
 	arrivals := x.Arrivals.Newest
 	if n := len(arrivals); n > 0 && arrivals[n-1].At.Time.After(x.Arrivals.First.At.Time) {
 		arrivals = append(slices.Clone(arrivals), x.Arrivals.First)
 	}
 	for i := range arrivals {
 		a := &arrivals[i]
-		t.Add(d.shown.Stamp(a.At.Time), decided(a), number(a.Status), a.From, a.ExecutionID,
+		t.Add(d.shown.Stamp(a.At.Time), took(a.At.Time, a.AnsweredAt.Time), decided(a), number(a.Status), a.From, a.ExecutionID,
 			strings.Join(a.Differs, ", "), a.TraceID, a.Behind.Text(d.shown.Stamp))
 	}
 	if err := t.Flush(); err != nil {
