@@ -11,16 +11,16 @@ import (
 // Archive has the requests of executions whose route keeps them, whether or not they have ended.
 type Archive interface {
 	// Has reports whether the request of an execution is there.
-	Has(ctx context.Context, e *idem.Entry) (bool, error)
+	Has(ctx context.Context, e *idem.ExecutionFacts) (bool, error)
 	// Request returns it as it came. It returns idem.ErrNoRequest.
-	Request(ctx context.Context, e *idem.Entry) (head, body []byte, err error)
+	Request(ctx context.Context, e *idem.ExecutionFacts) (head, body []byte, err error)
 	// Erase deletes it. It returns nil if there is none.
-	Erase(ctx context.Context, e *idem.Entry) error
+	Erase(ctx context.Context, e *idem.ExecutionFacts) error
 }
 
 // showArchived shows whether the request of an execution is in the archive.
 func (c *call) showArchived(ctx context.Context, v *client.Execution, f *idem.Found) {
-	e := f.Entry()
+	e := f.Facts()
 	if e == nil || c.api.options.Archive == nil || f.Short != nil {
 		return
 	}
@@ -48,10 +48,10 @@ func (a *API) keepsRequests(route string) bool {
 
 // archivedRequest returns the request of an execution from the archive.
 func (c *call) archivedRequest(ctx context.Context, f *idem.Found) (head, body []byte, err error) {
-	if c.api.options.Archive == nil || f.Entry() == nil {
+	if c.api.options.Archive == nil || f.Facts() == nil {
 		return nil, nil, idem.ErrNoRequest
 	}
-	head, body, err = c.api.options.Archive.Request(ctx, f.Entry())
+	head, body, err = c.api.options.Archive.Request(ctx, f.Facts())
 	if err != nil && !errors.Is(err, idem.ErrNoRequest) {
 		err = c.unreadable(err)
 	}
@@ -69,9 +69,9 @@ func (c *call) eraseRequests(ctx context.Context, id idem.ExecutionID) error {
 	}
 	life, done := context.WithTimeout(context.WithoutCancel(ctx), keptTime)
 	defer done()
-	entries := []idem.Entry{f.Record.Entry}
+	entries := []idem.ExecutionFacts{f.Record.ExecutionFacts}
 	for _, a := range f.Record.Earlier {
-		entries = append(entries, idem.Entry{Execution: a.Execution, StartedAt: a.StartedAt})
+		entries = append(entries, idem.ExecutionFacts{Execution: a.Execution, StartedAt: a.StartedAt})
 	}
 	for i := range entries {
 		if err := c.api.options.Archive.Erase(life, &entries[i]); err != nil {

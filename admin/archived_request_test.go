@@ -15,12 +15,12 @@ type shelf struct {
 	err error
 }
 
-func (s *shelf) Has(_ context.Context, e *idem.Entry) (bool, error) {
+func (s *shelf) Has(_ context.Context, e *idem.ExecutionFacts) (bool, error) {
 	_, has := s.has[e.Execution]
 	return has && s.err == nil, s.err
 }
 
-func (s *shelf) Request(_ context.Context, e *idem.Entry) (head, body []byte, err error) {
+func (s *shelf) Request(_ context.Context, e *idem.ExecutionFacts) (head, body []byte, err error) {
 	text, has := s.has[e.Execution]
 	if s.err == nil && !has {
 		return nil, nil, idem.ErrNoRequest
@@ -28,7 +28,7 @@ func (s *shelf) Request(_ context.Context, e *idem.Entry) (head, body []byte, er
 	return []byte("HEAD|"), []byte(text), s.err
 }
 
-func (s *shelf) Erase(_ context.Context, e *idem.Entry) error {
+func (s *shelf) Erase(_ context.Context, e *idem.ExecutionFacts) error {
 	if s.err == nil {
 		delete(s.has, e.Execution)
 	}

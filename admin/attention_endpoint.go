@@ -326,7 +326,7 @@ func (l *attentionReader) oldestBehind(workflow string) (since time.Time, err er
 		return since, err
 	}
 	for i := range page.Executions {
-		e := page.Executions[i].Entry()
+		e := page.Executions[i].Facts()
 		if e == nil {
 			continue
 		}

@@ -241,7 +241,7 @@ func (c *call) forget() error {
 			"Hooklock deletes it about an hour after its store answers again; the log of this Hooklock says what failed")
 	}
 	if errors.Is(err, idem.ErrAlive) {
-		return c.problemOf(err).blocked(&idem.Lock{Entry: idem.Entry{Execution: idem.ExecutionID(c.name)}}, c.audit.Workflow).retry(0)
+		return c.problemOf(err).blocked(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: idem.ExecutionID(c.name)}}, c.audit.Workflow).retry(0)
 	}
 	if err != nil {
 		return err

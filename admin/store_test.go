@@ -103,7 +103,7 @@ func lockOf(workflow, event string) idem.Lock {
 	_, _ = rand.Read(random[:])
 	hash := sha256.Sum256([]byte(callbackKey))
 	return idem.Lock{
-		Entry: idem.Entry{
+		ExecutionFacts: idem.ExecutionFacts{
 			Execution: idem.NewExecutionID(workflow, name, random), Scope: idem.Scope{Workflow: workflow, Key: name},
 			Route: "route", EventID: event,
 			Fingerprint: idem.Fingerprint{1}, CallbackHash: hex.EncodeToString(hash[:10]), Attempt: 1,

@@ -75,7 +75,7 @@ func viewOfExecution(f *idem.Found) client.Execution {
 		v.Steps = append(v.Steps, client.Step{Name: s.Name, Status: string(s.Status),
 			StartedAt: client.Time{Time: s.StartedAt}, FinishedAt: client.Time{Time: s.FinishedAt}})
 	}
-	if e := f.Entry(); e != nil {
+	if e := f.Facts(); e != nil {
 		v.ExecutionID, v.Route, v.IdempotencyKey, v.EventID = string(e.Execution), e.Route, string(e.Key), e.EventID
 		v.Labels = viewOfLabels(e.Labels)
 		v.Fingerprint, v.Token, v.Holder, v.Attempt = e.Fingerprint.Hex(), e.Token, e.Holder, e.Attempt
@@ -142,7 +142,7 @@ func viewOfParked(p *idem.Parked) *client.Parked {
 }
 
 // viewOfOrder returns nil for an event without an order.
-func viewOfOrder(e *idem.Entry) *client.Order {
+func viewOfOrder(e *idem.ExecutionFacts) *client.Order {
 	if e.Order == nil {
 		return nil
 	}

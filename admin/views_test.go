@@ -10,7 +10,7 @@ import (
 func TestALockEndsAtTheNearestOfItsEnds(t *testing.T) {
 	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	of := func(change func(*idem.Lock)) *idem.Lock {
-		l := &idem.Lock{Entry: idem.Entry{Route: "stripe", StartedAt: start}, MaxDuration: time.Hour}
+		l := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Route: "stripe", StartedAt: start}, MaxDuration: time.Hour}
 		change(l)
 		return l
 	}

@@ -151,7 +151,7 @@ func settledEvent(n, all int) idem.Lock {
 	sum := sha256.Sum256([]byte(workflow + event))
 	key := idem.MakeKey(idem.EventHalf(event), [16]byte(sum[:16]))
 	return idem.Lock{
-		Entry: idem.Entry{
+		ExecutionFacts: idem.ExecutionFacts{
 			Execution: idem.NewExecutionID(workflow, key, [4]byte(sum[16:20])),
 			Scope:     idem.Scope{Workflow: workflow, Key: key}, Route: "stripe", EventID: event,
 			Fingerprint: idem.Fingerprint(sum[:]), Parts: idem.Parts(sum[:12]),

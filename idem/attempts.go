@@ -28,7 +28,7 @@ func (a *Attempt) weight() int {
 
 // SpentBefore returns how many attempts of its event failed, or may have, before e. Those that are
 // too old to be in Earlier all count.
-func (e *Entry) SpentBefore() int {
+func (e *ExecutionFacts) SpentBefore() int {
 	n := max(e.Attempt-1-len(e.Earlier), 0)
 	for i := range e.Earlier {
 		n += e.Earlier[i].weight()
@@ -50,7 +50,7 @@ func (p *Policy) Exhausted(rec *Record) bool {
 
 // IsLastTry reports whether a parked execution may not be tried again if its next try fails.
 // failures are its tries that failed. The smaller of ParkPolicy.Attempts and Attempts ends it.
-func (p *Policy) IsLastTry(e *Entry, failures int) bool {
+func (p *Policy) IsLastTry(e *ExecutionFacts, failures int) bool {
 	if p.Park != nil && failures+1 >= p.Park.Attempts {
 		return true
 	}

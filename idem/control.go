@@ -90,7 +90,7 @@ type Found struct {
 	ShortOf Scope
 	// Later is what the ledger says of the execution that knows of Short: a later one of the same
 	// event. nil where nothing does.
-	Later *Entry
+	Later *ExecutionFacts
 	// Attempts are all executions of the event in short, the oldest first; nil if they were not
 	// asked for.
 	Attempts []Attempt
@@ -104,20 +104,20 @@ type Found struct {
 	Revision int64
 }
 
-// Entry returns the entry of the execution's lock or record; nil if only Short is left of it.
-func (f *Found) Entry() *Entry {
+// Facts returns what the execution's lock or record says of it; nil if only Short is left of it.
+func (f *Found) Facts() *ExecutionFacts {
 	switch {
 	case f.Record != nil:
-		return &f.Record.Entry
+		return &f.Record.ExecutionFacts
 	case f.Lock != nil:
-		return &f.Lock.Entry
+		return &f.Lock.ExecutionFacts
 	}
 	return nil
 }
 
 // ID returns the execution's ID; "" if there is no execution.
 func (f *Found) ID() ExecutionID {
-	switch e := f.Entry(); {
+	switch e := f.Facts(); {
 	case e != nil:
 		return e.Execution
 	case f.Short != nil:
@@ -128,7 +128,7 @@ func (f *Found) ID() ExecutionID {
 
 // IDs returns the IDs of the execution and of the attempts before it.
 func (f *Found) IDs() (ids []ExecutionID) {
-	if e := f.Entry(); e != nil {
+	if e := f.Facts(); e != nil {
 		e.any(func(id ExecutionID, _ string) bool { ids = append(ids, id); return false })
 	}
 	return ids
@@ -155,7 +155,7 @@ func (f *Found) Status() Status {
 
 // Workflow returns the execution's workflow.
 func (f *Found) Workflow() string {
-	switch e := f.Entry(); {
+	switch e := f.Facts(); {
 	case e != nil:
 		return e.Workflow
 	case f.Short != nil:
@@ -234,7 +234,8 @@ func NewCallbackKey(random [10]byte) (key, hash string) {
 	return key, HashCallbackKey(key)
 }
 
-// HashCallbackKey returns Entry.CallbackHash of a callback key. It has as many bits as the key.
+// HashCallbackKey returns ExecutionFacts.CallbackHash of a callback key, which has as many bits as
+// the key.
 func HashCallbackKey(key string) string {
 	hash := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(hash[:10])

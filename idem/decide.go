@@ -32,10 +32,10 @@ type Request struct {
 }
 
 // Lock returns the lock of an execution of r that begins now, as verdict v lets it: what a claim or
-// a queue entry writes. callbackHash is Entry.CallbackHash.
+// a queue entry writes. callbackHash is ExecutionFacts.CallbackHash.
 func (r *Request) Lock(id ExecutionID, callbackHash string, v *Verdict, now time.Time) Lock {
 	l := Lock{
-		Entry: Entry{
+		ExecutionFacts: ExecutionFacts{
 			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Labels: r.Labels,
 			Fingerprint: r.Fingerprint, Parts: r.Parts,
 			Credentials: r.credentials(id), Order: r.Order, CallbackHash: callbackHash, TraceParent: r.TraceParent,
@@ -151,13 +151,13 @@ func Decide(seen *Obstacle, r *Request, now time.Time) Verdict {
 // compareWithFirst notes in v whether a duplicate is another request than the first delivery of its
 // event.
 func (r *Request) compareWithFirst(v *Verdict) {
-	var first *Entry
+	var first *ExecutionFacts
 	switch {
 	case v.Decision == "" || v.Decision == DecisionMismatch:
 	case v.Copy != nil:
-		first = &v.Copy.Entry
+		first = &v.Copy.ExecutionFacts
 	case v.Record != nil:
-		first = &v.Record.Entry
+		first = &v.Record.ExecutionFacts
 	}
 	if v.Changed = first != nil && first.Fingerprint != r.Fingerprint; v.Changed {
 		v.Differs = r.Parts.Differ(first.Parts)
@@ -181,10 +181,10 @@ func decideAttached(seen *Obstacle, r *Request, first ExecutionID) Verdict {
 	case rec == nil || rec.Execution != first && !rec.Settled(): // it is not known any more
 		return Verdict{Decision: DecisionLockLost, Holder: first}
 	case rec.Execution != first && r.other(rec.Fingerprint): // the first one failed, and other bytes settled the event
-		return r.mismatch(&rec.Entry)
+		return r.mismatch(&rec.ExecutionFacts)
 	case rec.Answer != nil:
 		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec,
-			StatusOnly: r.stranger(&rec.Entry)}
+			StatusOnly: r.stranger(&rec.ExecutionFacts)}
 	case rec.Superseded() != "":
 		return Verdict{Decision: DecisionSuperseded, Holder: rec.Execution, Record: rec}
 	case rec.Status == Aborted:
@@ -218,11 +218,11 @@ func decide(seen *Obstacle, r *Request, now time.Time) Verdict {
 	rec := seen.Record
 	ended := rec != nil && !r.mayRunAfter(rec)
 	if ended && r.other(rec.Fingerprint) {
-		return r.mismatch(&rec.Entry)
+		return r.mismatch(&rec.ExecutionFacts)
 	}
 	if copied := seen.copyOf(r.Scope.Key); copied != nil {
 		if r.other(copied.Fingerprint) {
-			return r.mismatch(&copied.Entry)
+			return r.mismatch(&copied.ExecutionFacts)
 		}
 		v := Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied,
 			RetryAfter: copied.remaining(now)}
@@ -252,7 +252,7 @@ func (r *Request) decideEnded(rec *Record) Verdict {
 	v := Verdict{Decision: DecisionUnknown, Holder: rec.Execution, Record: rec}
 	switch {
 	case rec.Settled():
-		v.Decision, v.StatusOnly = DecisionReplayed, r.stranger(&rec.Entry)
+		v.Decision, v.StatusOnly = DecisionReplayed, r.stranger(&rec.ExecutionFacts)
 	case rec.Final && rec.Superseded() != "":
 		v.Decision = DecisionSuperseded
 	case rec.Final:
@@ -331,7 +331,7 @@ func (r *Request) decideLock(seen *Obstacle, rec *Record, now time.Time) Verdict
 }
 
 // mismatch refuses a delivery that has another fingerprint than first.
-func (r *Request) mismatch(first *Entry) Verdict {
+func (r *Request) mismatch(first *ExecutionFacts) Verdict {
 	v := Verdict{Decision: DecisionMismatch, Holder: first.Execution}
 	if !r.stranger(first) {
 		v.Differs = r.Parts.Differ(first.Parts)
@@ -341,7 +341,7 @@ func (r *Request) mismatch(first *Entry) Verdict {
 
 // stranger reports whether the delivery came with other credentials than the first one of its
 // event. Its sender may learn only that there was a first one and that it is settled.
-func (r *Request) stranger(first *Entry) bool {
+func (r *Request) stranger(first *ExecutionFacts) bool {
 	if r.Policy.Verified && len(r.Policy.Credentials) == 0 || first.Credentials == r.credentials(first.Execution) {
 		return false
 	}

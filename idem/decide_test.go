@@ -30,7 +30,7 @@ type seenBy func(*Obstacle, *Policy)
 func record(change ...func(*Record)) seenBy {
 	return func(s *Obstacle, _ *Policy) {
 		s.Record = &Record{
-			Entry: Entry{
+			ExecutionFacts: ExecutionFacts{
 				Execution: "exec_first", Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1},
 				Attempt: 1, Retention: time.Hour,
 			},
@@ -47,7 +47,7 @@ func record(change ...func(*Record)) seenBy {
 
 func lockOf(key Key, change ...func(*Lock)) seenBy {
 	return func(s *Obstacle, _ *Policy) {
-		s.Lock = &Lock{Entry: Entry{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: key},
+		s.Lock = &Lock{ExecutionFacts: ExecutionFacts{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: key},
 			Fingerprint: Fingerprint{1}}}
 		for _, f := range change {
 			f(s.Lock)
@@ -64,7 +64,9 @@ func replaced(r *Record) {
 	r.Abort, r.Final = &Cancel{Final: true, Successor: "exec_newer"}, true
 }
 
-func newerWaits(s *Obstacle, _ *Policy) { s.Newer = &Lock{Entry: Entry{Execution: "exec_newer"}} }
+func newerWaits(s *Obstacle, _ *Policy) {
+	s.Newer = &Lock{ExecutionFacts: ExecutionFacts{Execution: "exec_newer"}}
+}
 
 // failedOften is a record of an event whose attempts all ended at once, the newest a moment ago.
 func failedOften(n int, since time.Duration, change ...func(*Record)) seenBy {
@@ -105,11 +107,11 @@ func aborted(r *Record) {
 func keptFailure(r *Record) { r.Status, r.Answer = Failed, &Answer{Status: 422, Whole: true} }
 func otherLogin(r *Record)  { r.Credentials = "somebody else" }
 func waiting(s *Obstacle, _ *Policy) {
-	s.Waiting = &Lock{Entry: Entry{Execution: "exec_waiter", Scope: Scope{Workflow: "w", Key: keyA},
+	s.Waiting = &Lock{ExecutionFacts: ExecutionFacts{Execution: "exec_waiter", Scope: Scope{Workflow: "w", Key: keyA},
 		Fingerprint: Fingerprint{1}}}
 }
 func waitingChanged(s *Obstacle, _ *Policy) {
-	s.Waiting = &Lock{Entry: Entry{Execution: "exec_waiter", Scope: Scope{Workflow: "w", Key: keyA},
+	s.Waiting = &Lock{ExecutionFacts: ExecutionFacts{Execution: "exec_waiter", Scope: Scope{Workflow: "w", Key: keyA},
 		Fingerprint: Fingerprint{2}}}
 }
 func queue(s *Obstacle, _ *Policy) { s.Queue = true }
@@ -295,15 +297,15 @@ func TestADuplicateThatIsAnotherRequestSaysWhatDiffers(t *testing.T) {
 		p.Set(PartBody, []byte(body))
 		return p
 	}
-	firing := func(e *Entry) { e.Fingerprint, e.Parts = Fingerprint{2}, parts("firing") }
+	firing := func(e *ExecutionFacts) { e.Fingerprint, e.Parts = Fingerprint{2}, parts("firing") }
 	for sentence, c := range map[string]struct {
 		sees []seenBy
 		want bool
 	}{
-		"of a settled event":    {[]seenBy{record(func(r *Record) { firing(&r.Entry) }), onMismatchReplay}, true},
-		"of a running event":    {[]seenBy{lockOf(keyA, func(l *Lock) { firing(&l.Entry) }), onMismatchReplay}, true},
+		"of a settled event":    {[]seenBy{record(func(r *Record) { firing(&r.ExecutionFacts) }), onMismatchReplay}, true},
+		"of a running event":    {[]seenBy{lockOf(keyA, func(l *Lock) { firing(&l.ExecutionFacts) }), onMismatchReplay}, true},
 		"not of the same bytes": {[]seenBy{record(), onMismatchReplay}, false},
-		"not of another event":  {[]seenBy{lockOf(keyB, func(l *Lock) { firing(&l.Entry) })}, false},
+		"not of another event":  {[]seenBy{lockOf(keyB, func(l *Lock) { firing(&l.ExecutionFacts) })}, false},
 	} {
 		seen, p := &Obstacle{}, testPolicy()
 		for _, f := range c.sees {
@@ -437,9 +439,9 @@ func TestCoolingLockTellsHowLong(t *testing.T) {
 func TestADeliveryThatMeetsAnExecutionLearnsItsTrace(t *testing.T) {
 	const first, holder = "trace of the first", "trace of the holder"
 	for name, seen := range map[string]Obstacle{
-		first: {Record: &Record{Entry: Entry{Execution: "exec_first", Scope: Scope{Key: keyA},
+		first: {Record: &Record{ExecutionFacts: ExecutionFacts{Execution: "exec_first", Scope: Scope{Key: keyA},
 			Fingerprint: Fingerprint{1}, TraceParent: first}, End: End{Outcome: Executed, Remembered: true}}},
-		holder: {Lock: &Lock{Entry: Entry{Execution: "exec_holder", Scope: Scope{Key: keyB}, TraceParent: holder}}},
+		holder: {Lock: &Lock{ExecutionFacts: ExecutionFacts{Execution: "exec_holder", Scope: Scope{Key: keyB}, TraceParent: holder}}},
 		"":     {},
 	} {
 		r := &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: testPolicy()}

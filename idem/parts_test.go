@@ -60,7 +60,7 @@ func TestPartsAreSmallAndDoNoHarmWhereTheyCannotBeRead(t *testing.T) {
 }
 
 func TestAMismatchSaysWhatDiffersToTheSameSenderAndUnderASignature(t *testing.T) {
-	first := &Record{Entry: Entry{Execution: "exec_a", Scope: Scope{Key: "k"}, Fingerprint: Fingerprint{1},
+	first := &Record{ExecutionFacts: ExecutionFacts{Execution: "exec_a", Scope: Scope{Key: "k"}, Fingerprint: Fingerprint{1},
 		Parts: parts("POST", "h", "", "/p", "", "b"), Credentials: "mine"},
 		End: End{Outcome: Executed, Remembered: true}}
 	ask := func(credentials string, verified bool) Verdict {
@@ -79,7 +79,7 @@ func TestAMismatchSaysWhatDiffersToTheSameSenderAndUnderASignature(t *testing.T)
 	if v := ask("another's", true); !slices.Equal(v.Differs, []string{"body"}) {
 		t.Errorf("a signature says who he is: %+v", v)
 	}
-	held := &Lock{Entry: first.Entry}
+	held := &Lock{ExecutionFacts: first.ExecutionFacts}
 	v := Decide(&Obstacle{Lock: held}, &Request{
 		Scope: Scope{Key: "k"}, Fingerprint: Fingerprint{2}, Parts: parts("PUT", "h", "", "/p", "", "b"),
 		Policy:      &Policy{OnMismatch: MismatchReject},

@@ -59,10 +59,10 @@ func (q *ExecutionQuery) Takes(f *Found) bool {
 	if q.Lost && (!f.IsLost() || !q.Within(f.Arrivals.Lost)) {
 		return false
 	}
-	if f.Entry() == nil {
+	if f.Facts() == nil {
 		return q.takesHistory(f.Arrivals) && !q.seen(f, f.Arrivals.Route)
 	}
-	return q.takesEntry(f) && !q.seen(f, f.Entry().Route) &&
+	return q.takesFacts(f) && !q.seen(f, f.Facts().Route) &&
 		(q.Decision == "" || f.Arrivals != nil && q.Arrived(f.Arrivals))
 }
 
@@ -71,8 +71,8 @@ func (q *ExecutionQuery) seen(f *Found, route string) bool {
 	return marked && s.Covers(f.ConcernedAt(q))
 }
 
-func (q *ExecutionQuery) takesEntry(f *Found) bool {
-	e, outcome, at := f.Entry(), Outcome(""), f.Entry().StartedAt
+func (q *ExecutionQuery) takesFacts(f *Found) bool {
+	e, outcome, at := f.Facts(), Outcome(""), f.Facts().StartedAt
 	if f.Record != nil {
 		outcome, at = f.Record.Outcome, f.Record.FinishedAt
 	}
@@ -135,7 +135,7 @@ func beginsFold(text, beginning string) bool {
 }
 
 // any reports whether f holds for the execution or for an earlier attempt.
-func (e *Entry) any(f func(id ExecutionID, traceParent string) bool) bool {
+func (e *ExecutionFacts) any(f func(id ExecutionID, traceParent string) bool) bool {
 	if f(e.Execution, e.TraceParent) {
 		return true
 	}
@@ -148,7 +148,7 @@ func (e *Entry) any(f func(id ExecutionID, traceParent string) bool) bool {
 }
 
 // traced reports whether the execution or an earlier attempt has this trace ID.
-func (e *Entry) traced(id string) bool {
+func (e *ExecutionFacts) traced(id string) bool {
 	return e.any(func(_ ExecutionID, trace string) bool { return ParseTrace(trace).TraceID() == id })
 }
 

@@ -13,14 +13,14 @@ const (
 
 func TestAQueryTakesWhatFitsAllThatItSays(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	entry := Entry{
+	entry := ExecutionFacts{
 		Execution: "exec_mine", Scope: Scope{Workflow: "stripe/acme", Key: "00ab-cd"}, Route: "stripe",
 		EventID: "hook-1/EVT-9", Labels: Labels{{"order", "1042"}}, StartedAt: at, TraceParent: queryTrace,
 		Earlier: []Attempt{{Execution: "exec_earlier", TraceParent: earlierTrace}},
 	}
-	ended := Found{Record: &Record{Entry: entry,
+	ended := Found{Record: &Record{ExecutionFacts: entry,
 		End: End{Status: Failed, Outcome: Executed, FinishedAt: at.Add(time.Minute)}}}
-	runs := Found{Lock: &Lock{Entry: entry}}
+	runs := Found{Lock: &Lock{ExecutionFacts: entry}}
 	arrived := ended
 	arrived.Arrivals = &History{Counts: map[Decision]int64{DecisionReplayed: 1},
 		First: Arrival{At: at, Decision: DecisionReplayed}}
@@ -116,14 +116,14 @@ func TestAQueryTakesWhatFitsAllThatItSays(t *testing.T) {
 
 // Where the payload is the event, its fingerprint is the only name that there is.
 func TestAnEventWithoutAnIDIsFoundByItsFingerprint(t *testing.T) {
-	e := Entry{Fingerprint: Fingerprint{7}}
+	e := ExecutionFacts{Fingerprint: Fingerprint{7}}
 	for _, c := range []struct {
 		id, asked string
 		want      bool
 	}{{"", e.Fingerprint.Hex(), true}, {"", "07", false}, {"evt", e.Fingerprint.Hex(), false}, {"evt", "evt", true}} {
 		e.EventID = c.id
 		q := ExecutionQuery{EventID: c.asked}
-		if got := q.Takes(&Found{Lock: &Lock{Entry: e}}); got != c.want {
+		if got := q.Takes(&Found{Lock: &Lock{ExecutionFacts: e}}); got != c.want {
 			t.Errorf("event %q by %q: %v", c.id, c.asked, got)
 		}
 	}

@@ -71,9 +71,10 @@ func (s Scope) OfLock() Scope {
 	return s
 }
 
-// Entry is what the ledger stores of an execution, in its lock first, and then in its record. The
-// tags of Entry, Lock, End and Record are the stored names; every output of an execution uses them.
-type Entry struct {
+// ExecutionFacts are what the ledger stores of an execution, in its lock first, and then in its
+// record. The tags of ExecutionFacts, Lock, End and Record are the stored names; every output of an
+// execution uses them.
+type ExecutionFacts struct {
 	Execution ExecutionID `json:"executionId"`
 	Scope
 	Holder      string      `json:"holder"` // host/pid/session of the owner, for operators
@@ -114,7 +115,7 @@ type Entry struct {
 
 // Lock is a running execution as the ledger keeps it, in its workflow's lock.
 type Lock struct {
-	Entry
+	ExecutionFacts
 
 	// Alive is the ledger's name for the key that proves the owner alive; opaque to idem.
 	Alive string `json:"alive"`
@@ -194,7 +195,7 @@ type Slot struct {
 func OwnLimit(workflow string) string { return "workflow:" + workflow }
 
 // OwnSlot returns the number of its slot in the limit of its workflow; -1 = there is no such limit.
-func (e *Entry) OwnSlot() int {
+func (e *ExecutionFacts) OwnSlot() int {
 	for _, slot := range e.Slots {
 		if slot.Rule == "" {
 			return slot.Index
@@ -204,13 +205,13 @@ func (e *Entry) OwnSlot() int {
 }
 
 // OwnLimit reports whether it counts against the limit of its workflow.
-func (e *Entry) OwnLimit() bool {
+func (e *ExecutionFacts) OwnLimit() bool {
 	return slices.ContainsFunc(e.Slots, func(s Slot) bool { return s.Rule == "" })
 }
 
 // HasSlot reports whether it has a slot of a limit. A parked execution has one only while it is
 // tried.
-func (e *Entry) HasSlot() bool {
+func (e *ExecutionFacts) HasSlot() bool {
 	for i := range e.Slots {
 		if e.Slots[i].Index >= 0 {
 			return true
@@ -323,7 +324,7 @@ type End struct {
 
 // Record is the ended execution of an event, and what its duplicates get.
 type Record struct {
-	Entry
+	ExecutionFacts
 	End
 	// Final: the event was cancelled for good, whatever became of this execution. It never runs
 	// again.
@@ -442,7 +443,7 @@ func (r *Record) Settled() bool { return r.Remembered && r.Outcome == Executed |
 
 // SettledBefore reports whether an attempt before e has settled the event, so that a person has let
 // this one run.
-func (e *Entry) SettledBefore() bool {
+func (e *ExecutionFacts) SettledBefore() bool {
 	return len(e.Earlier) > 0 && e.Earlier[len(e.Earlier)-1].Settled
 }
 

@@ -29,7 +29,7 @@ func TestAStepEndsTheOneBeforeIt(t *testing.T) {
 		!reflect.DeepEqual(planned.Plan, []string{"c"}) {
 		t.Errorf("a plan alone: %+v, %v", planned.Steps, planned.Plan)
 	}
-	ended := &Lock{Entry: Entry{Steps: []Step{{Name: "a", Status: StepDone, StartedAt: at(1), FinishedAt: at(2)}}}}
+	ended := &Lock{ExecutionFacts: ExecutionFacts{Steps: []Step{{Name: "a", Status: StepDone, StartedAt: at(1), FinishedAt: at(2)}}}}
 	if next := ended.BeginStep("b", nil, at(5)); !next.Steps[0].FinishedAt.Equal(at(2)) || len(next.Steps) != 2 {
 		t.Errorf("a step that had ended: %+v", next.Steps)
 	}
@@ -57,7 +57,7 @@ func TestTheEndOfAnExecutionEndsItsStepsAsFarAsIsKnown(t *testing.T) {
 		"a success, done by itself": {[]Step{{Name: "a", Status: StepDone, FinishedAt: begun}}, nil, Success,
 			[]Step{{Name: "a", Status: StepDone, FinishedAt: begun}}},
 	} {
-		l := &Lock{Entry: Entry{Steps: c.steps}, Plan: []string{"a", "b"}, Cancel: c.cancel}
+		l := &Lock{ExecutionFacts: ExecutionFacts{Steps: c.steps}, Plan: []string{"a", "b"}, Cancel: c.cancel}
 		if got := l.EndSteps(c.status, at); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
@@ -70,7 +70,7 @@ func TestTheEndOfAnExecutionEndsItsStepsAsFarAsIsKnown(t *testing.T) {
 func TestTheStepsOfAnExecutionFollowItsState(t *testing.T) {
 	running, skipped := Step{Name: "a", Status: StepRunning}, Step{Name: "b", Status: StepSkipped}
 	lock := func(c *Cancel) *Lock {
-		return &Lock{Entry: Entry{Steps: []Step{running}}, Plan: []string{"a", "b"}, Cancel: c}
+		return &Lock{ExecutionFacts: ExecutionFacts{Steps: []Step{running}}, Plan: []string{"a", "b"}, Cancel: c}
 	}
 	for name, c := range map[string]struct {
 		found Found
@@ -78,7 +78,7 @@ func TestTheStepsOfAnExecutionFollowItsState(t *testing.T) {
 	}{
 		"it runs":         {Found{Lock: lock(nil)}, []Step{running}},
 		"it is cancelled": {Found{Lock: lock(&Cancel{By: "ops"})}, []Step{running, skipped}},
-		"it has ended": {Found{Record: &Record{Entry: Entry{Steps: []Step{skipped}}}, Lock: lock(nil)},
+		"it has ended": {Found{Record: &Record{ExecutionFacts: ExecutionFacts{Steps: []Step{skipped}}}, Lock: lock(nil)},
 			[]Step{skipped}},
 		"it has only arrived": {Found{Arrivals: &History{}}, nil},
 	} {

@@ -44,7 +44,7 @@ type HandlerOptions struct {
 	Requests Requests
 	// Archive keeps the request of an execution for a while, whatever becomes of it. It copies r,
 	// and does not block. nil: none is kept.
-	Archive func(e *idem.Entry, keep time.Duration, r *kept.Request)
+	Archive func(e *idem.ExecutionFacts, keep time.Duration, r *kept.Request)
 	// Paused returns the pause of a route and workflow, for deliveries that do not go through the
 	// gate; nil: there are none.
 	Paused func(route, workflow string) *idem.Pause

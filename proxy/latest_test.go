@@ -98,7 +98,7 @@ func TestTheHeadOfTheQueueIsNotReplaced(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, newest)
 	held, seen, err := r.store.Claim(t.Context(),
-		idem.Lock{Entry: idem.Entry{Execution: idem.NewExecutionID("w/w", "x", [4]byte{1}),
+		idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: idem.NewExecutionID("w/w", "x", [4]byte{1}),
 			Scope: idem.Scope{Workflow: "w/w", Key: "x"}}}, 0)
 	if err != nil || held == nil {
 		t.Fatal(seen, err)

@@ -60,7 +60,7 @@ func (d *delivery) archive(l *idem.Lock) {
 	if r == nil {
 		r = d.stored()
 	}
-	d.handler.options.Archive(&l.Entry, keep, r)
+	d.handler.options.Archive(&l.ExecutionFacts, keep, r)
 }
 
 // answerIsUsed reports whether the sender does more with the answer than to read its status: then

@@ -49,7 +49,7 @@ func New(o *Options) *Callbacks { return &Callbacks{options: o} }
 
 // allowed says why cb may not speak for the execution of e, or nil. The upstream of a lock that
 // covers one event alone is given no token, because that would fence nothing, and need show none.
-func allowed(cb *idem.Callback, e *idem.Entry) error {
+func allowed(cb *idem.Callback, e *idem.ExecutionFacts) error {
 	switch {
 	case !cb.AnyKey && (e.CallbackHash == "" || subtle.ConstantTimeCompare([]byte(idem.HashCallbackKey(cb.Key)),
 		[]byte(e.CallbackHash)) != 1):
@@ -95,7 +95,7 @@ func (s *Callbacks) current(ctx context.Context, cb *idem.Callback) (*history.St
 		case found.Short != nil: // its event has run again, and its key is not known any more
 			return nil, nil, idem.ErrStaleToken
 		}
-		if err := allowed(cb, found.Entry()); err != nil {
+		if err := allowed(cb, found.Facts()); err != nil {
 			return nil, nil, err
 		}
 		switch l := found.Lock; {

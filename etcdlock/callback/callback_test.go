@@ -8,12 +8,12 @@ import (
 )
 
 func TestACallbackNeedsTheKeyTheWorkflowAndTheTokenOfItsExecution(t *testing.T) {
-	own := idem.Entry{Scope: idem.Scope{Workflow: "w"}, Token: 5, CallbackHash: idem.HashCallbackKey("key")}
+	own := idem.ExecutionFacts{Scope: idem.Scope{Workflow: "w"}, Token: 5, CallbackHash: idem.HashCallbackKey("key")}
 	event, waits, keyless := own, own, own
 	event.PerEvent, waits.Token, keyless.CallbackHash = true, 0, ""
 	for name, c := range map[string]struct {
 		cb   idem.Callback
-		e    *idem.Entry
+		e    *idem.ExecutionFacts
 		want error
 	}{
 		"all of it":          {idem.Callback{Workflow: "w", Token: 5, Key: "key"}, &own, nil},

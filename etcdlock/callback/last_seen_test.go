@@ -12,7 +12,7 @@ func TestWhatIsRememberedOfOthersLocksIsBounded(t *testing.T) {
 		var c lastSeen
 		room := maxLastSeen / (1 + steps/8)
 		for i := range room + 100 {
-			l := idem.Lock{Entry: idem.Entry{Execution: idem.ExecutionID(fmt.Sprint(i)),
+			l := idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: idem.ExecutionID(fmt.Sprint(i)),
 				Steps: make([]idem.Step, steps)}}
 			c.put(&l)
 			if c.put(&l); c.get(l.Execution) != &l {

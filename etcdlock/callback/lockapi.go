@@ -54,7 +54,7 @@ func (s *Callbacks) handOver(ctx context.Context, h *owned.Lock, q *idem.Acquire
 // heldBy returns the holder now, after the time to wait is over; or else the holder before.
 func (s *Callbacks) heldBy(ctx context.Context, workflow string, before *idem.LockHeldError) error {
 	st, err := history.Look(ctx, s.options.Pool,
-		s.options.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: idem.Scope{Workflow: workflow}}}))
+		s.options.Layout.Keys(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Scope: idem.Scope{Workflow: workflow}}}))
 	if err != nil || st.Lock == nil {
 		return before
 	}

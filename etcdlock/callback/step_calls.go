@@ -28,7 +28,7 @@ const roomToEnd = 16 << 10
 func (s *Callbacks) Guard(ctx context.Context, cb idem.Callback, step string, plan []string) (found *idem.Found,
 	err error) {
 	l := s.lastSeenOf(cb.Execution)
-	if l != nil && (l.Cancel != nil || allowed(&cb, &l.Entry) != nil) {
+	if l != nil && (l.Cancel != nil || allowed(&cb, &l.ExecutionFacts) != nil) {
 		l = nil // only etcd may refuse
 	}
 	err = s.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {

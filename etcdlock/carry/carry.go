@@ -107,7 +107,7 @@ func (t *taking) take(ctx context.Context, mine func(route string) bool) (*idem.
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	k := t.options.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: t.scope}})
+	k := t.options.Layout.Keys(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Scope: t.scope}})
 	reads := []clientv3.Op{clientv3.OpGet(k.Lock), clientv3.OpGet(k.Queue, clientv3.WithFirstCreate()...)}
 	if t.scope.PerEvent {
 		reads = append(reads, clientv3.OpGet(k.OtherLock))

@@ -69,7 +69,7 @@ const forgottenBy = "forgotten"
 // Forgotten returns the note that the record of e was removed, for the transaction that does so.
 // The event is found by it for 30 days, without what its labels say: they may be the reason for the
 // removal. It returns the error of the grant or of ctx.
-func (d *Duplicates) Forgotten(ctx context.Context, e *idem.Entry, f idem.Forgotten) (n Note, err error) {
+func (d *Duplicates) Forgotten(ctx context.Context, e *idem.ExecutionFacts, f idem.Forgotten) (n Note, err error) {
 	f.At = f.At.UTC().Round(time.Millisecond)
 	h := &idem.History{Scope: e.Scope, Route: e.Route, EventID: e.EventID, Forgotten: &f}
 	row := protocol.RowOfArrivals(h)

@@ -31,7 +31,7 @@ type State struct {
 // State reads the state around an execution whose scope is known. The lock has whether it is dead,
 // as far as this process knows, and until when it is held. It returns idem.ErrStoreUnavailable.
 func (s *Reader) State(ctx context.Context, id idem.ExecutionID, scope idem.Scope) (*State, error) {
-	k := s.options.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: id, Scope: scope}})
+	k := s.options.Layout.Keys(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: id, Scope: scope}})
 	answers, revision, err := s.options.Pool.ReadOps(ctx,
 		append(protocol.LockRecordAndQueue(k), link.Read(clientv3.OpGet(k.Hold)), link.Read(s.ReadCounts(id))))
 	if err != nil {
@@ -98,17 +98,17 @@ func (at *State) Found() (*idem.Found, error) {
 
 // earlier returns the execution in short, if its event has run again since, and the entry that has
 // it.
-func (at *State) earlier() (*idem.Attempt, *idem.Entry) {
+func (at *State) earlier() (*idem.Attempt, *idem.ExecutionFacts) {
 	for _, l := range []*idem.Lock{at.Lock, at.Copied, at.Other} {
 		if l != nil {
 			if a := short(l.Earlier, at.ID); a != nil {
-				return a, &l.Entry
+				return a, &l.ExecutionFacts
 			}
 		}
 	}
 	if at.Record != nil {
 		if a := short(at.Record.Earlier, at.ID); a != nil {
-			return a, &at.Record.Entry
+			return a, &at.Record.ExecutionFacts
 		}
 	}
 	return nil, nil

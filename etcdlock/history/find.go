@@ -84,7 +84,7 @@ func (f *search) matches(kv *mvccpb.KeyValue) bool {
 		f.unread = fmt.Errorf("%q: %w", kv.Key, err)
 		return false
 	}
-	e := found.Entry()
+	e := found.Facts()
 	if e.Execution == f.id || short(e.Earlier, f.id) != nil {
 		f.found, f.scope = true, e.Scope
 	}

@@ -90,7 +90,7 @@ func (a *archive) record(i int) *idem.Record {
 	case i == a.n/3:
 		route = "rare"
 	}
-	l := idem.Lock{Entry: idem.Entry{
+	l := idem.Lock{ExecutionFacts: idem.ExecutionFacts{
 		Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(i), byte(i >> 8), byte(i >> 16), 7}),
 		Scope:     idem.Scope{Workflow: workflow, Key: key},
 		Route:     route, EventID: event, Labels: idem.Labels{{Name: "order", Value: fmt.Sprint("SO-", i/10)}},

@@ -69,7 +69,7 @@ func (knowsNothing) Follow(string, bool) (none idem.Following) { return none }
 // lockIn is a lock of that event.
 func lockIn(workflow, event string) idem.Lock {
 	key := idem.Key(fmt.Sprintf("%016x-%032x", len(event), event))
-	return idem.Lock{Entry: idem.Entry{
+	return idem.Lock{ExecutionFacts: idem.ExecutionFacts{
 		Execution: idem.NewExecutionID(workflow, key, [4]byte{}), Scope: idem.Scope{Workflow: workflow, Key: key},
 		Route: "r", EventID: event, Attempt: 1,
 		StartedAt: time.Now(), Retention: time.Hour,

@@ -123,7 +123,7 @@ func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEnt
 	var ops []clientv3.Op
 	for i := range entries {
 		e := &entries[i]
-		k := p.store.options.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: e.Execution, Scope: e.Scope}})
+		k := p.store.options.Layout.Keys(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: e.Execution, Scope: e.Scope}})
 		if e.State == idem.ParkDeadLetter {
 			ops = append(ops, clientv3.OpGet(k.Record, clientv3.WithRev(revision)))
 			continue

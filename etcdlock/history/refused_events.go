@@ -189,7 +189,7 @@ func (f *Follower) lose(key string, r *refusal, h *idem.History) {
 // none.
 func (s *Reader) eventOf(ctx context.Context, event idem.Scope) (found idem.Found, written []*mvccpb.KeyValue,
 	err error) {
-	k := s.options.Layout.Keys(&idem.Lock{Entry: idem.Entry{Scope: event}})
+	k := s.options.Layout.Keys(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Scope: event}})
 	answers, revision, err := s.options.Pool.ReadOps(ctx,
 		append(protocol.LockRecordAndQueue(k), link.Read(s.readArrivals(event))))
 	if err != nil {

@@ -474,7 +474,7 @@ func TestAPageThatEndsBetweenTwoOfOneRevisionLeavesNoneOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range page.Executions {
-				all[page.Executions[i].Entry().EventID]++
+				all[page.Executions[i].Facts().EventID]++
 			}
 			if q.Cursor = page.NextCursor; q.Cursor == "" {
 				break

@@ -87,7 +87,7 @@ func LockFor(workflow, event string) idem.Lock {
 	key := idem.MakeKey(uint64(len(event)), [16]byte(sum[:16]))
 	n := executions.Add(1)
 	return idem.Lock{
-		Entry: idem.Entry{
+		ExecutionFacts: idem.ExecutionFacts{
 			Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}),
 			Scope:     idem.Scope{Workflow: workflow, Key: key}, Route: "r", EventID: event, Attempt: 1,
 			StartedAt: time.Now(), Retention: time.Hour,

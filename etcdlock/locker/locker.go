@@ -172,7 +172,7 @@ func (s *Locks) Describe(workflow string) idem.Lock {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	return idem.Lock{
-		Entry: idem.Entry{
+		ExecutionFacts: idem.ExecutionFacts{
 			Execution: idem.NewExecutionID(workflow, key, random), Scope: idem.Scope{Workflow: workflow, Key: key},
 			Attempt: 1, StartedAt: s.Clock.Now(), Retention: afterDeath,
 		},

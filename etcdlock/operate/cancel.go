@@ -43,7 +43,7 @@ func (c *cancelling) try(ctx context.Context, at *history.State) (_ bool, err er
 	if c.found, err = at.Found(); err != nil {
 		return true, err
 	}
-	c.about(c.found.Entry())
+	c.about(c.found.Facts())
 	if l := c.found.Lock; c.cancel.Skip && l != nil && l.IsParked() {
 		if err := c.checkUnchanged(ctx, at); err != nil {
 			return true, err

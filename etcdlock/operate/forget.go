@@ -66,14 +66,14 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	if err != nil {
 		return false, err
 	}
-	mark := protocol.MarkOf(&rec.Entry)
+	mark := protocol.MarkOf(&rec.ExecutionFacts)
 	k.Mark = f.options.Layout.Mark(at.Scope.Workflow, rec.Order)
 	r := commit.NewRequest(k.Lock, protocol.Forget(k, protocol.Revisions{Record: at.Prev}, news, mark, rec.RequestKept), len(news.Value)+len(mark))
 	r.SharedLease = news.Lease
 	if mark != nil {
 		r.Slots = append(r.Slots, k.Mark)
 	}
-	f.about(&rec.Entry)
+	f.about(&rec.ExecutionFacts)
 	f.forgotten = found
 	if f.by.Erase {
 		f.says(string(found.Status()), "erased")
@@ -85,7 +85,7 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 		return applied, err
 	}
 	f.says(string(found.Status()), "forgotten")
-	shown, err := f.options.Duplicates.Forgotten(ctx, &rec.Entry, idem.Forgotten{
+	shown, err := f.options.Duplicates.Forgotten(ctx, &rec.ExecutionFacts, idem.Forgotten{
 		Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: f.by.By, Reason: f.by.Reason, At: f.by.At,
 	})
 	if err != nil {

@@ -88,7 +88,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 		if err := t.checkUnchanged(ctx, at); err != nil {
 			return true, err
 		}
-		t.about(found.Entry())
+		t.about(found.Facts())
 		t.says(string(found.Status()), string(found.Status()))
 		t.run = idem.JobRun{Execution: id, Workflow: found.Workflow(), Failures: found.Lock.Parked.Failures}
 		if found.Place { // it waits for its turn alone, and nothing in etcd says otherwise
@@ -150,7 +150,7 @@ func (op *Operator) rerun(ctx context.Context, id idem.ExecutionID, again bool, 
 		case found.Record.Final:
 			return true, idem.ErrCancelled
 		}
-		t.about(found.Entry())
+		t.about(found.Facts())
 		t.says(string(found.Status()), string(idem.Pending)+" as "+string(next))
 		t.run = idem.JobRun{Execution: next, Workflow: at.Scope.Workflow}
 		found, err = t.rerun(ctx, at, next, again)
@@ -239,7 +239,7 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 // nextAttempt returns the next execution of the event of r.
 func nextAttempt(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.Time) *idem.Lock {
 	l := &idem.Lock{
-		Entry: r.Entry, MaxDuration: was.MaxDuration, ReleaseDelay: was.ReleaseDelay, ReplayBody: was.ReplayBody,
+		ExecutionFacts: r.ExecutionFacts, MaxDuration: was.MaxDuration, ReleaseDelay: was.ReleaseDelay, ReplayBody: was.ReplayBody,
 		ReplayFor: was.ReplayFor,
 		Parked:    &idem.Parked{Since: now.UTC().Round(time.Millisecond), On: idem.ParkFailed, MaxAge: was.MaxAge},
 	}

@@ -150,7 +150,7 @@ func (c *correction) request(ctx context.Context, at *history.State, r *idem.Rec
 		return nil, err
 	}
 	var mark *protocol.Leased
-	if value := protocol.MarkOf(&r.Entry); value != nil && c.record.Status == idem.Success {
+	if value := protocol.MarkOf(&r.ExecutionFacts); value != nil && c.record.Status == idem.Success {
 		k.Mark, mark = o.Layout.Mark(at.Scope.Workflow, r.Order), &protocol.Leased{Value: value, Lease: lease}
 	}
 	cools := at.Lock != nil && at.Lock.Cooling && at.Lock.Execution == at.ID

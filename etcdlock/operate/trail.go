@@ -33,7 +33,7 @@ func (op *Operator) trail(wanted *idem.Audit) *trail {
 }
 
 // about sets what the action is about; e may be nil.
-func (t *trail) about(e *idem.Entry) {
+func (t *trail) about(e *idem.ExecutionFacts) {
 	if e != nil {
 		t.audit.Workflow, t.audit.Execution = e.Workflow, e.Execution
 	}

@@ -184,7 +184,7 @@ func markOf(r *idem.Record) []byte {
 	if r.Status != idem.Success {
 		return nil
 	}
-	return protocol.MarkOf(&r.Entry)
+	return protocol.MarkOf(&r.ExecutionFacts)
 }
 
 // keysOf are those of a lock as it was seen in l: the slots of what is parked come and go.

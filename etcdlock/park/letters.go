@@ -46,7 +46,8 @@ func (x *Index) SweepDeadLetters(ctx context.Context) error {
 			if at.Record == e.revision {
 				continue
 			}
-			k := x.options.Layout.Keys(&idem.Lock{Entry: idem.Entry{Execution: e.Execution, Scope: e.Scope}})
+			k := x.options.Layout.Keys(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: e.Execution,
+				Scope: e.Scope}})
 			if !x.options.Tasks.Enter() { // the sender is about to close, and takes nothing then
 				return commit.ErrClosed
 			}

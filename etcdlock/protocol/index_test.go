@@ -25,7 +25,7 @@ func rowsFor(n int) (rows []Row) {
 		case 9:
 			event = strings.Repeat("a/", 20) + event
 		}
-		r := &idem.Record{Entry: idem.Entry{
+		r := &idem.Record{ExecutionFacts: idem.ExecutionFacts{
 			Scope: idem.Scope{Workflow: fmt.Sprintf("stripe/cus_%d", rand.IntN(n)),
 				Key: idem.MakeKey(rand.Uint64(), [16]byte{byte(i)})}, EventID: event, Route: fmt.Sprint("r", i%3),
 			TraceParent: idem.NewTrace().String(),

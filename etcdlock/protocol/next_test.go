@@ -91,12 +91,12 @@ func TestAnExecutionTakesTheLockOnlyAtItsTurn(t *testing.T) {
 }
 
 func lockOf(id idem.ExecutionID, event idem.Key, revision int64) *idem.Lock {
-	return &idem.Lock{Entry: idem.Entry{Execution: id, Scope: idem.Scope{Workflow: "w", Key: event}},
+	return &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: id, Scope: idem.Scope{Workflow: "w", Key: event}},
 		Revision: revision}
 }
 
 func recordOf(id idem.ExecutionID, o idem.Outcome) *idem.Record {
-	return &idem.Record{Entry: idem.Entry{Execution: id}, End: idem.End{Outcome: o}}
+	return &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: id}, End: idem.End{Outcome: o}}
 }
 
 func TestWhatWasReadSaysWhereAnExecutionIs(t *testing.T) {

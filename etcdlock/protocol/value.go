@@ -147,7 +147,7 @@ func decodeLock(b []byte) (*lockValue, error) {
 // of the end if the effect is not known to have happened; that it was for good stays true whatever
 // became of the execution.
 func RecordOf(l *idem.Lock, e idem.End) *idem.Record {
-	r := &idem.Record{Entry: l.Entry, End: e}
+	r := &idem.Record{ExecutionFacts: l.ExecutionFacts, End: e}
 	if l.Cancel != nil && e.Outcome != idem.Executed && (e.Abort == nil || !e.Abort.Forced) {
 		r.Status, r.Abort, r.Error = idem.Aborted, l.Cancel, nil
 	}

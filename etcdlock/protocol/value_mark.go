@@ -18,7 +18,7 @@ type markValue struct {
 
 // MarkOf returns the mark that the execution of e raises when it goes through; nil: none, because
 // it has no order.
-func MarkOf(e *idem.Entry) []byte {
+func MarkOf(e *idem.ExecutionFacts) []byte {
 	if e.Order == nil {
 		return nil
 	}

@@ -114,7 +114,7 @@ func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
 	apart := answered && r.Answer.Apart
 	own := strings.HasSuffix(r.Holder, "/"+*writer)
 	c.flags(&r.Remembered, &r.Final, &own, &answered, &whole, &rare, &apart, &r.RequestKept)
-	c.entry(&r.Entry, key)
+	c.facts(&r.ExecutionFacts, key)
 	word(c, &r.Status, []idem.Status{idem.Success, idem.Failed, idem.Aborted})
 	word(c, &r.Outcome, []idem.Outcome{idem.Executed, idem.NotExecuted, idem.Unknown})
 	c.micros(&r.FinishedAt, r.StartedAt)
@@ -186,7 +186,7 @@ var (
 )
 
 // entry codes e; key is the key of its event, if it is known.
-func (c *codec) entry(e *idem.Entry, key idem.Key) {
+func (c *codec) facts(e *idem.ExecutionFacts, key idem.Key) {
 	random, named := e.Execution.Random(e.Workflow, e.Key)
 	sameKey, printed, parted, labelled := e.Key == key, e.Fingerprint != idem.Fingerprint{}, e.Parts != idem.Parts{},
 		len(e.Labels) > 0
@@ -244,7 +244,7 @@ func (c *codec) labels(labels *idem.Labels) {
 
 // execution codes the ID of e: its random part if it is made of the workflow and the key, else the
 // whole.
-func (c *codec) execution(e *idem.Entry, random [4]byte, named bool) {
+func (c *codec) execution(e *idem.ExecutionFacts, random [4]byte, named bool) {
 	if !named {
 		textOf(c, &e.Execution)
 		return

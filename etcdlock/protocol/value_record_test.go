@@ -20,7 +20,7 @@ func settledRecord() *idem.Record {
 	f := idem.Fingerprint{1, 15: 2}
 	const body = `{"received":true,"id":"12345"}`
 	return &idem.Record{
-		Entry: idem.Entry{
+		ExecutionFacts: idem.ExecutionFacts{
 			Execution: idem.NewExecutionID("stripe/cus_1", key, [4]byte{1, 2, 3, 4}),
 			Scope:     idem.Scope{Workflow: "stripe/cus_1", Key: key}, Route: "stripe",
 			EventID: "evt_1PqR0000000000000001", Fingerprint: f, Parts: idem.Parts{1, 11: 2},
@@ -63,7 +63,7 @@ func TestARecordComesBackAsItWasWritten(t *testing.T) {
 	}
 	full.Answer.Header = []idem.HeaderField{{Name: "content-Type", Value: "r\xe9sum\xe9"},
 		{Name: "Content-Type", Value: "text/plain"}}
-	nothing := &idem.Record{Entry: idem.Entry{Execution: "exec_c"},
+	nothing := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_c"},
 		End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "x"}}}
 	labelled := settledRecord()
 	labelled.Labels = idem.Labels{{Name: "order", Value: "1042"}}

@@ -14,7 +14,7 @@ import (
 func sampleLock() *idem.Lock {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000000, time.UTC)
 	return &idem.Lock{
-		Entry: idem.Entry{
+		ExecutionFacts: idem.ExecutionFacts{
 			Execution: "exec_a", Scope: idem.Scope{Workflow: "w/\"1\"", Key: "k", PerEvent: true}, Route: "r",
 			EventID:     "e",
 			Fingerprint: idem.Fingerprint{1, 2}, Parts: idem.Parts{1, 2}, Credentials: "c", CallbackHash: "h",

@@ -11,7 +11,7 @@ import (
 
 // Drop is that of idem.Ledger.
 func (s *Entries) Drop(r *idem.Record) {
-	k, at := s.options.Layout.Keys(&idem.Lock{Entry: r.Entry}), protocol.Revisions{Record: r.Revision}
+	k, at := s.options.Layout.Keys(&idem.Lock{ExecutionFacts: r.ExecutionFacts}), protocol.Revisions{Record: r.Revision}
 	s.options.Tasks.Help(func(life context.Context) {
 		for pause := link.NewBackoff(); at.Record != 0; {
 			news, err := s.options.Leases.Notice(life, commit.NoticeLife)

@@ -34,7 +34,7 @@ type Entry struct {
 
 // lock is what the place says of its execution.
 func (p *Entry) lock() idem.Lock {
-	return idem.Lock{Entry: idem.Entry{Execution: p.entry.Execution, Scope: p.entry.Scope,
+	return idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: p.entry.Execution, Scope: p.entry.Scope,
 		Holder: p.entry.Session.Holder()}, Alive: protocol.SessionAlive(p.entry.Session.Name)}
 }
 

@@ -31,7 +31,8 @@ func limitedLock(workflow, event string) idem.Lock {
 	sum := sha256.Sum256([]byte(event))
 	scope := idem.Scope{Workflow: workflow, Key: idem.MakeKey(uint64(len(event)), [16]byte(sum[:16]))}
 	return idem.Lock{
-		Entry: idem.Entry{Execution: idem.NewExecutionID(workflow, scope.Key, [4]byte{1}), Scope: scope,
+		ExecutionFacts: idem.ExecutionFacts{Execution: idem.NewExecutionID(workflow, scope.Key, [4]byte{1}),
+			Scope: scope,
 			Slots: []idem.Slot{{Limit: "erp", Rule: "erp", Index: -1}}},
 	}
 }

@@ -18,7 +18,8 @@ func lockFor(event string) idem.Lock {
 	sum := sha256.Sum256([]byte(event))
 	key := idem.MakeKey(uint64(len(event)), [16]byte(sum[:16]))
 	scope := idem.Scope{Workflow: "w", Key: key}
-	return idem.Lock{Entry: idem.Entry{Execution: idem.NewExecutionID(scope.Workflow, key, [4]byte{}), Scope: scope,
+	return idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: idem.NewExecutionID(scope.Workflow, key, [4]byte{}),
+		Scope:   scope,
 		EventID: event}}
 }
 

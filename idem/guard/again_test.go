@@ -13,7 +13,7 @@ func TestTheOldAnswerOfAnEventThatRunsAgainIsNotRemembered(t *testing.T) {
 	clock, claims := noon, 0
 	rec := cached(1)
 	rec.Retention = time.Hour
-	next := &idem.Lock{Entry: idem.Entry{Execution: "exec_next", Scope: rec.Scope},
+	next := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_next", Scope: rec.Scope},
 		Parked: &idem.Parked{On: idem.ParkAgain}}
 	for name, seen := range map[string]idem.Obstacle{"it waits": {Record: rec, Waiting: next},
 		"it runs": {Record: rec, Lock: next}} {

@@ -54,11 +54,11 @@ func (f *followed) Reap(_ context.Context, dead *idem.Lock) error {
 }
 
 func TestADuplicateIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T) {
-	running := idem.Lock{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
+	running := idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
 		Token: 5, TraceParent: "trace"}}
 	dead := running
 	dead.Dead = true
-	lost := &idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first"},
+	lost := &idem.Obstacle{Record: &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first"},
 		End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "owner_lost"}}}}
 	for name, c := range map[string]struct {
 		most   int

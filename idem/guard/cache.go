@@ -79,7 +79,7 @@ func (c *Cache) get(key idem.Key, now time.Time) *idem.Record {
 	c.linkFirst(n, r)
 	credentials, answer := unspell(c.arena.read(r.text, int(r.size)))
 	rec := &idem.Record{
-		Entry: idem.Entry{
+		ExecutionFacts: idem.ExecutionFacts{
 			Execution: idem.ExecutionIDOf(r.execution), Scope: idem.Scope{Key: key}, Fingerprint: r.fingerprint,
 			Parts:       r.parts,
 			Credentials: credentials, Attempt: int(r.attempt), TraceParent: r.trace.String(),

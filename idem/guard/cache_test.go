@@ -13,7 +13,7 @@ import (
 func cached(i int) *idem.Record {
 	key := idem.Key(fmt.Sprintf("%016x-%032x", i+1, i+1))
 	return &idem.Record{
-		Entry: idem.Entry{Execution: idem.NewExecutionID("w", key, [4]byte{1}),
+		ExecutionFacts: idem.ExecutionFacts{Execution: idem.NewExecutionID("w", key, [4]byte{1}),
 			Scope: idem.Scope{Workflow: "w", Key: key}},
 		End: idem.End{Remembered: true, Outcome: idem.Executed,
 			Answer: &idem.Answer{Status: 200, Whole: true, Body: []byte("answer")}},
@@ -136,7 +136,7 @@ func TestEventsThatAreCalledTheSameInTwoWorkflowsAreBothRemembered(t *testing.T)
 	for i, workflow := range []string{"a", "b", "c"} {
 		key := idem.MakeKey(idem.EventHalf("1"), [16]byte{15: byte(i)})
 		rec := &idem.Record{
-			Entry: idem.Entry{Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(i)}),
+			ExecutionFacts: idem.ExecutionFacts{Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(i)}),
 				Scope: idem.Scope{Workflow: workflow, Key: key}},
 			End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true,
 				Answer: &idem.Answer{Status: 200}},

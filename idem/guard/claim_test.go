@@ -45,7 +45,7 @@ func (s *script) Duplicate(idem.ExecutionID, time.Duration) { s.copies++ }
 
 // What a claim says is all that any process will ever know of the delivery.
 func TestAClaimSaysAllOfItsDelivery(t *testing.T) {
-	earlier := &idem.Record{Entry: idem.Entry{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
+	earlier := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
 		Fingerprint: idem.Fingerprint{1}, Attempt: 4}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
 	l := &script{answers: []answered{{seen: &idem.Obstacle{Record: earlier, RecordRevision: 9}}, {}}}
 	p := testPolicy()
@@ -61,7 +61,7 @@ func TestAClaimSaysAllOfItsDelivery(t *testing.T) {
 		t.Fatalf("%+v, claims over %v", a, l.prevs)
 	}
 	got, key := l.locks[1], sha256.Sum256([]byte(a.Execution.CallbackKey))
-	want := idem.Lock{Entry: idem.Entry{Execution: got.Execution, Scope: r.Scope, Route: "orders", EventID: "evt_1",
+	want := idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: got.Execution, Scope: r.Scope, Route: "orders", EventID: "evt_1",
 		Fingerprint: r.Fingerprint, Credentials: "login for " + string(got.Execution),
 		CallbackHash: hex.EncodeToString(key[:10]), TraceParent: "trace", Attempt: 5,
 		Earlier: []idem.Attempt{earlier.Short()}, StartedAt: noon, Retention: 24 * time.Hour}, MaxDuration: time.Hour,
@@ -141,7 +141,7 @@ func TestAConflictInOneProcessCostsNoCallToTheLedger(t *testing.T) {
 }
 
 func TestAClaimGoesOnUntilTheLedgerHasSaidSomething(t *testing.T) {
-	dead := &idem.Lock{Entry: idem.Entry{Execution: "exec_dead", Scope: idem.Scope{Workflow: "w", Key: keyB}},
+	dead := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_dead", Scope: idem.Scope{Workflow: "w", Key: keyB}},
 		Dead: true}
 	l := &script{answers: []answered{{err: idem.ErrNotClaimed}, {seen: &idem.Obstacle{Lock: dead}}, {}}}
 	a := guardOf(t, l, &noon).Admit(t.Context(),
@@ -184,11 +184,11 @@ func TestAClaimThatNeverEndsIsNoExecution(t *testing.T) {
 func TestOnlyNewEventsUseUpTheQuotaOfTheirRoute(t *testing.T) {
 	p := testPolicy()
 	p.NewPerSecond = 1
-	again := &idem.Obstacle{Record: &idem.Record{Entry: idem.Entry{Execution: "exec_first",
+	again := &idem.Obstacle{Record: &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first",
 		Scope: idem.Scope{Workflow: "w", Key: keyA}, Attempt: 1},
 		End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}, RecordRevision: 3}
 	l := &script{answers: []answered{{seen: again}, {},
-		{seen: &idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_other",
+		{seen: &idem.Obstacle{Lock: &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_other",
 			Scope: idem.Scope{Workflow: "v", Key: keyB}}}}}, {}}}
 	g := guardOf(t, l, &noon)
 	for i, want := range []struct {

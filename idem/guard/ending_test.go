@@ -57,7 +57,7 @@ var endings = map[string]Tried{
 
 func TestAnEndingSaysWhatTheLedgerHasOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rec := &idem.Record{Entry: idem.Entry{Execution: "exec_x"},
+		rec := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_x"},
 			End: idem.End{Status: idem.Success, Outcome: idem.Executed}}
 		for name, end := range endings {
 			for _, c := range []struct {
@@ -223,7 +223,7 @@ func TestAFailureSaysWhatTheUpstreamAnswered(t *testing.T) {
 
 func TestAnAttachedDuplicateNamesTheExecutionItWasAttachedTo(t *testing.T) {
 	first := func(change func(*idem.Record)) idem.Obstacle {
-		r := &idem.Record{Entry: idem.Entry{Execution: "exec_first", TraceParent: "trace"},
+		r := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first", TraceParent: "trace"},
 			End: idem.End{Status: idem.Failed, Outcome: idem.Unknown}}
 		change(r)
 		return idem.Obstacle{Record: r}

@@ -22,7 +22,7 @@ func TestSecondDeliveryWaitsForTheClaimAndThenKnowsTheHolder(t *testing.T) {
 			got <- lock
 		}()
 		synctest.Wait()
-		l.won(first, &idem.Lock{Entry: idem.Entry{Execution: "exec_1"}})
+		l.won(first, &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_1"}})
 		if lock := <-got; lock == nil || lock.Execution != "exec_1" {
 			t.Errorf("got %v", lock)
 		}
@@ -83,9 +83,9 @@ func TestALockOfTheQueueIsNotedWhileAClaimIsDecided(t *testing.T) {
 	}
 	noted := make(chan *spot)
 	go func() {
-		noted <- l.settle(idem.Scope{Workflow: "w", Key: keyB}, &idem.Lock{Entry: idem.Entry{Token: 1}})
+		noted <- l.settle(idem.Scope{Workflow: "w", Key: keyB}, &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Token: 1}})
 	}()
-	l.won(claims, &idem.Lock{Entry: idem.Entry{Token: 2}})
+	l.won(claims, &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Token: 2}})
 	if <-noted != nil {
 		t.Error("the older lock is noted")
 	}
@@ -94,7 +94,7 @@ func TestALockOfTheQueueIsNotedWhileAClaimIsDecided(t *testing.T) {
 // What is handed a lock in the queue is noted before the one that had it leaves; never in place of
 // a newer one, or of a claim under way.
 func TestALockThatWasWonInTheQueueTakesThePlaceOfAnOlderOne(t *testing.T) {
-	lock := func(token int64) *idem.Lock { return &idem.Lock{Entry: idem.Entry{Token: token}} }
+	lock := func(token int64) *idem.Lock { return &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Token: token}} }
 	scope := idem.Scope{Workflow: "w"}
 	for _, c := range []struct {
 		token int64

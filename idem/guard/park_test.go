@@ -21,7 +21,7 @@ func (roomy) Waiting(idem.Scope) int   { return 0 }
 // A store that hangs takes all the time that there is for a decision: its sender would wait for
 // that again.
 func TestAStoreThatDoesNotTakeARequestIsAskedOnce(t *testing.T) {
-	other := &counting{seen: idem.Obstacle{Lock: &idem.Lock{Entry: idem.Entry{Execution: "exec_other",
+	other := &counting{seen: idem.Obstacle{Lock: &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_other",
 		Scope: idem.Scope{Workflow: "w", Key: keyB}, Token: 5}}}}
 	g := New(Options{
 		Ledger: other, Parks: roomy{}, Base: t.Context(), Cache: NewCache(0), ParkLimits: func() ParkLimits {

@@ -18,7 +18,7 @@ func TestOnlyAnUnknownOutcomeWaitsForTheReleaseDelay(t *testing.T) {
 		7 * time.Second:  {Answer: &idem.Answer{Status: 503}, Sent: true, RetryAfter: 7 * time.Second},
 		0:                {},
 	} {
-		if step := after(p, &idem.Entry{Attempt: 1}, 0, false, &tried); step.kind != idem.ToTryAgain ||
+		if step := after(p, &idem.ExecutionFacts{Attempt: 1}, 0, false, &tried); step.kind != idem.ToTryAgain ||
 			step.pause != want {
 			t.Errorf("%+v: %+v, want a pause of %v", tried, step, want)
 		}
@@ -30,7 +30,7 @@ func TestTheLastAttemptIsCounted(t *testing.T) {
 	p := &idem.Policy{Park: &idem.ParkPolicy{Attempts: 3}}
 	tried := &guard.Tried{Answer: &idem.Answer{Status: 500}, Sent: true}
 	for failures, want := range []idem.Disposition{idem.ToTryAgain, idem.ToTryAgain, idem.ToBlock} {
-		if step := after(p, &idem.Entry{Attempt: 1}, failures, false, tried); step.kind != want || !step.failed {
+		if step := after(p, &idem.ExecutionFacts{Attempt: 1}, failures, false, tried); step.kind != want || !step.failed {
 			t.Errorf("after %d failures: %+v, want %d", failures, step, want)
 		}
 	}
@@ -39,7 +39,7 @@ func TestTheLastAttemptIsCounted(t *testing.T) {
 // TestTheSmallerNumberOfAttemptsEndsAParkedEvent: park.attempts counts the tries of one execution,
 // and idempotency.attempts those of the attempts before it, too.
 func TestTheSmallerNumberOfAttemptsEndsAParkedEvent(t *testing.T) {
-	before := &idem.Entry{Attempt: 3,
+	before := &idem.ExecutionFacts{Attempt: 3,
 		Earlier: []idem.Attempt{{Outcome: idem.Unknown}, {Outcome: idem.Executed, Tries: 9, FailedTries: 4}}}
 	tried := &guard.Tried{Answer: &idem.Answer{Status: 500}, Sent: true}
 	for name, c := range map[string]struct {
@@ -76,7 +76,7 @@ func TestAnEventThatMayNotBeTriedAgainSaysWhatTheServiceAnswered(t *testing.T) {
 		"3 failed, the last: it hung up": {2, guard.Tried{Sent: true, Failure: idem.Failure{Detail: "it hung up"}}},
 		"the upstream answered 404":      {0, guard.Tried{Answer: &idem.Answer{Status: 404}}},
 	} {
-		if step := after(p, &idem.Entry{Attempt: 1}, c.before, false, &c.tried); step.why != want {
+		if step := after(p, &idem.ExecutionFacts{Attempt: 1}, c.before, false, &c.tried); step.why != want {
 			t.Errorf("%q, want %q", step.why, want)
 		}
 	}
@@ -85,7 +85,7 @@ func TestAnEventThatMayNotBeTriedAgainSaysWhatTheServiceAnswered(t *testing.T) {
 // TestAskedPausesAreBounded: an upstream may ask for an hour at most.
 func TestAskedPausesAreBounded(t *testing.T) {
 	p := &idem.Policy{Park: &idem.ParkPolicy{Attempts: 9}}
-	step := after(p, &idem.Entry{Attempt: 1}, 0, false,
+	step := after(p, &idem.ExecutionFacts{Attempt: 1}, 0, false,
 		&guard.Tried{Answer: &idem.Answer{Status: 503}, RetryAfter: 48 * time.Hour})
 	if step.pause != time.Hour {
 		t.Errorf("paused for %v, want an hour at most", step.pause)

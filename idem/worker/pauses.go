@@ -39,7 +39,7 @@ type nextStep struct {
 
 // after decides what follows a try of a parked execution that had failed so often before. It reads
 // no clock. answerable: the service can be asked what became of it.
-func after(p *idem.Policy, e *idem.Entry, failures int, answerable bool, t *guard.Tried) nextStep {
+func after(p *idem.Policy, e *idem.ExecutionFacts, failures int, answerable bool, t *guard.Tried) nextStep {
 	try := t.Try()
 	try.Last, try.Answerable = p.IsLastTry(e, failures), p.Ask != nil && answerable
 	j := idem.Judge(p, try)

@@ -313,7 +313,7 @@ func (r *run) noteEnd(t *guard.Tried) {
 		}
 		reached := idem.Judge(policy, t.Try()).Outcome != idem.NotExecuted
 		r.worker.slots.outcome(reached || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
-		r.ended.next = after(policy, &lock.Entry, lock.Parked.Failures, lock.Question != nil, t)
+		r.ended.next = after(policy, &lock.ExecutionFacts, lock.Parked.Failures, lock.Question != nil, t)
 	}
 }
 

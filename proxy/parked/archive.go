@@ -15,13 +15,13 @@ import (
 // Place is what tells where the Archive has the request of an execution: its record has both.
 type Place struct {
 	Execution idem.ExecutionID
-	// StartedAt is Entry.StartedAt of its lock or its record. The two may differ by the clocks of
+	// StartedAt is ExecutionFacts.StartedAt of its lock or its record. The two may differ by the clocks of
 	// two processes, at most a minute.
 	StartedAt time.Time
 }
 
 // PlaceOf returns the place of the execution of e.
-func PlaceOf(e *idem.Entry) Place { return Place{e.Execution, e.StartedAt} }
+func PlaceOf(e *idem.ExecutionFacts) Place { return Place{e.Execution, e.StartedAt} }
 
 // Bounds of what waits in memory to be written.
 const (

@@ -63,13 +63,13 @@ func TestTheLinesOfADeliveryHaveTheFieldsThatTheTableSays(t *testing.T) {
 	} {
 		lines[string(name)] = func() { r.Event(name, full()) }
 	}
-	entry := idem.Entry{
+	entry := idem.ExecutionFacts{
 		Route: "plain", Scope: idem.Scope{Workflow: "w", Key: "k"}, EventID: "evt_1",
 		Labels: idem.Labels{{Name: "order", Value: "1042"}}, Execution: "exec_1",
 		Attempt: 1, Holder: "h", StartedAt: began,
 	}
-	lines["lock.expired"] = func() { r.OnReaped(&idem.Lock{Entry: entry}) }
-	lines["record.reduced"] = func() { r.OnReduced(&idem.Record{Entry: entry}, 40_000) }
+	lines["lock.expired"] = func() { r.OnReaped(&idem.Lock{ExecutionFacts: entry}) }
+	lines["record.reduced"] = func() { r.OnReduced(&idem.Record{ExecutionFacts: entry}, 40_000) }
 	for event, write := range lines {
 		write()
 		line := r.last(t)
@@ -256,7 +256,7 @@ func TestABadVariableIsSaidAndNoReasonToStop(t *testing.T) {
 // clock may be behind.
 func TestTheAgeOfAParkedEventIsNeverNegative(t *testing.T) {
 	r := open(t)
-	l := &idem.Lock{Entry: idem.Entry{Route: "plain"}, Parked: &idem.Parked{Since: time.Now().Add(time.Hour)}}
+	l := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Route: "plain"}, Parked: &idem.Parked{Since: time.Now().Add(time.Hour)}}
 	r.OnParkedEvent(worker.Event{What: worker.EventDeadLetter, Lock: l, Code: "replaced"})
 	if age := r.last(t)["age_ms"]; age != 0.0 {
 		t.Errorf("age_ms is %v", age)

@@ -56,7 +56,7 @@ func TestAFirstValueTakesThePlaceOfItsZero(t *testing.T) {
 func TestTheEndOfAHoldIsMeasuredAndLogged(t *testing.T) {
 	r := open(t)
 	ended := &idem.Record{
-		Entry: idem.Entry{
+		ExecutionFacts: idem.ExecutionFacts{
 			Execution: "exec_9", Route: "plain", Scope: idem.Scope{Workflow: "acme"}, Attempt: 2, StartedAt: began,
 			TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		},
@@ -221,8 +221,8 @@ func TestObservedMetricsAreReadAtEachScrape(t *testing.T) {
 	r.Operation("txn", "etcd-0", "2379", 3*time.Millisecond, "")
 	r.Operation("txn", "etcd-0", "2379", time.Second, "UNAVAILABLE")
 	r.OnReload(false)
-	r.OnReaped(&idem.Lock{Entry: idem.Entry{Route: "plain"}})
-	r.OnReaped(&idem.Lock{Entry: idem.Entry{Route: "somebody else's"}})
+	r.OnReaped(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Route: "plain"}})
+	r.OnReaped(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Route: "somebody else's"}})
 	r.wants(t,
 		`hooklock_lock_active 3`, `hooklock_lock_waiting 2`, `hooklock_session_ttl_remaining_seconds 11`,
 		`hooklock_session_ttl_seconds 15`,

@@ -174,7 +174,7 @@ type layout struct {
 var layouts = []layout{
 	{"admin/client", []string{"Execution"}},
 	{"admin/client", []string{"Lock"}},
-	{"idem", []string{"Entry", "Scope", "Lock", "End", "Record"}},
+	{"idem", []string{"ExecutionFacts", "Scope", "Lock", "End", "Record"}},
 }
 
 // references are those names of an execution's fields by which others say which one they mean, or

@@ -113,17 +113,17 @@ func TestAFieldOfAnExecutionIsNamedOnce(t *testing.T) {
 
 func TestAFieldOfAnExecutionInASecondPlaceIsFound(t *testing.T) {
 	home := parsed(t, "idem/record.go", `package idem
-type Entry struct { Execution string `+"`json:\"executionId\"`"+`; Attempt int `+"`json:\"attempt\"`"+` }
+type ExecutionFacts struct { Execution string `+"`json:\"executionId\"`"+`; Attempt int `+"`json:\"attempt\"`"+` }
 type Attempt struct { Execution string `+"`json:\"executionId\"`"+` }`)
 	for name, c := range map[string]struct{ path, text, want string }{
 		"a struct that is encoded instead": {
 			"etcdlock/protocol/value.go", "type lockValue struct {\n\tTries int `json:\"attempt,omitempty\"`\n}",
-			"etcdlock/protocol/value.go:3: names attempt, a field of an execution that idem.Entry has",
+			"etcdlock/protocol/value.go:3: names attempt, a field of an execution that idem.ExecutionFacts has",
 		},
 		"a struct without a name": {"admin/views.go", "var v struct { Attempt int `json:\"attempt\"` }",
 			"admin/views.go:2: names attempt"},
 		"the record again": {"idem/other.go", "type Record struct { Attempt int `json:\"attempt\"` }",
-			"idem/other.go:2: names attempt, which idem.Entry has"},
+			"idem/other.go:2: names attempt, which idem.ExecutionFacts has"},
 		"a reference": {"proxy/respond.go",
 			"type answer struct { Execution string `json:\"executionId\"` }", ""},
 		"the API's own": {"admin/client/execution.go",

@@ -117,20 +117,21 @@ func isParticiple(word string) bool {
 // oneMeaning are words with several meanings elsewhere, and the packages whose exported types and
 // functions of that name have the one that a reader may expect; none: no type has this name.
 var oneMeaning = map[string][]string{
-	"Entry":         {"idem", "etcdlock/queue"},                  // what a lock and a record share; a place in a queue
-	"Execution":     {"idem/guard", "admin/client"},              // one run of an event; as the API shows it
-	"HighWaterMark": {"idem"},                                    // the newest event of an order that went through
-	"Held":          nil,                                         // idem.RunningLock, or the status
-	"InLine":        nil,                                         // protocol.Candidate
-	"Kept":          nil,                                         // idem.StoredRequest, or End.Remembered
-	"Line":          nil,                                         // protocol.Candidates, slot waiters
-	"Obstacle":      {"idem"},                                    // what is in the way of a claim
-	"Record":        {"idem"},                                    // what is left of an execution
-	"Revisions":     {"etcdlock/protocol"},                       // what a transaction relies on
-	"RunningLock":   {"idem"},                                    // a lock that this process has
-	"Seen":          nil,                                         // Obstacle, Revisions, or what a person has looked at
-	"Session":       {"etcdlock/session", "etcdlock/ledgertest"}, // the lease of a process
-	"Workflow":      nil,                                         // a text, in idem.Scope
+	"Entry":          {"etcdlock/queue"},                          // a place in a queue; see ExecutionFacts
+	"Execution":      {"idem/guard", "admin/client"},              // one run of an event; as the API shows it
+	"ExecutionFacts": {"idem"},                                    // what a lock and a record share
+	"HighWaterMark":  {"idem"},                                    // the newest event of an order that went through
+	"Held":           nil,                                         // idem.RunningLock, or the status
+	"InLine":         nil,                                         // protocol.Candidate
+	"Kept":           nil,                                         // idem.StoredRequest, or End.Remembered
+	"Line":           nil,                                         // protocol.Candidates, slot waiters
+	"Obstacle":       {"idem"},                                    // what is in the way of a claim
+	"Record":         {"idem"},                                    // what is left of an execution
+	"Revisions":      {"etcdlock/protocol"},                       // what a transaction relies on
+	"RunningLock":    {"idem"},                                    // a lock that this process has
+	"Seen":           nil,                                         // Obstacle, Revisions, or what a person has looked at
+	"Session":        {"etcdlock/session", "etcdlock/ledgertest"}, // the lease of a process
+	"Workflow":       nil,                                         // a text, in idem.Scope
 }
 
 // Meanings returns a sentence for each exported type of s whose name means something else.

@@ -225,7 +225,7 @@ func (c *client) lock(n, event int) idem.Lock {
 	key := idem.Key(fmt.Sprintf("%016x-%032x", event, event))
 	id := c.h.seq.Add(1)
 	return idem.Lock{
-		Entry: idem.Entry{
+		ExecutionFacts: idem.ExecutionFacts{
 			Execution: idem.NewExecutionID(workflow, key,
 				[4]byte{byte(id >> 24), byte(id >> 16), byte(id >> 8), byte(id)}),
 			Scope: idem.Scope{Workflow: workflow, Key: key}, Route: "r", Attempt: 1, StartedAt: time.Now(),

@@ -33,7 +33,7 @@ func TestAClaimWithoutAnAnswerIsResolvedAfterAnOutageThatItsSessionDidNotOutlive
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	l := idem.Lock{
-		Entry: idem.Entry{
+		ExecutionFacts: idem.ExecutionFacts{
 			Execution: idem.NewExecutionID("the-workflow", "k", [4]byte{}),
 			Scope:     idem.Scope{Workflow: "the-workflow", Key: "k"},
 			StartedAt: time.Now(), Retention: time.Hour,

@@ -74,7 +74,7 @@ func slotClient(ctx context.Context, id int, ledger idem.Ledger, h *tenures, mor
 	for n := 0; ctx.Err() == nil; n++ {
 		workflow := fmt.Sprintf("w%d-%d", id, n)
 		key, _ := idem.RandomKey(crand.Reader)
-		l := idem.Lock{Entry: idem.Entry{
+		l := idem.Lock{ExecutionFacts: idem.ExecutionFacts{
 			Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(random.IntN(256)), byte(random.IntN(256)),
 				byte(n), byte(id)}), Scope: idem.Scope{Workflow: workflow, Key: key},
 			Attempt: 1, StartedAt: time.Now(), Retention: time.Minute,

@@ -57,7 +57,7 @@ func (m *model) spell() {
 		}
 		e := m.event(x)
 		id := idem.ExecutionID(fmt.Sprintf("execution%d", x))
-		l := &idem.Lock{Entry: idem.Entry{Execution: id, Scope: idem.Scope{
+		l := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: id, Scope: idem.Scope{
 			Workflow: fmt.Sprintf(
 				"workflow%d",
 				m.lockOf[e],
@@ -160,7 +160,7 @@ func (m *model) ended(t *txn) protocol.Keys {
 
 func (m *model) slotKeys(x execution, slot uint8) []protocol.SlotKey {
 	keys := m.spelled.layout.SlotsOf(
-		&idem.Lock{Entry: idem.Entry{Slots: []idem.Slot{{Limit: limitName, Index: int(slot) - 1}}}},
+		&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Slots: []idem.Slot{{Limit: limitName, Index: int(slot) - 1}}}},
 	)
 	keys[0].Value = []byte{byte(x)}
 	return keys

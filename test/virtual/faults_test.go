@@ -218,13 +218,13 @@ var operations = []func(context.Context, *world, *process){
 }
 
 // anyEvent is some execution that a query finds; nil without one.
-func (w *world) anyEvent(ctx context.Context, p *process, q idem.ExecutionQuery) *idem.Entry {
+func (w *world) anyEvent(ctx context.Context, p *process, q idem.ExecutionQuery) *idem.ExecutionFacts {
 	q.Limit = 20
 	page, err := p.store.Executions(ctx, q)
 	if err != nil || len(page.Executions) == 0 {
 		return nil
 	}
-	return page.Executions[w.pick(len(page.Executions))].Entry()
+	return page.Executions[w.pick(len(page.Executions))].Facts()
 }
 
 // acknowledged reports whether every process has said that it knows of the pause of a route.

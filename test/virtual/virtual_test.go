@@ -125,7 +125,7 @@ func (w *world) leave(goroutines int) {
 		locks, err := p.store.Locks(ctx, idem.LockQuery{})
 		cancel()
 		for _, l := range locks.Locks {
-			w.fail("%s: the lock of %s is there in the end: %+v", p.name, l.Lock.Scope.Workflow, l.Lock.Entry)
+			w.fail("%s: the lock of %s is there in the end: %+v", p.name, l.Lock.Scope.Workflow, l.Lock.ExecutionFacts)
 		}
 		if err != nil {
 			w.fail("%s: list locks: %v", p.name, err)

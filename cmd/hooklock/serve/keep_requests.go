@@ -67,7 +67,7 @@ func (t *archiveTrouble) note(err error) {
 }
 
 // archiveRequest implements proxy.HandlerOptions.Archive.
-func (s *Service) archiveRequest(e *idem.Entry, keep time.Duration, r *kept.Request) {
+func (s *Service) archiveRequest(e *idem.ExecutionFacts, keep time.Duration, r *kept.Request) {
 	if a := s.archive.Load(); a != nil {
 		a.Put(parked.PlaceOf(e), keep, r)
 	}
@@ -86,12 +86,12 @@ func (s *Service) keptCounts() (n telemetry.KeptCounts) {
 type archived struct{ *parked.Archive }
 
 // Has implements admin.Archive.
-func (a archived) Has(ctx context.Context, e *idem.Entry) (bool, error) {
+func (a archived) Has(ctx context.Context, e *idem.ExecutionFacts) (bool, error) {
 	return a.Archive.Has(ctx, parked.PlaceOf(e))
 }
 
 // Request implements admin.Archive.
-func (a archived) Request(ctx context.Context, e *idem.Entry) (head, body []byte, err error) {
+func (a archived) Request(ctx context.Context, e *idem.ExecutionFacts) (head, body []byte, err error) {
 	r, err := a.Fetch(ctx, parked.PlaceOf(e))
 	switch {
 	case errors.Is(err, parked.ErrNotKept):
@@ -103,6 +103,6 @@ func (a archived) Request(ctx context.Context, e *idem.Entry) (head, body []byte
 }
 
 // Erase implements admin.Archive.
-func (a archived) Erase(ctx context.Context, e *idem.Entry) error {
+func (a archived) Erase(ctx context.Context, e *idem.ExecutionFacts) error {
 	return a.Delete(ctx, parked.PlaceOf(e))
 }

@@ -40,7 +40,7 @@ func (s *Service) archivedAgain(ctx context.Context, r *idem.Record, to idem.Exe
 // placesOf returns where the request of r may be: its own, and then those of attempts before it that
 // had the same request, because r may have ended before its service was called.
 func placesOf(r *idem.Record) []parked.Place {
-	places := []parked.Place{parked.PlaceOf(&r.Entry)}
+	places := []parked.Place{parked.PlaceOf(&r.ExecutionFacts)}
 	for _, a := range slices.Backward(r.Earlier) {
 		if len(a.NextDiffers) > 0 || !a.Settled {
 			break

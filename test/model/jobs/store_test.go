@@ -113,7 +113,7 @@ var (
 
 func spell() (names [events]protocol.Keys) {
 	for e := range names {
-		names[e] = layout.Keys(&idem.Lock{Entry: idem.Entry{
+		names[e] = layout.Keys(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{
 			Execution: idem.ExecutionID(fmt.Sprint("execution", e)),
 			Scope:     idem.Scope{Workflow: fmt.Sprint("w", e), Key: idem.Key(fmt.Sprint("event", e))},
 		}})
