@@ -27,11 +27,11 @@ func (f *fleet) park(workflow, event, kept string) string {
 	f.t.Helper()
 	l := lockOf(workflow, event)
 	l.Labels = idem.Labels{{Name: "order", Value: "SO-" + event}}
-	l.Parked = &idem.Parked{Since: time.Now(), On: idem.ParkLocked, Bytes: int64(len(kept))}
+	l.Parked = &idem.Parked{Since: time.Now(), On: idem.ParkLocked,
+		Kept: &idem.StoredRequest{Value: []byte(kept), Bytes: int64(len(kept)), MaxAge: time.Hour}}
 	var seen *idem.Obstacle
 	err := f.applied(func(ctx context.Context) (err error) {
-		seen, err = f.first.EnqueueParked(ctx, l, 0, 0, idem.StoredRequest{Value: []byte(kept), Bytes: int64(len(kept)),
-			MaxAge: time.Hour})
+		_, seen, err = f.first.Enqueue(ctx, l, 0, 0)
 		return err
 	})
 	if seen != nil || err != nil {
@@ -82,8 +82,8 @@ func (f *fleet) block(h idem.RunningLock) {
 func (f *fleet) deadLetter(h idem.RunningLock) {
 	f.t.Helper()
 	end := failure()
-	end.FinishedAt = time.Now()
-	if _, err := h.DeadLetter(within(f.t), end); err != nil {
+	end.FinishedAt, end.RequestKept = time.Now(), true
+	if _, err := h.Settle(within(f.t), end); err != nil {
 		f.t.Fatal(err)
 	}
 }

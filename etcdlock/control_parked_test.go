@@ -9,6 +9,7 @@ import (
 
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/ledgertest"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -157,7 +158,7 @@ func TestTheRequestOfADeadLetterGoesWithItsRecord(t *testing.T) {
 		_, _, err := s.Skip(within(t, patience), l.Execution, byOps(false), nil)
 		return err == nil
 	})
-	eventually(t, "the index says so", func() bool { return s.Parked().DeadLetters == 1 })
+	eventually(t, "the index says so", func() bool { return s.Parked(idem.Scope{}).DeadLetters == 1 })
 	if err := s.view.Parked.SweepDeadLetters(within(t, patience)); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestTheRequestOfADeadLetterGoesWithItsRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	nothingKept(t, e)
-	eventually(t, "the index says so", func() bool { c := s.Parked(); return c.DeadLetters == 0 && c.Bytes == 0 })
+	eventually(t, "the index says so", func() bool { c := s.Parked(idem.Scope{}); return c.DeadLetters == 0 && c.Bytes == 0 })
 }
 
 // TestNothingIsSweptWhenTheStoreIsClosing: the sender takes nothing any more.
@@ -183,7 +184,7 @@ func TestNothingIsSweptWhenTheStoreIsClosing(t *testing.T) {
 		_, _, err := s.Skip(within(t, patience), l.Execution, byOps(false), nil)
 		return err == nil
 	})
-	eventually(t, "the index says so", func() bool { return s.Parked().DeadLetters == 1 })
+	eventually(t, "the index says so", func() bool { return s.Parked(idem.Scope{}).DeadLetters == 1 })
 	// as the end of its lease does
 	if _, err := e.Client.Delete(within(t, patience), s.layout.Record(l.Scope)); err != nil {
 		t.Fatal(err)
@@ -200,4 +201,27 @@ func TestNothingIsSweptWhenTheStoreIsClosing(t *testing.T) {
 	if err := s.pool.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestWhatIsSkippedAsItsProcessPutsItDownIsCountedAsADeadLetter, as any other one is: the process
+// ends, and finds the cancel as it gives the execution to others.
+func TestWhatIsSkippedAsItsProcessPutsItDownIsCountedAsADeadLetter(t *testing.T) {
+	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint},
+		Counted: func() []idem.RouteCounts { return nil }})
+	l := parkedLock("w", "event")
+	mustPark(t, s, l, 0)
+	h := takeNext(t, s).Running
+	ledgertest.MustAttempt(t, h)
+	ledgertest.RestNow(t, h, "")
+	if _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false), nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it hears of the cancel", func() bool { return h.Lock().Cancel != nil })
+	if err := h.Release(within(t, patience)); !errors.Is(err, idem.ErrCancelled) {
+		t.Fatalf("it was put down: %v", err)
+	}
+	eventually(t, "it is counted", func() bool {
+		counts, err := s.Counts(within(t, patience), idem.CountQuery{Since: time.Now().Add(-time.Hour), Step: time.Minute})
+		return err == nil && len(counts.Routes) == 1 && counts.Routes[0].Counts[idem.CountDeadLetters] == 1
+	})
 }

@@ -44,10 +44,10 @@ func TestUnderTheAlarmCorruptWhatIsNewIsRefusedAtOnceWithItsName(t *testing.T) {
 			_, _, err := s.Enqueue(ctx, lockFor("busy", "two"), 0, 0)
 			return err
 		},
-		"park":          func(ctx context.Context) error { return place.Park(ctx, parkedNow(), keep("body")) },
-		"park, running": func(ctx context.Context) error { return running.Park(ctx, parkedNow(), keep("body")) },
+		"park":          func(ctx context.Context) error { return place.Park(ctx, parkedNow("body")) },
+		"park, running": func(ctx context.Context) error { return running.Park(ctx, parkedNow("body")) },
 		"park at arrival": func(ctx context.Context) error {
-			_, err := s.EnqueueParked(ctx, parkedLock("another", "one"), 0, 0, keep("body"))
+			_, _, err := s.Enqueue(ctx, parkedLock("another", "one"), 0, 0)
 			return err
 		},
 	} {

@@ -77,9 +77,9 @@ func TestAQueueOfTwoRoutesContinuesWhereOnlyTheSecondIsLeft(t *testing.T) {
 	first.Route = "gone"
 	mustPark(t, s, first, 0)
 	mustPark(t, s, second, 0)
-	eventually(t, "both are known", func() bool { return s.Parked().Events == 2 })
+	eventually(t, "both are known", func() bool { return s.Parked(idem.Scope{}).Events == 2 })
 	mustSettle(t, takeNext(t, s).Running)
-	eventually(t, "one is left", func() bool { return s.Parked().Events == 1 })
+	eventually(t, "one is left", func() bool { return s.Parked(idem.Scope{}).Events == 1 })
 	s.MarkReady(second.Scope)
 	if _, route, err := s.NextReady(within(t, patience)); err != nil || route == "gone" {
 		t.Fatalf("who has the route of what is left alone is told of a line of the route %q: %v", route, err)
@@ -93,7 +93,7 @@ func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 	holder := mustClaim(t, s, lockFor("w", "first"), 0)
 	l := parkedLock("w", "event")
 	mustPark(t, s, l, holder.Lock().Created)
-	eventually(t, "it is known", func() bool { return s.Parked().Events == 1 })
+	eventually(t, "it is known", func() bool { return s.Parked(idem.Scope{}).Events == 1 })
 	e.Expire(t, s.layout.All(protocol.KindAges))
 	eventually(t, "it is too old", func() bool { return s.Old(l.Execution) })
 	mustSettle(t, holder)
@@ -194,7 +194,7 @@ func TestADuplicateOfAParkedEventSeesIt(t *testing.T) {
 		seen.Waiting.Parked == nil {
 		t.Fatalf("%+v %v", seen, err)
 	}
-	if seen, err := s.EnqueueParked(within(t, patience), parkedLock("w", "event"), 0, 0, keep("x")); err != nil ||
+	if _, seen, err := s.Enqueue(within(t, patience), parkedLock("w", "event"), 0, 0); err != nil ||
 		seen == nil || seen.Waiting.Execution != l.Execution {
 		t.Fatalf("%+v %v", seen, err)
 	}
@@ -263,7 +263,7 @@ func TestEachParkedEventIsTakenOnceByAllProcessesTogether(t *testing.T) {
 		}
 	}
 	eventually(t, "the index is empty", func() bool {
-		return stores[0].Parked().Events == 0 && stores[1].Parked().Events == 0
+		return stores[0].Parked(idem.Scope{}).Events == 0 && stores[1].Parked(idem.Scope{}).Events == 0
 	})
 	nothingKept(t, e)
 }
@@ -274,8 +274,8 @@ func TestAQueueIsReadyOnceForEachReasonInOrder(t *testing.T) {
 	for _, w := range []string{"a", "b"} {
 		mustPark(t, s, parkedLock(w, w), 0)
 	}
-	_ = s.Parked()
-	eventually(t, "both are known", func() bool { return s.Parked().Events == 2 })
+	_ = s.Parked(idem.Scope{})
+	eventually(t, "both are known", func() bool { return s.Parked(idem.Scope{}).Events == 2 })
 	for err := error(nil); err == nil; { // at the start and by their entries
 		_, err = ready(s)
 	}
@@ -304,14 +304,14 @@ func ready(s *Store) (idem.Scope, error) {
 // ready; there is nothing to take.
 func drained(tb testing.TB, e *etcdtest.Etcd, s *Store) {
 	tb.Helper()
-	letters := s.Parked().DeadLetters
+	letters := s.Parked(idem.Scope{}).DeadLetters
 	last := lockFor("behind all others", "event")
 	key, value := s.layout.Of(protocol.KindParked, last.Execution),
 		protocol.EncodeIndex(&idem.ParkedEntry{Scope: last.Scope, State: idem.ParkDeadLetter})
 	if _, err := e.Client.Put(within(tb, patience), key, string(value)); err != nil {
 		tb.Fatal(err)
 	}
-	eventually(tb, "the entry behind all others is heard of", func() bool { return s.Parked().DeadLetters > letters })
+	eventually(tb, "the entry behind all others is heard of", func() bool { return s.Parked(idem.Scope{}).DeadLetters > letters })
 	if _, err := e.Client.Delete(within(tb, patience), key); err != nil {
 		tb.Fatal(err)
 	}
@@ -372,13 +372,13 @@ func TestAnExecutionThatRunNowHasJustReleasedDoesNotEndForItsAge(t *testing.T) {
 	if _, err := s.RunNow(within(t, patience), l.Execution, nil); err != nil {
 		t.Fatal(err)
 	}
-	tooOld := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, FinishedAt: time.Now(),
+	tooOld := idem.End{Status: idem.Failed, Outcome: idem.NotExecuted, RequestKept: true, FinishedAt: time.Now(),
 		Error: &idem.Failure{Code: idem.CodeTooOld}}
-	if r, err := h.DeadLetter(within(t, patience), tooOld); !errors.Is(err, idem.ErrNotOld) {
+	if r, err := h.Settle(within(t, patience), tooOld); !errors.Is(err, idem.ErrNotOld) {
 		t.Fatalf("it has its whole time, and ended: %+v %v", r, err)
 	}
 	mustAttempt(t, h)
-	if _, err := h.DeadLetter(within(t, patience), failedEnd()); err != nil {
+	if _, err := h.Settle(within(t, patience), failedEnd()); err != nil {
 		t.Fatal(err)
 	}
 }

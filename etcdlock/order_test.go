@@ -200,11 +200,9 @@ func TestTheOrderOfAParkedExecutionIsCheckedAtItsTurnAndWhenItIsTakenOver(t *tes
 		openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	first := mustClaim(t, a, ordered("w", "newest", "20"), 0)
 	l := ordered("w", "older", "15")
-	l.Parked = &idem.Parked{Since: time.Now(), On: idem.ParkLocked}
-	if seen, err := a.EnqueueParked(within(t, patience), l, 0, first.Lock().Token, keep("body")); seen != nil ||
-		err != nil {
-		t.Fatalf("%+v %v", seen, err)
-	}
+	now := parkedNow("body")
+	l.Parked = &now
+	mustPark(t, a, l, first.Lock().Token)
 	mustSettle(t, first)
 	taken := takeNext(t, a)
 	if s := taken.Running.Lock().Stale; s == nil || s.By != "5s" {

@@ -75,7 +75,7 @@ func blockedOne(t *testing.T, s *Store) *idem.Lock {
 }
 
 func failedEnd() idem.End {
-	return idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(),
+	return idem.End{Status: idem.Failed, Outcome: idem.Executed, RequestKept: true, FinishedAt: time.Now(),
 		Error: &idem.Failure{Code: "upstream_failed"}}
 }
 
@@ -83,7 +83,7 @@ func deadLetter(t *testing.T, s *Store) *idem.Lock {
 	t.Helper()
 	parkedPlace(t, s)
 	h := takeNext(t, s).Running
-	if _, err := h.DeadLetter(within(t, patience), failedEnd()); err != nil {
+	if _, err := h.Settle(within(t, patience), failedEnd()); err != nil {
 		t.Fatal(err)
 	}
 	return h.Lock()
@@ -101,21 +101,21 @@ func taken(t *testing.T, s *Store) idem.RunningLock {
 var carriersWork = map[string]func(t *testing.T, s *Store) func(context.Context) error{
 	"a delivery is parked at once": func(_ *testing.T, s *Store) func(context.Context) error {
 		return func(ctx context.Context) error {
-			_, err := s.EnqueueParked(ctx, parkedLock("w", "one"), 0, 0, keep("body"))
+			_, _, err := s.Enqueue(ctx, parkedLock("w", "one"), 0, 0)
 			if errors.Is(err, idem.ErrNotClaimed) { // and never will be
-				_, err = s.EnqueueParked(ctx, parkedLock("w", "one"), 0, 0, keep("body"))
+				_, _, err = s.Enqueue(ctx, parkedLock("w", "one"), 0, 0)
 			}
 			return err
 		}
 	},
 	"a waiting one is parked": func(t *testing.T, s *Store) func(context.Context) error {
 		p := mustEnqueue(t, s, lockFor("w", "one"))
-		return func(ctx context.Context) error { return p.Park(ctx, parkedNow(), keep("body")) }
+		return func(ctx context.Context) error { return p.Park(ctx, parkedNow("body")) }
 	},
 	"a running one is parked, and given to others": func(t *testing.T, s *Store) func(context.Context) error {
 		h := mustClaim(t, s, lockFor("w", "one"), 0)
 		return func(ctx context.Context) error {
-			return errors.Join(h.Park(ctx, parkedNow(), keep("body")), h.Release(ctx))
+			return errors.Join(h.Park(ctx, parkedNow("body")), h.Release(ctx))
 		}
 	},
 	"the first of a line is claimed": func(t *testing.T, s *Store) func(context.Context) error {
@@ -209,7 +209,7 @@ func TestItIsUnknownWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testin
 		"while it waits": func(t *testing.T, s *Store) func(context.Context) error {
 			p := mustEnqueue(t, s, lockFor("w", "one"))
 			return func(ctx context.Context) error {
-				err := p.Park(ctx, parkedNow(), keep("body"))
+				err := p.Park(ctx, parkedNow("body"))
 				if left := p.Leave(within(t, patience)); left != nil {
 					t.Error(left)
 				}
@@ -219,7 +219,7 @@ func TestItIsUnknownWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testin
 		"while it runs": func(t *testing.T, s *Store) func(context.Context) error {
 			h := mustClaim(t, s, lockFor("w", "one"), 0)
 			return func(ctx context.Context) error {
-				err := h.Park(ctx, parkedNow(), keep("body"))
+				err := h.Park(ctx, parkedNow("body"))
 				go func() { _ = h.Release(within(t, patience)) }()
 				return err
 			}

@@ -18,7 +18,7 @@ func TestAQueueEntryWhoseRequestEtcdDoesNotTakeIsGivenUp(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	p := mustEnqueue(t, s, lockFor("w", "one"))
-	if err := p.Park(within(t, patience), parkedNow(), keep(strings.Repeat("x", 1700<<10))); !errors.Is(err,
+	if err := p.Park(within(t, patience), parkedNow(strings.Repeat("x", 1700<<10))); !errors.Is(err,
 		idem.ErrStoreUnavailable) || errors.Is(err, idem.ErrNotRecorded) {
 		t.Fatalf("got %v", err)
 	}
@@ -40,7 +40,7 @@ func TestAQueueEntryThatCouldNotBeParkedInTimeIsGivenUp(t *testing.T) {
 		}
 	}
 	kv.reads.Store(&slow)
-	if err := p.Park(ctx, parkedNow(), keep("body")); !errors.Is(err, idem.ErrNotRecorded) {
+	if err := p.Park(ctx, parkedNow("body")); !errors.Is(err, idem.ErrNotRecorded) {
 		t.Fatalf("got %v", err)
 	}
 	must(t, p.Leave)

@@ -24,8 +24,7 @@ func TestAParkedEventThatHasFailedBeforeRunsAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen, err := s.EnqueueParked(within(t, patience), parkedLock("w", "event"), st.Prev, 0,
-		keep("body")); seen != nil || err != nil {
+	if _, seen, err := s.Enqueue(within(t, patience), parkedLock("w", "event"), st.Prev, 0); seen != nil || err != nil {
 		t.Fatalf("park: %+v %v", seen, err)
 	}
 	held := takeNext(t, s).Running

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/idem"
@@ -78,7 +77,7 @@ func TestADeliveryWhoseParkingGotNoAnswerWaitsForNoSlot(t *testing.T) {
 	s.view.Slots.Ask(&waits, "")
 	gone, giveUp := context.WithCancel(t.Context())
 	giveUp()
-	if err := place.Park(gone, idem.Parked{Since: time.Now()}, keep("body")); !errors.Is(err, idem.ErrNotRecorded) {
+	if err := place.Park(gone, parkedNow("body")); !errors.Is(err, idem.ErrNotRecorded) {
 		t.Fatal(err)
 	}
 	if n := s.view.Slots.Waiters(); n != 0 {

@@ -122,7 +122,7 @@ func TestALockOfAClientHoldsBackWhatSeveralOfMayRun(t *testing.T) {
 		t.Errorf("%+v", seen)
 	}
 	parks := ownLimitLock("w", "parks")
-	now := parkedNow()
+	now := parkedNow("body")
 	parks.Parked = &now
 	mustPark(t, s, parks, 0)
 	if scope, _, err := s.NextReady(within(t, patience)); err != nil {

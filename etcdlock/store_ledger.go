@@ -34,12 +34,6 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	return s.places.Enqueue(ctx, l, prev, behind)
 }
 
-// EnqueueParked implements idem.Ledger.
-func (s *Ledger) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64,
-	kept idem.StoredRequest) (*idem.Obstacle, error) {
-	return s.places.EnqueueParked(ctx, l, prev, behind, kept)
-}
-
 // Follow implements idem.Ledger.
 func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Obstacle, error) {
 	return s.places.Follow(ctx, l)
@@ -92,7 +86,9 @@ func (s *Ledger) NoteArrival(event idem.Scope, route, eventID string, a idem.Arr
 }
 
 // Parked implements idem.ParkLedger.
-func (s *Ledger) Parked() idem.ParkedCount { return s.view.Parked.Count() }
+func (s *Ledger) Parked(scope idem.Scope) idem.ParkedCount {
+	return s.view.Parked.Count(s.layout.Lock(scope))
+}
 
 // ParkedRoutes counts the parked executions of each route that matches, over all processes.
 func (s *Ledger) ParkedRoutes(match func(route string) bool) map[string]int {
@@ -101,9 +97,6 @@ func (s *Ledger) ParkedRoutes(match func(route string) bool) map[string]int {
 
 // DeadLetterRoutes counts the dead letters of each route, over all processes.
 func (s *Ledger) DeadLetterRoutes() map[string]int { return s.view.Parked.DeadLetterRoutes() }
-
-// Waiting implements idem.ParkLedger.
-func (s *Ledger) Waiting(scope idem.Scope) int { return s.view.Parked.Waiting(s.layout.Lock(scope)) }
 
 // Old implements idem.ParkLedger.
 func (s *Ledger) Old(id idem.ExecutionID) bool { return s.view.Parked.Old(id) }

@@ -36,7 +36,6 @@ var (
 	unknownEnd = ledgertest.UnknownEnd
 	mustSettle = ledgertest.MustSettle
 
-	keep        = ledgertest.Keep
 	parkedNow   = ledgertest.ParkedNow
 	parkedLock  = ledgertest.ParkedLock
 	mustPark    = ledgertest.MustPark

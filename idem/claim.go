@@ -162,8 +162,8 @@ func (q *queuing) accept(keep func(context.Context, ExecutionID) (StoredRequest,
 	if err != nil {
 		return Verdict{}, err
 	}
-	lock.Parked.Bytes = kept.Bytes
-	seen, err := q.ledger.EnqueueParked(request, lock, q.may.Prev, q.may.Behind, kept)
+	lock.Parked.Kept = &kept
+	_, seen, err := q.ledger.Enqueue(request, lock, q.may.Prev, q.may.Behind)
 	switch {
 	case err != nil:
 		return Verdict{}, err

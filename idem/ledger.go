@@ -50,14 +50,13 @@ type Ledger interface {
 	// seen in the way, 0 = it was free: knowing it saves a request. Exactly one of the three
 	// results is set, as with Claim. An execution that leaves the queue without a lock may not come
 	// back under its ID.
+	//
+	// With l.Parked it is parked at once: the entry is no process's, any one that has its route
+	// runs it, and there is nothing to wait for or to leave. ErrNotRecorded: unknown, so the
+	// response may say neither that it is accepted nor that it does not run; should it have been
+	// parked, it stays. Other errors mean that it is not, and never will be; after ErrNotClaimed it
+	// may be tried again under a new execution ID.
 	Enqueue(ctx context.Context, l Lock, prev, behind int64) (QueueEntry, *Obstacle, error)
-	// EnqueueParked is Enqueue for an execution whose event was accepted: its entry needs no
-	// session, and any process that has its route runs it. l.Parked is set. If Obstacle and error
-	// are nil, it is parked. ErrNotRecorded: unknown, so the response may say neither that it is
-	// accepted nor that it does not run; should it have been parked, it stays. Other errors mean
-	// that it is not, and never will be; after ErrNotClaimed it may be tried again under a new
-	// execution ID.
-	EnqueueParked(ctx context.Context, l Lock, prev, behind int64, kept StoredRequest) (*Obstacle, error)
 	// Follow waits until the execution of l, which runs or waits, has ended, or until its owner is
 	// dead. It returns the dead lock, or how that very execution ended, if that can be known: its
 	// record, even when it is gone by now, or Released.
@@ -97,12 +96,11 @@ type QueueEntry interface {
 	// ErrNotClaimed: Await says why it is gone. Without a lock the entry is still in the queue:
 	// wait again, or leave.
 	ClaimHead(ctx context.Context, l Lock, prev int64) (RunningLock, *Obstacle, error)
-	// Park keeps the entry beyond its session, at its position in the queue. p and kept as with
-	// Ledger.EnqueueParked. After nil this process does not own the entry any more, and Leave does
-	// nothing. ErrNotRecorded: unknown so far, as with Ledger.EnqueueParked; the ledger goes on
-	// trying by itself, and Leave does nothing. After other errors it is not parked: ErrPlaceLost
-	// and ErrCancelled as with Await, or ErrStoreUnavailable.
-	Park(ctx context.Context, p Parked, kept StoredRequest) error
+	// Park keeps the entry beyond its session, at its position in the queue. After nil this process
+	// does not own the entry any more, and Leave does nothing. ErrNotRecorded: unknown so far, as
+	// with Ledger.Enqueue; the ledger goes on trying by itself, and Leave does nothing. After other
+	// errors it is not parked: ErrPlaceLost and ErrCancelled as with Await, or ErrStoreUnavailable.
+	Park(ctx context.Context, p Parked) error
 	// Leave removes the entry. Should a claim of it still be applied, the ledger takes that back
 	// too. It goes on by itself if ctx ends first.
 	Leave(ctx context.Context) error
@@ -154,7 +152,8 @@ type RunningLock interface {
 	// Settle moves the execution from its lock into its event's record. It returns the record as
 	// written; a cancel that was requested turns an unknown outcome into ABORTED. ErrLockLost: the
 	// execution had been ended elsewhere; the record, if not nil, says how. ErrNotRecorded: unknown
-	// so far, and the ledger goes on trying by itself.
+	// so far, and the ledger goes on trying by itself. ErrNotOld: it was to become a dead letter
+	// for its age (CodeTooOld), and an operator has renewed its time; it goes on unchanged.
 	Settle(ctx context.Context, e End) (*Record, error)
 	// Hold lets the lock and the execution outlive the answer: for ttl, and longer if it is
 	// renewed, through any process, at most until MaxDuration. This process has nothing to do with
@@ -165,7 +164,7 @@ type RunningLock interface {
 	// After ErrLockLost, ErrCancelled and ErrStoreUnavailable it is not parked, and never will be.
 	// ErrNotRecorded: unknown, so the response may say neither; each later call of this RunningLock
 	// does what is right for either.
-	Park(ctx context.Context, p Parked, kept StoredRequest) error
+	Park(ctx context.Context, p Parked) error
 	// Attempt is called before a parked execution is tried again. Its Lock has a new fencing token
 	// then. callbackHash, which is new each time, replaces that of the try before. After an error
 	// nothing may be sent: ErrLockLost, ErrCancelled, ErrPaused, ErrStoreUnavailable, or ErrNoSlot:
@@ -175,10 +174,6 @@ type RunningLock interface {
 	// Errors are those of Attempt. After ErrLockLost, of Rest or Attempt, the execution does not
 	// belong to this process any more: call only methods of Ledger.
 	Rest(ctx context.Context, p Parked) error
-	// DeadLetter is Settle for a parked execution that may not be tried again: its request is kept
-	// with the record. ErrNotOld: it was to end for its age (CodeTooOld), and an operator has
-	// renewed its time; it goes on unchanged.
-	DeadLetter(ctx context.Context, e End) (*Record, error)
 	// Release gives the lock back for an execution that is as if it had not been: provably nothing
 	// reached the upstream, or that asked for credentials first. It leaves the event's record as it
 	// was. The ledger goes on trying by itself when the store does not answer. ErrCancelled: a
@@ -192,10 +187,8 @@ type RunningLock interface {
 
 // ParkLedger is what a Ledger knows of parked executions, over all processes.
 type ParkLedger interface {
-	// Parked counts them.
-	Parked() ParkedCount
-	// Waiting returns how many of them are in the queue of that scope.
-	Waiting(s Scope) int
+	// Parked counts them, and those in the queue of that scope.
+	Parked(s Scope) ParkedCount
 	// NextReady waits for a queue that is ready: its first execution may be parked and no worker
 	// runs it. It returns each queue once for each reason to look, in the order in which they
 	// became ready. route is that of the executions in it; "" if they are of several, and Take

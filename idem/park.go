@@ -133,6 +133,8 @@ type Parked struct {
 	// MaxAge is the one of Kept, to let it run again. The ledger writes MaxAge, Since and Bytes
 	// once.
 	MaxAge time.Duration `json:"maxAgeNs,omitempty"`
+	// Kept is its request, for the call of the ledger that parks it; nil in what the ledger returns.
+	Kept *StoredRequest `json:"-"`
 }
 
 // FailedAnswer is an answer of the upstream that says that a try failed.
@@ -284,6 +286,7 @@ type Parking struct {
 // ParkedCount is what is parked over all processes, as far as this one knows.
 type ParkedCount struct {
 	Events      int
+	InQueue     int // of Events, those in the queue that was asked about
 	Bytes       int64
 	Blocked     int       // workflows that need a decision
 	DeadLetters int       // requests of ended executions
@@ -291,7 +294,7 @@ type ParkedCount struct {
 }
 
 // CodeTooOld is the code of an execution that reached the route's max_age. The ledger recognizes by
-// it that DeadLetter is for that.
+// it an end that is for that.
 const CodeTooOld = "max_age"
 
 // Taken is a parked execution that this process runs from now on.

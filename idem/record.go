@@ -315,6 +315,9 @@ type End struct {
 	// again.
 	Remembered bool    `json:"kept,omitempty"`
 	Answer     *Answer `json:"-"` // nil when no whole answer came; the ledger stores its body as it is
+	// RequestKept: it is a dead letter. Its request is kept as long as the record, and can be run
+	// again. The ledger ignores it in an execution that was not parked, or has not failed.
+	RequestKept bool `json:"requestKept,omitempty"`
 	// Asked is what the service said when the outcome was unknown; nil = it was not asked.
 	Asked *Asked `json:"asked,omitempty"`
 	// Tried is the try of a parked execution that this ends with, if it is not written down yet;
@@ -329,9 +332,6 @@ type Record struct {
 	// Final: the event was cancelled for good, whatever became of this execution. It never runs
 	// again.
 	Final bool `json:"final,omitempty"`
-	// RequestKept: the request of a dead letter is kept as long as this record, and can be run
-	// again.
-	RequestKept bool `json:"requestKept,omitempty"`
 	// Tries counts the calls of the upstream of a parked execution; 0 = it was not parked.
 	Tries int `json:"tries,omitempty"`
 	// FailedTries are those of its Tries that failed, or may have; earlier releases did not write

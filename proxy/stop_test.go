@@ -44,7 +44,7 @@ func (h *lastHeld) Begin() error                              { return h.begin }
 func (h *lastHeld) OnStop(func(error))                        {}
 func (h *lastHeld) Hold(context.Context, time.Duration) error { return errors.ErrUnsupported }
 func (h *lastHeld) Release(context.Context) error             { return h.release }
-func (h *lastHeld) Park(context.Context, idem.Parked, idem.StoredRequest) error {
+func (h *lastHeld) Park(context.Context, idem.Parked) error {
 	return errors.ErrUnsupported
 }
 func (h *lastHeld) Attempt(context.Context, idem.Parked, string) error { return errors.ErrUnsupported }

@@ -75,7 +75,9 @@ func TestATryThatTheEndOfItsProcessCutsOffIsOfUnknownOutcome(t *testing.T) {
 	<-a.tries
 	b := carries(t, e, policy)
 	a.cutOff()
-	eventually(t, "it waits for a person", func() bool { return b.Parked().Blocked == 1 || len(b.tries) > 0 })
+	eventually(t, "it waits for a person", func() bool {
+		return b.Parked(idem.Scope{}).Blocked == 1 || len(b.tries) > 0
+	})
 	if len(b.tries) > 0 {
 		t.Fatal("another process tries it again, and on_unknown is block")
 	}
@@ -202,16 +204,16 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 	tooOld := func(h idem.RunningLock) error {
 		e.Expire(t, ledgertest.Layout.Of(protocol.KindAges, h.Lock().Execution))
 		eventually(t, "it is too old", func() bool { return s.Old(h.Lock().Execution) })
-		_, err := h.DeadLetter(within(t, patience), idem.End{
-			Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+		_, err := h.Settle(within(t, patience), idem.End{
+			Status: idem.Failed, Outcome: idem.Unknown, RequestKept: true, FinishedAt: time.Now(),
 			Error: &idem.Failure{Code: idem.CodeTooOld},
 		})
 		return err
 	}
 	answered := func(h idem.RunningLock) error { // an earlier try was, and the answer to the last one got lost
 		mustAttempt(t, h)
-		_, err := h.DeadLetter(within(t, patience), idem.End{
-			Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(),
+		_, err := h.Settle(within(t, patience), idem.End{
+			Status: idem.Failed, Outcome: idem.Executed, RequestKept: true, FinishedAt: time.Now(),
 			Error: &idem.Failure{Code: "attempts_exhausted"},
 			Tried: &idem.Evidence{Outcome: idem.Unknown, At: time.Now()},
 		})

@@ -19,7 +19,6 @@ var (
 	anyRoute       = ledgertest.AnyRoute
 	closeStore     = ledgertest.Close
 	eventually     = etcdtest.Eventually
-	keep           = ledgertest.Keep
 	keysBelow      = ledgertest.KeysBelow
 	leaveToAPerson = ledgertest.LeaveToAPerson
 	lockFor        = ledgertest.LockFor

@@ -61,7 +61,7 @@ func TestAWaiterKeepsItsPositionWhenItIsParkedAndItsSessionIsGone(t *testing.T) 
 	l := lockFor("w", "second")
 	p := mustEnqueue(t, a, l)
 	behind := mustEnqueue(t, b, lockFor("w", "third"))
-	if err := p.Park(within(t, patience), parkedNow(), keep("body")); err != nil {
+	if err := p.Park(within(t, patience), parkedNow("body")); err != nil {
 		t.Fatal(err)
 	}
 	must(t, p.Leave)
@@ -82,9 +82,9 @@ func TestWhatIsParkedWhileItRunsOutlivesItsProcess(t *testing.T) {
 	a, b := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}}),
 		openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
 	held := mustClaim(t, a, lockFor("w", "event"), 0)
-	p := parkedNow()
+	p := parkedNow("body")
 	p.Tries, p.Trying = 1, true
-	if err := held.Park(within(t, patience), p, keep("body")); err != nil {
+	if err := held.Park(within(t, patience), p); err != nil {
 		t.Fatal(err)
 	}
 	token := held.Lock().Token
@@ -123,8 +123,8 @@ func TestABlockedExecutionIsNotTaken(t *testing.T) {
 		t.Fatalf("%+v %v", taken, err)
 	}
 	eventually(t, "the index says so", func() bool {
-		c := s.Parked()
-		return c.Events == 1 && c.Blocked == 1 && c.Bytes > 0 && s.Waiting(scope) == 1
+		c := s.Parked(scope)
+		return c.Events == 1 && c.Blocked == 1 && c.Bytes > 0 && c.InQueue == 1
 	})
 }
 

@@ -223,18 +223,17 @@ func MustSettle(tb testing.TB, h idem.RunningLock) *idem.Record {
 	return r
 }
 
-// ParkedNow is what is said of an execution that is parked at this moment.
-func ParkedNow() idem.Parked { return idem.Parked{Since: time.Now(), On: idem.ParkLocked} }
-
-// Keep is a request to be stored.
-func Keep(body string) idem.StoredRequest {
-	return idem.StoredRequest{Value: []byte(body), Bytes: int64(len(body)), MaxAge: time.Hour}
+// ParkedNow is what is said of an execution that is parked at this moment, with a request to be
+// stored.
+func ParkedNow(body string) idem.Parked {
+	kept := idem.StoredRequest{Value: []byte(body), Bytes: int64(len(body)), MaxAge: time.Hour}
+	return idem.Parked{Since: time.Now(), On: idem.ParkLocked, Kept: &kept}
 }
 
 // ParkedLock is what a delivery that is parked at once puts into the store.
 func ParkedLock(workflow, event string) idem.Lock {
 	l := LockFor(workflow, event)
-	p := ParkedNow()
+	p := ParkedNow("body of " + event)
 	l.Parked = &p
 	return l
 }
@@ -242,7 +241,7 @@ func ParkedLock(workflow, event string) idem.Lock {
 // MustPark parks at once.
 func MustPark(tb testing.TB, s idem.Ledger, l idem.Lock, behind int64) {
 	tb.Helper()
-	seen, err := s.EnqueueParked(etcdtest.Within(tb, etcdtest.Patience), l, 0, behind, Keep("body of "+l.EventID))
+	_, seen, err := s.Enqueue(etcdtest.Within(tb, etcdtest.Patience), l, 0, behind)
 	if seen != nil || err != nil {
 		tb.Fatalf("park: %+v %v", seen, err)
 	}

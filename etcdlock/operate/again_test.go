@@ -106,9 +106,9 @@ func TestAnEventThatRunsAgainStaysSettledWhateverComesOfIt(t *testing.T) {
 		"a dead letter of unknown outcome": func(t *testing.T, _ idem.ExecutionID) {
 			h := takeNext(t, s).Running
 			mustAttempt(t, h)
-			end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+			end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, RequestKept: true, FinishedAt: time.Now(),
 				Error: &idem.Failure{Code: "upstream_failed"}}
-			if _, err := h.DeadLetter(within(t, patience), end); err != nil {
+			if _, err := h.Settle(within(t, patience), end); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -84,9 +84,9 @@ func TestADeadLetterRunsAgainAsTheLastOfItsQueue(t *testing.T) {
 	mustPark(t, s, l, 0)
 	h := takeNext(t, s).Running
 	mustAttempt(t, h)
-	failed := idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(),
+	failed := idem.End{Status: idem.Failed, Outcome: idem.Executed, RequestKept: true, FinishedAt: time.Now(),
 		Error: &idem.Failure{Code: "upstream_failed"}}
-	if r, err := h.DeadLetter(within(t, patience), failed); err != nil || !r.RequestKept {
+	if r, err := h.Settle(within(t, patience), failed); err != nil || !r.RequestKept {
 		t.Fatalf("%+v %v", r, err)
 	}
 	letterStays(t, s, l.Execution)

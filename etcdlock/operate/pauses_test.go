@@ -133,7 +133,7 @@ func TestWhatGrowsTooOldWhileItIsPausedIsTriedOnce(t *testing.T) {
 	other := parkedLock("another", "two")
 	other.Route = "not paused"
 	mustPark(t, s, other, 0)
-	eventually(t, "both are known", func() bool { return s.Parked().Events == 2 })
+	eventually(t, "both are known", func() bool { return s.Parked(idem.Scope{}).Events == 2 })
 	// in this order, so s has heard of the first with the second
 	for _, id := range []idem.ExecutionID{l.Execution, other.Execution} {
 		if _, err := e.Client.Delete(within(t, patience), ledgertest.Layout.Of(protocol.KindAges, id)); err != nil {

@@ -46,13 +46,13 @@ func (*parking) done(l *idem.Lock, _ *writing) bool { return l.Parked != nil }
 func (*parking) over(err error) bool { return park.TooLarge(err) || link.Refuses(err) }
 
 // Park implements idem.RunningLock.
-func (h *Lock) Park(ctx context.Context, p idem.Parked, kept idem.StoredRequest) error {
+func (h *Lock) Park(ctx context.Context, p idem.Parked) error {
 	if !h.options.Tasks.Enter() {
 		return commit.Unavailable(commit.ErrClosed)
 	}
 	defer h.options.Tasks.Leave()
 	before := h.Lock()
-	w := &writing{lock: h, write: &parking{park.As(p, &kept), &kept, park.CountOf(before.Route)}}
+	w := &writing{lock: h, write: &parking{park.As(p), p.Kept, park.CountOf(before.Route)}}
 	put, st, err := w.run(ctx)
 	switch {
 	case put != nil:

@@ -26,22 +26,17 @@ func (h *Lock) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 	return (&settling{lock: h, end: e}).run(ctx)
 }
 
-// DeadLetter implements idem.RunningLock.
-func (h *Lock) DeadLetter(ctx context.Context, e idem.End) (*idem.Record, error) {
-	return (&settling{lock: h, end: e, letter: true}).run(ctx)
-}
-
 // Complete ends the execution of a lock of OnBehalf. It repeats until the answer is definite, or
 // ctx ends. idem.ErrLockLost comes with the record of the process that was faster.
 func (h *Lock) Complete(ctx context.Context, e idem.End) (*idem.Record, error) {
-	return (&settling{lock: h, end: e, letter: true}).settle(ctx, nil)
+	e.RequestKept = true
+	return (&settling{lock: h, end: e}).settle(ctx, nil)
 }
 
 // settling is an end of an execution on its way to a definite answer.
 type settling struct {
-	lock   *Lock
-	end    idem.End
-	letter bool // its request is kept, where it is parked
+	lock *Lock
+	end  idem.End
 
 	given    *commit.Count // it is given up; nil = it is not
 	refusals int           // how often etcd has refused its record for its size
@@ -101,12 +96,8 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 	l := h.Lock()
 	c := &conclusion{record: protocol.RecordOf(l, s.end)}
 	l = finish.Reduce(s.refusals, l, c.record)
-	if l.Parked != nil && s.letter && c.record.Status == idem.Failed {
-		c.record.RequestKept = true
-		if s.given == nil {
-			s.given = &commit.Count{Counted: idem.Counted{Route: l.Route,
-				Kinds: idem.CountSetOf(idem.CountDeadLetters)}}
-		}
+	if c.record.RequestKept && s.given == nil {
+		s.given = &commit.Count{Counted: idem.Counted{Route: l.Route, Kinds: idem.CountSetOf(idem.CountDeadLetters)}}
 	}
 	keys, next, mark := h.options.keysOf(h.keys, l), nextAfter(h, l), markOf(c.record)
 	keys.Mark = h.options.Layout.Mark(l.Scope.Workflow, l.Order)
@@ -150,7 +141,7 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 
 // forAge: it was parked for longer than it may be, and nothing else ends it.
 func (s *settling) forAge() bool {
-	return s.letter && s.end.Error != nil && s.end.Error.Code == idem.CodeTooOld
+	return s.end.RequestKept && s.end.Error != nil && s.end.Error.Code == idem.CodeTooOld
 }
 
 // txn is the transaction that ends the execution of l: with the head of the queue, next, it hands

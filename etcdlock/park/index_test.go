@@ -86,7 +86,7 @@ func TestAQueueInWhichNothingIsParkedIsNotFollowed(t *testing.T) {
 	x.known.put(entryOf("exec_b", "r", idem.ParkWaiting, time.Now()))
 	x.Mark("lock")
 	x.known.put(entryOf("exec_a", "r", idem.ParkDeadLetter, time.Now()))
-	if got := x.Waiting("lock"); got != 1 || len(x.known.queues) != 1 {
+	if got := x.Count("lock").InQueue; got != 1 || len(x.known.queues) != 1 {
 		t.Fatalf("%d wait in %d queues", got, len(x.known.queues))
 	}
 	x.known.drop("exec_b")
@@ -114,7 +114,7 @@ func TestWhatIsRememberedOfAgesIsBoundedByWhatIsParked(t *testing.T) {
 	if n := len(x.known.oldest); n > 1000 {
 		t.Errorf("%d ages are kept of %d that are parked", n, x.known.events)
 	}
-	if oldest := x.Count().Oldest; !oldest.Equal(now) {
+	if oldest := x.Count("").Oldest; !oldest.Equal(now) {
 		t.Errorf("the oldest one is of %v, want %v", oldest, now)
 	}
 }

@@ -40,7 +40,7 @@ type Process interface {
 // counts. It also says which queues are ready: the execution at their head may be parked and run by
 // no process. That is a hint: a take-over reads how things stand. It is safe for concurrent use.
 //
-// It follows nothing before the first call of Count, Routes, Waiting, CountPaused or Next. The ends
+// It follows nothing before the first call of Count, Routes, CountPaused or Next. The ends
 // of locks and queue entries are reported to it (Gone).
 type Index struct {
 	options *Options
@@ -77,14 +77,18 @@ func (x *Index) Run(ctx context.Context) {
 
 func (x *Index) begin() { x.ask.Do(func() { close(x.asked) }) }
 
-// Count counts what is parked.
-func (x *Index) Count() idem.ParkedCount {
+// Count counts what is parked, and what of it is in the lock with that key or in its queue.
+func (x *Index) Count(lock string) idem.ParkedCount {
 	x.begin()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	k := &x.known
-	return idem.ParkedCount{Events: k.events, Bytes: k.bytes, Blocked: k.blocked, DeadLetters: k.deadLetters,
+	count := idem.ParkedCount{Events: k.events, Bytes: k.bytes, Blocked: k.blocked, DeadLetters: k.deadLetters,
 		Oldest: k.oldestSince()}
+	if q := k.queues[lock]; q != nil {
+		count.InQueue = q.executions
+	}
+	return count
 }
 
 // DeadLetterRoutes counts the dead letters of each route.
@@ -121,18 +125,6 @@ func (x *Index) Routes(match func(route string) bool) map[string]int {
 		}
 	}
 	return counts
-}
-
-// Waiting returns how many executions are parked in the queue of the lock with that key, or in the
-// lock.
-func (x *Index) Waiting(lock string) int {
-	x.begin()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if q := x.known.queues[lock]; q != nil {
-		return q.executions
-	}
-	return 0
 }
 
 // CountPaused adds the parked executions to each of the pauses that hold them back.

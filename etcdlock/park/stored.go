@@ -22,9 +22,10 @@ func Stored(ctx context.Context, leases *commit.Leases, l *idem.Lock, kept *idem
 	return p, err
 }
 
-// As returns p with what the ledger keeps of it from now on.
-func As(p idem.Parked, kept *idem.StoredRequest) *idem.Parked {
-	p.Bytes, p.MaxAge, p.Since = kept.Bytes, kept.MaxAge, p.Since.UTC().Round(time.Millisecond)
+// As returns p with what the ledger keeps of it from now on, without the request itself.
+func As(p idem.Parked) *idem.Parked {
+	p.Bytes, p.MaxAge, p.Since = p.Kept.Bytes, p.Kept.MaxAge, p.Since.UTC().Round(time.Millisecond)
+	p.Kept = nil
 	return &p
 }
 

@@ -154,6 +154,7 @@ func RecordOf(l *idem.Lock, e idem.End) *idem.Record {
 	if l.Parked != nil {
 		setEndOfParked(r, l)
 	}
+	r.RequestKept = r.RequestKept && l.Parked != nil && r.Status == idem.Failed
 	r.Final = l.Cancel != nil && l.Cancel.Final || r.Abort != nil && r.Abort.Final
 	r.Steps = l.EndSteps(r.Status, r.FinishedAt)
 	r.InheritAnswer()

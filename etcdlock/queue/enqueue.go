@@ -20,6 +20,9 @@ import (
 // it was free: knowing it saves a request. Exactly one of the three results is set, as with Claim.
 func (s *Entries) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (idem.QueueEntry, *idem.Obstacle,
 	error) {
+	if l.Parked != nil {
+		return s.enqueueParked(ctx, &l, prev, behind)
+	}
 	session, value, err := s.options.Claims.Prepare(&l)
 	if err != nil {
 		return nil, nil, err

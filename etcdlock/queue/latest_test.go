@@ -42,7 +42,7 @@ func TestAnEntryThatIsParkedWhileItWaitsIsReplacedAndItsDuplicateDoesNotRun(t *t
 	_, a, b := replicas(t)
 	first := mustClaim(t, a, lockFor("w", "first"), 0)
 	second, third := newestLock("w", "second"), newestLock("w", "third")
-	if err := mustEnqueue(t, a, second).Park(within(t, patience), parkedNow(), keep("body")); err != nil {
+	if err := mustEnqueue(t, a, second).Park(within(t, patience), parkedNow("body")); err != nil {
 		t.Fatal(err)
 	}
 	p := mustEnqueue(t, b, third)
@@ -147,7 +147,9 @@ func TestARerunIsNotReplacedAndReplacesNone(t *testing.T) {
 	mustPark(t, a, dead, 0)
 	h := takeNext(t, a).Running
 	mustAttempt(t, h)
-	if _, err := h.DeadLetter(within(t, patience), unknownEnd()); err != nil {
+	end := unknownEnd()
+	end.RequestKept = true
+	if _, err := h.Settle(within(t, patience), end); err != nil {
 		t.Fatal(err)
 	}
 	first := mustClaim(t, a, lockFor("w", "first"), 0)

@@ -23,7 +23,6 @@ var (
 	eventually     = etcdtest.Eventually
 	failure        = ledgertest.Failure
 	inTurn         = ledgertest.InTurn
-	keep           = ledgertest.Keep
 	keysBelow      = ledgertest.KeysBelow
 	limitedLock    = ledgertest.LimitedLock
 	lockFor        = ledgertest.LockFor

@@ -21,19 +21,19 @@ import (
 // may run a parked entry, so one that may have been parked is never withdrawn: its sender is told
 // that the outcome is unknown.
 
-// EnqueueParked implements idem.Ledger.
-func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind int64,
-	kept idem.StoredRequest) (*idem.Obstacle,
-	error) {
-	l.Parked = park.As(*l.Parked, &kept)
-	session, _, err := s.options.Claims.Prepare(&l)
+// enqueueParked is Enqueue of an execution that is parked at once.
+func (s *Entries) enqueueParked(ctx context.Context, l *idem.Lock, prev, behind int64) (idem.QueueEntry,
+	*idem.Obstacle, error) {
+	kept := l.Parked.Kept
+	l.Parked = park.As(*l.Parked)
+	session, _, err := s.options.Claims.Prepare(l)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	l.Alive = "" // no process has it
-	value, err := protocol.EncodeLock(&l)
+	value, err := protocol.EncodeLock(l)
 	if err != nil {
-		return nil, commit.Unavailable(err)
+		return nil, nil, commit.Unavailable(err)
 	}
 	type result struct {
 		seen *idem.Obstacle
@@ -42,8 +42,8 @@ func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind i
 	p := &Entry{options: s.options, entry: view.Waiter{Execution: l.Execution, Scope: l.Scope, Session: session},
 		parking: true}
 	e := &enqueuing{
-		entry: p, lock: &l, keys: p.keys(), value: value, kept: &kept, count: park.CountOf(l.Route),
-		at: protocol.Revisions{Lock: behind, Record: prev}, replacing: newReplacing(s.options, &l),
+		entry: p, lock: l, keys: p.keys(), value: value, kept: kept, count: park.CountOf(l.Route),
+		at: protocol.Revisions{Lock: behind, Record: prev}, replacing: newReplacing(s.options, l),
 	}
 	r, err := commit.InTime(ctx, s.options.Tasks.Start, func(life context.Context) result {
 		seen, err := e.run(life)
@@ -51,11 +51,13 @@ func (s *Entries) EnqueueParked(ctx context.Context, l idem.Lock, prev, behind i
 	}, nil)
 	switch {
 	case errors.Is(err, commit.ErrClosed):
-		return nil, commit.Unavailable(err)
+		return nil, nil, commit.Unavailable(err)
 	case err != nil:
-		return nil, commit.Unknown(s.options.Pool.Because(err))
+		return nil, nil, commit.Unknown(s.options.Pool.Because(err))
+	case r.seen != nil || r.err != nil:
+		return nil, r.seen, r.err
 	}
-	return r.seen, r.err
+	return p, nil, nil
 }
 
 // parked is the Enqueue of an execution that is parked at once.
@@ -76,10 +78,10 @@ func (e *enqueuing) parked(life context.Context) (*commit.Request, error) {
 }
 
 // Park implements idem.QueueEntry.
-func (p *Entry) Park(ctx context.Context, as idem.Parked, kept idem.StoredRequest) error {
+func (p *Entry) Park(ctx context.Context, as idem.Parked) error {
 	p.parking = true
 	parked, err := commit.InTime(ctx, p.options.Tasks.Start,
-		(&parkingEntry{entry: p, as: park.As(as, &kept), kept: &kept, count: park.CountOf(p.route),
+		(&parkingEntry{entry: p, as: park.As(as), kept: as.Kept, count: park.CountOf(p.route),
 			abandoned: ctx.Done()}).run,
 		func(life context.Context, late error) {
 			// it is not parked, and no delivery waits with it: it would block its queue

@@ -219,7 +219,7 @@ func TestASkippedSlotWaiterLeavesNoKey(t *testing.T) {
 	if _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false), nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is a dead letter", func() bool { return s.Parked().DeadLetters == 1 })
+	eventually(t, "it is a dead letter", func() bool { return s.Parked(idem.Scope{}).DeadLetters == 1 })
 	eventually(t, "its turn is given up", func() bool {
 		return countKeys(t, e, ledgertest.Layout.All(protocol.KindTurns)) == 0
 	})
@@ -254,8 +254,9 @@ func TestWhatIsParkedHasASlotOnlyWhileItIsTried(t *testing.T) {
 	n := slotsOf(1)
 	a, b := limitedStore(t, e, n), limitedStore(t, e, n)
 	first := mustClaim(t, a, limitedLock("w1", "first"), 0)
-	if err := first.Park(within(t, patience), idem.Parked{Since: time.Now(), Tries: 1, Trying: true},
-		keep("body")); err != nil {
+	parked := parkedNow("body")
+	parked.Tries, parked.Trying = 1, true
+	if err := first.Park(within(t, patience), parked); err != nil {
 		t.Fatal(err)
 	}
 	if _, seen, err := tryClaim(t, b, limitedLock("w2", "a"), 0); err != nil || seen == nil || seen.Full == nil {
@@ -296,9 +297,9 @@ func TestWhatIsParkedAfterItsTryOrIsGivenToOthersHasNoSlot(t *testing.T) {
 	n := slotsOf(1)
 	a, b := limitedStore(t, e, n), limitedStore(t, e, n)
 	first := mustClaim(t, a, limitedLock("w1", "first"), 0)
-	last := &idem.Evidence{At: time.Now(), Outcome: idem.NotExecuted}
-	if err := first.Park(within(t, patience), idem.Parked{Since: time.Now(), Tries: 1, Last: last},
-		keep("body")); err != nil {
+	parked := parkedNow("body")
+	parked.Tries, parked.Last = 1, &idem.Evidence{At: time.Now(), Outcome: idem.NotExecuted}
+	if err := first.Park(within(t, patience), parked); err != nil {
 		t.Fatal(err)
 	}
 	if taken := takenSlots(t, e); len(taken) > 0 {

@@ -20,7 +20,7 @@ var (
 	countKeys       = ledgertest.CountKeys
 	eventually      = etcdtest.Eventually
 	inTurn          = ledgertest.InTurn
-	keep            = ledgertest.Keep
+	parkedNow       = ledgertest.ParkedNow
 	limitedLock     = ledgertest.LimitedLock
 	lockFor         = ledgertest.LockFor
 	must            = ledgertest.Must

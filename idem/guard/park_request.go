@@ -27,9 +27,8 @@ func (g *Guard) MayPark(r *idem.Request, on idem.ParkOn) bool {
 	case g.options.Parks == nil:
 		return false
 	}
-	now, most := g.options.Parks.Parked(), g.options.ParkLimits()
-	return now.Events < most.Events && now.Bytes+int64(r.Parking.Size) <= most.Bytes &&
-		g.options.Parks.Waiting(r.Scope) < p.MaxWaiting
+	now, most := g.options.Parks.Parked(r.Scope), g.options.ParkLimits()
+	return now.Events < most.Events && now.Bytes+int64(r.Parking.Size) <= most.Bytes && now.InQueue < p.MaxWaiting
 }
 
 // parksAtOnce reports whether the route parks a delivery before anything is asked.
@@ -79,7 +78,7 @@ func (g *Guard) parkEntry(r *idem.Request, e *idem.Waiting, on idem.ParkOn) erro
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNotStored, err)
 	}
-	return e.Park(ctx, idem.Parked{Since: g.options.Now(), On: on, Bytes: kept.Bytes}, kept)
+	return e.Park(ctx, idem.Parked{Since: g.options.Now(), On: on, Kept: &kept})
 }
 
 // errMayNotBeParked: nothing may be, of its route or its size, or there is no room for it now.
@@ -131,11 +130,11 @@ func (x *Execution) park(ctx context.Context, on idem.ParkOn, last *idem.Evidenc
 	}
 	writing, cancel := x.bounded()
 	defer cancel()
-	p := (&idem.Parked{Since: x.guard.options.Now(), On: on, Bytes: kept.Bytes, Tries: 1}).AfterTry(last)
+	p := (&idem.Parked{Since: x.guard.options.Now(), On: on, Kept: &kept, Tries: 1}).AfterTry(last)
 	// The park worker gets the end of this try at once, and writes down its answer and what follows
 	// from an unknown outcome. Until then that is the outcome of a try that has not ended.
 	p.Trying, p.Failed = last == nil || last.Outcome == idem.Unknown, nil
-	if err := x.held.Park(writing, p, kept); err != nil {
+	if err := x.held.Park(writing, p); err != nil {
 		return err
 	}
 	x.parked = true

@@ -15,8 +15,7 @@ type roomy struct{ idem.ParkLedger }
 func (roomy) MarkReady(idem.Scope)              {}
 func (roomy) Paused(string, string) *idem.Pause { return nil }
 
-func (roomy) Parked() idem.ParkedCount { return idem.ParkedCount{} }
-func (roomy) Waiting(idem.Scope) int   { return 0 }
+func (roomy) Parked(idem.Scope) idem.ParkedCount { return idem.ParkedCount{} }
 
 // A store that hangs takes all the time that there is for a decision: its sender would wait for
 // that again.
@@ -52,7 +51,7 @@ func (p *parkingLock) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.
 	return p, nil, err
 }
 
-func (p *parkingLock) Park(_ context.Context, as idem.Parked, _ idem.StoredRequest) error {
+func (p *parkingLock) Park(_ context.Context, as idem.Parked) error {
 	p.as = as
 	return nil
 }
@@ -102,10 +101,10 @@ type acceptingLedger struct {
 	entered []idem.Lock
 }
 
-func (l *acceptingLedger) EnqueueParked(_ context.Context, lock idem.Lock, _, _ int64,
-	_ idem.StoredRequest) (*idem.Obstacle, error) {
+func (l *acceptingLedger) Enqueue(_ context.Context, lock idem.Lock, _, _ int64) (idem.QueueEntry, *idem.Obstacle,
+	error) {
 	l.entered = append(l.entered, lock)
-	return nil, nil
+	return nil, nil, nil
 }
 
 // TestADelayAcceptsEachDeliveryAtOnce, and says when its event is tried first.

@@ -94,7 +94,7 @@ func (l *line) ClaimHead(_ context.Context, lock idem.Lock, prev int64) (idem.Ru
 	}
 	return &oneLock{lock: lock}, nil, nil
 }
-func (l *line) Park(context.Context, idem.Parked, idem.StoredRequest) error { return nil }
+func (l *line) Park(context.Context, idem.Parked) error { return nil }
 func (l *line) Leave(context.Context) error {
 	l.left++
 	return l.leave

@@ -28,16 +28,15 @@ func (o *oneLock) Claim(_ context.Context, l idem.Lock, _ int64) (idem.RunningLo
 	o.lock = l
 	return o, nil, nil
 }
-func (o *oneLock) Lock() *idem.Lock                                            { return &o.lock }
-func (o *oneLock) Begin() error                                                { return nil }
-func (*oneLock) Count(idem.Counted)                                            {}
-func (o *oneLock) OnStop(func(error))                                          {}
-func (o *oneLock) Hold(context.Context, time.Duration) error                   { return nil }
-func (o *oneLock) Release(context.Context) error                               { return nil }
-func (o *oneLock) Park(context.Context, idem.Parked, idem.StoredRequest) error { return nil }
-func (o *oneLock) Attempt(context.Context, idem.Parked, string) error          { return nil }
-func (o *oneLock) Rest(context.Context, idem.Parked) error                     { return nil }
-func (o *oneLock) DeadLetter(context.Context, idem.End) (*idem.Record, error)  { return nil, nil }
+func (o *oneLock) Lock() *idem.Lock                                   { return &o.lock }
+func (o *oneLock) Begin() error                                       { return nil }
+func (*oneLock) Count(idem.Counted)                                   {}
+func (o *oneLock) OnStop(func(error))                                 {}
+func (o *oneLock) Hold(context.Context, time.Duration) error          { return nil }
+func (o *oneLock) Release(context.Context) error                      { return nil }
+func (o *oneLock) Park(context.Context, idem.Parked) error            { return nil }
+func (o *oneLock) Attempt(context.Context, idem.Parked, string) error { return nil }
+func (o *oneLock) Rest(context.Context, idem.Parked) error            { return nil }
 func (o *oneLock) Settle(_ context.Context, e idem.End) (*idem.Record, error) {
 	return &idem.Record{End: e}, nil
 }

@@ -246,12 +246,11 @@ func (r *run) cancelled() (over bool) {
 		FinishedAt: r.worker.options.Now()}
 	ctx, done := r.bounded()
 	defer done()
-	var rec *idem.Record
-	var err error
+	rec, err := r.held.Settle(ctx, end)
 	if cancel.Skip {
-		_, err = r.held.DeadLetter(ctx, end)
 		r.report(EventDeadLetter, "skipped", cancel.Reason, err)
-	} else if rec, err = r.held.Settle(ctx, end); err == nil {
+	}
+	if err == nil {
 		r.drop(rec)
 	}
 	return err == nil || errors.Is(err, idem.ErrLockLost) || errors.Is(err, idem.ErrNotRecorded)
@@ -373,9 +372,9 @@ func (r *run) dead(t *guard.Tried, step nextStep) bool {
 	}
 	ctx, cancel := r.bounded()
 	defer cancel()
-	_, err := r.held.DeadLetter(ctx, idem.End{
-		Status: idem.Failed, Outcome: p.Outcome(), Tried: last, Error: &idem.Failure{Code: step.code, Detail: step.why},
-		Answer: t.Answer, FinishedAt: r.worker.options.Now(),
+	_, err := r.held.Settle(ctx, idem.End{
+		Status: idem.Failed, Outcome: p.Outcome(), RequestKept: true, Tried: last, Answer: t.Answer,
+		Error: &idem.Failure{Code: step.code, Detail: step.why}, FinishedAt: r.worker.options.Now(),
 	})
 	if errors.Is(err, idem.ErrNotOld) { // it is being renewed just now; the ledger reports its new age in a moment
 		r.tooOld, r.due = false, time.Time{}

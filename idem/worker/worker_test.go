@@ -58,7 +58,7 @@ type settledLock struct {
 }
 
 func (s *settledLock) Settle(context.Context, idem.End) (*idem.Record, error) {
-	return &idem.Record{RequestKept: s.kept}, nil
+	return &idem.Record{End: idem.End{RequestKept: s.kept}}, nil
 }
 
 // TestTheBytesOfADeadLetterStay, whatever its end was to be. Those of another one go when the next
@@ -95,7 +95,7 @@ type agedLock struct {
 
 func (a *agedLock) Old(idem.ExecutionID) bool { return time.Now().Before(a.heard) }
 
-func (a *agedLock) DeadLetter(context.Context, idem.End) (*idem.Record, error) {
+func (a *agedLock) Settle(context.Context, idem.End) (*idem.Record, error) {
 	a.ends++
 	return nil, idem.ErrNotOld
 }
@@ -210,9 +210,9 @@ type deadLock struct {
 	end idem.End
 }
 
-func (d *deadLock) DeadLetter(_ context.Context, end idem.End) (*idem.Record, error) {
+func (d *deadLock) Settle(_ context.Context, end idem.End) (*idem.Record, error) {
 	d.end = end
-	return &idem.Record{End: end, RequestKept: true}, nil
+	return &idem.Record{End: end}, nil
 }
 
 // TestAHoldThatRanOutIsNoDeathOfAProcess: the upstream had answered, and no client completed what

@@ -88,7 +88,7 @@ func (c *parker) once() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), c.load.Patience)
 	defer cancel()
 	switch r := c.random.IntN(20); {
-	case r < 10, r < 16 && c.parks.Waiting(c.lock(n, n).Scope) >= longest:
+	case r < 10, r < 16 && c.parks.Parked(c.lock(n, n).Scope).InQueue >= longest:
 		return c.carry(ctx, n)
 	case r < 14:
 		return c.accept(ctx, n)
@@ -113,9 +113,9 @@ func (c *parker) event(n int) (idem.Lock, step, idem.StoredRequest) {
 func (c *parker) accept(ctx context.Context, n int) bool {
 	l, in, kept := c.event(n)
 	in.kind = enqueuing
-	l.Parked = &idem.Parked{Since: time.Now(), On: idem.ParkLocked, Bytes: kept.Bytes}
+	l.Parked = &idem.Parked{Since: time.Now(), On: idem.ParkLocked, Kept: &kept}
 	call := c.h.now()
-	seen, err := c.parks.EnqueueParked(ctx, l, 0, c.behind[n], kept)
+	_, seen, err := c.parks.Enqueue(ctx, l, 0, c.behind[n])
 	switch {
 	case seen != nil:
 		if c.behind[n] = 0; seen.Lock != nil {
@@ -140,7 +140,7 @@ func (c *parker) acceptWaiting(ctx context.Context, n int) bool {
 	if place == nil {
 		return err == nil
 	}
-	switch err = place.Park(ctx, idem.Parked{Since: time.Now(), On: idem.ParkLocked, Bytes: kept.Bytes}, kept); {
+	switch err = place.Park(ctx, idem.Parked{Since: time.Now(), On: idem.ParkLocked, Kept: &kept}); {
 	case err == nil:
 		c.add(call, in, came{done: true})
 		c.accepted.add(in)
@@ -175,8 +175,7 @@ func (c *parker) acceptRunning(ctx context.Context, n int) bool {
 	c.add(call, in, came{done: true, token: held.Lock().Token})
 	in.kind = parking
 	call = c.h.now()
-	err = held.Park(ctx, idem.Parked{Since: time.Now(), On: idem.ParkSlow, Bytes: kept.Bytes, Tries: 1, Trying: true},
-		kept)
+	err = held.Park(ctx, idem.Parked{Since: time.Now(), On: idem.ParkSlow, Kept: &kept, Tries: 1, Trying: true})
 	c.add(call, in, seenOf(err))
 	if err != nil {
 		c.settle(in, held)
@@ -246,12 +245,12 @@ func (c *parker) settle(in step, held idem.RunningLock) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.load.Patience)
 	defer cancel()
 	in.kind = settling
-	end, how := idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now()}, held.Settle
+	end := idem.End{Status: idem.Success, Outcome: idem.Executed, FinishedAt: time.Now()}
 	if held.Lock().Parked != nil && c.random.IntN(4) == 0 {
-		end.Status, end.Error, how = idem.Failed, &idem.Failure{Code: "test"}, held.DeadLetter
+		end.Status, end.Error, end.RequestKept = idem.Failed, &idem.Failure{Code: "test"}, true
 	}
 	call := c.h.now()
-	_, err := how(ctx, end)
+	_, err := held.Settle(ctx, end)
 	c.add(call, in, seenOf(err))
 	if err == nil && end.Status == idem.Failed {
 		c.letters.add(in)

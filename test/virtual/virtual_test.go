@@ -95,12 +95,12 @@ func (w *world) calm() {
 			w.say("operator", "run %s of %s: %v", f.ID(), f.Lock.EventID, err)
 		}
 		cancel()
-		if err == nil && len(blocked.Executions) == 0 && p.store.Parked().Events == 0 {
+		if err == nil && len(blocked.Executions) == 0 && p.store.Parked(idem.Scope{}).Events == 0 {
 			time.Sleep(10 * time.Minute) // what is held ends
 			return
 		}
 	}
-	w.fail("two hours after the last fault, %d accepted events still wait", w.anyProcess().store.Parked().Events)
+	w.fail("two hours after the last fault, %d accepted events still wait", w.anyProcess().store.Parked(idem.Scope{}).Events)
 }
 
 // leave waits until all records are gone by their time, ends the processes, and looks what is left

@@ -236,7 +236,7 @@ func (s *Service) Status() client.ReplicaStatus {
 		v.Etcd.Members = append(v.Etcd.Members,
 			contactView(endpoint, s.contacts.members[net.JoinHostPort(link.HostPort(endpoint))]))
 	}
-	n := s.Store.Parked()
+	n := s.parkedCount()
 	v.Parked = client.ParkedStatus{Count: n.Events, OldestAt: client.Time{Time: n.Oldest}, Bytes: n.Bytes,
 		Blocked: n.Blocked, DeadLetters: n.DeadLetters}
 	v.Parked.Routes, v.Parked.Unrouted = routeCounts(s.Store.ParkedRoutes(func(string) bool {

@@ -193,3 +193,6 @@ func (s *Service) parkLimits() guard.ParkLimits {
 	parked := &s.limits.Load().Parked
 	return guard.ParkLimits{Events: parked.Events, Bytes: int64(parked.Bytes)}
 }
+
+// parkedCount counts what is parked, over all processes.
+func (s *Service) parkedCount() idem.ParkedCount { return s.Store.Parked(idem.Scope{}) }

@@ -234,7 +234,7 @@ func (s *Service) openStore(context.Context) error {
 	return s.telemetry.Watch(telemetry.Watched{
 		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL,
 		Remaining: s.Store.SessionTTLRemaining,
-		Memory:    s.budget, Parked: s.Store.Parked, Kept: s.keptCounts, Unrouted: s.unroutedEvents, Paused: s.Store.PausedHere,
+		Memory:    s.budget, Parked: s.parkedCount, Kept: s.keptCounts, Unrouted: s.unroutedEvents, Paused: s.Store.PausedHere,
 		Routes: s.routeHealth, Shed: s.Store.ShedArrivals, Audits: s.Store.ShedAudits,
 		Slots: s.Store.SlotsHere, Attention: s.attentionCount,
 	})
