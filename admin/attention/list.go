@@ -127,11 +127,12 @@ func (in *Input) ofEtcd() (all []client.AttentionItem) {
 	return all
 }
 
-// routeState is the state of a route over all replicas that are alive.
+// routeState is the state of a route over all replicas. What those have seen that ended in the last
+// hour counts as well: the sender has not forgotten it.
 type routeState struct {
 	spell    *report.Spell
 	standing report.Standing
-	at       []string // the replicas at which it fails
+	at       []string // the replicas that are alive at which it fails
 	wrong    *client.WrongEventID
 }
 
@@ -141,16 +142,16 @@ func (in *Input) ofRoutes() (all []client.AttentionItem) {
 	states := map[string]*routeState{}
 	for i := range in.Replicas {
 		r := &in.Replicas[i]
-		if r.State() != client.ReplicaLive {
-			continue
+		alive := r.State() == client.ReplicaLive
+		if alive {
+			live++
 		}
-		live++
 		for k := range r.Routes {
 			one := &r.Routes[k]
 			if states[one.Route] == nil {
 				states[one.Route] = &routeState{}
 			}
-			states[one.Route].add(r.Replica, one)
+			states[one.Route].add(r.Replica, one, alive)
 		}
 	}
 	for i := range in.Rules {
@@ -158,6 +159,9 @@ func (in *Input) ofRoutes() (all []client.AttentionItem) {
 		state := states[rules.Route]
 		if state == nil {
 			continue
+		}
+		if state.spell != nil && len(state.at) == 0 && in.succeededSince(rules.Route, state) {
+			state.spell = nil
 		}
 		near, next := nearest(rules.Sender, &state.standing)
 		switch {
@@ -184,16 +188,34 @@ func (in *Input) ofRoutes() (all []client.AttentionItem) {
 	return all
 }
 
-// add adds what a replica says of the route.
-func (s *routeState) add(replica string, r *Route) {
+// succeededSince reports whether a request of the route has succeeded since it failed last at a
+// replica that has ended, and can no longer say so.
+func (in *Input) succeededSince(route string, s *routeState) bool {
+	if s.standing.Good.After(s.spell.Last) {
+		return true
+	}
+	for _, r := range slices.Concat(in.Day.Routes, in.Lately.Routes) {
+		if r.Route == route && slices.ContainsFunc(r.Steps, func(step client.CountStep) bool {
+			return step.Counts.Succeeded > 0 && step.At.After(s.spell.Last)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// add adds what a replica says of the route, or said before it ended.
+func (s *routeState) add(replica string, r *Route, alive bool) {
 	s.standing.Add(r.Standing)
-	if r.WrongEventID != nil && (s.wrong == nil || r.WrongEventID.At.After(s.wrong.At.Time)) {
+	if alive && r.WrongEventID != nil && (s.wrong == nil || r.WrongEventID.At.After(s.wrong.At.Time)) {
 		s.wrong = r.WrongEventID
 	}
 	if r.Spell == nil {
 		return
 	}
-	s.at = append(s.at, replica)
+	if alive {
+		s.at = append(s.at, replica)
+	}
 	if s.spell == nil {
 		first := *r.Spell
 		s.spell = &first
@@ -211,7 +233,7 @@ func (s *routeState) add(replica string, r *Route) {
 // failing returns the item of a route that fails.
 func failing(route string, s *routeState, live int, next string) client.AttentionItem {
 	text := fmt.Sprintf("%s fails now: %d of %d", route, s.spell.Failed, s.spell.All)
-	if len(s.at) < live {
+	if len(s.at) > 0 && len(s.at) < live {
 		text += fmt.Sprintf(", at %s of %d replicas", strings.Join(s.at, ", "), live)
 	}
 	return client.AttentionItem{

@@ -98,6 +98,40 @@ func TestARouteThatFailsAtOneReplicaSaysWhere(t *testing.T) {
 	inOrder(t, texts(in), "r fails now: 4 of 5, at a of 2 replicas")
 }
 
+// What a replica has counted outlives it for as long as its note: the next failure is not the first.
+func TestFailuresOfAReplicaThatHasEndedCountUntilOneSucceeds(t *testing.T) {
+	spell := &report.Spell{Since: ago(time.Hour), Last: ago(10 * time.Minute), Failed: 7, All: 7}
+	before := Route{Route: "r", Spell: spell,
+		Standing: report.Standing{InRow: 7, First: spell.Since, Last: spell.Last}}
+	in := &Input{Now: ago(0), Rules: []client.RouteRules{{Route: "r", Sender: &client.RouteSender{Preset: "shopify",
+		GivesUp: "deleted", Limits: []client.SenderLimit{{Limit: "8_in_a_row"}}}}},
+		Replicas: []Replica{noteOf("host/1", false, ago(5*time.Minute), before)}}
+	for _, c := range []struct {
+		what, want string
+		after      Route // at the replica that was started instead
+	}{
+		{"nothing", "r fails now: 7 of 7 |  | shopify is at 88% of 8 in a row: deleted", Route{}},
+		{"one more", "r fails now: 7 of 7 |  | shopify has counted 8 in a row: deleted",
+			Route{Route: "r", Standing: report.Standing{InRow: 1, First: ago(0), Last: ago(0)}}},
+		{"a success", "", Route{Route: "r", Standing: report.Standing{Good: ago(time.Minute), All: 1}}},
+	} {
+		now := noteOf("host/2", true, ago(0), c.after)
+		now.StartedAt = ago(time.Minute)
+		in.Replicas = []Replica{in.Replicas[0], now}
+		if got := strings.TrimSpace(texts(in)); got != c.want {
+			t.Errorf("after %s: %q, want %q", c.what, got, c.want)
+		}
+	}
+	// A route without a limit of its sender has no Standing: its counts say that one succeeded.
+	in.Rules[0].Sender, in.Replicas[1] = nil, noteOf("host/1", true, ago(0))
+	in.Replicas[1].StartedAt = ago(time.Minute)
+	in.Lately.Routes = []client.RouteCounts{{Route: "r", Steps: []client.CountStep{
+		{At: at(ago(9 * time.Minute)), Counts: client.Counts{Succeeded: 1}}}}}
+	if got := texts(in); strings.Contains(got, "fails") {
+		t.Errorf("after a success that is counted alone: %q", got)
+	}
+}
+
 func TestConfigurationsThatDifferAreNamedWithWhatDiffers(t *testing.T) {
 	other := noteOf("b", true, ago(0))
 	other.Config.Parts = map[string]string{"upstream.url": "2", "route new": "3"}

@@ -46,6 +46,45 @@ routes:
 	}
 }
 
+// The failures that a sender counts are those at all replicas, the dead ones included.
+func TestFailuresInARowOutliveTheProcessThatHasSeenThem(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.Reply(500, "database is locked") })
+	config := fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: {url: %q}
+etcd: {endpoints: [%q], prefix: %s, session_ttl: 6s, request_timeout: 5s}
+routes: [{name: gitlab, path: "/row/{w}", workflow: "{path.w}", preset: gitlab, verify: {secret_env: SIGNED}}]
+`, up.URL, shared.etcd.Endpoint, ownPrefix())
+	fail := func(h *testkit.Hooklock, id string) {
+		if a := testkit.Post(t, h.Addr, "/row/a", id, key(id), "X-Gitlab-Token: "+planted); a.Status != 500 {
+			t.Fatal(a)
+		}
+	}
+	says := func(h *testkit.Hooklock, want string) {
+		t.Helper()
+		testkit.Until(t, "it to say "+want, func() bool { return strings.Contains(cli(t, h, "status"), want) })
+	}
+	first, other := testkit.Serve(t, hooklockProgram, config, "SIGNED="+planted), own(t, config, "SIGNED="+planted)
+	for _, id := range []string{"1", "2", "3"} {
+		fail(first, id)
+	}
+	says(other, "gitlab is at 75% of 4 in a row")
+	first.Kill() // SIGKILL
+	<-first.Done()
+	testkit.Until(t, "its session to end", func() bool {
+		_, list := asked(t, other, http.MethodGet, "/v1/replicas", "", "")
+		return strings.Contains(fmt.Sprint(list), "state:gone")
+	})
+	next := own(t, config, "SIGNED="+planted)
+	says(next, "gitlab is at 75% of 4 in a row")
+	fail(next, "4")
+	for _, h := range []*testkit.Hooklock{next, other} {
+		says(h, "gitlab has counted 4 in a row")
+	}
+}
+
 // Anybody can send requests without the sender's token, and handshakes that need none.
 func TestStrangersRequestsDoNotCountAsTheSenders(t *testing.T) {
 	t.Parallel()
