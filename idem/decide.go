@@ -44,9 +44,7 @@ func (r *Request) Lock(id ExecutionID, callbackHash string, v *Verdict, now time
 		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody,
 		ReplayFor: r.replayFor(), Latest: r.Policy.series(),
 	}
-	if ask := r.Policy.Ask; ask != nil && r.Question != "" {
-		l.Question = &Question{URL: r.Question, Window: ask.Window()}
-	}
+	l.Question = r.Policy.Ask.Question(r.Question)
 	return l
 }
 

@@ -34,6 +34,7 @@ type ParkedEntry struct {
 	ReleaseDelay time.Duration `json:"releaseDelayNs,omitempty"`
 	ReplayBody   int           `json:"replayBody,omitempty"`
 	ReplayFor    time.Duration `json:"replayForNs,omitempty"`
+	Question     *Question     `json:"question,omitempty"` // of dead letters alone
 }
 
 // agesAgain is for how long an event is tried that a person lets run again, on a route that parks
@@ -41,9 +42,10 @@ type ParkedEntry struct {
 const agesAgain = 24 * time.Hour
 
 // RunsAgain returns how an execution of the event of r runs that a person lets run again: the fields
-// that follow Revision.
-func (p *Policy) RunsAgain(r *Record) *ParkedEntry {
-	e := &ParkedEntry{MaxAge: agesAgain, MaxDuration: p.MaxDuration, ReleaseDelay: p.ReleaseDelay, ReplayBody: p.ReplayBody}
+// that follow Revision. question is Request.Question.
+func (p *Policy) RunsAgain(r *Record, question string) *ParkedEntry {
+	e := &ParkedEntry{MaxAge: agesAgain, MaxDuration: p.MaxDuration, ReleaseDelay: p.ReleaseDelay, ReplayBody: p.ReplayBody,
+		Question: p.Ask.Question(question)}
 	if p.Park != nil {
 		e.MaxAge = p.Park.MaxAge
 	}

@@ -52,6 +52,14 @@ type Question struct {
 	Window time.Duration `json:"windowNs"`
 }
 
+// Question returns what is asked at url; nil: nothing, because p is nil or url is "".
+func (p *AskPolicy) Question(url string) *Question {
+	if p == nil || url == "" {
+		return nil
+	}
+	return &Question{URL: url, Window: p.Window()}
+}
+
 // OpenQuestion is a question about an execution that ended with an unknown outcome, and was not
 // answered yet.
 type OpenQuestion struct {

@@ -8,6 +8,7 @@ import (
 	"hooklock/idem"
 	"hooklock/idem/guard"
 	"hooklock/proxy/asking"
+	"hooklock/proxy/kept"
 )
 
 // Policy returns the policy of the route of that name, or nil without one. A route that observes
@@ -58,6 +59,21 @@ func (h *Handler) Try(x *guard.Execution, value []byte) {
 		end.readAlone()
 		return end
 	})
+}
+
+// QuestionOf returns the URL that says what became of the event of a kept request, as a delivery of
+// it would ask; "" = there is none.
+func (r *Route) QuestionOf(k *kept.Request) string {
+	var q request
+	if r.Ask == nil || q.restore(k) != nil {
+		return ""
+	}
+	q.msg.Vars, _ = r.Pattern.Match(q.place.path, nil)
+	names, err := r.Keys.Name(&q.msg)
+	if err != nil {
+		return ""
+	}
+	return names.Question
 }
 
 // parkedTry is a delivery that is restored from the stored request, for one try.

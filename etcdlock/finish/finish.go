@@ -192,6 +192,6 @@ func DeadLetter(l *idem.Lock, r *idem.Record) *protocol.Leased {
 		return nil
 	}
 	p := protocol.IndexOf(l)
-	p.State = idem.ParkDeadLetter
+	p.State, p.Question = idem.ParkDeadLetter, l.Question
 	return &protocol.Leased{Value: protocol.EncodeIndex(p)}
 }

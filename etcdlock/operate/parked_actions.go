@@ -239,9 +239,9 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 // nextAttempt returns the next execution of the event of r.
 func nextAttempt(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now time.Time) *idem.Lock {
 	l := &idem.Lock{
-		ExecutionFacts: r.ExecutionFacts, MaxDuration: was.MaxDuration, ReleaseDelay: was.ReleaseDelay, ReplayBody: was.ReplayBody,
-		ReplayFor: was.ReplayFor,
-		Parked:    &idem.Parked{Since: now.UTC().Round(time.Millisecond), On: idem.ParkFailed, MaxAge: was.MaxAge},
+		ExecutionFacts: r.ExecutionFacts, MaxDuration: was.MaxDuration, ReleaseDelay: was.ReleaseDelay,
+		ReplayBody: was.ReplayBody, ReplayFor: was.ReplayFor, Question: was.Question,
+		Parked: &idem.Parked{Since: now.UTC().Round(time.Millisecond), On: idem.ParkFailed, MaxAge: was.MaxAge},
 	}
 	l.Execution, l.CallbackHash, l.StartedAt, l.Steps, l.Token, l.Stale = id, "", now, nil, 0, nil
 	l.Attempt, l.Earlier = r.Attempt+1, r.AndBefore(r.Parts)

@@ -339,14 +339,16 @@ func (a *Archive) Delete(ctx context.Context, at Place) error {
 	return err
 }
 
-// Rekeep returns the request of one execution as the ledger's value for another one, as Keeper.Keep
-// does. That of the first one stays. It returns ErrNotKept, or an error of Fetch or of Keeper.Keep.
-func (a *Archive) Rekeep(ctx context.Context, from Place, to idem.ExecutionID) ([]byte, error) {
+// Rekeep returns the request of one execution, and the ledger's value of it for another one, as
+// Keeper.Keep does. That of the first one stays. It returns ErrNotKept, or an error of Fetch or of
+// Keeper.Keep.
+func (a *Archive) Rekeep(ctx context.Context, from Place, to idem.ExecutionID) (*kept.Request, []byte, error) {
 	r, err := a.Fetch(ctx, from)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return a.keeper.Keep(ctx, to, r)
+	value, err := a.keeper.Keep(ctx, to, r)
+	return r, value, err
 }
 
 // search calls try with each shelf that the request of an execution may be on, until it has found

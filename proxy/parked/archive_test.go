@@ -346,7 +346,7 @@ func TestTheRequestOfAnExecutionIsKeptForAnotherOne(t *testing.T) {
 	one := newArchive(t, store, InDir)
 	for n, body := range map[byte]string{1: "short", 2: strings.Repeat("long", 1000)} {
 		one.Put(place(n, noon), week, requestOf(body))
-		value, err := one.Rekeep(t.Context(), place(n, noon), execution(10+n))
+		_, value, err := one.Rekeep(t.Context(), place(n, noon), execution(10+n))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -358,7 +358,7 @@ func TestTheRequestOfAnExecutionIsKeptForAnotherOne(t *testing.T) {
 			t.Errorf("it is gone from the archive: %v", err)
 		}
 	}
-	if _, err := one.Rekeep(t.Context(), place(3, noon), execution(13)); !errors.Is(err, ErrNotKept) {
+	if _, _, err := one.Rekeep(t.Context(), place(3, noon), execution(13)); !errors.Is(err, ErrNotKept) {
 		t.Errorf("%v", err)
 	}
 	one.run(t)()

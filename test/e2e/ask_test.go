@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -144,6 +146,44 @@ func TestAnAcceptedEventOfUnknownOutcomeIsTriedAgainOnlyIfTheServiceSaysThatItWa
 	testkit.Until(t, "an event of which nothing is said waits for a person", func() bool {
 		return strings.Contains(cli(t, h, "show", odd), "It blocks its queue until a person decides")
 	})
+}
+
+// TestWhatRunsAgainIsAskedAboutAsANewDeliveryIs: a settled event, and a dead letter.
+func TestWhatRunsAgainIsAskedAboutAsANewDeliveryIs(t *testing.T) {
+	t.Parallel()
+	up := newShop(t, func(event string, n int) (effect, answer bool) {
+		return true, event == "settled" && n == 1
+	})
+	h := own(t, bare(up.URL, fmt.Sprintf(askingRoute, "requests: {keep: 24h}\n"+
+		"    park: {enabled: true, after: 0s, on: [locked], failed_answers: false}")+
+		fmt.Sprintf("park_store: {dir: %q}\n", filepath.Join(t.TempDir(), "requests"))))
+	settled := acceptedAs(t, testkit.Post(t, h.Addr, "/hooks", "{}", key("settled")), 202)
+	testkit.Until(t, "the first is settled", func() bool { return execution(t, h, settled)["status"] == "SUCCESS" })
+	isStored(t, h, settled)
+	letter := acceptedAs(t, testkit.Post(t, h.Addr, "/hooks", "{}", key("odd")), 202)
+	testkit.Until(t, "an event of which nothing is said waits for a person", func() bool {
+		return strings.Contains(cli(t, h, "show", letter), "It blocks its queue until a person decides")
+	})
+	cli(t, h, "skip", letter, "--reason", "nothing is known of it")
+
+	for _, args := range [][]string{{"rerun", settled, "--again"}, {"rerun", letter}} {
+		said := cli(t, h, append(args, "--reason", "once more", "-o", "json")...)
+		var next struct{ ExecutionID string }
+		if err := json.Unmarshal([]byte(said[strings.Index(said, "{"):]), &next); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Until(t, args[1]+" runs again, until the service has said what became of it, or a person must", func() bool {
+			x := execution(t, h, next.ExecutionID)
+			parked, _ := x["parked"].(map[string]any)
+			return x["status"] == "SUCCESS" || x["status"] == "FAILED" || parked["blocked"] != nil
+		})
+	}
+	for event, want := range map[string][2]int{"settled": {2, 1}, "odd": {2, 4}} {
+		if _, calls, asked := up.took(event); [2]int{calls, asked} != want {
+			t.Errorf("%s: %d calls, %d questions; want %v", event, calls, asked, want)
+		}
+	}
+	passed(t, testkit.Post(t, h.Addr, "/hooks", "{}", key("settled")), 203, "", "replayed")
 }
 
 func TestAnyReplicaAsksAboutWhatADeadOneHadCalled(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"hooklock/idem"
 	"hooklock/proxy"
+	"hooklock/proxy/kept"
 	"hooklock/proxy/parked"
 )
 
@@ -22,8 +23,9 @@ func (s *Service) archivedAgain(ctx context.Context, r *idem.Record, to idem.Exe
 	if route == nil {
 		return again, nil, fmt.Errorf("route %s is not configured here", r.Route)
 	}
+	var request *kept.Request
 	for _, at := range placesOf(r) {
-		if again.Value, err = a.Rekeep(ctx, at, to); !errors.Is(err, parked.ErrNotKept) {
+		if request, again.Value, err = a.Rekeep(ctx, at, to); !errors.Is(err, parked.ErrNotKept) {
 			break
 		}
 	}
@@ -34,7 +36,7 @@ func (s *Service) archivedAgain(ctx context.Context, r *idem.Record, to idem.Exe
 		return again, nil, err
 	}
 	again.Bytes, err = s.requests.Size(again.Value)
-	return again, route.Policy.RunsAgain(r), err
+	return again, route.Policy.RunsAgain(r, route.QuestionOf(request)), err
 }
 
 // placesOf returns where the request of r may be: its own, and then those of attempts before it that
