@@ -434,6 +434,9 @@ func (r *jobRun) end(as idem.JobState, why string) error {
 	next := r.next()
 	next.State, next.EndedAt = as, r.api.options.Now()
 	next.Result = why + resultOf(next)
+	if as == idem.JobDone && next.Kind == string(client.JobErase) && next.Filter.Label != "" {
+		next.Filter.Label = withoutValue(next.Filter.Label)
+	}
 	c := &call{api: r.api, endpoint: &endpoint{path: "/v1/jobs", access: forWrite, change: "job.end"}, caller: r.call.caller, r: r.call.r}
 	if as == idem.JobStopped {
 		c.endpoint.change, c.caller.token.Name, next.StoppedBy = "job.stop", policy, policy

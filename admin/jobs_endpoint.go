@@ -281,12 +281,24 @@ func (c *call) resumeJob() error {
 	})
 }
 
-// aboutJob says what a job is about.
+// withoutValue returns the label of an erasure as the audit and the ended job keep it: its value
+// tells whose data was erased.
+func withoutValue(label string) string {
+	if l := idem.ParseLabel(label); l.Name != "" {
+		return l.Name + "=…"
+	}
+	return "…"
+}
+
+// aboutJob says what a job is about, for the audit.
 func aboutJob(j *idem.Job) string {
 	if n := len(j.Executions); n > 0 {
 		return story.Count(n, "execution", "executions")
 	}
-	f, said := &j.Filter, []string{}
+	f, said := j.Filter, []string{}
+	if j.Kind == string(client.JobErase) && f.Label != "" {
+		f.Label = withoutValue(f.Label)
+	}
 	for _, one := range [][2]string{{"route", f.Route}, {"workflow", f.Workflow}, {"state", string(f.State)}, {"status", string(f.Status)}, {"label", f.Label}} {
 		if one[1] != "" {
 			said = append(said, one[0]+" "+one[1])

@@ -177,6 +177,11 @@ func TestAllThatIsKnownOfACustomerIsErased(t *testing.T) {
 	testkit.Until(t, "that of another customer alone is in the folder", func() bool {
 		return slices.Equal(framesIn(t, folder), other)
 	})
+	for _, list := range [][]string{{"audit", "list", "-o", "json"}, {"jobs", "-o", "json"}} {
+		if said := cli(t, h, list...); strings.Contains(said, "=4711") || !strings.Contains(said, "customer=…") {
+			t.Errorf("it is kept whose data it was: %v says\n%s", list, said)
+		}
+	}
 	if said := cli(t, h, "audit", "list"); strings.Count(said, "execution.erase") != 2 {
 		t.Errorf("the audit has\n%s", said)
 	}
