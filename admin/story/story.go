@@ -110,6 +110,8 @@ func (s *Story) Todo() string {
 		return join("Resend it at the sender if it does not come again", s.again(true))
 	case s.Parked != nil && s.Parked.Blocked != "":
 		return "Repair what made it fail, then try it now; or skip it, so that the next event of its queue runs."
+	case s.isBehindBlocked():
+		return "Decide about " + s.lockOwner() + ": try it, skip it or cancel it."
 	case s.Parked != nil:
 		return "Nothing: it is tried by itself. Its sender was told that it is accepted."
 	case s.Status == client.Pending:
@@ -233,9 +235,11 @@ func (s *Story) parked() string {
 	}
 	switch {
 	case p.Blocked != "":
-		text += ". It blocks its queue until a person decides (" + Words(p.Blocked) + ")"
+		text += ". It " + blocks(p)
 	case !p.NextAttempt.IsZero():
 		text += ". The next try is at " + s.Stamp(p.NextAttempt.Time)
+	case s.isBehindBlocked():
+		text += ". It waits behind " + s.lockOwner() + ", which " + blocks(s.Lock.Parked)
 	case s.Lock != nil && s.Lock.ExecutionID != s.ExecutionID:
 		text += ". It waits for its turn: " + s.holder()
 	}
@@ -264,8 +268,26 @@ func (s *Story) waits() string {
 	if s.Lock == nil {
 		return "It waits for the lock of its workflow since " + s.Stamp(s.StartedAt.Time) + "."
 	}
+	if s.isBehindBlocked() {
+		return "It waits since " + s.Stamp(s.StartedAt.Time) + " behind " + s.lockOwner() + ", which " +
+			blocks(s.Lock.Parked) + "."
+	}
 	return "It waits for the lock of its workflow since " + s.Stamp(s.StartedAt.Time) + ": " + s.holder() + "."
 }
+
+func blocks(p *client.Parked) string {
+	return "blocks its queue until a person decides (" + Words(p.Blocked) + ")"
+}
+
+// isBehindBlocked reports whether the event waits, and what has the lock waits for a person.
+func (s *Story) isBehindBlocked() bool {
+	l := s.Lock
+	return s.Status == client.Pending && l != nil && l.ExecutionID != s.ExecutionID && l.Parked != nil &&
+		l.Parked.Blocked != ""
+}
+
+// lockOwner returns the event that has the lock of the workflow.
+func (s *Story) lockOwner() string { return cmp.Or(s.Lock.EventID, s.Lock.ExecutionID) }
 
 // holder says which event has the lock.
 func (s *Story) holder() string {
