@@ -11,7 +11,7 @@ func TestAnExecutionSaysWhereItStoodAndWhatSupersededIt(t *testing.T) {
 	f := newFleet(t, nil)
 	at := func(event, position string) *delivery {
 		l := lockOf("w", event)
-		l.Order = &idem.Order{Mark: strings.Repeat("0", 32), Scope: "sub_1", At: position, Unit: idem.UnitSeconds}
+		l.Order = &idem.Order{ScopeKey: strings.Repeat("0", 32), Scope: "sub_1", At: position, Unit: idem.UnitSeconds}
 		return f.start(l, 0)
 	}
 	newest := at("new", "1700000037")

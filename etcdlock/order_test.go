@@ -17,7 +17,7 @@ import (
 // ordered is what a delivery of event would put into the store that stands there in its scope.
 func ordered(workflow, event, at string) idem.Lock {
 	l := lockFor(workflow, event)
-	l.Order = &idem.Order{Mark: strings.Repeat("a", 32), Scope: "obj_1", At: at, Unit: idem.UnitSeconds}
+	l.Order = &idem.Order{ScopeKey: strings.Repeat("a", 32), Scope: "obj_1", At: at, Unit: idem.UnitSeconds}
 	return l
 }
 
@@ -252,7 +252,7 @@ func TestAMarkOnlyRises(t *testing.T) {
 func TestAnEventWithoutAnOrderTouchesNoMark(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	if l := lockFor("w", "one"); s.layout.Keys(&l).Mark != "" {
+	if l := lockFor("w", "one"); s.layout.Keys(&l).HighWaterMark != "" {
 		t.Errorf("its keys: %+v", s.layout.Keys(&l))
 	}
 	mustSettle(t, mustClaim(t, s, lockFor("w", "one"), 0))

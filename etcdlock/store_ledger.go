@@ -109,8 +109,8 @@ func (s *Ledger) NextReady(ctx context.Context) (scope idem.Scope, route string,
 // MarkReady implements idem.ParkLedger.
 func (s *Ledger) MarkReady(scope idem.Scope) {
 	if scope == (idem.Scope{}) {
-		s.view.Parked.MarkAll()
+		s.view.Parked.MakeAllReady()
 		return
 	}
-	s.view.Parked.Mark(s.layout.Lock(scope))
+	s.view.Parked.MakeReady(s.layout.Lock(scope))
 }

@@ -44,14 +44,14 @@ type OrderPolicy struct {
 // Order is the position of an event in its scope, as its sender gives it. The ledger keeps a
 // high-water mark for each scope inside of a workflow: the newest event that went through.
 type Order struct {
-	Mark  string    `json:"mark"`  // the key of the scope in its workflow: 32 hex digits
-	Scope string    `json:"scope"` // printable, for operators
-	At    string    `json:"at"`    // as the sender wrote it; ParsePosition reads it
-	Unit  OrderUnit `json:"unit,omitempty"`
+	ScopeKey string    `json:"mark"`  // the key of the scope in its workflow: 32 hex digits
+	Scope    string    `json:"scope"` // printable, for operators
+	At       string    `json:"at"`    // as the sender wrote it; ParsePosition reads it
+	Unit     OrderUnit `json:"unit,omitempty"`
 }
 
-// Mark is the high-water mark of a scope: the newest event that went through.
-type Mark struct {
+// HighWaterMark is the newest event of a scope that went through.
+type HighWaterMark struct {
 	At        Position
 	Execution ExecutionID
 }
@@ -66,7 +66,7 @@ type Stale struct {
 
 // Against compares o with the newest event of its scope; nil = it is not older, or the two cannot
 // be compared.
-func (o *Order) Against(newest *Mark) *Stale {
+func (o *Order) Against(newest *HighWaterMark) *Stale {
 	at, ok := ParsePosition(o.At)
 	if !ok || newest == nil || !at.Before(newest.At) {
 		return nil

@@ -107,14 +107,14 @@ func TestHowMuchOlderAnEventIsIsSaidInSecondsWhereTheUnitIsKnown(t *testing.T) {
 		{"0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999Z", "", "315537897599.999999999s"},
 	} {
 		newest, _ := ParsePosition(c.newer)
-		got := (&Order{At: c.older, Unit: c.unit}).Against(&Mark{At: newest, Execution: "exec_new"})
+		got := (&Order{At: c.older, Unit: c.unit}).Against(&HighWaterMark{At: newest, Execution: "exec_new"})
 		if got == nil || got.By != c.want || got.Than != "exec_new" {
 			t.Errorf("%s and %s: %+v, want %s", c.older, c.newer, got, c.want)
 		}
 	}
 	newest, _ := ParsePosition("17")
 	for _, at := range []string{"17", "17.0", "18", "1999-01-01T00:00:00Z", "soon"} {
-		if got := (&Order{At: at}).Against(&Mark{At: newest}); got != nil {
+		if got := (&Order{At: at}).Against(&HighWaterMark{At: newest}); got != nil {
 			t.Errorf("%s is %+v than 17", at, got)
 		}
 	}

@@ -66,7 +66,7 @@ func (c *Carrier) Take(ctx context.Context, scope idem.Scope, mine func(route st
 	switch {
 	case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrLockLost):
 		// another process has it, or a new look finds out
-		c.options.View.Parked.Mark(key)
+		c.options.View.Parked.MakeReady(key)
 		return nil, nil
 	case err == nil && taken == nil:
 		c.options.View.Parked.NoteOwner(key, t.behind)
@@ -148,7 +148,7 @@ func (t *taking) take(ctx context.Context, mine func(route string) bool) (*idem.
 	}
 	if head.Latest != nil {
 		if rests := head.Latest.Rests(t.options.Clock.Now()); rests > 0 {
-			time.AfterFunc(rests, func() { t.options.View.Parked.Mark(k.Lock) })
+			time.AfterFunc(rests, func() { t.options.View.Parked.MakeReady(k.Lock) })
 			return nil, nil
 		}
 	}
@@ -296,12 +296,12 @@ func (t *taking) carryFor(life context.Context, session *session.Session, l, nex
 		answer := t.options.Sender.Do(life, commit.NewRequest(k.Lock, txn(k, at, protocol.Leased{Value: value}),
 			len(value)))
 		switch {
-		case answer.Applied() && adopts && k.Mark != "": // it does not bring the mark
+		case answer.Applied() && adopts && k.HighWaterMark != "": // it does not bring the mark
 			st, err := history.Look(life, t.options.Pool, k)
 			return t.taken(session, next, st, err)
 		case answer.Applied():
 			next.Token, next.Revision = answer.Revision, answer.Revision
-			protocol.Judge(next, protocol.MarkIn(k, answer.Responses))
+			protocol.Judge(next, protocol.HighWaterMarkIn(k, answer.Responses))
 			return t.options.Own.Add(*next, t.options.Layout.Keys(next), session), nil
 		case answer.Err != nil && link.Definite(answer.Err):
 			return nil, commit.Unavailable(answer.Err)
@@ -337,7 +337,7 @@ func (t *taking) taken(session *session.Session, next *idem.Lock, st *protocol.S
 	case !st.Runs(next.Execution) || st.Lock.Alive != next.Alive:
 		return nil, idem.ErrNotClaimed
 	}
-	protocol.Judge(st.Lock, st.Mark)
+	protocol.Judge(st.Lock, st.HighWaterMark)
 	held := t.options.Own.Add(*st.Lock, t.options.Layout.Keys(next), session)
 	held.See(st.Lock)
 	return held, nil

@@ -231,7 +231,7 @@ func (c *claimer) resolve(life context.Context, epoch int64, cause error) claime
 	kind := AnswerOf(cause)
 	switch c.next(st, kind) {
 	case protocol.FindLock:
-		won := c.won(st.Lock.Created, st.Lock.Revision, st.Mark)
+		won := c.won(st.Lock.Created, st.Lock.Revision, st.HighWaterMark)
 		won.lock.See(st.Lock)
 		if kind != protocol.Full {
 			return won
@@ -370,7 +370,7 @@ func (c *claimer) await(abandoned <-chan struct{}, r *commit.Request) commit.Rep
 
 // applied is after the answer that the claim was applied.
 func (c *claimer) applied(answer commit.Reply) claimed {
-	r := c.won(answer.Revision, answer.Revision, protocol.MarkIn(c.keys, answer.Responses))
+	r := c.won(answer.Revision, answer.Revision, protocol.HighWaterMarkIn(c.keys, answer.Responses))
 	var candidates protocol.Candidates
 	if c.place != 0 {
 		candidates = protocol.CandidatesAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.Revision)

@@ -17,13 +17,13 @@ import (
 // Look reads the state around a lock now. It repeats until there is an answer. It returns the error
 // of ctx, or that a value cannot be read.
 func Look(ctx context.Context, pool *link.Pool, k protocol.Keys) (*protocol.State, error) {
-	answers, revision, err := pool.ReadOps(ctx, protocol.LockRecordQueueAndMark(k))
+	answers, revision, err := pool.ReadOps(ctx, protocol.LockRecordQueueAndHighWaterMark(k))
 	if err != nil {
 		return nil, fmt.Errorf("lock and record: %w", err)
 	}
 	st, err := protocol.ReadState(answers, revision)
-	if err == nil && k.Mark != "" {
-		st.Mark = protocol.First(answers[len(answers)-1])
+	if err == nil && k.HighWaterMark != "" {
+		st.HighWaterMark = protocol.First(answers[len(answers)-1])
 	}
 	return st, err
 }

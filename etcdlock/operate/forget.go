@@ -66,12 +66,12 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	if err != nil {
 		return false, err
 	}
-	mark := protocol.MarkOf(&rec.ExecutionFacts)
-	k.Mark = f.options.Layout.Mark(at.Scope.Workflow, rec.Order)
+	mark := protocol.EncodeHighWaterMark(&rec.ExecutionFacts)
+	k.HighWaterMark = f.options.Layout.HighWaterMark(at.Scope.Workflow, rec.Order)
 	r := commit.NewRequest(k.Lock, protocol.Forget(k, protocol.Revisions{Record: at.Prev}, news, mark, rec.RequestKept), len(news.Value)+len(mark))
 	r.SharedLease = news.Lease
 	if mark != nil {
-		r.Slots = append(r.Slots, k.Mark)
+		r.Slots = append(r.Slots, k.HighWaterMark)
 	}
 	f.about(&rec.ExecutionFacts)
 	f.forgotten = found

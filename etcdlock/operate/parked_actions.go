@@ -92,7 +92,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 		t.says(string(found.Status()), string(found.Status()))
 		t.run = idem.JobRun{Execution: id, Workflow: found.Workflow(), Failures: found.Lock.Parked.Failures}
 		if found.Place { // it waits for its turn alone, and nothing in etcd says otherwise
-			op.options.Parked.Mark(at.Keys.Lock)
+			op.options.Parked.MakeReady(at.Keys.Lock)
 			t.unsure = true
 			return true, nil
 		}

@@ -150,8 +150,8 @@ func (c *correction) request(ctx context.Context, at *history.State, r *idem.Rec
 		return nil, err
 	}
 	var mark *protocol.Leased
-	if value := protocol.MarkOf(&r.ExecutionFacts); value != nil && c.record.Status == idem.Success {
-		k.Mark, mark = o.Layout.Mark(at.Scope.Workflow, r.Order), &protocol.Leased{Value: value, Lease: lease}
+	if value := protocol.EncodeHighWaterMark(&r.ExecutionFacts); value != nil && c.record.Status == idem.Success {
+		k.HighWaterMark, mark = o.Layout.HighWaterMark(at.Scope.Workflow, r.Order), &protocol.Leased{Value: value, Lease: lease}
 	}
 	cools := at.Lock != nil && at.Lock.Cooling && at.Lock.Execution == at.ID
 	seen := protocol.Revisions{Record: at.Prev, Lock: at.LockRevision(), OtherLock: at.OtherRevision()}
@@ -161,7 +161,7 @@ func (c *correction) request(ctx context.Context, at *history.State, r *idem.Rec
 		request = request.AddSlots(k)
 	}
 	if mark != nil {
-		request.Slots = append(request.Slots, k.Mark)
+		request.Slots = append(request.Slots, k.HighWaterMark)
 	}
 	return request, nil
 }

@@ -32,7 +32,7 @@ func (s *Locks) Handed(e *view.Waiter) *Lock {
 func (s *Locks) Take(e *view.Waiter, st *protocol.State) *Lock {
 	l := *st.Lock
 	l.StartedAt = s.options.Clock.Now().UTC() // by our clock, as its end will be
-	protocol.Judge(&l, st.Mark)
+	protocol.Judge(&l, st.HighWaterMark)
 	h := s.grant(&l, st.Candidates)
 	if h == nil {
 		h = s.Of(e.Execution)
@@ -130,7 +130,7 @@ func (h *Lock) Behind(candidates protocol.Candidates) {
 func (s *Locks) endHandOver(next *handOver, created int64, answer commit.Reply) {
 	l := next.lock
 	l.Created, l.Revision, l.Token = created, answer.Revision, answer.Revision
-	if next.keys.Mark != "" {
+	if next.keys.HighWaterMark != "" {
 		protocol.Judge(&l, protocol.First(answer.Responses[len(answer.Responses)-1]))
 	}
 	then := next.then

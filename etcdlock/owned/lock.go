@@ -203,7 +203,7 @@ func (h *Lock) stopAsLost() {
 func (h *Lock) lose() error {
 	h.Stop(idem.ErrLockLost)
 	h.locks.LetGo(h)
-	h.options.Parked.Mark(h.keys.Lock)
+	h.options.Parked.MakeReady(h.keys.Lock)
 	return idem.ErrLockLost
 }
 

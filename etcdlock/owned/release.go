@@ -54,7 +54,7 @@ func (h *Lock) Free(life context.Context) error {
 	h.locks.LetGo(h)
 	switch {
 	case free.parked:
-		h.options.Parked.Mark(h.keys.Lock)
+		h.options.Parked.MakeReady(h.keys.Lock)
 	case st != nil && st.Ended(h.Lock().Execution) != nil:
 		return idem.ErrLockLost
 	}

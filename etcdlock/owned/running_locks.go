@@ -170,7 +170,7 @@ func (s *Locks) RereadParked(id idem.ExecutionID) {
 	if h := s.Of(id); h != nil {
 		s.options.Tasks.Help(func(life context.Context) {
 			h.lookAgain(life)
-			s.options.Parked.MarkOf(id)
+			s.options.Parked.MakeReadyFor(id)
 		})
 	}
 }

@@ -99,8 +99,8 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 	if c.record.RequestKept && s.given == nil {
 		s.given = &commit.Count{Counted: idem.Counted{Route: l.Route, Kinds: idem.CountSetOf(idem.CountDeadLetters)}}
 	}
-	keys, next, mark := h.options.keysOf(h.keys, l), nextAfter(h, l), markOf(c.record)
-	keys.Mark = h.options.Layout.Mark(l.Scope.Workflow, l.Order)
+	keys, next, mark := h.options.keysOf(h.keys, l), nextAfter(h, l), raisedHighWaterMark(c.record)
+	keys.HighWaterMark = h.options.Layout.HighWaterMark(l.Scope.Workflow, l.Order)
 	r, err := h.options.Finisher.Request(ctx, &finish.Ended{Lock: l, RestsSince: h.restsSince(), Record: c.record,
 		Writer: h.writer}, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
 		c.written = len(rec.Value)
@@ -130,7 +130,7 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 		}
 	}
 	if l.Scope.PerEvent && mark != nil { // another event of the workflow may raise the same mark
-		r.Slots = append(r.Slots, keys.Mark)
+		r.Slots = append(r.Slots, keys.HighWaterMark)
 	}
 	if l.Parked == nil && len(l.Slots) == 0 {
 		r.Side = commit.Ends
@@ -170,12 +170,12 @@ func (s *settling) txn(
 	return protocol.Settle(k, at, rec, cool, mark)
 }
 
-// markOf is the mark that an end raises: only what went through does.
-func markOf(r *idem.Record) []byte {
+// raisedHighWaterMark is the mark that an end raises: only what went through does.
+func raisedHighWaterMark(r *idem.Record) []byte {
 	if r.Status != idem.Success {
 		return nil
 	}
-	return protocol.MarkOf(&r.ExecutionFacts)
+	return protocol.EncodeHighWaterMark(&r.ExecutionFacts)
 }
 
 // keysOf are those of a lock as it was seen in l: the slots of what is parked come and go.

@@ -58,7 +58,7 @@ func (f *follower) List(ctx context.Context) (int64, error) {
 		f.index.known.spare(e)
 		f.putLocked(e)
 	}
-	f.index.markAllLocked()
+	f.index.makeAllReadyLocked()
 	return index.Revision, nil
 }
 

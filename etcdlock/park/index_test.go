@@ -84,7 +84,7 @@ func TestAQueueInWhichNothingIsParkedIsNotFollowed(t *testing.T) {
 	x, left := newIndex()
 	x.known.put(entryOf("exec_a", "r", idem.ParkWaiting, time.Now()))
 	x.known.put(entryOf("exec_b", "r", idem.ParkWaiting, time.Now()))
-	x.Mark("lock")
+	x.MakeReady("lock")
 	x.known.put(entryOf("exec_a", "r", idem.ParkDeadLetter, time.Now()))
 	if got := x.Count("lock").InQueue; got != 1 || len(x.known.queues) != 1 {
 		t.Fatalf("%d wait in %d queues", got, len(x.known.queues))

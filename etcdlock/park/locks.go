@@ -21,10 +21,10 @@ func (x *Index) Any() bool {
 	return len(x.known.queues) > 0
 }
 
-// MarkBehind makes the queues ready before which something has ended. Of a lock with that key,
+// MakeReadyBehind makes the queues ready before which something has ended. Of a lock with that key,
 // these are its queue and those of the events of its workflow; of a queue entry, the queue that it
 // was in, and that of its event.
-func (x *Index) MarkBehind(key string) {
+func (x *Index) MakeReadyBehind(key string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if len(x.known.queues) == 0 {
@@ -53,7 +53,7 @@ func (f *follower) lookRound(ctx context.Context) {
 			round, i = f.locks(), 0
 		}
 		for _, lock := range round[i*len(round)/steps : (i+1)*len(round)/steps] {
-			f.index.Mark(lock)
+			f.index.MakeReady(lock)
 		}
 	}
 }

@@ -32,7 +32,7 @@ type Process interface {
 	// OnParkedChange is called after the index entry of an execution has changed or has gone.
 	OnParkedChange(idem.ExecutionID)
 	// OnFirstParked is called when the first execution of a queue is parked: from then on, Gone and
-	// MarkAll must be called. It must not call the Index.
+	// MakeAllReady must be called. It must not call the Index.
 	OnFirstParked()
 }
 
@@ -175,7 +175,7 @@ func (x *Index) ApplyPauses() {
 	for _, e := range x.known.entries {
 		x.known.spare(e)
 	}
-	x.markAllLocked()
+	x.makeAllReadyLocked()
 }
 
 // Next waits for a ready queue, and returns each once for each reason to look at it, in the order
@@ -203,28 +203,28 @@ func (x *Index) Next(ctx context.Context) (scope idem.Scope, route string, err e
 	}
 }
 
-// MarkAll makes all queues ready.
-func (x *Index) MarkAll() {
+// MakeAllReady makes all queues ready.
+func (x *Index) MakeAllReady() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.markAllLocked()
+	x.makeAllReadyLocked()
 }
 
-func (x *Index) markAllLocked() {
+func (x *Index) makeAllReadyLocked() {
 	for _, q := range x.known.queues {
 		x.ready.add(q)
 	}
 }
 
-// Mark makes the queue of the lock with that key ready.
-func (x *Index) Mark(lock string) {
+// MakeReady makes the queue of the lock with that key ready.
+func (x *Index) MakeReady(lock string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ready.add(x.known.queues[lock])
 }
 
-// MarkOf makes the queue of one execution ready.
-func (x *Index) MarkOf(id idem.ExecutionID) {
+// MakeReadyFor makes the queue of one execution ready.
+func (x *Index) MakeReadyFor(id idem.ExecutionID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if e := x.known.entries[id]; e != nil {
@@ -277,7 +277,7 @@ func (x *Index) NoteOwner(lock, alive string) {
 	}
 	q.alive = alive
 	if alive != "" && !protocol.IsHold(alive) && !x.options.Sessions.Has(alive) {
-		time.AfterFunc(lookAgainIn, func() { x.Mark(lock) })
+		time.AfterFunc(lookAgainIn, func() { x.MakeReady(lock) })
 	}
 }
 

@@ -194,13 +194,13 @@ func answerOf(record Leased) Writes {
 	return Writes{Put(record.Apart.Key, record.Apart.Leased)}
 }
 
-// readMark reads the mark in the transaction that takes the lock: while the lock is held, nothing
-// of the workflow goes through.
-func readMark(k Keys) Writes {
-	if k.Mark == "" {
+// readHighWaterMark reads the mark in the transaction that takes the lock: while the lock is held,
+// nothing of the workflow goes through.
+func readHighWaterMark(k Keys) Writes {
+	if k.HighWaterMark == "" {
 		return nil
 	}
-	return Writes{get(k.Mark)}
+	return Writes{get(k.HighWaterMark)}
 }
 
 // readCandidates reads the queue, if the transaction is to return it.
@@ -211,22 +211,23 @@ func readCandidates(k Keys, more bool) Writes {
 	return Writes{getCandidates(k.Queue)}
 }
 
-// raise puts a mark if it is newer than the existing one, and does nothing else: whatever the mark
-// is, the execution ends. The values of marks are in the order of their positions.
-func raise(k Keys, mark *Leased) Writes {
+// raiseHighWaterMark puts a mark if it is newer than the existing one, and does nothing else:
+// whatever the mark is, the execution ends. The values of marks are in the order of their
+// positions.
+func raiseHighWaterMark(k Keys, mark *Leased) Writes {
 	if mark == nil {
 		return nil
 	}
-	put := Writes{Put(k.Mark, *mark)}
-	return Writes{txn(Compares{Absent(k.Mark)}, put, Writes{txn(Compares{older(k.Mark, mark)}, put, nil)})}
+	put := Writes{Put(k.HighWaterMark, *mark)}
+	return Writes{txn(Compares{Absent(k.HighWaterMark)}, put, Writes{txn(Compares{older(k.HighWaterMark, mark)}, put, nil)})}
 }
 
-// dropMark deletes a mark that is still the one of that value.
-func dropMark(k Keys, mark []byte) Writes {
+// dropHighWaterMark deletes a mark that is still the one of that value.
+func dropHighWaterMark(k Keys, mark []byte) Writes {
 	if mark == nil {
 		return nil
 	}
-	return Writes{txn(Compares{valued(k.Mark, pb.Compare_EQUAL, mark)}, Writes{del(k.Mark)}, nil)}
+	return Writes{txn(Compares{valued(k.HighWaterMark, pb.Compare_EQUAL, mark)}, Writes{del(k.HighWaterMark)}, nil)}
 }
 
 // dropLetter deletes what was stored of a dead letter.
@@ -257,8 +258,10 @@ func LockRecordAndCandidates(k Keys) Writes {
 	return append(lockRecordPlaceAndOther(k), getCandidates(k.Queue))
 }
 
-// LockRecordQueueAndMark reads the mark, too, if there may be one.
-func LockRecordQueueAndMark(k Keys) Writes { return append(LockRecordAndQueue(k), readMark(k)...) }
+// LockRecordQueueAndHighWaterMark reads the mark, too, if there may be one.
+func LockRecordQueueAndHighWaterMark(k Keys) Writes {
+	return append(LockRecordAndQueue(k), readHighWaterMark(k)...)
+}
 
 func lockRecordAndAlive(k Keys) Writes {
 	return Writes{get(k.Lock), get(k.Record), getKey(k.Alive)}

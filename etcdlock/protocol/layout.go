@@ -42,28 +42,28 @@ const (
 	KindForgets      = "forgets/"   // <execution>: every process has to drop a cached record of it
 	KindRequests     = "requests/"  // <execution>: the stored request, if it is parked
 	// <execution>: the index of what is parked, and of requests that are kept with a record
-	KindParked     = "parked/"
-	KindAges       = "ages/"       // <execution>: expires when it has been parked for too long
-	kindDuplicates = "duplicates/" // <execution>/<process>
-	KindArrivals   = "arrivals/"   // <name><process>
-	KindPauses     = "pauses/"     // route/<name> or workflow/<pattern>
-	KindSeen       = "seen/"       // <kind>/<route>
-	KindMarks      = "marks/"      // <W>/<workflow>/<scope>
-	KindLeases     = "leases/"     // <kind>/<lease>, of leases that have keys of that kind on them
-	kindIndex      = "index/"      // <kind>/<lease>/<field>
-	KindAudits     = "audits/"     // <time>-<n>-<process>
-	KindRefused    = "refused/"    // <time>-<n>-<process>-<token>
-	KindSignatures = "signatures/" // <time>-<n>-<process>-<route>
-	KindMinutes    = "minutes/"    // <time>-<process>-<n>
-	KindHours      = "hours/"      // <time>-<process>-<n>
-	KindCounting   = "counting/"   // <time>-<process>-<n>: counts that are not in the two above yet
-	KindReplicas   = "replicas/"   // <process>
-	kindNotices    = "notices"     // the one key of what people were told
-	KindOpenJobs   = "jobs/open/"  // <job>
-	KindEndedJobs  = "jobs/ended/" // <job>, of one that has ended or is stopped
-	kindJobRuns    = "jobs/runs/"  // <job>/<execution>
-	KindSlots      = "slots/"      // <W>/<limit>/<n>: it is taken
-	KindTurns      = "turns/"      // <W>/<limit>/<execution>, a slot waiter
+	KindParked         = "parked/"
+	KindAges           = "ages/"       // <execution>: expires when it has been parked for too long
+	kindDuplicates     = "duplicates/" // <execution>/<process>
+	KindArrivals       = "arrivals/"   // <name><process>
+	KindPauses         = "pauses/"     // route/<name> or workflow/<pattern>
+	KindSeen           = "seen/"       // <kind>/<route>
+	KindHighWaterMarks = "marks/"      // <W>/<workflow>/<scope>
+	KindLeases         = "leases/"     // <kind>/<lease>, of leases that have keys of that kind on them
+	kindIndex          = "index/"      // <kind>/<lease>/<field>
+	KindAudits         = "audits/"     // <time>-<n>-<process>
+	KindRefused        = "refused/"    // <time>-<n>-<process>-<token>
+	KindSignatures     = "signatures/" // <time>-<n>-<process>-<route>
+	KindMinutes        = "minutes/"    // <time>-<process>-<n>
+	KindHours          = "hours/"      // <time>-<process>-<n>
+	KindCounting       = "counting/"   // <time>-<process>-<n>: counts that are not in the two above yet
+	KindReplicas       = "replicas/"   // <process>
+	kindNotices        = "notices"     // the one key of what people were told
+	KindOpenJobs       = "jobs/open/"  // <job>
+	KindEndedJobs      = "jobs/ended/" // <job>, of one that has ended or is stopped
+	kindJobRuns        = "jobs/runs/"  // <job>/<execution>
+	KindSlots          = "slots/"      // <W>/<limit>/<n>: it is taken
+	KindTurns          = "turns/"      // <W>/<limit>/<execution>, a slot waiter
 )
 
 // All returns the prefix of all keys of a kind, or of those whose keys begin with kind.
@@ -287,13 +287,13 @@ func Hex16(n uint64) string {
 	return string(b[:])
 }
 
-// Mark returns the key of the high-water mark of an event's scope; "" if the event has no order. It
-// is in the workflow's name, so transactions that write one never travel in one batch.
-func (y Layout) Mark(workflow string, o *idem.Order) string {
+// HighWaterMark returns the key of the high-water mark of an event's scope; "" if the event has no
+// order. It is in the workflow's name, so transactions that write one never travel in one batch.
+func (y Layout) HighWaterMark(workflow string, o *idem.Order) string {
 	if o == nil {
 		return ""
 	}
-	return y.Root + KindMarks + pathOf(workflow) + "/" + o.Mark
+	return y.Root + KindHighWaterMarks + pathOf(workflow) + "/" + o.ScopeKey
 }
 
 // Keys returns the keys of the transactions about the execution of l.
@@ -312,8 +312,8 @@ func (y Layout) Keys(l *idem.Lock) Keys {
 		Entry: queued, Queue: queue, Record: y.Record(l.Scope),
 		Cancel: y.Cancel(l.Alive, l.Execution), Forget: y.Of(KindForgets, l.Execution),
 		Request: y.Of(KindRequests, l.Execution), Index: y.Of(KindParked, l.Execution),
-		Age:  y.Of(KindAges, l.Execution),
-		Mark: y.Mark(l.Scope.Workflow, l.Order),
+		Age:           y.Of(KindAges, l.Execution),
+		HighWaterMark: y.HighWaterMark(l.Scope.Workflow, l.Order),
 	}
 }
 

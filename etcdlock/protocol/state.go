@@ -19,12 +19,12 @@ type State struct {
 	Writer string       // which Store wrote the record
 	Prev   int64        // the record's mod revision, 0 = none
 	// why the record cannot be read; it does not matter to a caller that only needs the lock
-	Unread     error
-	Head       int64            // create revision of the head of the queue; 0 = the queue is empty, or not read
-	Candidates Candidates       // entries that may be handed the lock, from the head on, as far as was read
-	Place      int64            // create revision of the event's own entry; 0 = none
-	Copied     *idem.Lock       // the execution in that entry
-	Mark       *mvccpb.KeyValue // the high-water mark of its scope; nil = none, or not read
+	Unread        error
+	Head          int64            // create revision of the head of the queue; 0 = the queue is empty, or not read
+	Candidates    Candidates       // entries that may be handed the lock, from the head on, as far as was read
+	Place         int64            // create revision of the event's own entry; 0 = none
+	Copied        *idem.Lock       // the execution in that entry
+	HighWaterMark *mvccpb.KeyValue // the high-water mark of its scope; nil = none, or not read
 
 	Revision int64 // of the store
 }
@@ -79,9 +79,10 @@ func First(answer *pb.ResponseOp) *mvccpb.KeyValue {
 	return nil
 }
 
-// MarkIn returns the mark in the answers of a transaction that took a lock; nil = there is none.
-func MarkIn(k Keys, won []*pb.ResponseOp) *mvccpb.KeyValue {
-	if k.Mark == "" {
+// HighWaterMarkIn returns the mark in the answers of a transaction that took a lock; nil = there is
+// none.
+func HighWaterMarkIn(k Keys, won []*pb.ResponseOp) *mvccpb.KeyValue {
+	if k.HighWaterMark == "" {
 		return nil
 	}
 	// its writes are before and behind, and the first waiter is read before

@@ -12,20 +12,20 @@ import clientv3 "go.etcd.io/etcd/client/v3"
 
 // Keys are the keys of one execution's transactions.
 type Keys struct {
-	Session   string // the session that sends it
-	Lock      string // the lock: the workflow's, or under strategy none the event's own
-	OtherLock string // the other of the two: a duplicate may have it, at a replica whose route has another strategy
-	Entry     string // the execution's queue entry
-	Queue     string // the prefix of all entries in that queue
-	Record    string // the event's record
-	Alive     string // the key that the lock names as the proof that its owner lives: a session or a hold
-	Hold      string // the hold of this execution: the alive key of its lock while it is held or cools
-	Cancel    string // tells the process that runs it to look at its lock; "" = no process does
-	Request   string // the stored request of a parked execution, or its location; no transaction compares it
-	Index     string // tells every process that it is parked; no transaction compares it
-	Age       string // exists until it has been parked for too long; no transaction compares it
-	Forget    string // tells every process to drop its cached record
-	Mark      string // the high-water mark of its scope; "" = it has no order
+	Session       string // the session that sends it
+	Lock          string // the lock: the workflow's, or under strategy none the event's own
+	OtherLock     string // the other of the two: a duplicate may have it, at a replica whose route has another strategy
+	Entry         string // the execution's queue entry
+	Queue         string // the prefix of all entries in that queue
+	Record        string // the event's record
+	Alive         string // the key that the lock names as the proof that its owner lives: a session or a hold
+	Hold          string // the hold of this execution: the alive key of its lock while it is held or cools
+	Cancel        string // tells the process that runs it to look at its lock; "" = no process does
+	Request       string // the stored request of a parked execution, or its location; no transaction compares it
+	Index         string // tells every process that it is parked; no transaction compares it
+	Age           string // exists until it has been parked for too long; no transaction compares it
+	Forget        string // tells every process to drop its cached record
+	HighWaterMark string // the high-water mark of its scope; "" = it has no order
 
 	// Slots are those that the lock has, or is to take: each is taken and freed with it, and while
 	// a parked execution rests. No other transaction touches them.
@@ -91,7 +91,7 @@ func Claim(k Keys, at Revisions, lock Leased) Op {
 	return txn(
 		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), queueEmpty(k),
 			modified(k.Record, at.Record)}, append(slotsFree(k), noSlotWaiters(k)...)...),
-		append(append(Writes{Put(k.Lock, lock)}, readMark(k)...), takeSlots(k)...),
+		append(append(Writes{Put(k.Lock, lock)}, readHighWaterMark(k)...), takeSlots(k)...),
 		LockRecordAndPlace(k))
 }
 
@@ -116,7 +116,7 @@ func ClaimAsHead(k Keys, at Revisions, lock Leased) Op {
 	return txn(
 		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), Created(k.Entry, at.Entry),
 			isHead(k, at.Entry), modified(k.Record, at.Record)}, slotsFree(k)...),
-		append(append(Writes{del(k.Entry), Put(k.Lock, lock), getFirst(k.Queue)}, readMark(k)...), takeSlots(k)...),
+		append(append(Writes{del(k.Entry), Put(k.Lock, lock), getFirst(k.Queue)}, readHighWaterMark(k)...), takeSlots(k)...),
 		LockRecordAndQueue(k))
 }
 
@@ -152,7 +152,7 @@ func DropTurn(k Keys) Op {
 func Settle(k Keys, at Revisions, record Leased, cool *Cooling, mark *Leased) Op {
 	return txn(
 		Compares{modified(k.Lock, at.Lock)},
-		append(endLock(k, record, cool), raise(k, mark)...),
+		append(endLock(k, record, cool), raiseHighWaterMark(k, mark)...),
 		nil)
 }
 
@@ -168,7 +168,7 @@ func HandOver(k Keys, at Revisions, next Keys, first Revisions, record, lock Lea
 		Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(next.Entry, first.Entry), present(next.Session),
 			modified(next.Record, first.Record)},
 		append(append(append(append(Writes{del(next.Entry), Put(k.Lock, lock), Put(k.Record, record)},
-			readCandidates(next, more)...), raise(k, mark)...), answerOf(record)...), readMark(next)...),
+			readCandidates(next, more)...), raiseHighWaterMark(k, mark)...), answerOf(record)...), readHighWaterMark(next)...),
 		nil)
 }
 
@@ -261,7 +261,7 @@ func CancelWaiting(k Keys, at Revisions, record Leased) Op {
 func Forget(k Keys, at Revisions, news Leased, mark []byte, letter bool) Op {
 	return txn(
 		Compares{modified(k.Record, at.Record)},
-		append(append(Writes{del(k.Record), Put(k.Forget, news)}, dropMark(k, mark)...), dropLetter(k, letter)...),
+		append(append(Writes{del(k.Record), Put(k.Forget, news)}, dropHighWaterMark(k, mark)...), dropLetter(k, letter)...),
 		nil)
 }
 
@@ -277,7 +277,7 @@ func Correct(k Keys, at Revisions, record, news Leased, question string, cools b
 	return txn(
 		Compares{modified(k.Record, at.Record), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock),
 			Absent(k.Entry)},
-		append(writes, raise(k, mark)...),
+		append(writes, raiseHighWaterMark(k, mark)...),
 		nil)
 }
 

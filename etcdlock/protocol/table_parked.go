@@ -58,7 +58,7 @@ func Rest(k Keys, at Revisions, lock Leased, index *Leased) Op {
 func Carry(k Keys, at Revisions, lock Leased) Op {
 	return txn(
 		Compares{epochIs(k, at), modified(k.Lock, at.Lock), Absent(k.Alive)},
-		append(Writes{Put(k.Lock, lock)}, readMark(k)...),
+		append(Writes{Put(k.Lock, lock)}, readHighWaterMark(k)...),
 		lockRecordAndAlive(k))
 }
 
@@ -66,7 +66,7 @@ func Carry(k Keys, at Revisions, lock Leased) Op {
 func SettleParked(k Keys, at Revisions, record Leased, cool *Cooling, letter, mark *Leased) Op {
 	return txn(
 		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
-		append(append(endLock(k, record, cool), unpark(k, letter)...), raise(k, mark)...),
+		append(append(endLock(k, record, cool), unpark(k, letter)...), raiseHighWaterMark(k, mark)...),
 		nil)
 }
 

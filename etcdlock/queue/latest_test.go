@@ -172,7 +172,7 @@ func TestWithOrdersTheScopesDoNotReplaceEachOther(t *testing.T) {
 	first := mustClaim(t, a, lockFor("w", "first"), 0)
 	at := func(event, mark, position string) idem.Lock {
 		l := newestLock("w", event)
-		l.Order = &idem.Order{Mark: mark, At: position}
+		l.Order = &idem.Order{ScopeKey: mark, At: position}
 		return l
 	}
 	x1, y1, x2 := at("x1", "x", "1"), at("y1", "y", "9"), at("x2", "x", "2")

@@ -82,7 +82,7 @@ func (r *replacing) compare(waits *idem.Lock) (same, older bool) {
 		return false, false
 	case mine == nil || theirs == nil:
 		return true, false
-	case mine.Mark != theirs.Mark: // they are about different things
+	case mine.ScopeKey != theirs.ScopeKey: // they are about different things
 		return false, false
 	}
 	at, known := idem.ParsePosition(mine.At)

@@ -203,7 +203,7 @@ func (p *Entry) lost() error {
 // found takes the lock that the place was found to have become, with the mark of its scope. The
 // error is the context's.
 func (p *Entry) found(ctx context.Context, st *protocol.State) (err error) {
-	if k := p.options.Layout.Keys(st.Lock); k.Mark != "" {
+	if k := p.options.Layout.Keys(st.Lock); k.HighWaterMark != "" {
 		if st, err = history.Look(ctx, p.options.Pool, k); err != nil {
 			return commit.Unavailable(err)
 		}

@@ -91,7 +91,7 @@ func (s *surroundings) Paused(route, workflow string) bool {
 
 // MarkReady implements slots.Process. The caller may be the index itself.
 func (s *surroundings) MarkReady(lock string) {
-	s.Tasks.Help(func(context.Context) { s.view.Parked.Mark(lock) })
+	s.Tasks.Help(func(context.Context) { s.view.Parked.MakeReady(lock) })
 }
 
 // OnLeftQueue implements park.Process.
@@ -115,14 +115,14 @@ func (v *View) OnDied(names []string) {
 // OnUnheld is called when the hold of an execution is gone, since revision.
 func (v *View) OnUnheld(id idem.ExecutionID, revision int64) {
 	v.Watcher.WakeFor(v.options.Layout.Alive(protocol.HoldAlive(id)), revision)
-	v.Parked.MarkOf(id)
+	v.Parked.MakeReadyFor(id)
 }
 
 // OnMissed is called when calls of Died or Unheld may have been missed, those up to revision; 0 =
 // and may be from now on.
 func (v *View) OnMissed(revision int64) {
 	v.Watcher.Break(revision)
-	v.Parked.MarkAll()
+	v.Parked.MakeAllReady()
 }
 
 // Forget is called when etcd has gone back to an earlier state: what is known by a revision is

@@ -221,7 +221,7 @@ func (w *watched) List(ctx context.Context) (int64, error) {
 		clientv3.OpGet(w.watcher.view.options.Layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
 	if err == nil {
 		w.watcher.restart(revision)
-		w.watcher.view.Parked.MarkAll()
+		w.watcher.view.Parked.MakeAllReady()
 	}
 	return revision, err
 }
@@ -254,7 +254,7 @@ func (w *watched) Watches(from int64) []link.Watch {
 	h.mu.Unlock()
 	gone := func(e *clientv3.Event) {
 		h.WakeFor(string(e.Kv.Key), e.Kv.ModRevision)
-		h.view.Parked.MarkBehind(string(e.Kv.Key))
+		h.view.Parked.MakeReadyBehind(string(e.Kv.Key))
 	}
 	entries := func(events []*clientv3.Event) {
 		var came []*mvccpb.KeyValue

@@ -24,7 +24,7 @@ func TestADeliverySaysWhereItStandsInItsScope(t *testing.T) {
 	}
 	first := read(`{"id":"1","at":17,"obj":"a","part":"b"}`, "")
 	if first.Ordered != OrderedOK || first.Order == nil || first.Order.At != "17" || first.Order.Scope != "a/b" ||
-		first.Order.Unit != "s" || len(first.Order.Mark) != 32 {
+		first.Order.Unit != "s" || len(first.Order.ScopeKey) != 32 {
 		t.Fatalf("%+v %+v", first, first.Order)
 	}
 	for body, same := range map[string]bool{
@@ -34,12 +34,12 @@ func TestADeliverySaysWhereItStandsInItsScope(t *testing.T) {
 		`{"id":"2","at":"2026-11-22T10:00:00Z","obj":"a","part":"b"}`: false, // a time is not held against a number
 	} {
 		n := read(body, "")
-		if got := n.Order != nil && n.Order.Mark == first.Order.Mark; got != same {
+		if got := n.Order != nil && n.Order.ScopeKey == first.Order.ScopeKey; got != same {
 			t.Errorf("%s has the mark of the first: %v", body, got)
 		}
 	}
 	if n := read(`{"id":"1","obj":"a","part":"b"}`, "18"); n.Order == nil || n.Order.At != "18" ||
-		n.Order.Mark != first.Order.Mark {
+		n.Order.ScopeKey != first.Order.ScopeKey {
 		t.Errorf("the second place is not read: %+v", n.Order)
 	}
 	for body, want := range map[string]Ordered{

@@ -80,7 +80,7 @@ func (o *ordering) read(m *Message, names *Names) {
 	}
 	s.line = b
 	sum := sha256.Sum256(b)
-	names.Order = &idem.Order{Mark: hex.EncodeToString(sum[:16]), Scope: scope, At: at, Unit: o.unit}
+	names.Order = &idem.Order{ScopeKey: hex.EncodeToString(sum[:16]), Scope: scope, At: at, Unit: o.unit}
 }
 
 func (o *ordering) text(m *Message, t *Template) (string, Ordered) {

@@ -33,7 +33,7 @@ func TestThePresetsOrderReadsItsSample(t *testing.T) {
 			return n.Order
 		}
 		newest, _ := idem.ParsePosition(order(at).At)
-		if stale := order(at.Add(-37 * time.Second)).Against(&idem.Mark{At: newest}); stale == nil ||
+		if stale := order(at.Add(-37 * time.Second)).Against(&idem.HighWaterMark{At: newest}); stale == nil ||
 			stale.By != "37s" {
 			t.Errorf("%s: an event of 37 seconds before is %+v", p.Name, stale)
 		}

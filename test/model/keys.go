@@ -64,7 +64,7 @@ func (m *model) spell() {
 			), Key: idem.Key(fmt.Sprintf("event%d", e)), PerEvent: m.none[x.delivery()],
 		}}}
 		if m.position(x) != 0 {
-			l.Order = &idem.Order{Mark: "scope"}
+			l.Order = &idem.Order{ScopeKey: "scope"}
 		}
 		own := k.layout.Keys(l)
 		k.of[x], k.lock[x] = own, l
@@ -84,8 +84,8 @@ func (m *model) spell() {
 			uint8(x),
 		}
 		k.refs[answerOf(&k, x)], k.refs[k.layout.Turn(limitName, id)] = ref{answerKey, uint8(x)}, ref{turnKey, uint8(x)}
-		if own.Mark != "" {
-			k.refs[own.Mark] = ref{markKey, 0}
+		if own.HighWaterMark != "" {
+			k.refs[own.HighWaterMark] = ref{markKey, 0}
 		}
 	}
 	m.spelled = k

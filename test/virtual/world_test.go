@@ -198,7 +198,7 @@ func (e *event) request(policy *idem.Policy, other bool) *idem.Request {
 		r.Fingerprint[0]++
 	}
 	if policy.Order != nil {
-		r.Order = &idem.Order{Mark: fmt.Sprintf("%x", sha256.Sum256([]byte(e.workflow)))[:32], Scope: e.workflow,
+		r.Order = &idem.Order{ScopeKey: fmt.Sprintf("%x", sha256.Sum256([]byte(e.workflow)))[:32], Scope: e.workflow,
 			At: strconv.FormatInt(e.n, 10)}
 	}
 	return r

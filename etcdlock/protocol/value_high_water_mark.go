@@ -6,9 +6,9 @@ import (
 	"hooklock/idem"
 )
 
-// markValue is a stored mark. etcd compares two of them byte by byte, so the position comes first,
-// and everything before it is the same in all.
-type markValue struct {
+// highWaterMarkValue is a stored high-water mark. etcd compares two of them byte by byte, so the
+// position comes first, and everything before it is the same in all.
+type highWaterMarkValue struct {
 	Version   int              `json:"v"`
 	At        idem.Position    `json:"at"`
 	Position  string           `json:"position"` // as the sender wrote it, for operators
@@ -16,9 +16,9 @@ type markValue struct {
 	Execution idem.ExecutionID `json:"executionId"`
 }
 
-// MarkOf returns the mark that the execution of e raises when it goes through; nil: none, because
-// it has no order.
-func MarkOf(e *idem.ExecutionFacts) []byte {
+// EncodeHighWaterMark returns the value of the mark that the execution of e raises when it goes
+// through; nil: none, because it has no order.
+func EncodeHighWaterMark(e *idem.ExecutionFacts) []byte {
 	if e.Order == nil {
 		return nil
 	}
@@ -26,19 +26,19 @@ func MarkOf(e *idem.ExecutionFacts) []byte {
 	if !ok {
 		return nil
 	}
-	return encode(markValue{othersVersion, at, e.Order.At, e.Order.Scope, e.Execution})
+	return encode(highWaterMarkValue{othersVersion, at, e.Order.At, e.Order.Scope, e.Execution})
 }
 
-// DecodeMark reads a mark.
-func DecodeMark(b []byte) (*idem.Mark, error) {
-	var v markValue
+// DecodeHighWaterMark reads a high-water mark.
+func DecodeHighWaterMark(b []byte) (*idem.HighWaterMark, error) {
+	var v highWaterMarkValue
 	switch err := decode("a mark", b, othersVersion, &v); {
 	case err != nil:
 		return nil, err
 	case v.At == "":
 		return nil, corrupt("a mark")
 	}
-	return &idem.Mark{At: v.At, Execution: v.Execution}, nil
+	return &idem.HighWaterMark{At: v.At, Execution: v.Execution}, nil
 }
 
 // Judge compares l with the mark that was read with its lock held; kv is nil if there is none. A
@@ -48,7 +48,7 @@ func Judge(l *idem.Lock, kv *mvccpb.KeyValue) {
 	if l.Order == nil || kv == nil {
 		return
 	}
-	if m, err := DecodeMark(kv.Value); err == nil {
+	if m, err := DecodeHighWaterMark(kv.Value); err == nil {
 		l.Stale = l.Order.Against(m)
 	}
 }
