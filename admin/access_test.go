@@ -80,13 +80,14 @@ func (unreachable) PutJob(context.Context, *idem.Job, *idem.JobRun, []idem.JobRu
 func (unreachable) MoveJob(context.Context, *idem.Job, *idem.Audit) error {
 	return idem.ErrStoreUnavailable
 }
-func (unreachable) SeenMarks(context.Context) ([]idem.SeenMark, error) {
+func (unreachable) Acknowledgements(context.Context) ([]idem.Acknowledgement, error) {
 	return nil, idem.ErrStoreUnavailable
 }
-func (unreachable) MarkSeen(context.Context, idem.SeenMark, *idem.Audit) (kept, before *idem.SeenMark, err error) {
+func (unreachable) Acknowledge(context.Context, idem.Acknowledgement, *idem.Audit) (kept, before *idem.Acknowledgement,
+	err error) {
 	return nil, nil, idem.ErrStoreUnavailable
 }
-func (unreachable) UnmarkSeen(context.Context, idem.Concern, *idem.Audit) (*idem.SeenMark, error) {
+func (unreachable) DropAcknowledgement(context.Context, idem.Concern, *idem.Audit) (*idem.Acknowledgement, error) {
 	return nil, idem.ErrStoreUnavailable
 }
 func (unreachable) ParkedExecutions(context.Context, idem.ParkedQuery) (idem.ExecutionPage, error) {

@@ -374,8 +374,8 @@ func (c *call) problemOf(err error) *problem {
 		{idem.ErrJobMoved, "status_changed", "the job has changed meanwhile; look again, then decide"},
 		{idem.ErrTooManyJobs, "rate_limited",
 			fmt.Sprintf("%d jobs run, which is the most: wait for the end of one, or stop one", idem.MaxOpenJobs)},
-		{idem.ErrNoMark, "mark_not_found", "nothing of this is marked as looked at: it was unmarked, or its mark " +
-			"has expired"},
+		{idem.ErrNotAcknowledged, "mark_not_found",
+			"nothing of this is marked as looked at: it was unmarked, or its mark has expired"},
 		{idem.ErrCursor, "bad_request", "the cursor does not belong to this list with these filters; begin again " +
 			"without one"},
 		{idem.ErrStaleToken, "stale_token", "another execution has held the lock since; stop, and discard your writes"},

@@ -142,7 +142,7 @@ func (c *call) listAttention(ctx context.Context) client.Attention {
 		items = []client.AttentionItem{}
 	}
 	return client.Attention{
-		At: client.Time{Time: l.in.Now}, Items: items, LookedAt: len(l.in.Marks), NotKnown: l.in.NotKnown,
+		At: client.Time{Time: l.in.Now}, Items: items, LookedAt: len(l.in.Acknowledgements), NotKnown: l.in.NotKnown,
 		Limited: c.caller.limited(),
 	}
 }
@@ -152,7 +152,7 @@ type attentionReader struct {
 	*call
 	ctx   context.Context
 	in    attention.Input
-	marks []idem.SeenMark
+	marks []idem.Acknowledgement
 }
 
 // readProcess reads the state of this process, and how full etcd is.
@@ -176,9 +176,9 @@ func (l *attentionReader) readMarks() (err error) {
 	}
 	ctx, done := l.read()
 	defer done()
-	l.marks, err = l.api.options.Ledger.SeenMarks(ctx)
+	l.marks, err = l.api.options.Ledger.Acknowledgements(ctx)
 	for i := range l.marks {
-		l.in.Marks = append(l.in.Marks, viewOfMark(&l.marks[i]))
+		l.in.Acknowledgements = append(l.in.Acknowledgements, viewOfMark(&l.marks[i]))
 	}
 	return err
 }
@@ -231,10 +231,10 @@ func (l *attentionReader) readFound() error {
 		{idem.ConcernReused, "", idem.ExecutionQuery{Decision: idem.DecisionMismatch, Since: since}},
 		{idem.ConcernLost, "", idem.ExecutionQuery{Lost: true, Since: since}},
 	} {
-		of.q.Seen, of.q.Limit = map[string]idem.SeenMark{}, maxLimit
+		of.q.Acknowledged, of.q.Limit = map[string]idem.Acknowledgement{}, maxLimit
 		for _, m := range l.marks {
 			if m.Kind == of.kind {
-				of.q.Seen[m.Route] = m
+				of.q.Acknowledged[m.Route] = m
 			}
 		}
 		found, err := l.readKind(of.q, of.state)
@@ -269,12 +269,12 @@ func (l *attentionReader) readKind(q idem.ExecutionQuery, state idem.ParkState) 
 			}
 			v := viewOfExecution(f)
 			showFailedAnswers(&v, f)
-			found.Seen = append(found.Seen, attention.Attended{Execution: v, At: f.ConcernedAt(&q)})
+			found.Executions = append(found.Executions, attention.Attended{Execution: v, At: f.ConcernedAt(&q)})
 		}
 		if q.Cursor = page.NextCursor; q.Cursor == "" {
 			return found, nil
 		}
-		if late := time.Since(l.in.Now) > attentionTime/2; late || len(found.Seen) >= mostOfKind {
+		if late := time.Since(l.in.Now) > attentionTime/2; late || len(found.Executions) >= mostOfKind {
 			found.More = true
 			return found, nil
 		}

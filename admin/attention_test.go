@@ -94,7 +94,7 @@ func TestWhatIsWrongAtAnyReplicaIsInTheOneList(t *testing.T) {
 // silent is a ledger whose store fails at one thing.
 type silent struct{ unreachable }
 
-func (silent) SeenMarks(context.Context) ([]idem.SeenMark, error) { return nil, nil }
+func (silent) Acknowledgements(context.Context) ([]idem.Acknowledgement, error) { return nil, nil }
 
 func TestWhatCannotBeReadIsNamedAndTheRestIsThere(t *testing.T) {
 	r := newRig(t, silent{}, func(o *Options) { o.Process = &process{} })

@@ -73,7 +73,7 @@ func (c *call) listExecutions() error {
 	}
 	ctx, cancel := c.reading()
 	defer cancel()
-	if q.Seen, err = c.seen(ctx); err != nil {
+	if q.Acknowledged, err = c.seen(ctx); err != nil {
 		return err
 	}
 	list, err := c.listOf(q)

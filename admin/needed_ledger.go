@@ -53,12 +53,13 @@ type Ledger interface {
 	// Resume ends a pause and returns it. It returns idem.ErrNoPause.
 	Resume(ctx context.Context, s idem.PauseScope, a *idem.Audit) (*idem.Pause, error)
 
-	// SeenMarks returns what people have looked at, the newest mark first.
-	SeenMarks(ctx context.Context) ([]idem.SeenMark, error)
-	// MarkSeen stores a mark. before is the one that it replaced; nil = none.
-	MarkSeen(ctx context.Context, mark idem.SeenMark, a *idem.Audit) (kept, before *idem.SeenMark, err error)
-	// UnmarkSeen removes a mark and returns it. It returns idem.ErrNoMark.
-	UnmarkSeen(ctx context.Context, c idem.Concern, a *idem.Audit) (*idem.SeenMark, error)
+	// Acknowledgements returns what people have looked at, the newest mark first.
+	Acknowledgements(ctx context.Context) ([]idem.Acknowledgement, error)
+	// Acknowledge stores an acknowledgement. before is the one that it replaced; nil = none.
+	Acknowledge(ctx context.Context, mark idem.Acknowledgement, a *idem.Audit) (kept, before *idem.Acknowledgement,
+		err error)
+	// DropAcknowledgement removes one and returns it. It returns idem.ErrNotAcknowledged.
+	DropAcknowledgement(ctx context.Context, c idem.Concern, a *idem.Audit) (*idem.Acknowledgement, error)
 
 	// ParkedExecutions returns a page of the executions whose request is stored. It returns
 	// idem.ErrCursor.

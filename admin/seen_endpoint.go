@@ -15,13 +15,13 @@ const seenAhead = 5 * time.Minute
 
 // seen returns what the list leaves out: what of one kind people have looked at, by route. From a
 // token that is limited to some workflows nothing is hidden: it cannot mark.
-func (c *call) seen(ctx context.Context) (map[string]idem.SeenMark, error) {
+func (c *call) seen(ctx context.Context) (map[string]idem.Acknowledgement, error) {
 	kind, err := oneOf(c, "unseen", idem.ConcernKind("").Choices())
 	if err != nil || kind == "" || c.caller.limited() {
 		return nil, err
 	}
-	all, err := c.api.options.Ledger.SeenMarks(ctx)
-	marks := map[string]idem.SeenMark{}
+	all, err := c.api.options.Ledger.Acknowledgements(ctx)
+	marks := map[string]idem.Acknowledgement{}
 	for _, one := range all {
 		if string(one.Kind) == kind {
 			marks[one.Route] = one
@@ -36,7 +36,7 @@ func (c *call) listSeen() error {
 	}
 	ctx, done := c.reading()
 	defer done()
-	all, err := c.api.options.Ledger.SeenMarks(ctx)
+	all, err := c.api.options.Ledger.Acknowledgements(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,8 @@ func (c *call) markSeen() error {
 		return err
 	}
 	now := c.api.options.Now()
-	mark := idem.SeenMark{By: c.caller.token.Name, Reason: reason, At: now.UTC().Truncate(time.Millisecond), Until: now}
+	mark := idem.Acknowledgement{By: c.caller.token.Name, Reason: reason, At: now.UTC().Truncate(time.Millisecond),
+		Until: now}
 	var err error
 	if mark.Concern, err = c.concern(concern); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (c *call) markSeen() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	kept, before, err := c.api.options.Ledger.MarkSeen(ctx, mark, &c.audit.Audit)
+	kept, before, err := c.api.options.Ledger.Acknowledge(ctx, mark, &c.audit.Audit)
 	if err != nil {
 		return err
 	}
@@ -106,14 +107,14 @@ func (c *call) unmarkSeen() error {
 	}
 	ctx, done := c.changing()
 	defer done()
-	mark, err := c.api.options.Ledger.UnmarkSeen(ctx, concern, &c.audit.Audit)
+	mark, err := c.api.options.Ledger.DropAcknowledgement(ctx, concern, &c.audit.Audit)
 	if err != nil {
 		return err
 	}
 	return c.ok(http.StatusOK, viewOfMark(mark))
 }
 
-func viewOfMark(m *idem.SeenMark) client.SeenMark {
+func viewOfMark(m *idem.Acknowledgement) client.SeenMark {
 	return client.SeenMark{Concern: m.Concern.String(), Until: client.Time{Time: m.Until}, By: m.By, Reason: m.Reason,
 		At: client.Time{Time: m.At}}
 }

@@ -121,7 +121,7 @@ func lostAt(tb testing.TB, s *Store) time.Time {
 }
 
 func seenUntil(at time.Time) func(*idem.ExecutionQuery) {
-	return func(q *idem.ExecutionQuery) { q.Seen = map[string]idem.SeenMark{"orders": {Until: at}} }
+	return func(q *idem.ExecutionQuery) { q.Acknowledged = map[string]idem.Acknowledgement{"orders": {Until: at}} }
 }
 
 // lockOfEvent is a lock for that event, whose execution begins at that time.

@@ -31,8 +31,8 @@ type ExecutionQuery struct {
 	Beginning    string // of its ID, or of that of an earlier attempt
 	TraceID      string // of its trace, or of that of an earlier attempt
 	Label        Label  // a label of it; without a name: one of that value; the zero value = any
-	// Seen leaves out what a person has looked at, by route; nil = nothing.
-	Seen map[string]SeenMark
+	// Acknowledged leaves out what a person has looked at, by route; nil = nothing.
+	Acknowledged map[string]Acknowledgement
 
 	Limit  int    // at most so many on a page; 0 = 100
 	Cursor string // of the page before; "" = the first page
@@ -60,14 +60,14 @@ func (q *ExecutionQuery) Takes(f *Found) bool {
 		return false
 	}
 	if f.Facts() == nil {
-		return q.takesHistory(f.Arrivals) && !q.seen(f, f.Arrivals.Route)
+		return q.takesHistory(f.Arrivals) && !q.isAcknowledged(f, f.Arrivals.Route)
 	}
-	return q.takesFacts(f) && !q.seen(f, f.Facts().Route) &&
+	return q.takesFacts(f) && !q.isAcknowledged(f, f.Facts().Route) &&
 		(q.Decision == "" || f.Arrivals != nil && q.Arrived(f.Arrivals))
 }
 
-func (q *ExecutionQuery) seen(f *Found, route string) bool {
-	s, marked := q.Seen[route]
+func (q *ExecutionQuery) isAcknowledged(f *Found, route string) bool {
+	s, marked := q.Acknowledged[route]
 	return marked && s.Covers(f.ConcernedAt(q))
 }
 

@@ -195,7 +195,8 @@ func (in *Input) ofCounts() (all []client.AttentionItem) {
 		var first client.Time
 		for _, step := range r.Steps {
 			if step.Counts.BadSignatures == 0 || step.At.Add(time.Minute).Before(in.Now.Add(-SpikeTime)) ||
-				story.Looked(in.Marks, idem.Concern{Kind: idem.ConcernBadSignatures, Route: r.Route}, step.At.Time) {
+				story.Looked(in.Acknowledgements, idem.Concern{Kind: idem.ConcernBadSignatures, Route: r.Route},
+					step.At.Time) {
 				continue
 			}
 			if n += step.Counts.BadSignatures; first.IsZero() {
@@ -217,7 +218,7 @@ func (in *Input) ofCounts() (all []client.AttentionItem) {
 		r := &in.Day.Routes[i]
 		known := slices.ContainsFunc(in.Rules, func(rules client.RouteRules) bool { return rules.Route == r.Route })
 		if known && !r.LastAt.IsZero() && in.Now.Sub(r.LastAt.Time) > silentAfter &&
-			!story.Looked(in.Marks, idem.Concern{Kind: idem.ConcernSilent, Route: r.Route}, r.LastAt.Time) {
+			!story.Looked(in.Acknowledgements, idem.Concern{Kind: idem.ConcernSilent, Route: r.Route}, r.LastAt.Time) {
 			all = append(all, client.AttentionItem{
 				ID: client.AttentionSilent + ":" + r.Route, Kind: client.AttentionSilent, Route: r.Route, Count: 1,
 				Text: r.Route + " is silent: no delivery for an hour, after earlier ones",
@@ -225,7 +226,7 @@ func (in *Input) ofCounts() (all []client.AttentionItem) {
 			})
 		}
 	}
-	for _, c := range story.ChangedRoutes(&in.Status, &in.Day, in.Marks) {
+	for _, c := range story.ChangedRoutes(&in.Status, &in.Day, in.Acknowledgements) {
 		all = append(all, client.AttentionItem{
 			ID: client.AttentionChanged + ":" + c.Route, Kind: client.AttentionChanged, Route: c.Route,
 			Count: int(c.Changed), Text: c.Route + ": duplicates that were other requests",
@@ -322,8 +323,8 @@ func answered(status int) string { return "the service says " + strconv.Itoa(sta
 func (f *Found) items(queues []Queue) []client.AttentionItem {
 	kind := kindsOfFound()[f.Kind]
 	var all groups
-	for i := range f.Seen {
-		s := &f.Seen[i]
+	for i := range f.Executions {
+		s := &f.Executions[i]
 		cause, words := "", ""
 		if kind.needsCause {
 			cause, words = s.cause(f.Kind)

@@ -34,12 +34,12 @@ const (
 
 // Input is what the list is made of. Its zero fields add nothing.
 type Input struct {
-	Now      time.Time
-	Status   client.ReplicaStatus // of this replica
-	Rules    []client.RouteRules
-	Replicas []Replica
-	Space    []idem.StoreSpace
-	Marks    []client.SeenMark
+	Now              time.Time
+	Status           client.ReplicaStatus // of this replica
+	Rules            []client.RouteRules
+	Replicas         []Replica
+	Space            []idem.StoreSpace
+	Acknowledgements []client.SeenMark
 	// Day is the counts of 24 hours, Lately those of the time since Now-SpikeTime, by the minute.
 	Day, Lately client.CountList
 	// Found are the executions of each kind, without what was looked at.
@@ -52,9 +52,9 @@ type Input struct {
 
 // Found are executions of one kind.
 type Found struct {
-	Kind string
-	Seen []Attended
-	More bool // there are more
+	Kind       string
+	Executions []Attended
+	More       bool // there are more
 }
 
 // Attended is an execution that needs attention, and since when.
@@ -177,7 +177,7 @@ func (in *Input) ofRoutes() (all []client.AttentionItem) {
 			})
 		}
 		if w := state.wrong; w != nil &&
-			!story.Looked(in.Marks, idem.Concern{Kind: idem.ConcernEventIDs, Route: rules.Route}, w.At.Time) {
+			!story.Looked(in.Acknowledgements, idem.Concern{Kind: idem.ConcernEventIDs, Route: rules.Route}, w.At.Time) {
 			all = append(all, client.AttentionItem{
 				ID: client.AttentionEventIDs + ":" + rules.Route, Kind: client.AttentionEventIDs, Route: rules.Route,
 				Count: 1, Text: rules.Route + ": a wrong event ID",

@@ -67,8 +67,8 @@ func TestEqualThingsAreOneItemAndTheWorstIsFirst(t *testing.T) {
 			noteOf("c", true, ago(0), failing), noteOf("d", false, ago(time.Minute))},
 		Found: []Found{
 			{Kind: client.AttentionDeadLetters,
-				Seen: append(letters(991, "stripe", "database is locked"), letters(2, "mails", "full")...)},
-			{Kind: client.AttentionBlocked, Seen: letters(1, "orders", "database is locked")},
+				Executions: append(letters(991, "stripe", "database is locked"), letters(2, "mails", "full")...)},
+			{Kind: client.AttentionBlocked, Executions: letters(1, "orders", "database is locked")},
 		},
 		Queues: []Queue{
 			{client.Lock{Workflow: "assess/7", Route: "assess", Held: true, Waiting: 3}, ago(12 * time.Minute)},
@@ -187,7 +187,7 @@ func TestWhatWasLookedAtOnARouteIsLeftOutAndWhatIsNewIsNot(t *testing.T) {
 			silent("quiet", 3*time.Hour), silent("quieter", 2*time.Hour), silent("removed", 2*time.Hour),
 			changed("alertmanager", 4, 6), changed("half", 3, 6), changed("linear", 6, 6), changed("seen", 6, 6),
 		}},
-		Marks: []client.SeenMark{mark("bad_signatures:forged", time.Minute),
+		Acknowledgements: []client.SeenMark{mark("bad_signatures:forged", time.Minute),
 			mark("bad_signatures:again", 6*time.Minute), mark("silent:quiet", time.Hour),
 			mark("silent:quieter", 150*time.Minute), mark("changed:seen", 0)},
 	}
@@ -201,7 +201,7 @@ func TestWhatWasLookedAtOnARouteIsLeftOutAndWhatIsNewIsNot(t *testing.T) {
 func TestAnIDIsTheSameFromTheBeginningToTheEnd(t *testing.T) {
 	id := func(n int) string {
 		return List(&Input{Now: now, Found: []Found{{Kind: client.AttentionDeadLetters,
-			Seen: letters(n, "r", "x")}}})[0].ID
+			Executions: letters(n, "r", "x")}}})[0].ID
 	}
 	if id(1) != id(40) {
 		t.Errorf("%s becomes %s", id(1), id(40))

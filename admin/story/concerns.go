@@ -12,7 +12,7 @@ import (
 // Looked reports whether a person has looked at what happened of a concern at that time.
 func Looked(marks []client.SeenMark, of idem.Concern, at time.Time) bool {
 	return slices.ContainsFunc(marks, func(m client.SeenMark) bool {
-		mark := idem.SeenMark{Until: m.Until.Time}
+		mark := idem.Acknowledgement{Until: m.Until.Time}
 		return m.Concern == of.String() && mark.Covers(at)
 	})
 }

@@ -76,7 +76,7 @@ func (op *Operator) Resume(ctx context.Context, scope idem.PauseScope, audit *id
 
 // declare changes key, which deliveries do not compare: it reads it, and sends what change makes of
 // it, until that is not refused. What is there is nil if the key is absent. It returns
-// idem.ErrNoPause, idem.ErrNoMark or idem.ErrStoreUnavailable.
+// idem.ErrNoPause, idem.ErrNotAcknowledged or idem.ErrStoreUnavailable.
 func (t *trail) declare(ctx context.Context, key string, change func(*mvccpb.KeyValue) (*commit.Request, error)) error {
 	t.audit.Result = idem.AuditDone
 	err := t.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
@@ -90,7 +90,7 @@ func (t *trail) declare(ctx context.Context, key string, change func(*mvccpb.Key
 		}
 		r, err := change(kv)
 		switch {
-		case errors.Is(err, idem.ErrNoPause), errors.Is(err, idem.ErrNoMark):
+		case errors.Is(err, idem.ErrNoPause), errors.Is(err, idem.ErrNotAcknowledged):
 			return true, err
 		case err != nil:
 			return true, commit.Unavailable(err)

@@ -42,28 +42,28 @@ const (
 	KindForgets      = "forgets/"   // <execution>: every process has to drop a cached record of it
 	KindRequests     = "requests/"  // <execution>: the stored request, if it is parked
 	// <execution>: the index of what is parked, and of requests that are kept with a record
-	KindParked         = "parked/"
-	KindAges           = "ages/"       // <execution>: expires when it has been parked for too long
-	kindDuplicates     = "duplicates/" // <execution>/<process>
-	KindArrivals       = "arrivals/"   // <name><process>
-	KindPauses         = "pauses/"     // route/<name> or workflow/<pattern>
-	KindSeen           = "seen/"       // <kind>/<route>
-	KindHighWaterMarks = "marks/"      // <W>/<workflow>/<scope>
-	KindLeases         = "leases/"     // <kind>/<lease>, of leases that have keys of that kind on them
-	kindIndex          = "index/"      // <kind>/<lease>/<field>
-	KindAudits         = "audits/"     // <time>-<n>-<process>
-	KindRefused        = "refused/"    // <time>-<n>-<process>-<token>
-	KindSignatures     = "signatures/" // <time>-<n>-<process>-<route>
-	KindMinutes        = "minutes/"    // <time>-<process>-<n>
-	KindHours          = "hours/"      // <time>-<process>-<n>
-	KindCounting       = "counting/"   // <time>-<process>-<n>: counts that are not in the two above yet
-	KindReplicas       = "replicas/"   // <process>
-	kindNotices        = "notices"     // the one key of what people were told
-	KindOpenJobs       = "jobs/open/"  // <job>
-	KindEndedJobs      = "jobs/ended/" // <job>, of one that has ended or is stopped
-	kindJobRuns        = "jobs/runs/"  // <job>/<execution>
-	KindSlots          = "slots/"      // <W>/<limit>/<n>: it is taken
-	KindTurns          = "turns/"      // <W>/<limit>/<execution>, a slot waiter
+	KindParked           = "parked/"
+	KindAges             = "ages/"       // <execution>: expires when it has been parked for too long
+	kindDuplicates       = "duplicates/" // <execution>/<process>
+	KindArrivals         = "arrivals/"   // <name><process>
+	KindPauses           = "pauses/"     // route/<name> or workflow/<pattern>
+	KindAcknowledgements = "seen/"       // <kind>/<route>
+	KindHighWaterMarks   = "marks/"      // <W>/<workflow>/<scope>
+	KindLeases           = "leases/"     // <kind>/<lease>, of leases that have keys of that kind on them
+	kindIndex            = "index/"      // <kind>/<lease>/<field>
+	KindAudits           = "audits/"     // <time>-<n>-<process>
+	KindRefused          = "refused/"    // <time>-<n>-<process>-<token>
+	KindSignatures       = "signatures/" // <time>-<n>-<process>-<route>
+	KindMinutes          = "minutes/"    // <time>-<process>-<n>
+	KindHours            = "hours/"      // <time>-<process>-<n>
+	KindCounting         = "counting/"   // <time>-<process>-<n>: counts that are not in the two above yet
+	KindReplicas         = "replicas/"   // <process>
+	kindNotices          = "notices"     // the one key of what people were told
+	KindOpenJobs         = "jobs/open/"  // <job>
+	KindEndedJobs        = "jobs/ended/" // <job>, of one that has ended or is stopped
+	kindJobRuns          = "jobs/runs/"  // <job>/<execution>
+	KindSlots            = "slots/"      // <W>/<limit>/<n>: it is taken
+	KindTurns            = "turns/"      // <W>/<limit>/<execution>, a slot waiter
 )
 
 // All returns the prefix of all keys of a kind, or of those whose keys begin with kind.

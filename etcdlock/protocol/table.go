@@ -116,7 +116,8 @@ func ClaimAsHead(k Keys, at Revisions, lock Leased) Op {
 	return txn(
 		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), Created(k.Entry, at.Entry),
 			isHead(k, at.Entry), modified(k.Record, at.Record)}, slotsFree(k)...),
-		append(append(Writes{del(k.Entry), Put(k.Lock, lock), getFirst(k.Queue)}, readHighWaterMark(k)...), takeSlots(k)...),
+		append(append(Writes{del(k.Entry), Put(k.Lock, lock), getFirst(k.Queue)}, readHighWaterMark(k)...),
+			takeSlots(k)...),
 		LockRecordAndQueue(k))
 }
 
@@ -168,7 +169,8 @@ func HandOver(k Keys, at Revisions, next Keys, first Revisions, record, lock Lea
 		Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(next.Entry, first.Entry), present(next.Session),
 			modified(next.Record, first.Record)},
 		append(append(append(append(Writes{del(next.Entry), Put(k.Lock, lock), Put(k.Record, record)},
-			readCandidates(next, more)...), raiseHighWaterMark(k, mark)...), answerOf(record)...), readHighWaterMark(next)...),
+			readCandidates(next, more)...), raiseHighWaterMark(k, mark)...), answerOf(record)...),
+			readHighWaterMark(next)...),
 		nil)
 }
 
@@ -261,7 +263,8 @@ func CancelWaiting(k Keys, at Revisions, record Leased) Op {
 func Forget(k Keys, at Revisions, news Leased, mark []byte, letter bool) Op {
 	return txn(
 		Compares{modified(k.Record, at.Record)},
-		append(append(Writes{del(k.Record), Put(k.Forget, news)}, dropHighWaterMark(k, mark)...), dropLetter(k, letter)...),
+		append(append(Writes{del(k.Record), Put(k.Forget, news)}, dropHighWaterMark(k, mark)...),
+			dropLetter(k, letter)...),
 		nil)
 }
 
@@ -306,8 +309,8 @@ func Noted(op Op, key string, v Leased) Op {
 	return op
 }
 
-// Erased is a transaction that, if it is applied, deletes all notes below these prefixes, too. op is a result of another
-// function here, and is changed.
+// Erased is a transaction that, if it is applied, deletes all notes below these prefixes, too. op
+// is a result of another function here, and is changed.
 func Erased(op Op, prefixes ...string) Op {
 	t := op.GetRequestTxn()
 	for _, prefix := range prefixes {
@@ -352,9 +355,9 @@ func Resume(key string, prev int64) Op {
 		nil)
 }
 
-// Unmark removes a mark of what was looked at. It does not return the mark: marks share their
-// leases.
-func Unmark(key string, prev int64) Op {
+// DropAcknowledgement removes a mark of what was looked at. It does not return the mark: marks
+// share their leases.
+func DropAcknowledgement(key string, prev int64) Op {
 	return txn(
 		Compares{modified(key, prev)},
 		Writes{del(key)},

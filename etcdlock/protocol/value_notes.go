@@ -81,32 +81,34 @@ func (y Layout) QuestionAt(kv *mvccpb.KeyValue) (*idem.OpenQuestion, error) {
 	return &v.OpenQuestion, nil
 }
 
-type seenValue struct {
+type acknowledgementValue struct {
 	Version int `json:"v"`
-	idem.SeenMark
+	idem.Acknowledgement
 }
 
-// SeenOf is the key of what a person has looked at of a concern: seen/<kind>/<route>.
-func (y Layout) SeenOf(c idem.Concern) string {
-	return y.All(KindSeen) + string(c.Kind) + "/" + url.PathEscape(c.Route)
+// Acknowledgement is the key of what a person has looked at of a concern: seen/<kind>/<route>.
+func (y Layout) Acknowledgement(c idem.Concern) string {
+	return y.All(KindAcknowledgements) + string(c.Kind) + "/" + url.PathEscape(c.Route)
 }
 
-// EncodeSeen returns a mark as it is stored.
-func EncodeSeen(s *idem.SeenMark) []byte { return encode(seenValue{othersVersion, *s}) }
+// EncodeAcknowledgement returns a mark as it is stored.
+func EncodeAcknowledgement(s *idem.Acknowledgement) []byte {
+	return encode(acknowledgementValue{othersVersion, *s})
+}
 
-// SeenAt reads a mark and its key.
-func (y Layout) SeenAt(kv *mvccpb.KeyValue) (*idem.SeenMark, error) {
-	var v seenValue
+// DecodeAcknowledgement reads a mark and its key.
+func (y Layout) DecodeAcknowledgement(kv *mvccpb.KeyValue) (*idem.Acknowledgement, error) {
+	var v acknowledgementValue
 	if err := decode("a mark", kv.Value, othersVersion, &v); err != nil {
 		return nil, err
 	}
-	kind, escaped, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), y.All(KindSeen)), "/")
+	kind, escaped, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), y.All(KindAcknowledgements)), "/")
 	route, err := url.PathUnescape(escaped)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", kv.Key, err)
 	}
 	v.Concern = idem.Concern{Kind: idem.ConcernKind(kind), Route: route}
-	return &v.SeenMark, nil
+	return &v.Acknowledgement, nil
 }
 
 // replicaValue is what a process says of itself.

@@ -54,18 +54,19 @@ func ParseConcern(text string) (Concern, error) {
 	return Concern{ConcernKind(kind), route}, nil
 }
 
-// SeenKept is for how long a SeenMark is kept, and MaxSeen how many are: the oldest go first.
+// AcknowledgementsKept is for how long an Acknowledgement is kept, and MaxAcknowledgements how many
+// are: the oldest go first.
 const (
-	SeenKept = AuditKept
-	MaxSeen  = 500
+	AcknowledgementsKept = AuditKept
+	MaxAcknowledgements  = 500
 )
 
-// ErrNoMark says that nothing of a concern is marked as looked at.
-var ErrNoMark = errors.New("nothing of it is marked as looked at")
+// ErrNotAcknowledged says that nothing of a concern is marked as looked at.
+var ErrNotAcknowledged = errors.New("nothing of it is marked as looked at")
 
-// SeenMark says that a person has looked at a concern, at what happened up to Until. What is newer
-// needs attention.
-type SeenMark struct {
+// Acknowledgement says that a person has looked at a concern, at what happened up to Until. What is
+// newer needs attention.
+type Acknowledgement struct {
 	Concern `json:"-"`
 	Until   time.Time `json:"until"`
 	By      string    `json:"by"`
@@ -74,13 +75,15 @@ type SeenMark struct {
 }
 
 // Text says until when the concern is looked at, and who says so.
-func (s *SeenMark) Text() string {
+func (s *Acknowledgement) Text() string {
 	return "looked at until " + s.Until.Format(time.RFC3339) + " by " + s.By
 }
 
 // Covers reports whether something that happened at that time was looked at. The zero value covers
 // nothing.
-func (s *SeenMark) Covers(at time.Time) bool { return !at.Truncate(time.Millisecond).After(s.Until) }
+func (s *Acknowledgement) Covers(at time.Time) bool {
+	return !at.Truncate(time.Millisecond).After(s.Until)
+}
 
 // ConcernedAt is when something came to need attention: it ended, its latest try failed, a delivery
 // got the decision of the query, or it was found to be possibly lost.

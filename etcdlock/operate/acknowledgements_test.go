@@ -14,19 +14,19 @@ import (
 func TestOfTooManyMarksTheOldestGo(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	s := openStore(t, etcdlock.Options{Endpoints: []string{etcd.Endpoint}})
-	mark := func(route string) idem.SeenMark {
-		return idem.SeenMark{Concern: idem.Concern{Kind: idem.ConcernUnknown, Route: route}, By: "ops", Reason: "why",
+	mark := func(route string) idem.Acknowledgement {
+		return idem.Acknowledgement{Concern: idem.Concern{Kind: idem.ConcernUnknown, Route: route}, By: "ops", Reason: "why",
 			At: time.Unix(7, 0).UTC(), Until: time.Unix(5, 0).UTC()}
 	}
 	const more = 2
-	for i := range idem.MaxSeen + more {
-		if _, before, err := s.MarkSeen(within(t, patience), mark(fmt.Sprint(i)), nil); before != nil || err != nil {
+	for i := range idem.MaxAcknowledgements + more {
+		if _, before, err := s.Acknowledge(within(t, patience), mark(fmt.Sprint(i)), nil); before != nil || err != nil {
 			t.Fatalf("%d: %+v %v", i, before, err)
 		}
 	}
 	other := openStore(t, etcdlock.Options{Endpoints: []string{etcd.Endpoint}})
-	all, err := other.SeenMarks(within(t, patience))
-	if err != nil || len(all) != idem.MaxSeen || all[0] != mark(fmt.Sprint(idem.MaxSeen+more-1)) ||
+	all, err := other.Acknowledgements(within(t, patience))
+	if err != nil || len(all) != idem.MaxAcknowledgements || all[0] != mark(fmt.Sprint(idem.MaxAcknowledgements+more-1)) ||
 		all[len(all)-1] != mark(fmt.Sprint(more)) {
 		t.Fatalf("%d marks: %v", len(all), err)
 	}
@@ -34,10 +34,10 @@ func TestOfTooManyMarksTheOldestGo(t *testing.T) {
 	if err != nil || len(leases.Leases) > 5 {
 		t.Errorf("%d leases for two sessions and all marks: %v", len(leases.Leases), err)
 	}
-	if _, err := other.UnmarkSeen(within(t, patience), all[0].Concern, nil); err != nil {
+	if _, err := other.DropAcknowledgement(within(t, patience), all[0].Concern, nil); err != nil {
 		t.Error(err)
 	}
-	if left, err := s.SeenMarks(within(t, patience)); err != nil || len(left) != idem.MaxSeen-1 {
+	if left, err := s.Acknowledgements(within(t, patience)); err != nil || len(left) != idem.MaxAcknowledgements-1 {
 		t.Errorf("%d marks are left of those that share a lease: %v", len(left), err)
 	}
 }
