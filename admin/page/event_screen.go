@@ -58,6 +58,11 @@ func event(v *visit) ([]section, error) {
 	}
 	all := []section{head, {ID: "axis", Title: "Timeline", Picture: newTimeline(x.Workflow, v.spellsOf(x, lock), v.now),
 		Story: inOrder(items), Note: leftOut(x)}}
+	if x.EventID != "" {
+		if unsigned, found := v.claimed(x.Route, x.EventID); found {
+			all = append(all, unsigned)
+		}
+	}
 	if len(x.FailedAnswers) > 0 {
 		all = append(all, section{ID: "tries", Title: "Failed tries",
 			Table: tableOf("Failed tries", []column[client.FailedAnswer]{

@@ -93,7 +93,7 @@ func find(v *visit) ([]section, error) {
 	}
 	s.Asks = bulkAsks(q, page.Executions)
 	if id := cmp.Or(v.query.Get("text"), v.query.Get("event")); s.Count == 0 && id != "" {
-		if bad, found := v.claimed(id); found {
+		if bad, found := v.claimed("", id); found {
 			return []section{s, bad}, nil
 		}
 	}

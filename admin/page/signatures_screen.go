@@ -79,17 +79,16 @@ func signatureTable(all []client.BadSignature) *table {
 	return t
 }
 
-// claimed returns the deliveries that say an event ID that no event has, and had no valid
-// signature.
-func (v *visit) claimed(eventID string) (s section, found bool) {
+// claimed returns the deliveries that say an event ID and had no valid signature; route may be "".
+func (v *visit) claimed(route, eventID string) (s section, found bool) {
 	page := &client.BadSignaturePage{}
-	err := v.api.get("/v1/signatures", values("event", eventID, "limit", "20"), page)
+	err := v.api.get("/v1/signatures", values("route", route, "event", eventID, "limit", "20"), page)
 	if err != nil || len(page.BadSignatures) == 0 {
 		return s, false
 	}
 	return section{
 		ID: "signatures", Title: "Came with a bad signature", Table: signatureTable(page.BadSignatures),
-		Note: "What came with this event ID had no valid signature, so it never ran. Anyone can write an ID into a " +
-			"request.",
+		Note: "This came with the event ID and without a valid signature, so it did not run. Anyone can write an ID " +
+			"into a request.",
 	}, true
 }

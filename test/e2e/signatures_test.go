@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -68,6 +71,26 @@ routes:
 	}
 	if page := testkit.Exchange(t, again.Admin,
 		"GET /page/find?text=evt_3 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); !strings.Contains(
+		string(page.Body), "Came with a bad signature") {
+		t.Errorf("the page says %s", page.Body)
+	}
+	// The event itself comes: what had said its ID before is still told.
+	body := `{"id":"evt_4"}`
+	mac := hmac.New(sha256.New, []byte(strings.TrimPrefix(secret, "SIGNING_SECRET=")))
+	mac.Write([]byte(body))
+	if a := testkit.Post(t, again.Addr, "/signed/w", body,
+		"X-Signature: "+hex.EncodeToString(mac.Sum(nil))); a.Status != 200 {
+		t.Fatalf("got %d %s", a.Status, a.Body)
+	}
+	said = cli(t, again, "show", "evt_4")
+	for _, want := range []string{"The service answered 200", "1 delivery with this ID had no valid signature", "mismatch"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in\n%s", want, said)
+		}
+	}
+	id := regexp.MustCompile(`exec_[a-z2-7]{32}`).FindString(said)
+	if page := testkit.Exchange(t, again.Admin, "GET /page/story?id="+id+
+		" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); !strings.Contains(
 		string(page.Body), "Came with a bad signature") {
 		t.Errorf("the page says %s", page.Body)
 	}

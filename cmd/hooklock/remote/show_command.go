@@ -29,7 +29,7 @@ func NewShow(e *cli.Environment) *cobra.Command {
 		Short: "say what happened to an event and what to do, by anything in hand",
 		Long: `Say what happened to an event and what an operator can do about it, then all that is known of it. TEXT is an event ID or a part of one, a label
 (order:1042) or its value, an execution ID, its beginning or its last letters, an idempotency key, a trace ID, or a workflow; where several events match, they are
-listed, and of an event ID that came with bad signatures alone, these. -o md writes Markdown for a ticket, and --web prints the address of the event's page. With --wait it is shown when its execution changes, and at once when that
+listed, and what came with its event ID and a bad signature as well. -o md writes Markdown for a ticket, and --web prints the address of the event's page. With --wait it is shown when its execution changes, and at once when that
 has ended; when nothing changes in that time (at most 5m), as it is. The exit code is 3 when nothing is found.`,
 		Example: `  hooklock show evt_1QRefused409
   hooklock show order:1042
@@ -57,7 +57,10 @@ has ended; when nothing changes in that time (at most 5m), as it is. The exit co
 				}
 				l := d.list(ctx, found)
 				d.asEvents(l)
-				return l.print(d)
+				if err := l.print(d); err != nil || d.output != outputTable {
+					return err
+				}
+				return d.addBadSignatures(ctx, client.BadSignatureQuery{EventID: args[0]})
 			}
 			x, err := d.complete(ctx, &found.events[0], wait)
 			if err != nil {
@@ -116,7 +119,10 @@ func (d *Desk) tell(ctx context.Context, x *client.Execution) error {
 			d.paragraph("What to do: " + todo)
 		}
 		fmt.Fprintln(d.environment.Stdout)
-		return d.showRows(x, d.lockText(x, s.Lock))
+		if err := d.showRows(x, d.lockText(x, s.Lock)); err != nil {
+			return err
+		}
+		return d.addBadSignatures(ctx, client.BadSignatureQuery{Route: x.Route, EventID: x.EventID})
 	})
 }
 

@@ -77,6 +77,22 @@ func badSignatureRow(b *client.BadSignature, now time.Time) []string {
 		strconv.Itoa(b.Status), more, b.TraceID, b.Detail}
 }
 
+// addBadSignatures prints, behind an event, the deliveries that say its ID and had no valid signature,
+// if there are any that the token may see.
+func (d *Desk) addBadSignatures(ctx context.Context, q client.BadSignatureQuery) error {
+	page, err := d.BadSignaturePage(ctx, q)
+	if q.EventID == "" || err != nil || len(page.BadSignatures) == 0 {
+		return nil //nolint:nilerr // the event is shown all the same
+	}
+	more := ""
+	if page.NextCursor != "" {
+		more = "at least "
+	}
+	fmt.Fprintf(d.environment.Stdout, "\n%s%s with this ID had no valid signature, and did not run:\n", more,
+		story.Count(len(page.BadSignatures), "delivery", "deliveries"))
+	return badSignatures(ctx, d, q, 0, "").print(d)
+}
+
 // showBadSignatures lists the deliveries that say that event ID and had no valid signature. It
 // returns otherwise if there are none, or if the token may not see them.
 func (d *Desk) showBadSignatures(ctx context.Context, eventID string, otherwise error) error {
