@@ -231,7 +231,7 @@ func (l *attentionReader) readFound() error {
 		{idem.ConcernReused, "", idem.ExecutionQuery{Decision: idem.DecisionMismatch, Since: since}},
 		{idem.ConcernLost, "", idem.ExecutionQuery{Lost: true, Since: since}},
 	} {
-		of.q.Acknowledged, of.q.Limit = map[string]idem.Acknowledgement{}, maxLimit
+		of.q.Acknowledged, of.q.PageSize = map[string]idem.Acknowledgement{}, maxLimit
 		for _, m := range l.marks {
 			if m.Kind == of.kind {
 				of.q.Acknowledged[m.Route] = m
@@ -256,7 +256,7 @@ func (l *attentionReader) readKind(q idem.ExecutionQuery, state idem.ParkState) 
 			page, err = l.api.options.Ledger.Executions(ctx, q)
 		} else {
 			page, err = l.api.options.Ledger.ParkedExecutions(ctx,
-				idem.ParkedQuery{State: state, Takes: q.Takes, Limit: q.Limit, Cursor: q.Cursor})
+				idem.ParkedQuery{State: state, Takes: q.Takes, PageSize: q.PageSize, Cursor: q.Cursor})
 		}
 		done()
 		if err != nil {
@@ -283,7 +283,7 @@ func (l *attentionReader) readKind(q idem.ExecutionQuery, state idem.ParkState) 
 
 // readQueues finds the locks behind which an event has waited for long.
 func (l *attentionReader) readQueues() error {
-	q := idem.LockQuery{Limit: maxLimit}
+	q := idem.LockQuery{PageSize: maxLimit}
 	for read := 0; read < mostLocks; {
 		ctx, done := l.read()
 		page, err := l.api.options.Ledger.Locks(ctx, q)
@@ -321,7 +321,7 @@ func (l *attentionReader) oldestBehind(workflow string) (since time.Time, err er
 	ctx, done := l.read()
 	defer done()
 	page, err := l.api.options.Ledger.Executions(ctx,
-		idem.ExecutionQuery{Workflow: workflow, Status: idem.Pending, Limit: maxLimit})
+		idem.ExecutionQuery{Workflow: workflow, Status: idem.Pending, PageSize: maxLimit})
 	if err != nil {
 		return since, err
 	}

@@ -31,7 +31,7 @@ func (c *call) auditQuery() (q idem.AuditQuery, err error) {
 	q = idem.AuditQuery{Who: c.query("who"), What: c.query("what"),
 		Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"),
 		Execution: idem.ExecutionID(c.query("execution"))}
-	if q.Limit, err = c.limit(); err != nil {
+	if q.PageSize, err = c.limit(); err != nil {
 		return q, err
 	}
 	if q.Since, q.Until, err = c.period(c.query("since"), c.query("until")); err != nil {

@@ -28,7 +28,7 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	if q.Label, err = labelOf(c.query("label")); err != nil {
 		return q, err
 	}
-	if q.Limit, err = c.limit(); err != nil {
+	if q.PageSize, err = c.limit(); err != nil {
 		return q, err
 	}
 	statuses := []idem.Status{idem.Pending, idem.Running, idem.CancelRequested, idem.Success, idem.Failed, idem.Aborted,

@@ -16,7 +16,7 @@ import (
 // lockQuery reads the query of a list of locks or slots.
 func (c *call) lockQuery() (q idem.LockQuery, err error) {
 	q.Prefix = c.query("prefix")
-	if q.Limit, err = c.limit(); err == nil {
+	if q.PageSize, err = c.limit(); err == nil {
 		q.Cursor, err = c.caller.openCursor(c.query("cursor"))
 	}
 	return q, err
@@ -72,7 +72,7 @@ func (c *call) listSlots() error {
 		for _, s := range page.Slots {
 			if c.caller.sees(s.Workflow) {
 				answer.Slots = append(answer.Slots, client.Slot{
-					Limit: s.Limit, Number: s.Index, Of: s.Of, ExecutionID: string(s.Execution), Workflow: s.Workflow,
+					Limit: s.LimitName, Number: s.Index, Of: s.Of, ExecutionID: string(s.Execution), Workflow: s.Workflow,
 					Route: s.Route,
 				})
 			}

@@ -228,7 +228,7 @@ func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.Par
 	if err != nil {
 		return nil, err
 	}
-	for q := (idem.ParkedQuery{Workflow: b.workflow, State: idem.ParkState(b.state), Limit: maxLimit}); ; {
+	for q := (idem.ParkedQuery{Workflow: b.workflow, State: idem.ParkState(b.state), PageSize: maxLimit}); ; {
 		bounded, done := context.WithTimeout(ctx, c.api.options.RequestTimeout)
 		page, err := c.api.options.Ledger.ParkedEntries(bounded, q)
 		done()
@@ -260,7 +260,7 @@ func byRevision(x, y idem.ParkedEntry) int {
 // which they ran.
 func (c *call) ended(ctx context.Context, b *bulk, at *bulkCursor) (all []idem.ParkedEntry, err error) {
 	q := b.narrow
-	q.Workflow, q.Route, q.Status, q.Limit = b.workflow, b.route, idem.Status(b.status), maxLimit
+	q.Workflow, q.Route, q.Status, q.PageSize = b.workflow, b.route, idem.Status(b.status), maxLimit
 	for newest := int64(1); ; {
 		bounded, done := context.WithTimeout(ctx, c.api.options.RequestTimeout)
 		page, err := c.api.options.Ledger.Executions(bounded, q)
@@ -294,7 +294,7 @@ func (c *call) within(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, 
 		return nil, nil //nolint:nilnil // see above
 	}
 	fits := map[idem.ExecutionID]bool{}
-	for q := (idem.ParkedQuery{Workflow: b.workflow, State: idem.ParkState(b.state), Limit: maxLimit}); ; {
+	for q := (idem.ParkedQuery{Workflow: b.workflow, State: idem.ParkState(b.state), PageSize: maxLimit}); ; {
 		bounded, done := context.WithTimeout(ctx, c.api.options.RequestTimeout)
 		page, err := c.api.options.Ledger.ParkedExecutions(bounded, q)
 		done()

@@ -124,7 +124,7 @@ func (c *call) listOf(q idem.ExecutionQuery) (func(ctx context.Context, cursor s
 	}
 	return func(ctx context.Context, cursor string) (idem.ExecutionPage, error) {
 		return c.api.options.Ledger.ParkedExecutions(ctx, idem.ParkedQuery{Workflow: q.Workflow, Route: q.Route, State: state,
-			Takes: q.Takes, Limit: q.Limit, Cursor: cursor})
+			Takes: q.Takes, PageSize: q.PageSize, Cursor: cursor})
 	}, nil
 }
 

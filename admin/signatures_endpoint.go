@@ -18,7 +18,7 @@ func (c *call) listBadSignatures() (err error) {
 		return err
 	}
 	q := idem.BadSignatureQuery{Route: c.query("route"), EventID: c.query("event")}
-	if q.Limit, err = c.limit(); err != nil {
+	if q.PageSize, err = c.limit(); err != nil {
 		return err
 	}
 	if q.Since, q.Until, err = c.period(c.query("since"), c.query("until")); err != nil {

@@ -10,7 +10,7 @@ import (
 // limited is a lock that counts against a limit of one.
 func limited(workflow, event string) idem.Lock {
 	l := lockOf(workflow, event)
-	l.Slots = []idem.Slot{{Limit: "erp", Rule: "erp", Index: -1}}
+	l.Slots = []idem.Slot{{LimitName: "erp", Rule: "erp", Index: -1}}
 	return l
 }
 
@@ -57,7 +57,7 @@ func TestTheAPIShowsTheSlotsAndTheSlotWaiters(t *testing.T) {
 func TestALockOfSeveralExecutionsNamesThoseWithASlot(t *testing.T) {
 	f := newFleet(t, nil)
 	l := lockOf("stripe/several", "1")
-	l.Scope.PerEvent, l.Slots = true, []idem.Slot{{Limit: idem.OwnLimit(l.Scope.Workflow), Index: -1}}
+	l.Scope.PerEvent, l.Slots = true, []idem.Slot{{LimitName: idem.OwnLimit(l.Scope.Workflow), Index: -1}}
 	d := f.start(l, 0)
 	got := f.want(200, "", "GET", "/v1/locks/stripe%2Fseveral", opsToken, "")
 	if all, _ := got.json["executions"].([]any); got.json["of"] != 1.0 || len(all) != 1 || all[0] != d.id ||

@@ -82,7 +82,7 @@ func viewOfExecution(f *idem.Found) client.Execution {
 		v.StartedAt.Time, v.TraceID, v.Order = e.StartedAt, idem.ParseTrace(e.TraceParent).TraceID(), viewOfOrder(e)
 		for _, s := range e.Slots {
 			if s.Index >= 0 {
-				v.Slots = append(v.Slots, client.OwnSlot{Limit: s.Limit, Number: s.Index})
+				v.Slots = append(v.Slots, client.OwnSlot{Limit: s.LimitName, Number: s.Index})
 			}
 		}
 	}

@@ -24,8 +24,8 @@ func allAudits(tb testing.TB, s *Store, q idem.AuditQuery) (all []idem.Audit) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if q.Limit > 0 && len(page.Audits) > q.Limit {
-			tb.Fatalf("%d on a page of %d", len(page.Audits), q.Limit)
+		if q.PageSize > 0 && len(page.Audits) > q.PageSize {
+			tb.Fatalf("%d on a page of %d", len(page.Audits), q.PageSize)
 		}
 		all = append(all, page.Audits...)
 		if q.Cursor = page.NextCursor; q.Cursor == "" {
@@ -53,7 +53,7 @@ func TestWhatIsAuditedIsKnownEverywhereTheNewestFirst(t *testing.T) {
 	written(t, b)
 	for _, s := range []*Store{a, b} {
 		for _, limit := range []int{0, 1, 7} {
-			all := allAudits(t, s, idem.AuditQuery{Limit: limit})
+			all := allAudits(t, s, idem.AuditQuery{PageSize: limit})
 			if len(all) != 250 {
 				t.Fatalf("%d of 250 with limit %d", len(all), limit)
 			}
@@ -72,7 +72,7 @@ func TestWhatIsAuditedIsKnownEverywhereTheNewestFirst(t *testing.T) {
 		2: {Who: "ci", What: "lock", Since: start.Add(246 * time.Second)},
 	} {
 		for _, limit := range []int{0, 3} {
-			q.Limit = limit
+			q.PageSize = limit
 			if got := allAudits(t, b, q); len(got) != want {
 				t.Errorf("%+v: %d, want %d", q, len(got), want)
 			}
@@ -122,7 +122,7 @@ func TestRefusalsAreBoundedForEachTokenAndMadeChangesStay(t *testing.T) {
 	written(t, s)
 	counts := func() map[string]int {
 		n := map[string]int{}
-		for _, one := range allAudits(t, s, idem.AuditQuery{Limit: 7}) {
+		for _, one := range allAudits(t, s, idem.AuditQuery{PageSize: 7}) {
 			n[one.Who]++
 		}
 		return n

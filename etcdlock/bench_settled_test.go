@@ -72,11 +72,11 @@ func BenchmarkSettledEvents(b *testing.B) {
 		return err
 	})
 	took("page-ms", func() error {
-		_, err := s.Executions(within(b, patience), idem.ExecutionQuery{Limit: 100})
+		_, err := s.Executions(within(b, patience), idem.ExecutionQuery{PageSize: 100})
 		return err
 	})
 	took("search-ms", func() error {
-		_, err := s.Executions(within(b, patience), idem.ExecutionQuery{EventID: middle.EventID, Limit: 100})
+		_, err := s.Executions(within(b, patience), idem.ExecutionQuery{EventID: middle.EventID, PageSize: 100})
 		return err
 	})
 	took("restart-ms", func() error {

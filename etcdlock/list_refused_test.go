@@ -38,7 +38,7 @@ func TestRefusedEventsAreListedInTheOrderOfTime(t *testing.T) {
 	slices.Reverse(ofEvent)
 	for _, limit := range []int{0, 1, 2} {
 		var got []string
-		for _, f := range allExecutions(t, s, idem.ExecutionQuery{Workflow: "w", Limit: limit}) {
+		for _, f := range allExecutions(t, s, idem.ExecutionQuery{Workflow: "w", PageSize: limit}) {
 			if f.Record == nil {
 				got = append(got, "refused "+f.Arrivals.EventID)
 			} else {
@@ -50,7 +50,7 @@ func TestRefusedEventsAreListedInTheOrderOfTime(t *testing.T) {
 		}
 		got = nil
 		for _, f := range allExecutions(t, s, idem.ExecutionQuery{Key: string(lockFor("w0", "event").Scope.Key),
-			Limit: limit}) {
+			PageSize: limit}) {
 			if f.Record == nil {
 				got = append(got, "refused in "+f.Workflow())
 			} else {

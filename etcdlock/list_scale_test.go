@@ -95,7 +95,7 @@ func TestTenThousandLocksAreListedInPagesOfLittleMemory(t *testing.T) {
 	})
 	seen := map[string]bool{}
 	h := newHeap()
-	for q := (idem.LockQuery{Limit: history.MaxPage}); ; {
+	for q := (idem.LockQuery{PageSize: history.MaxPage}); ; {
 		page, err := s.Locks(within(t, patience), q)
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +145,7 @@ func TestAPageOfManyExecutionsReadsNoMoreThanItShows(t *testing.T) {
 	})
 	all := map[idem.ExecutionID]bool{}
 	pages := 0
-	for q := (idem.ExecutionQuery{Limit: 100}); ; pages++ {
+	for q := (idem.ExecutionQuery{PageSize: 100}); ; pages++ {
 		before := requests.Load()
 		page, err := s.Executions(within(t, patience), q)
 		if err != nil {

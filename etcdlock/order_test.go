@@ -295,7 +295,7 @@ func TestEventsThatOverlapRaiseOneMark(t *testing.T) {
 	s := limitedStore(t, e, slotsOf(events))
 	of := func(i int) idem.Lock {
 		l := ordered("w", fmt.Sprint(i), fmt.Sprint(i))
-		l.Scope.PerEvent, l.Slots = true, []idem.Slot{{Limit: idem.OwnLimit("w"), Index: -1}}
+		l.Scope.PerEvent, l.Slots = true, []idem.Slot{{LimitName: idem.OwnLimit("w"), Index: -1}}
 		return l
 	}
 	var held []idem.RunningLock

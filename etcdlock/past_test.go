@@ -33,7 +33,7 @@ func TestWhatWasRefusedIsKeptAndListedByItsDecision(t *testing.T) {
 		for decision, want := range map[idem.Decision]int{idem.DecisionLocked: 1, idem.DecisionUpstreamUnreachable: 1,
 			idem.DecisionReplayed: 1, idem.DecisionMismatch: 0} {
 			got := allExecutions(t, a, idem.ExecutionQuery{Decision: decision, Since: now.Add(-time.Second),
-				Limit: limit})
+				PageSize: limit})
 			if len(got) != want {
 				t.Fatalf("%d events were %s, want %d: %+v", len(got), decision, want, got)
 			}
@@ -86,7 +86,7 @@ func TestEndedExecutionsAreListedWhateverTheWallClocksSay(t *testing.T) {
 			slices.Reverse(want)
 			for _, limit := range []int{0, 1, 7} {
 				if got := ids(allExecutions(t, right,
-					idem.ExecutionQuery{Limit: limit, Status: idem.Success})); !slices.Equal(got, want) {
+					idem.ExecutionQuery{PageSize: limit, Status: idem.Success})); !slices.Equal(got, want) {
 					t.Errorf("pages of %d: %d of %d, or in another order: %q, want %q", limit, len(got), len(want), got,
 						want)
 				}

@@ -49,9 +49,9 @@ func TestBadSignaturesOfAllReplicasAreListedTheNewestFirst(t *testing.T) {
 	}
 	eventually(t, "both have written", func() bool {
 		return len(allBadSignatures(t, a, idem.BadSignatureQuery{})) == 2 &&
-			len(allBadSignatures(t, b, idem.BadSignatureQuery{Limit: 1})) == 4
+			len(allBadSignatures(t, b, idem.BadSignatureQuery{PageSize: 1})) == 4
 	})
-	all := allBadSignatures(t, a, idem.BadSignatureQuery{Limit: 3})
+	all := allBadSignatures(t, a, idem.BadSignatureQuery{PageSize: 3})
 	for i, got := range all {
 		want := badSignature(start.Add(time.Duration(3-i)*time.Second), fmt.Sprintf("r%d", (3-i)/2))
 		want.EventID = fmt.Sprint("evt_", 3-i)

@@ -16,7 +16,7 @@ import (
 // ownLimitLock counts against the limit of its workflow.
 func ownLimitLock(workflow, event string) idem.Lock {
 	l := lockFor(workflow, event)
-	l.Scope.PerEvent, l.Slots = true, []idem.Slot{{Limit: idem.OwnLimit(workflow), Index: -1}}
+	l.Scope.PerEvent, l.Slots = true, []idem.Slot{{LimitName: idem.OwnLimit(workflow), Index: -1}}
 	return l
 }
 
@@ -81,7 +81,7 @@ func TestALockOfSeveralSaysHowManyWaitForItsWorkflow(t *testing.T) {
 	if v, err := s.Lock(within(t, patience), "w"); err != nil || v.Waiting != 2 {
 		t.Errorf("%+v %v", v, err)
 	}
-	if all, err := s.Locks(within(t, patience), idem.LockQuery{Limit: 10}); err != nil || len(all.Locks) != 1 ||
+	if all, err := s.Locks(within(t, patience), idem.LockQuery{PageSize: 10}); err != nil || len(all.Locks) != 1 ||
 		all.Locks[0].Waiting != 2 {
 		t.Errorf("%+v %v", all, err)
 	}

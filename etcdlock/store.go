@@ -525,10 +525,10 @@ func (s *Store) SlotsHere() []idem.SlotCount {
 	}
 	here := make([]idem.SlotCount, 0, len(counts))
 	for rule, c := range counts {
-		c.Limit = cmp.Or(rule, "lock.limit")
+		c.LimitName = cmp.Or(rule, "lock.limit")
 		here = append(here, c)
 	}
-	slices.SortFunc(here, func(a, b idem.SlotCount) int { return strings.Compare(a.Limit, b.Limit) })
+	slices.SortFunc(here, func(a, b idem.SlotCount) int { return strings.Compare(a.LimitName, b.LimitName) })
 	return here
 }
 

@@ -66,7 +66,7 @@ type AuditQuery struct {
 	Prefix       string // a prefix of the workflow
 	Execution    ExecutionID
 	Since, Until time.Time // zero = unbounded
-	Limit        int       // at most so many on a page; 0 = 100
+	PageSize     int       // at most so many on a page; 0 = 100
 	Cursor       string    // of the page before; "" = the first page
 }
 

@@ -166,9 +166,9 @@ func (f *Found) Workflow() string {
 
 // LockQuery selects locks by the beginning of their workflow. The zero value is all of them.
 type LockQuery struct {
-	Prefix string
-	Limit  int // 0 = 100
-	Cursor string
+	Prefix   string
+	PageSize int // 0 = 100
+	Cursor   string
 }
 
 // LockView is a lock as operators see it.
@@ -201,7 +201,7 @@ type SlotView struct {
 // SlotCount is how many executions of a process have a slot of the limits of one name, and how many
 // wait for one.
 type SlotCount struct {
-	Limit          string // the name in limits.shared, or lock.limit for the limits of workflows
+	LimitName      string // the name in limits.shared, or lock.limit for the limits of workflows
 	Taken, Waiting int
 }
 

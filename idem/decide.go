@@ -57,10 +57,10 @@ func (r *Request) credentials(id ExecutionID) string {
 
 // slots returns the limits that an execution of r counts against; nil = none.
 func (r *Request) slots() []Slot {
-	if r.Policy.Limit <= 1 {
+	if r.Policy.Concurrency <= 1 {
 		return r.Limits
 	}
-	return append([]Slot{{Limit: OwnLimit(r.Scope.Workflow), Index: -1}}, r.Limits...)
+	return append([]Slot{{LimitName: OwnLimit(r.Scope.Workflow), Index: -1}}, r.Limits...)
 }
 
 // replayFor returns Lock.ReplayFor.
@@ -86,9 +86,9 @@ type Verdict struct {
 	// StatusOnly: the duplicate gets the first status, and neither headers nor body.
 	StatusOnly bool
 	RetryAfter time.Duration // 0 = not known
-	Limit      string        // of limited: the limit that has no slot for it
-	// of locked: as many events of its workflow run as Policy.Limit allows; Holder is the oldest of
-	// them
+	FullLimit  string        // of limited: the limit that has no slot for it
+	// of locked: as many events of its workflow run as Policy.Concurrency allows; Holder is the
+	// oldest of them
 	Full bool
 	// ClosedUntil is until when the lock of Holder, which has ended with an unknown outcome, stays
 	// closed. The zero time: Holder has not ended.
@@ -318,7 +318,7 @@ func (r *Request) decideLock(seen *Obstacle, rec *Record, now time.Time) Verdict
 	case seen.Full != nil && seen.Full.Rule == "":
 		return Verdict{Decision: DecisionLocked, Holder: seen.Oldest, Full: true}
 	case seen.Full != nil:
-		return Verdict{Decision: DecisionLimited, Limit: seen.Full.Limit}
+		return Verdict{Decision: DecisionLimited, FullLimit: seen.Full.LimitName}
 	}
 	v := Verdict{Prev: seen.RecordRevision, Attempt: 1}
 	if rec != nil {

@@ -61,9 +61,9 @@ type ParkedQuery struct {
 	State    ParkState // "" = any
 	Route    string    // "" = any
 	// Takes selects by the execution, in ParkedExecutions; nil = all.
-	Takes  func(*Found) bool
-	Limit  int    // at most so many on a page; 0 = 100
-	Cursor string // of the page before, of the same list; "" = the first page
+	Takes    func(*Found) bool
+	PageSize int    // at most so many on a page; 0 = 100
+	Cursor   string // of the page before, of the same list; "" = the first page
 }
 
 // ParkedPage is a part of the stored requests, in the order of their execution IDs; see

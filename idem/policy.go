@@ -135,10 +135,10 @@ type Policy struct {
 	// most they replace each other; of strategy latest. 0 = it runs when the lock is free.
 	Quiet, MaxWait time.Duration
 	MaxWaiting     int // deliveries of one workflow that wait in this process; 0 = none may
-	// Limit is how many events of a workflow run at a time. With more than one, each has a slot of
-	// the workflow's own limit, and its lock covers the event. 0 is 1.
-	Limit    int
-	InFlight InFlight
+	// Concurrency is how many events of a workflow run at a time. With more than one, each has a
+	// slot of the workflow's own limit, and its lock covers the event. 0 is 1.
+	Concurrency int
+	InFlight    InFlight
 	// AttachTimeout is how long a duplicate waits for the first delivery's answer: the upstream's
 	// timeout and WaitTimeout.
 	AttachTimeout time.Duration
@@ -188,7 +188,7 @@ type Policy struct {
 }
 
 // PerEvent reports whether locks cover the event alone, not its workflow.
-func (p *Policy) PerEvent() bool { return p.Strategy == NoLock || p.Limit > 1 }
+func (p *Policy) PerEvent() bool { return p.Strategy == NoLock || p.Concurrency > 1 }
 
 // RetentionOf returns for how long the record of a delivery is kept.
 func (p *Policy) RetentionOf(byPayload bool) time.Duration {

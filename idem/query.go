@@ -34,8 +34,8 @@ type ExecutionQuery struct {
 	// Acknowledged leaves out what a person has looked at, by route; nil = nothing.
 	Acknowledged map[string]Acknowledgement
 
-	Limit  int    // at most so many on a page; 0 = 100
-	Cursor string // of the page before; "" = the first page
+	PageSize int    // at most so many on a page; 0 = 100
+	Cursor   string // of the page before; "" = the first page
 }
 
 // ExecutionPage is a part of the executions. It may be shorter than its limit, even empty, and not

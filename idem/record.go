@@ -146,9 +146,9 @@ type Lock struct {
 	Held      bool          `json:"held,omitempty"`
 	HoldTTL   time.Duration `json:"holdTtlNs,omitempty"` // what a renewal without a TTL means
 	HoldUntil time.Time     `json:"-"`                   // as read with the hold; zero when it is not known
-	// Limit is the ledger's name for the lease that ends when a held execution reaches MaxDuration,
-	// by the ledger's own clock; opaque to idem. 0 = none.
-	Limit int64 `json:"limitLease,omitempty"`
+	// DeadlineLease is the ledger's name for the lease that ends when a held execution reaches
+	// MaxDuration, by the ledger's own clock; opaque to idem. 0 = none.
+	DeadlineLease int64 `json:"limitLease,omitempty"`
 
 	// Cooling: the execution has ended, outcome unknown, and the lock stays closed until CoolUntil.
 	// Such a lock has no owner.
@@ -181,9 +181,9 @@ type Series struct {
 // Slot is a unit of a limit: at most so many executions have one at a time, over all workflows,
 // routes and replicas.
 type Slot struct {
-	// Limit is the name with the delivery's values in it: tenant/acme. It is OwnLimit for the limit
-	// of a workflow.
-	Limit string `json:"limit"`
+	// LimitName is the name with the delivery's values in it: tenant/acme. It is OwnLimit for the
+	// limit of a workflow.
+	LimitName string `json:"limit"`
 	// Rule is the name in limits.shared: tenant/{path.account}. "" = the limit is the workflow's
 	// own, and its route says how many slots there are.
 	Rule  string `json:"rule,omitempty"`

@@ -33,7 +33,7 @@ const (
 type BadSignatureQuery struct {
 	Route, EventID string    // "" = any
 	Since, Until   time.Time // zero = unbounded
-	Limit          int       // at most so many on a page; 0 = 100
+	PageSize       int       // at most so many on a page; 0 = 100
 	Cursor         string    // of the page before; "" = the first page
 }
 

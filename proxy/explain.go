@@ -176,8 +176,8 @@ func (x *Explanation) name(route *Route, names *naming.Names, faults []*naming.N
 	x.Workflow, x.Fingerprint, x.Limits, x.Labels = names.Workflow, hex.EncodeToString(names.Fingerprint[:]),
 		names.Limits, names.Labels
 	x.Question = names.Question
-	if route.Policy.Limit > 1 && x.Workflow != "" {
-		x.Limits = append([]idem.Slot{{Limit: idem.OwnLimit(x.Workflow)}}, x.Limits...)
+	if route.Policy.Concurrency > 1 && x.Workflow != "" {
+		x.Limits = append([]idem.Slot{{LimitName: idem.OwnLimit(x.Workflow)}}, x.Limits...)
 	}
 	for _, bad := range faults {
 		x.refuse(route, reject(bad.Code, bad.Detail))

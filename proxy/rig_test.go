@@ -151,7 +151,7 @@ func newReplicaAt(t *testing.T, endpoint string, up *service, change func(*idem.
 	var policy idem.Policy
 	store, err := etcdlock.Open(etcdlock.Options{
 		Endpoints: []string{endpoint}, SessionTTL: 10 * time.Second, OnForget: cache.Forget, OnReset: cache.Reset,
-		Limit: func(string, idem.Slot) int { return policy.Limit },
+		Limit: func(string, idem.Slot) int { return policy.Concurrency },
 	})
 	if err != nil {
 		t.Fatal(err)

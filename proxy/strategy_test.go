@@ -337,7 +337,7 @@ func TestAnAttachedDuplicateWaitsNoLongerThanItsTimeout(t *testing.T) {
 // fencing token; who waits comes in the order of arrival.
 func TestALimitOfAWorkflowLetsSoManyRun(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
-	two := func(p *idem.Policy) { p.Limit = 2 }
+	two := func(p *idem.Policy) { p.Concurrency = 2 }
 	replicas := []*replica{newReplica(t, etcd, up, two), newReplica(t, etcd, up, func(p *idem.Policy) {
 		two(p)
 		waits(p)
@@ -387,7 +387,7 @@ func TestObserveForwardsWhatIsOverALimitWithoutASlot(t *testing.T) {
 	}{"locked": {2, nil, "w"}, "limited": {1, []string{"erp"}, "w%d"}} {
 		t.Run(would, func(t *testing.T) {
 			etcd, up := etcdtest.Start(t), newService(t)
-			r := newReplica(t, etcd, up, func(p *idem.Policy) { p.Limit, p.Observe = c.limit, true })
+			r := newReplica(t, etcd, up, func(p *idem.Policy) { p.Concurrency, p.Observe = c.limit, true })
 			r.observes(t, c.uses...)
 			taken := func() int {
 				page, err := r.store.Slots(t.Context(), idem.LockQuery{})

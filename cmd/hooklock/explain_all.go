@@ -232,7 +232,7 @@ func differences(old, is *proxy.Explanation) (rows [][3]string) {
 	limits := func(x *proxy.Explanation) string {
 		var all []string
 		for _, l := range x.Limits {
-			all = append(all, l.Limit)
+			all = append(all, l.LimitName)
 		}
 		return strings.Join(all, ", ")
 	}

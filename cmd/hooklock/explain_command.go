@@ -167,7 +167,7 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 	row("workflow", x.Workflow)
 	slots := wiring.Limits(loaded.Config)
 	for _, l := range x.Limits {
-		row("limit", fmt.Sprintf("%s: %d slots", l.Limit, slots(x.Route, l)))
+		row("limit", fmt.Sprintf("%s: %d slots", l.LimitName, slots(x.Route, l)))
 	}
 	row("event ID", x.EventID)
 	row("event ID from", x.Source)

@@ -258,7 +258,8 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 // carry takes the lock over. nil, nil: its process lives after all, or another one was faster.
 func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lock) (*owned.Lock, error) {
 	next := *l
-	next.Alive, next.Holder, next.Held, next.Limit = protocol.SessionAlive(session.Name), session.Holder(), false, 0
+	next.Alive, next.Holder, next.Held, next.DeadlineLease = protocol.SessionAlive(session.Name), session.Holder(),
+		false, 0
 	planned := l.Parked.Resumed(t.options.Clock.Now(), l.ReleaseDelay)
 	next.Parked = &planned
 	value, err := protocol.EncodeFresh(&next)

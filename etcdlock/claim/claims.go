@@ -446,7 +446,7 @@ func (c *claimer) comes() slots.Arrival {
 // limit is the slot of that name.
 func (c *claimer) limit(name string) *idem.Slot {
 	for i := range c.lock.Slots {
-		if c.lock.Slots[i].Limit == name {
+		if c.lock.Slots[i].LimitName == name {
 			return &c.lock.Slots[i]
 		}
 	}

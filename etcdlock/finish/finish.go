@@ -72,7 +72,7 @@ func (f *Finisher) Request(ctx context.Context, e *Ended, txn Ending, k protocol
 	if cool != nil {
 		request.OwnLeases, request.Unbatched = []clientv3.LeaseID{cool.Hold.Lease}, true
 	}
-	request.EndedLease = clientv3.LeaseID(l.Limit)
+	request.EndedLease = clientv3.LeaseID(l.DeadlineLease)
 	return request, nil
 }
 
@@ -176,7 +176,7 @@ func (f *Finisher) coolDown(ctx context.Context, l *idem.Lock, delay time.Durati
 	cold := *l
 	cold.Cooling, cold.CoolUntil, cold.Alive = true, f.Clock.Now().Add(delay).Round(time.Millisecond),
 		protocol.HoldAlive(l.Execution)
-	cold.Cancel, cold.Parked, cold.Limit = nil, nil, 0
+	cold.Cancel, cold.Parked, cold.DeadlineLease = nil, nil, 0
 	value, err := protocol.EncodeLock(&cold)
 	if err != nil {
 		return nil, err

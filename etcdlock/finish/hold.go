@@ -23,13 +23,13 @@ func (f *Finisher) Hold(ctx context.Context, l *idem.Lock, ttl, ran time.Duratio
 		if err != nil {
 			return nil, lock, alive, err
 		}
-		held.Limit, ttl = int64(limit), min(ttl, left)
+		held.DeadlineLease, ttl = int64(limit), min(ttl, left)
 	}
 	if lock.Value, err = protocol.EncodeLock(&held); err == nil {
 		alive, held.HoldUntil, err = f.NewHold(ctx, l, ttl)
 	}
 	if err != nil {
-		f.Sender.Drop(clientv3.LeaseID(held.Limit))
+		f.Sender.Drop(clientv3.LeaseID(held.DeadlineLease))
 		return nil, lock, alive, err
 	}
 	return &held, lock, alive, nil
@@ -47,10 +47,10 @@ func (f *Finisher) NewHold(ctx context.Context, l *idem.Lock, ttl time.Duration)
 // second more; 0 = it has. It asks no wall clock: the limit is a lease without keys. It returns the
 // error of ctx.
 func (f *Finisher) TimeLeft(ctx context.Context, l *idem.Lock) (time.Duration, error) {
-	if l.Limit == 0 {
+	if l.DeadlineLease == 0 {
 		return link.MaxLease, nil
 	}
-	limit, err := f.Pool.Lease(ctx, clientv3.LeaseID(l.Limit))
+	limit, err := f.Pool.Lease(ctx, clientv3.LeaseID(l.DeadlineLease))
 	if err != nil {
 		return 0, err
 	}

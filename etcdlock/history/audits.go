@@ -103,7 +103,7 @@ func (a *Audits) List(ctx context.Context, q idem.AuditQuery) (page idem.AuditPa
 		return page, idem.ErrCursor
 	}
 	a.Finish(ctx) // the caller may look for what it has just done
-	limit, looked, last := pageLimit(q.Limit), 0, ""
+	limit, looked, last := pageLimit(q.PageSize), 0, ""
 	for kv, err := range a.newestFirst(ctx, after) {
 		if err != nil {
 			return idem.AuditPage{}, commit.Unavailable(err)

@@ -41,7 +41,7 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 		}
 		kinds, behind = kinds[i:], at
 	}
-	p := &executionPage{store: s, query: q, refused: refused, limit: pageLimit(q.Limit), left: pageLooks}
+	p := &executionPage{store: s, query: q, refused: refused, limit: pageLimit(q.PageSize), left: pageLooks}
 	for _, kind := range kinds {
 		if err := p.show(ctx, kind, behind); err != nil {
 			return idem.ExecutionPage{}, commit.Unavailable(err)

@@ -42,7 +42,7 @@ func TestAListShowsEachExecutionOnceWhateverItsWorkflowIsCalled(t *testing.T) {
 	}
 	for _, limit := range []int{0, 1, 7} {
 		got := map[idem.ExecutionID]idem.Status{}
-		for _, f := range allExecutions(t, s, idem.ExecutionQuery{Limit: limit}) {
+		for _, f := range allExecutions(t, s, idem.ExecutionQuery{PageSize: limit}) {
 			if _, twice := got[f.ID()]; twice {
 				t.Fatalf("limit %d: %s twice", limit, f.ID())
 			}
@@ -65,17 +65,17 @@ func TestAListShowsEachExecutionOnceWhateverItsWorkflowIsCalled(t *testing.T) {
 				n++
 			}
 		}
-		if got := allExecutions(t, s, idem.ExecutionQuery{Status: status, Limit: 5}); len(got) != n {
+		if got := allExecutions(t, s, idem.ExecutionQuery{Status: status, PageSize: 5}); len(got) != n {
 			t.Errorf("%d are %s, want %d", len(got), status, n)
 		}
 	}
 	for _, name := range oddNames {
-		for _, f := range allExecutions(t, s, idem.ExecutionQuery{Workflow: name, Limit: 2, Status: idem.Running}) {
+		for _, f := range allExecutions(t, s, idem.ExecutionQuery{Workflow: name, PageSize: 2, Status: idem.Running}) {
 			if f.Workflow() != name || f.Status() != idem.Running {
 				t.Errorf("of %q: %+v", name, f)
 			}
 		}
-		if got := allExecutions(t, s, idem.ExecutionQuery{Workflow: name, Limit: 2}); len(got) < 7 {
+		if got := allExecutions(t, s, idem.ExecutionQuery{Workflow: name, PageSize: 2}); len(got) < 7 {
 			t.Errorf("%d of %q", len(got), name)
 		}
 	}
@@ -96,7 +96,7 @@ func TestAListOfLocksHasOneForEachWorkflowThatIsHeld(t *testing.T) {
 	}
 	for _, limit := range []int{0, 1, 3} {
 		var names []string
-		for _, v := range allLocks(t, s, idem.LockQuery{Limit: limit}) {
+		for _, v := range allLocks(t, s, idem.LockQuery{PageSize: limit}) {
 			names = append(names, v.Lock.Scope.Workflow)
 			if want := slices.Index(oddNames, v.Lock.Scope.Workflow); v.Waiting != want || v.Lock.Token == 0 ||
 				v.Lock.Dead {
@@ -109,7 +109,7 @@ func TestAListOfLocksHasOneForEachWorkflowThatIsHeld(t *testing.T) {
 			t.Errorf("limit %d: %q, want %q", limit, names, want)
 		}
 	}
-	if got := allLocks(t, s, idem.LockQuery{Prefix: "a", Limit: 1}); len(got) != 4 {
+	if got := allLocks(t, s, idem.LockQuery{Prefix: "a", PageSize: 1}); len(got) != 4 {
 		t.Errorf("%d begin with a", len(got))
 	}
 	for i, name := range oddNames {
@@ -143,10 +143,10 @@ func TestAListSkipsWhatItCannotRead(t *testing.T) {
 			"k": []byte("\x63"),
 		"locks/foreign": []byte("x"), "locks/" + k + "y": []byte("x"),
 	})
-	if got := allExecutions(t, s, idem.ExecutionQuery{Limit: 1}); len(got) != 1 || got[0].Workflow() != "w" {
+	if got := allExecutions(t, s, idem.ExecutionQuery{PageSize: 1}); len(got) != 1 || got[0].Workflow() != "w" {
 		t.Errorf("executions: %+v", got)
 	}
-	if got := allLocks(t, s, idem.LockQuery{Limit: 1}); len(got) != 1 || got[0].Lock.Scope.Workflow != "w" {
+	if got := allLocks(t, s, idem.LockQuery{PageSize: 1}); len(got) != 1 || got[0].Lock.Scope.Workflow != "w" {
 		t.Errorf("locks: %+v", got)
 	}
 	if v, err := s.Lock(within(t, patience), "x"); !errors.Is(err, idem.ErrStoreUnavailable) {
@@ -199,7 +199,7 @@ func TestACursorSurvivesTheEndOfWhatItNames(t *testing.T) {
 		held[name] = mustClaim(t, s, lockFor(name, "event"), 0)
 	}
 	seen := map[string]bool{}
-	for q := (idem.LockQuery{Limit: 1}); ; {
+	for q := (idem.LockQuery{PageSize: 1}); ; {
 		page, err := s.Locks(within(t, patience), q)
 		if err != nil {
 			t.Fatal(err)
@@ -244,10 +244,10 @@ func TestWorkflowsOfOneHashAreListedOnceEach(t *testing.T) {
 				string(l.Scope.Key): value})
 		}
 	}
-	if got := allLocks(t, s, idem.LockQuery{Limit: 1}); len(got) != 3 {
+	if got := allLocks(t, s, idem.LockQuery{PageSize: 1}); len(got) != 3 {
 		t.Errorf("%d locks", len(got))
 	}
-	if got := allExecutions(t, s, idem.ExecutionQuery{Limit: 1}); len(got) != 12 {
+	if got := allExecutions(t, s, idem.ExecutionQuery{PageSize: 1}); len(got) != 12 {
 		t.Errorf("%d executions", len(got))
 	}
 }
@@ -258,7 +258,7 @@ func TestAnythingButACursorOfTheListIsRefused(t *testing.T) {
 	for _, workflow := range []string{"one", "two"} {
 		mustClaim(t, s, lockFor(workflow, "event"), 0)
 	}
-	page, err := s.Executions(within(t, patience), idem.ExecutionQuery{Limit: 1})
+	page, err := s.Executions(within(t, patience), idem.ExecutionQuery{PageSize: 1})
 	if err != nil || page.NextCursor == "" {
 		t.Fatalf("%+v %v", page, err)
 	}

@@ -174,7 +174,7 @@ func (l *listed) first(tb testing.TB, s *Reader) (all []idem.Found) {
 	tb.Helper()
 	q := l.q
 	for {
-		q.Limit = 50 - len(all)
+		q.PageSize = 50 - len(all)
 		page, err := s.Executions(within(tb, 10*patience), q)
 		if err != nil {
 			tb.Fatal(err)

@@ -61,7 +61,7 @@ func (s *Reader) ownLimit(l *idem.Lock) int {
 	if !l.OwnLimit() {
 		return 0
 	}
-	return s.options.Size(l.Route, idem.Slot{Limit: idem.OwnLimit(l.Scope.Workflow)})
+	return s.options.Size(l.Route, idem.Slot{LimitName: idem.OwnLimit(l.Scope.Workflow)})
 }
 
 // Slots returns a part of the taken slots, limit by limit. It returns idem.ErrCursor or
@@ -76,7 +76,7 @@ func (s *Reader) Turns(ctx context.Context, q idem.LockQuery) (idem.SlotPage, er
 }
 
 func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, kind string) (page idem.SlotPage, err error) {
-	page.NextCursor, _, err = s.page(ctx, kind, q.Cursor, q.Limit, func(kv *mvccpb.KeyValue) bool {
+	page.NextCursor, _, err = s.page(ctx, kind, q.Cursor, q.PageSize, func(kv *mvccpb.KeyValue) bool {
 		limit, number, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), s.options.Layout.All(kind)))
 		holder, err := protocol.DecodeSlot(kv.Value)
 		n, bad := -1, error(nil)
@@ -86,7 +86,7 @@ func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, kind string) (p
 		if !ok || err != nil || bad != nil || !strings.HasPrefix(limit, q.Prefix) {
 			return false // of a newer release
 		}
-		slot := idem.Slot{Limit: limit, Rule: holder.Rule, Index: n}
+		slot := idem.Slot{LimitName: limit, Rule: holder.Rule, Index: n}
 		page.Slots = append(page.Slots, idem.SlotView{
 			Slot: slot, Of: s.options.Size(holder.Route, slot), Execution: holder.Execution, Workflow: holder.Workflow,
 			Route: holder.Route,
@@ -100,7 +100,7 @@ func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, kind string) (p
 // owner is dead says so. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (page idem.LockPage, err error) {
 	var revision int64
-	page.NextCursor, revision, err = s.page(ctx, protocol.KindLocks, q.Cursor, q.Limit, func(kv *mvccpb.KeyValue) bool {
+	page.NextCursor, revision, err = s.page(ctx, protocol.KindLocks, q.Cursor, q.PageSize, func(kv *mvccpb.KeyValue) bool {
 		l, err := protocol.LockAt(kv)
 		if err != nil || l.Scope.PerEvent && !l.OwnLimit() || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
 			return false // of a newer release, or no lock of a workflow

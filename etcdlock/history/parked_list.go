@@ -28,7 +28,7 @@ func (s *Reader) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (page id
 		}
 		cursor = kind + q.Cursor
 	}
-	next, revision, err := s.page(ctx, kind, cursor, q.Limit, func(kv *mvccpb.KeyValue) bool {
+	next, revision, err := s.page(ctx, kind, cursor, q.PageSize, func(kv *mvccpb.KeyValue) bool {
 		e, ok := s.parkedIn(kv, &q)
 		if ok {
 			page.Entries = append(page.Entries, *e)
@@ -70,7 +70,7 @@ func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem
 		}
 	}
 	slices.SortFunc(entries, parkedOrder)
-	p := executionPage{store: s, limit: pageLimit(q.Limit), left: pageLooks}
+	p := executionPage{store: s, limit: pageLimit(q.PageSize), left: pageLooks}
 	for len(entries) > 0 && !p.full() {
 		some := entries[:min(RecordBatch, p.limit-len(p.found), len(entries))]
 		if err := p.showParked(ctx, some, keys.Revision, q.Takes); err != nil {

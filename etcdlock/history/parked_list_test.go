@@ -49,7 +49,7 @@ func TestWhatIsParkedIsListedInTheOrderInWhichItCameOverAllPages(t *testing.T) {
 		for _, limit := range []int{0, 1, 7} {
 			var got []idem.ExecutionID
 			for q := c.q; ; {
-				q.Limit = limit
+				q.PageSize = limit
 				page, err := s.ParkedExecutions(within(t, patience), q)
 				if err != nil || limit > 0 && len(page.Executions) > limit {
 					t.Fatalf("%d executions, %v", len(page.Executions), err)

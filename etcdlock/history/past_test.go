@@ -27,17 +27,17 @@ func TestEndedExecutionsOfAllProcessesAreListedInTheOrderOfTheirEnds(t *testing.
 	slices.Reverse(want)
 	for _, limit := range []int{0, 1, 7} {
 		if got := ids(allExecutions(t, stores[0],
-			idem.ExecutionQuery{Limit: limit, Status: idem.Success})); !slices.Equal(got, want) {
+			idem.ExecutionQuery{PageSize: limit, Status: idem.Success})); !slices.Equal(got, want) {
 			t.Fatalf("pages of %d: %q, want %q", limit, got, want)
 		}
 	}
 	// What comes meanwhile is before the page that was read, and moves nothing behind it.
-	page, err := stores[0].Executions(within(t, patience), idem.ExecutionQuery{Limit: 20})
+	page, err := stores[0].Executions(within(t, patience), idem.ExecutionQuery{PageSize: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	endedAs(t, stores[1], "w", "later", nil, success("body"))
-	rest := allExecutions(t, stores[1], idem.ExecutionQuery{Limit: 20, Cursor: page.NextCursor})
+	rest := allExecutions(t, stores[1], idem.ExecutionQuery{PageSize: 20, Cursor: page.NextCursor})
 	if got := append(ids(page.Executions), ids(rest)...); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -56,7 +56,7 @@ func TestWaitingAndRunningExecutionsAreListedTheNewestFirst(t *testing.T) {
 	slices.Reverse(waiting)
 	slices.Reverse(running)
 	for _, limit := range []int{0, 2} {
-		if got, want := ids(allExecutions(t, s, idem.ExecutionQuery{Limit: limit})), slices.Concat(waiting,
+		if got, want := ids(allExecutions(t, s, idem.ExecutionQuery{PageSize: limit})), slices.Concat(waiting,
 			running); !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -131,7 +131,7 @@ func (s *Signatures) List(ctx context.Context, q idem.BadSignatureQuery) (page i
 	if after != "" {
 		keys.From += after + "\x00"
 	}
-	limit, looked, last := pageLimit(q.Limit), 0, ""
+	limit, looked, last := pageLimit(q.PageSize), 0, ""
 	for kv, err := range s.options.Pool.All(ctx, keys) {
 		if err != nil {
 			return idem.BadSignaturePage{}, commit.Unavailable(err)

@@ -53,7 +53,7 @@ func recordOn(tb testing.TB, e *etcdtest.Etcd, s *Reader, lease clientv3.LeaseID
 // endedPages goes through the pages of what has ended, and fails where a page leads no further.
 func endedPages(tb testing.TB, s *Reader, most int) (got []idem.ExecutionID) {
 	tb.Helper()
-	q := idem.ExecutionQuery{Limit: 100, Status: idem.Success}
+	q := idem.ExecutionQuery{PageSize: 100, Status: idem.Success}
 	for range most {
 		page, err := s.Executions(within(tb, patience), q)
 		if err != nil {
@@ -468,7 +468,7 @@ func TestAPageThatEndsBetweenTwoOfOneRevisionLeavesNoneOut(t *testing.T) {
 	}
 	for _, limit := range []int{1, 7, 40} {
 		all := map[string]int{}
-		for q := (idem.ExecutionQuery{Limit: limit}); ; {
+		for q := (idem.ExecutionQuery{PageSize: limit}); ; {
 			page, err := s.Executions(within(t, patience), q)
 			if err != nil {
 				t.Fatal(err)

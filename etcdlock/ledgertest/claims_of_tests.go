@@ -160,7 +160,7 @@ func SlotsOf(n int64) *atomic.Int64 {
 // LimitedLock counts against the limit.
 func LimitedLock(workflow, event string) idem.Lock {
 	l := LockFor(workflow, event)
-	l.Slots = []idem.Slot{{Limit: "erp", Rule: "erp", Index: -1}}
+	l.Slots = []idem.Slot{{LimitName: "erp", Rule: "erp", Index: -1}}
 	return l
 }
 
@@ -213,8 +213,8 @@ func AllExecutions(tb testing.TB, s Store, q idem.ExecutionQuery) (found []idem.
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if q.Limit > 0 && len(page.Executions) > q.Limit {
-			tb.Fatalf("%d on a page of %d", len(page.Executions), q.Limit)
+		if q.PageSize > 0 && len(page.Executions) > q.PageSize {
+			tb.Fatalf("%d on a page of %d", len(page.Executions), q.PageSize)
 		}
 		found = append(found, page.Executions...)
 		if q.Cursor = page.NextCursor; q.Cursor == "" {

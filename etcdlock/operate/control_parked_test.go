@@ -136,7 +136,7 @@ func TestTheListOfWhatIsParkedHasAllOfItPageByPage(t *testing.T) {
 		mustPark(t, s, l, 0)
 		want = append(want, l.Execution)
 	}
-	q := idem.ParkedQuery{State: idem.ParkWaiting, Limit: 2}
+	q := idem.ParkedQuery{State: idem.ParkWaiting, PageSize: 2}
 	for {
 		page, err := s.ParkedEntries(within(t, patience), q)
 		if err != nil || len(page.Entries) > 2 {
@@ -171,7 +171,7 @@ func TestTheListOfWhatIsParkedHasEachOnceWhereItIsReadInParts(t *testing.T) {
 		mustPark(t, s, l, 0)
 	}
 	seen := map[idem.ExecutionID]int{}
-	for q := (idem.ParkedQuery{Limit: history.MaxPage}); ; {
+	for q := (idem.ParkedQuery{PageSize: history.MaxPage}); ; {
 		page, err := s.ParkedEntries(within(t, patience), q)
 		if err != nil {
 			t.Fatal(err)

@@ -41,7 +41,7 @@ func (o *holding) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 	r := commit.NewRequest(h.keys.Lock,
 		protocol.Hold(h.keys, protocol.Revisions{LockCreated: l.Created, Lock: l.Revision},
 			lock, alive), len(lock.Value))
-	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.Limit)}, true
+	r.OwnLeases, r.Unbatched = []clientv3.LeaseID{alive.Lease, clientv3.LeaseID(next.DeadlineLease)}, true
 	return next, h.options.Sender.Do(ctx, h.withCounts(r)), nil
 }
 

@@ -66,8 +66,8 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 	alone.PerEvent = true
 	at, w := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC), "b1e770dc453d4cc0"
 	name := "\x00\x00\x00\x00\x00\x00\x00\xff\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\xb1\xe7\x70\xdc\x45\x3d\x4c\xc0"
-	l := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_a", Scope: s, Slots: []idem.Slot{{Limit: "erp/a b", Index: 3},
-		{Limit: "full", Index: -1}}, Order: &idem.Order{ScopeKey: "0af"}}, Alive: SessionAlive("abc")}
+	l := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_a", Scope: s, Slots: []idem.Slot{{LimitName: "erp/a b", Index: 3},
+		{LimitName: "full", Index: -1}}, Order: &idem.Order{ScopeKey: "0af"}}, Alive: SessionAlive("abc")}
 	k := y.Keys(l)
 	for got, want := range map[string]string{
 		y.Root:                                 "",

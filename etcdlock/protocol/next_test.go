@@ -203,7 +203,7 @@ func TestWhatFollowsAClaimThatWasNotApplied(t *testing.T) {
 	own, elsewhere := lockOf("mine", "event", 9), lockOf("mine", "event", 9)
 	elsewhere.Alive = "there"
 	limited, client := lockOf("mine", "event", 0), lockOf("client", "x", 4)
-	limited.Scope.PerEvent, limited.Slots = true, []idem.Slot{{Limit: "w"}}
+	limited.Scope.PerEvent, limited.Slots = true, []idem.Slot{{LimitName: "w"}}
 	routed := lockOf("next", "next", 4)
 	routed.Route = "/hooks"
 	for sentence, c := range map[string]struct {

@@ -28,7 +28,7 @@ func EncodeSlot(l *idem.Lock, slot *idem.Slot) []byte {
 func EncodeTurn(l *idem.Lock, limit, session string, since int64) []byte {
 	v := SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow, Route: l.Route, Session: session, Since: since}
 	for i := range l.Slots {
-		if l.Slots[i].Limit == limit {
+		if l.Slots[i].LimitName == limit {
 			v.Rule = l.Slots[i].Rule
 		}
 	}

@@ -106,7 +106,7 @@ func (t *slotTurn) full() *idem.Obstacle {
 	s := t.place.options.View.Slots
 	turn := s.TurnOf(t.place.entry.Execution)
 	for i := range t.slots {
-		if slot, oldest := &t.slots[i], s.Oldest(turn); slot.Limit == turn && oldest != "" {
+		if slot, oldest := &t.slots[i], s.Oldest(turn); slot.LimitName == turn && oldest != "" {
 			return &idem.Obstacle{Full: slot, Oldest: oldest}
 		}
 	}

@@ -79,7 +79,7 @@ func (p *Slots) waitAgain(l *idem.Lock, full, ready string) {
 	defer p.mu.Unlock()
 	w := &Waiter{lock: *l, ready: ready}
 	for _, slot := range l.Slots {
-		if slot.Limit == full {
+		if slot.LimitName == full {
 			w.turn = slot.Rule
 		}
 	}
@@ -108,7 +108,7 @@ func (p *Slots) Waiting() map[string]int {
 	}
 	for _, w := range p.waiters {
 		for _, slot := range w.lock.Slots {
-			if slot.Limit == w.turn {
+			if slot.LimitName == w.turn {
 				n[slot.Rule]++
 			}
 		}

@@ -27,7 +27,7 @@ func TestALimitBoundsTheLocksOfAllWorkflowsAndEachEndGivesItsSlotBack(t *testing
 	}
 	for i, s := range stores {
 		held, seen, err := tryClaim(t, s, limitedLock("w3", fmt.Sprint(i)), 0)
-		if err != nil || held != nil || seen.Full == nil || seen.Full.Limit != "erp" || seen.Lock != nil {
+		if err != nil || held != nil || seen.Full == nil || seen.Full.LimitName != "erp" || seen.Lock != nil {
 			t.Fatalf("a third one at store %d: %v %+v %v", i, held, seen, err)
 		}
 	}
@@ -239,7 +239,7 @@ func TestAHoldKeepsItsSlotAndAForceReleaseGivesItBack(t *testing.T) {
 	}
 	page, err := s.Slots(within(t, patience), idem.LockQuery{})
 	if err != nil || len(page.Slots) != 1 || page.Slots[0].Execution != held.Lock().Execution ||
-		page.Slots[0].Of != 1 || page.Slots[0].Limit != "erp" {
+		page.Slots[0].Of != 1 || page.Slots[0].LimitName != "erp" {
 		t.Errorf("who has which: %+v %v", page, err)
 	}
 	if _, err := s.ForceRelease(within(t, patience), "w1", held.Lock().Execution, idem.Cancel{By: "test"},
@@ -330,7 +330,8 @@ func TestOneEventNeverRunsTwiceWhileALimitOfItsWorkflowIsReloaded(t *testing.T) 
 	for i := range rounds {
 		before := lockFor(fmt.Sprint("w", i), "a")
 		after := before
-		after.Scope.PerEvent, after.Slots = true, []idem.Slot{{Limit: idem.OwnLimit(before.Scope.Workflow), Index: -1}}
+		after.Scope.PerEvent, after.Slots = true,
+			[]idem.Slot{{LimitName: idem.OwnLimit(before.Scope.Workflow), Index: -1}}
 		after.Execution = lockFor(before.Scope.Workflow, "a").Execution
 		won := make(chan idem.RunningLock, 2)
 		for _, l := range []idem.Lock{before, after} {

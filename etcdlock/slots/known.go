@@ -86,19 +86,19 @@ func (k *known) choose(l *idem.Lock, comes Arrival) (full string) {
 		if chosen[i] = slot; most == 0 {
 			continue
 		}
-		in := k.of(slot.Limit)
+		in := k.of(slot.LimitName)
 		if chosen[i].Index = k.free(in, l.Execution, comes, most); chosen[i].Index < 0 &&
 			(full == "" || most < smallest) {
-			full, smallest = slot.Limit, most
+			full, smallest = slot.LimitName, most
 		}
-		k.tidy(slot.Limit)
+		k.tidy(slot.LimitName)
 	}
 	l.Slots = chosen
 	for i := range chosen {
 		if full != "" {
 			chosen[i].Index = -1
 		} else if chosen[i].Index >= 0 {
-			k.of(chosen[i].Limit).asked[chosen[i].Index] = l.Execution
+			k.of(chosen[i].LimitName).asked[chosen[i].Index] = l.Execution
 		}
 	}
 	return full
@@ -128,9 +128,9 @@ func (k *known) free(in *limit, x idem.ExecutionID, comes Arrival, most int) int
 // unchoose takes back what choose has reserved.
 func (k *known) unchoose(l *idem.Lock) {
 	for _, slot := range l.Slots {
-		if in := k.limits[slot.Limit]; in != nil && in.asked[slot.Index] == l.Execution {
+		if in := k.limits[slot.LimitName]; in != nil && in.asked[slot.Index] == l.Execution {
 			delete(in.asked, slot.Index)
-			k.tidy(slot.Limit)
+			k.tidy(slot.LimitName)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (k *known) unchoose(l *idem.Lock) {
 func (k *known) take(l *idem.Lock) {
 	for _, slot := range l.Slots {
 		if slot.Index >= 0 {
-			in := k.of(slot.Limit)
+			in := k.of(slot.LimitName)
 			in.taken[slot.Index] = protocol.SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow,
 				Route: l.Route,
 				Since: l.Revision}
@@ -152,9 +152,9 @@ func (k *known) take(l *idem.Lock) {
 // release notes that l has no slots any more. While all is followed, the watch reports that.
 func (k *known) release(l *idem.Lock) {
 	for _, slot := range l.Slots {
-		if in := k.limits[slot.Limit]; in != nil && !k.followed && in.taken[slot.Index].Execution == l.Execution {
+		if in := k.limits[slot.LimitName]; in != nil && !k.followed && in.taken[slot.Index].Execution == l.Execution {
 			delete(in.taken, slot.Index)
-			k.tidy(slot.Limit)
+			k.tidy(slot.LimitName)
 		}
 	}
 }
@@ -179,11 +179,11 @@ func (k *known) oldest(name string) (id idem.ExecutionID) {
 func (k *known) fullFor(l *idem.Lock) (at string) {
 	smallest := 0
 	for _, slot := range l.Slots {
-		in, most := k.limits[slot.Limit], k.options.Size(l.Route, slot)
+		in, most := k.limits[slot.LimitName], k.options.Size(l.Route, slot)
 		if in == nil || most == 0 || in.freeOf(most) > len(in.waiters) || at != "" && most >= smallest {
 			continue
 		}
-		at, smallest = slot.Limit, most
+		at, smallest = slot.LimitName, most
 	}
 	return at
 }
@@ -197,12 +197,12 @@ func (k *known) notNext(l *idem.Lock) (at string, inLine bool) {
 		if most == 0 {
 			continue
 		}
-		in := k.of(slot.Limit)
+		in := k.of(slot.LimitName)
 		next, there := in.isNext(l.Execution, most)
 		if !next && (at == "" || most < smallest) {
-			at, smallest, inLine = slot.Limit, most, there
+			at, smallest, inLine = slot.LimitName, most, there
 		}
-		k.tidy(slot.Limit)
+		k.tidy(slot.LimitName)
 	}
 	return at, inLine
 }
@@ -212,8 +212,8 @@ func (k *known) notNext(l *idem.Lock) (at string, inLine bool) {
 func (k *known) hasRoom(l *idem.Lock, name string) (counts, room bool) {
 	counts, room = name == "", true
 	for _, slot := range l.Slots {
-		counts = counts || slot.Limit == name
-		most, in := k.options.Size(l.Route, slot), k.limits[slot.Limit]
+		counts = counts || slot.LimitName == name
+		most, in := k.options.Size(l.Route, slot), k.limits[slot.LimitName]
 		room = room && (most == 0 || in == nil || in.freeOf(most) > 0)
 	}
 	return counts, room
@@ -223,7 +223,7 @@ func (k *known) hasRoom(l *idem.Lock, name string) (counts, room bool) {
 // does not count against it.
 func (k *known) openTo(l *idem.Lock, name string) (free int, counts bool) {
 	for _, slot := range l.Slots {
-		if slot.Limit != name {
+		if slot.LimitName != name {
 			continue
 		}
 		in := k.limits[name]

@@ -124,7 +124,7 @@ func (p *Slots) Unchoose(l *idem.Lock) {
 	p.known.unchoose(l)
 	for _, slot := range l.Slots {
 		if slot.Index >= 0 {
-			p.tellLocked(slot.Limit)
+			p.tellLocked(slot.LimitName)
 		}
 	}
 }
@@ -168,8 +168,8 @@ func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 		step = 1
 	}
 	for _, slot := range of {
-		for _, prefix := range []string{p.options.Layout.OfLimit(protocol.KindSlots, slot.Limit),
-			p.options.Layout.OfLimit(protocol.KindTurns, slot.Limit)}[:step] {
+		for _, prefix := range []string{p.options.Layout.OfLimit(protocol.KindSlots, slot.LimitName),
+			p.options.Layout.OfLimit(protocol.KindTurns, slot.LimitName)}[:step] {
 			ops = append(ops, link.Read(clientv3.OpGet(prefix, clientv3.WithPrefix())))
 		}
 	}
@@ -181,7 +181,7 @@ func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 	defer p.mu.Unlock()
 	p.known.forgetSome()
 	for i, slot := range of {
-		in := p.known.of(slot.Limit)
+		in := p.known.of(slot.LimitName)
 		clear(in.taken)
 		for _, kv := range answers[around+step*i].GetResponseRange().Kvs {
 			p.known.saw(kv, true)
@@ -192,7 +192,7 @@ func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 				p.known.saw(kv, false)
 			}
 		}
-		p.known.tidy(slot.Limit)
+		p.known.tidy(slot.LimitName)
 	}
 	return protocol.ReadState(answers, revision)
 }

@@ -33,7 +33,7 @@ func limitedLock(workflow, event string) idem.Lock {
 	return idem.Lock{
 		ExecutionFacts: idem.ExecutionFacts{Execution: idem.NewExecutionID(workflow, scope.Key, [4]byte{1}),
 			Scope: scope,
-			Slots: []idem.Slot{{Limit: "erp", Rule: "erp", Index: -1}}},
+			Slots: []idem.Slot{{LimitName: "erp", Rule: "erp", Index: -1}}},
 	}
 }
 
@@ -137,9 +137,9 @@ func TestWhatIsKnownOfLimitsIsBoundedWhileNothingWaits(t *testing.T) {
 	p := New(&Options{Pool: pool, Layout: y, Process: limited{most: 1}})
 	for i := range maxKnown + 10 { // as each refusal leaves it
 		other := limitedLock("w", fmt.Sprint(i))
-		slot := idem.Slot{Limit: fmt.Sprint("tenant/", i), Rule: "tenant/{path.account}"}
+		slot := idem.Slot{LimitName: fmt.Sprint("tenant/", i), Rule: "tenant/{path.account}"}
 		p.mu.Lock()
-		p.known.saw(&mvccpb.KeyValue{Key: []byte(y.Slot(slot.Limit, 0)), Value: protocol.EncodeSlot(&other, &slot)},
+		p.known.saw(&mvccpb.KeyValue{Key: []byte(y.Slot(slot.LimitName, 0)), Value: protocol.EncodeSlot(&other, &slot)},
 			true)
 		p.mu.Unlock()
 	}

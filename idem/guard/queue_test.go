@@ -198,12 +198,12 @@ func TestADeliveryThatTimesOutNamesTheExecutionInItsWay(t *testing.T) {
 
 func TestADeliveryThatGivesUpNamesTheOldestThatRunsThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		full := idem.Obstacle{Full: &idem.Slot{Limit: idem.OwnLimit("w")}, Oldest: "exec_oldest"}
-		a, _ := lined(t, &line{awaits: []awaited{{wait: true, seen: &full}}}, func(p *idem.Policy) { p.Limit = 2 })
+		full := idem.Obstacle{Full: &idem.Slot{LimitName: idem.OwnLimit("w")}, Oldest: "exec_oldest"}
+		a, _ := lined(t, &line{awaits: []awaited{{wait: true, seen: &full}}}, func(p *idem.Policy) { p.Concurrency = 2 })
 		if a.Decision != idem.DecisionWaitTimeout || a.Holder != "exec_oldest" || !a.Full {
 			t.Errorf("%+v", a)
 		}
-		a, _ = lined(t, &line{awaits: []awaited{{wait: true}}}, func(p *idem.Policy) { p.Limit = 2 })
+		a, _ = lined(t, &line{awaits: []awaited{{wait: true}}}, func(p *idem.Policy) { p.Concurrency = 2 })
 		if a.Decision != idem.DecisionWaitTimeout || a.Holder != "exec_holder" || a.Full {
 			t.Errorf("%+v", a)
 		}

@@ -133,7 +133,7 @@ func (t *turn) wait(limit time.Duration, parks bool, something func(context.Cont
 	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.options.MaxWaiting(), since)
 	if seat == nil {
 		full := idem.Verdict{Decision: idem.DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace,
-			ClosedUntil: v.ClosedUntil, Limit: v.Limit}
+			ClosedUntil: v.ClosedUntil, FullLimit: v.FullLimit}
 		t.admission = Admission{Verdict: full, Waited: waited}
 		return
 	}

@@ -190,7 +190,7 @@ func (w *waiter) gaveUp() Admission {
 	}
 	v := idem.Verdict{
 		Decision: idem.DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace,
-		ClosedUntil: w.holder.ClosedUntil, Limit: w.holder.Limit, Full: w.holder.Full,
+		ClosedUntil: w.holder.ClosedUntil, FullLimit: w.holder.FullLimit, Full: w.holder.Full,
 	}
 	if p := w.paused(); p != nil {
 		v = idem.Verdict{Decision: idem.DecisionPaused, Paused: p, RetryAfter: p.RetryAfter(w.Now())}

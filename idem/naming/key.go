@@ -296,8 +296,8 @@ func (k *Keys) limits(m *Message) ([]idem.Slot, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(slots, func(o idem.Slot) bool { return o.Limit == name }) {
-			slots = append(slots, idem.Slot{Limit: name, Rule: use.String(), Index: -1})
+		if !slices.ContainsFunc(slots, func(o idem.Slot) bool { return o.LimitName == name }) {
+			slots = append(slots, idem.Slot{LimitName: name, Rule: use.String(), Index: -1})
 		}
 	}
 	return slots, nil

@@ -78,7 +78,7 @@ func everything(t *testing.T) *rig {
 			return 0
 		}, Audits: func() int64 {
 			return 0
-		}, Slots: func() []idem.SlotCount { return []idem.SlotCount{{Limit: "erp", Taken: 1, Waiting: 1}} },
+		}, Slots: func() []idem.SlotCount { return []idem.SlotCount{{LimitName: "erp", Taken: 1, Waiting: 1}} },
 		Attention: func() map[string]int { return map[string]int{"held": 1} }}); err != nil {
 		t.Fatal(err)
 	}

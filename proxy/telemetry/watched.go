@@ -108,7 +108,7 @@ func (t *Telemetry) watchSlots(slots func() []idem.SlotCount) error {
 					return nil
 				}
 				for _, n := range slots() {
-					o.Observe(int64(of(n)), metric.WithAttributes(attribute.String("limit", n.Limit)))
+					o.Observe(int64(of(n)), metric.WithAttributes(attribute.String("limit", n.LimitName)))
 				}
 				return nil
 			}))

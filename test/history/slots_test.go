@@ -78,7 +78,7 @@ func slotClient(ctx context.Context, id int, ledger idem.Ledger, h *tenures, mor
 			Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(random.IntN(256)), byte(random.IntN(256)),
 				byte(n), byte(id)}), Scope: idem.Scope{Workflow: workflow, Key: key},
 			Attempt: 1, StartedAt: time.Now(), Retention: time.Minute,
-			Slots: []idem.Slot{{Limit: "erp", Rule: "erp", Index: -1}},
+			Slots: []idem.Slot{{LimitName: "erp", Rule: "erp", Index: -1}},
 		}}
 		patient, done := context.WithTimeout(ctx, 1500*time.Millisecond)
 		var held idem.RunningLock

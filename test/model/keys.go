@@ -160,7 +160,7 @@ func (m *model) ended(t *txn) protocol.Keys {
 
 func (m *model) slotKeys(x execution, slot uint8) []protocol.SlotKey {
 	keys := m.spelled.layout.SlotsOf(
-		&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Slots: []idem.Slot{{Limit: limitName, Index: int(slot) - 1}}}},
+		&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Slots: []idem.Slot{{LimitName: limitName, Index: int(slot) - 1}}}},
 	)
 	keys[0].Value = []byte{byte(x)}
 	return keys

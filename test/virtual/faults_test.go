@@ -205,7 +205,7 @@ var operations = []func(context.Context, *world, *process){
 		}
 	},
 	func(ctx context.Context, w *world, p *process) { // looks only
-		page, err := p.store.Executions(ctx, idem.ExecutionQuery{Limit: 50})
+		page, err := p.store.Executions(ctx, idem.ExecutionQuery{PageSize: 50})
 		if err != nil {
 			return
 		}
@@ -219,7 +219,7 @@ var operations = []func(context.Context, *world, *process){
 
 // anyEvent is some execution that a query finds; nil without one.
 func (w *world) anyEvent(ctx context.Context, p *process, q idem.ExecutionQuery) *idem.ExecutionFacts {
-	q.Limit = 20
+	q.PageSize = 20
 	page, err := p.store.Executions(ctx, q)
 	if err != nil || len(page.Executions) == 0 {
 		return nil

@@ -120,7 +120,7 @@ func (r *route) draw() {
 	p := idem.Policy{
 		Route: r.name, Strategy: pickOf(w, idem.FailFast, idem.Wait, idem.Wait, idem.Skip, idem.Latest),
 		WaitTimeout: w.between(time.Second, 40*time.Second), MaxWaiting: 50,
-		Limit: r.most, InFlight: pickOf(w, idem.Conflict, idem.Attach), AttachTimeout: 90 * time.Second,
+		Concurrency: r.most, InFlight: pickOf(w, idem.Conflict, idem.Attach), AttachTimeout: 90 * time.Second,
 		ReleaseDelay: r.delay,
 		MaxDuration:  pickOf(w, 0, 10*time.Minute), Idempotency: r.idempotency, Retention: maxRetention,
 		PayloadRetention: 10 * time.Minute, ReplayBody: 100,

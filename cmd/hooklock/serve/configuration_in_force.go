@@ -250,7 +250,7 @@ func (s *Service) Status() client.ReplicaStatus {
 		})
 	}
 	for _, n := range s.Store.SlotsHere() {
-		v.Slots = append(v.Slots, client.SlotCount{Limit: n.Limit, Taken: n.Taken, Waiting: n.Waiting})
+		v.Slots = append(v.Slots, client.SlotCount{Limit: n.LimitName, Taken: n.Taken, Waiting: n.Waiting})
 	}
 	changes := s.changingRoutes()
 	for _, r := range s.report.Rates() {

@@ -163,7 +163,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 
 func newPolicy(c *config.Route, upstream time.Duration) idem.Policy {
 	p := idem.Policy{
-		Route: c.Name, Strategy: c.Lock.Strategy, Limit: c.Lock.Limit, MaxDuration: c.Lock.MaxDuration,
+		Route: c.Name, Strategy: c.Lock.Strategy, Concurrency: c.Lock.Limit, MaxDuration: c.Lock.MaxDuration,
 		ReleaseDelay: c.Lock.ReleaseDelay,
 		WaitTimeout:  c.Lock.WaitTimeout, MaxWaiting: c.Lock.MaxWaiting, InFlight: c.Idempotency.InFlight,
 		AttachTimeout: upstream + c.Lock.WaitTimeout, Quiet: c.Lock.Quiet, MaxWait: c.Lock.MaxWait,
