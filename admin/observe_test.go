@@ -33,6 +33,7 @@ func newReportRig(t *testing.T, change func(*Options)) *rig {
 	}
 	tally.Note(&report.Delivery{Route: "github", Decision: idem.DecisionReplayed, Carried: true, EventID: "$ID",
 		Placeholder: true, Changed: true, Differs: []string{"body"}})
+	tally.Note(&report.Delivery{Route: "github", Decision: idem.DecisionExecuted, Carried: true, TwinOf: "k"})
 	return newRig(t, unreachable{}, func(o *Options) {
 		o.Report = tally.Report
 		if change != nil {

@@ -52,6 +52,18 @@ const (
 // Choices lists the values.
 func (Mode) Choices() []string { return []string{"enforce", "observe"} }
 
+// TwinsMode says what happens to an event with the body of another.
+type TwinsMode string
+
+// The values of twins.
+const (
+	TwinsReport TwinsMode = "report"
+	TwinsOff    TwinsMode = "off"
+)
+
+// Choices lists the values.
+func (TwinsMode) Choices() []string { return []string{"report", "off"} }
+
 // Scope is a right of a token of the admin API.
 type Scope string
 

@@ -290,6 +290,8 @@ type Route struct {
 	// Members of body and query that change between attempts of one event: [body.sent_at, "body.items[*].at", form.t, xml.a.t]; "*" is the whole body.
 	// The fingerprint, and so on_mismatch and the payload key, leave them out; what is forwarded has them. At most 64. Default none.
 	Ignore []string `koanf:"ignore"`
+	// Whether events are counted and named that have the same body as another one, but for its ID. report or off is the short form of mode.
+	Twins Twins `koanf:"twins" short:"mode"`
 	// Whether the service asks its senders for HTTP Digest. Then a request without body and without Authorization is no event: it passes to
 	// the service without a lock, which answers with its challenge. Senders such as curl need that. Default false.
 	Digest bool `koanf:"digest"`
@@ -563,6 +565,7 @@ func defaultRoute() Route {
 		Labels:        Labels{},
 		Uses:          []string{},
 		Ignore:        []string{},
+		Twins:         Twins{Mode: TwinsReport, Window: 10 * time.Minute},
 		FormerNames:   []string{},
 	}
 }

@@ -1,6 +1,19 @@
 package config
 
-import "hooklock/idem"
+import (
+	"time"
+
+	"hooklock/idem"
+)
+
+// Twins says what happens to an event whose body came before under another event ID, within one
+// route and workflow: two subscriptions of one hook, or two events that are alike.
+type Twins struct {
+	// report counts and names such events, and runs them; off does not look. Default report.
+	Mode TwinsMode `koanf:"mode"`
+	// Within what time after the first of them. Default 10m.
+	Window time.Duration `koanf:"window"`
+}
 
 // Order says what happens to an event that is older than the newest of its scope that went through.
 type Order struct {

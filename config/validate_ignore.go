@@ -3,7 +3,9 @@ package config
 import (
 	"fmt"
 	"slices"
+	"time"
 
+	"hooklock/idem"
 	"hooklock/idem/naming"
 )
 
@@ -26,6 +28,28 @@ func (v *validator) ignore(path string, r *Route) {
 			"all deliveries would be one event; name the members that change")
 	}
 }
+
+// twins warns where no event can have a twin.
+func (v *validator) twins(path string, r *Route) {
+	t, usual := &r.Twins, defaultRoute().Twins
+	if t.Mode == TwinsOff {
+		v.warnIdle(path+".window", t.Window != usual.Window, "twins.mode is off")
+		return
+	}
+	v.require(t.Window > 0 && t.Window <= maxTwinsWindow, path+".window", "%s is out of bounds; choose up to %s, or say "+
+		"twins: off", idem.DurationText(t.Window), idem.DurationText(maxTwinsWindow))
+	switch said := *t != usual; {
+	case !r.Idempotency.Enabled:
+		v.warnIdle(path, said, "idempotency.enabled is false: event IDs are not read")
+	case readsFingerprint(r.EventID):
+		v.warnIdle(path, said, "event_id has {fingerprint}: equal bodies are one event")
+	case slices.Contains(r.Ignore, "*"):
+		v.warnIdle(path, said, "ignore has *, so that nothing of the body counts")
+	}
+}
+
+// maxTwinsWindow is the longest time after which two events may count as twins.
+const maxTwinsWindow = 24 * time.Hour
 
 func readsFingerprint(template string) bool {
 	t, err := naming.CompileTemplate(template)

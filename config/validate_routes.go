@@ -31,6 +31,7 @@ func (v *validator) routes() {
 		v.otherMethods(path, r)
 		v.templates(path, r, pattern)
 		v.ignore(path+".ignore", r)
+		v.twins(path+".twins", r)
 		v.verify(path, r)
 		if r.Digest && r.Verify.Scheme != SchemeNone {
 			v.warn(path+".digest", "a request without body has no signature of it, and is 401 before it gets a "+

@@ -68,6 +68,7 @@ type Handler struct {
 	options HandlerOptions
 	rules   atomic.Pointer[Rules]
 	pool    *deliveryPool
+	twins   *twins
 	tunnels wire.Tunnels
 	passing passing
 	leaving sync.WaitGroup // the ends of connections whose senders were answered during the call
@@ -98,7 +99,7 @@ func NewHandler(o HandlerOptions, rules *Rules) *Handler {
 	if o.StreamTimeout == 0 {
 		o.StreamTimeout = o.Timeout
 	}
-	h := &Handler{options: o, pool: newDeliveryPool(), parsers: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	h := &Handler{options: o, pool: newDeliveryPool(), twins: newTwins(), parsers: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	h.rules.Store(rules)
 	context.AfterFunc(o.Base, func() { h.passing.end(context.Cause(o.Base)) })
 	return h

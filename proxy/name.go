@@ -22,6 +22,7 @@ func (d *delivery) name() *ending {
 	}
 	r.Workflow, r.Key, r.EventID, r.Labels = names.Workflow, names.Key.Short(), names.EventID, names.Labels
 	if !names.Missing {
+		d.findTwin()
 		r.Keyed = r.Keyed && names.Key != ""
 		return nil
 	}

@@ -39,14 +39,17 @@ type Report struct {
 	WorkflowPart, EventIDPart PartResult
 	Ordered                   naming.Ordered // how its position in its scope was found; "" without an order
 	// by how much it is older than what went through; "": it is not, or that is unknown
-	Stale     string
-	Keyed     bool // the route remembers events
-	Locks     bool // the route takes locks: its strategy is not none
-	Workflow  string
-	Key       string   // short
-	Differs   []string // the parts that differ from the first delivery, of a mismatch and if Changed
-	Changed   bool     // it is a duplicate by its event ID, but another request than the first delivery
-	EventID   string   // the sender's ID of the event; "" if it has none
+	Stale    string
+	Keyed    bool // the route remembers events
+	Locks    bool // the route takes locks: its strategy is not none
+	Workflow string
+	Key      string   // short
+	Differs  []string // the parts that differ from the first delivery, of a mismatch and if Changed
+	Changed  bool     // it is a duplicate by its event ID, but another request than the first delivery
+	// TwinOf is the short key of an event of the same route and workflow that came before with the
+	// same body and another ID; "": none did, or this delivery is not the first of its event.
+	TwinOf    string
+	EventID   string // the sender's ID of the event; "" if it has none
 	Labels    idem.Labels
 	Execution idem.ExecutionID
 	ParkedOn  idem.ParkOn // why it was accepted; "": it was not

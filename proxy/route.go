@@ -36,6 +36,9 @@ type Route struct {
 	// KeepRequests is for how long the requests of executions are kept that the upstream was called
 	// for; 0: none is.
 	KeepRequests time.Duration
+	// TwinWindow is within what time an event counts as the twin of another with the same body
+	// (Report.TwinOf); 0: that is not looked for.
+	TwinWindow time.Duration
 	// Forward: if the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is
 	// refused with 503.
 	Forward bool

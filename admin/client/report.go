@@ -38,8 +38,10 @@ type RouteReport struct {
 	// Redirected are deliveries that the service answered with a 3xx: many senders take it for
 	// success, or follow it with a GET.
 	Redirected Finding `json:"redirected"` // not set by an older replica
-	Forged     Finding `json:"forged"`
-	Unnamed    Finding `json:"unnamed"`
+	// Twins are events with the body of another one that came shortly before under another ID.
+	Twins   Finding `json:"twins"` // not set by an older replica
+	Forged  Finding `json:"forged"`
+	Unnamed Finding `json:"unnamed"`
 	// Changing is what differs between deliveries of one event ID; nil: no change was seen.
 	Changing *Changing `json:"changing,omitempty"`
 	// WrongEventID is an event ID that names no single event; nil: none was seen.
@@ -106,6 +108,20 @@ func (r *RouteReport) RedirectedText() string {
 		"let the service answer at the URL that is called, or set upstream to where it leads", r.Redirected.Count)
 }
 
+// TwinsText says that events had the body of another one, and what to do; "" if none had.
+func (r *RouteReport) TwinsText() string {
+	if r.Twins.Count == 0 {
+		return ""
+	}
+	of := ""
+	if len(r.Twins.Examples) > 0 {
+		of = fmt.Sprintf(" (the newest: %s, like %s)", r.Twins.Examples[0].Key, r.Twins.Examples[0].TwinOf)
+	}
+	return fmt.Sprintf("%d events had the body of another one shortly before, under another event ID%s, and ran: if two "+
+		"subscriptions of the sender lead here, end one; if events are alike, all is well (twins: off)",
+		r.Twins.Count, of)
+}
+
 // Changing is what differs between deliveries of one event ID.
 type Changing struct {
 	Refused int64 `json:"refused"` // of them that were refused as another request (mismatch), since the start
@@ -137,6 +153,8 @@ type Example struct {
 	// Differs are the parts that differ from the first delivery of the event ID: method, host,
 	// port, path, query, body.
 	Differs []string `json:"differs,omitempty"`
+	// TwinOf is the short key of the earlier event, of a twin.
+	TwinOf string `json:"twinOf,omitempty"`
 }
 
 // Report returns the report since then: a time (RFC 3339), or how long ago (24h); "" is everything

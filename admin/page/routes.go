@@ -75,6 +75,9 @@ func reportColumns() []column[client.RouteReport] {
 		{"Of them changed", func(r *client.RouteReport) cell {
 			return cell{Text: number(r.Changed.Count).Text, Class: "warn", Title: r.ChangedText()}
 		}},
+		{"Twins", func(r *client.RouteReport) cell {
+			return cell{Text: number(r.Twins.Count).Text, Title: r.TwinsText()}
+		}},
 		{"Busy", finding(func(r *client.RouteReport) *client.Finding { return &r.Overlaps })},
 		{"Mismatches", finding(func(r *client.RouteReport) *client.Finding { return &r.Mismatches })},
 		{"No event ID", finding(func(r *client.RouteReport) *client.Finding { return &r.MissingEventIDs })},
@@ -112,7 +115,7 @@ func examplesOf(report *client.Report) section {
 		}{
 			{"stale", &r.Stale}, {"duplicate", &r.Duplicates}, {"changed duplicate", &r.Changed}, {"busy", &r.Overlaps},
 			{"mismatch", &r.Mismatches}, {"no event ID", &r.MissingEventIDs}, {"bad signature", &r.Forged},
-			{"unreadable", &r.Unnamed},
+			{"unreadable", &r.Unnamed}, {"twin", &r.Twins},
 		} {
 			for _, e := range f.of.Examples {
 				all = append(all, example{r.Route, f.kind, e})
@@ -139,6 +142,8 @@ func exampleColumns() []column[example] {
 				return text("signature: " + e.Signature)
 			case e.Code != "":
 				return text(e.Code)
+			case e.TwinOf != "":
+				return text("has the body of " + e.TwinOf)
 			case len(e.Differs) > 0:
 				return text("another " + strings.Join(e.Differs, ", ") + " than the first delivery of the event ID")
 			}

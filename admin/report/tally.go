@@ -42,7 +42,8 @@ const (
 	stale     = kind(idem.ClassStale)
 	// redirected: the service answered with a 3xx
 	redirected = stale + 1
-	kinds      = redirected + 1
+	twin       = redirected + 1 // another event with the same body came before
+	kinds      = twin + 1
 )
 
 // Delivery is the report of one delivery.
@@ -70,7 +71,9 @@ type Delivery struct {
 	Status    int
 	// Redirected: the service answered with a 3xx.
 	Redirected bool
-	Result     Result // of its request to the service
+	// TwinOf is the short key of an earlier event that has the same body; "": there is none.
+	TwinOf string
+	Result Result // of its request to the service
 	// Failure is why that failed; the zero value: it did not, or that says nothing of the service,
 	// as when a person cancelled it.
 	Failure Failure
@@ -248,6 +251,9 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 	if d.Redirected {
 		r.find(redirected, d, at, now)
 	}
+	if d.TwinOf != "" {
+		r.find(twin, d, at, now)
+	}
 	r.ids.note(d, now)
 	r.attempts.note(d, now)
 }
@@ -273,6 +279,7 @@ func (r *route) find(k kind, d *Delivery, at int64, now moment) {
 		At: client.Time{Time: now.shown}, Decision: string(d.Decision), CarriedOut: d.Carried, Key: d.Key,
 		Workflow: d.Workflow, ExecutionID: string(d.Execution),
 		Code: d.Code, Signature: d.Signature, Status: d.Status, TraceID: d.TraceID, Differs: d.Differs,
+		TwinOf: d.TwinOf,
 	}})
 }
 

@@ -31,7 +31,8 @@ type jsonRemainder struct {
 	jsonScan
 
 	out  *remainder
-	mute int // the values that are open and left out
+	mute int     // the values that are open and left out
+	mark [1]byte // what end writes
 }
 
 func (j *jsonRemainder) write(from, to int) {
@@ -156,7 +157,8 @@ func (j *jsonRemainder) keepChild(next []*ignoredStep, ignored bool, depth int) 
 
 func (j *jsonRemainder) end(c byte) {
 	if j.mute == 0 {
-		j.out.sum.Write([]byte{c})
+		j.mark[0] = c
+		j.out.sum.Write(j.mark[:])
 	}
 }
 

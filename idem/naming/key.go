@@ -81,6 +81,8 @@ type Keys struct {
 	uses     []*Template
 	labels   []label
 	question *Template // nil: nothing is asked
+
+	withoutID *Ignored // for TwinPrint; nil: the event ID is in no part of the fingerprint
 }
 
 // NewKeys compiles the templates of spec. Its errors say which template is wrong, and a
@@ -134,6 +136,7 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 		return nil, errors.New("event_id: reads nothing of the delivery, so that all would be one event: use a " +
 			"source such as {header.Idempotency-Key} or {body.id}")
 	}
+	k.withoutID = withoutID(spec.Ignore, k.event)
 	return k, nil
 }
 

@@ -48,14 +48,18 @@ func BenchmarkNamingADelivery(b *testing.B) {
 		for _, of := range []struct {
 			name string
 			keys *Keys
-		}{{"json", keys}, {"labelled", labelled}} {
+		}{{"json", keys}, {"labelled", labelled}, {"twins", keys}} {
 			b.Run(fmt.Sprintf("%s=%dKiB", of.name, kib), func(b *testing.B) {
 				m := deliveryOf(kib << 10)
 				b.SetBytes(int64(len(m.Body)))
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := of.keys.Name(m); err != nil {
+					names, err := of.keys.Name(m)
+					if err != nil {
 						b.Fatal(err)
+					}
+					if of.name == "twins" {
+						of.keys.TwinPrint(m, &names)
 					}
 				}
 			})

@@ -53,6 +53,7 @@ type instruments struct {
 	lookups      *counter[resultKey]
 	extractions  *counter[partKey]
 	changed      *counter[string]
+	twins        *counter[string]
 	lost         *counter[string]
 	leftAlone    *counter[string]
 	exhausted    *counter[string]
@@ -101,6 +102,9 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 			"Whether a delivery had a workflow and an event ID.", partLabels),
 		changed: newCounter(m, "hooklock.duplicates.changed", "{delivery}",
 			"Duplicates by event ID with other bytes than the first delivery: these never ran.", labelsOf("route")),
+		twins: newCounter(m, "hooklock.events.twins", "{event}",
+			"Events with the body of another one that came shortly before under another event ID (twins).",
+			labelsOf("route")),
 		exhausted: newCounter(m, "hooklock.events.exhausted", "{event}", "Events that failed as often as their "+
 			"route lets them (idempotency.attempts, park.attempts): they wait for a person.", labelsOf("route")),
 		leftAlone: newCounter(m, "hooklock.parked.left_alone", "{time}",

@@ -61,6 +61,7 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	if r.Redirected() {
 		attrs = append(attrs, slog.Bool("redirected", true))
 	}
+	attrs = appendText(attrs, "twin_of", r.TwinOf)
 	if r.EventIDPart == proxy.PartPlaceholder {
 		attrs = append(attrs, slog.Bool("placeholder", true))
 	}

@@ -22,7 +22,7 @@ func full() *proxy.Report {
 		"header", "b7ad6b7169203331", "ops", proxy.LossSession
 	r.EventID, r.Labels, r.Differs, r.Stale, r.Ordered = "evt_1", idem.Labels{{Name: "order", Value: "1042"}},
 		[]string{"query", "body"}, "37s", naming.OrderedOK
-	r.Changed, r.EventIDPart = true, proxy.PartPlaceholder
+	r.Changed, r.EventIDPart, r.TwinOf = true, proxy.PartPlaceholder, "0123456789abcdef"
 	r.Stages.Wait.For, r.Hold, r.Err, r.ClosedUntil = time.Second, time.Minute, os.ErrDeadlineExceeded,
 		began.Add(time.Minute)
 	return r

@@ -22,6 +22,9 @@ func (t *Telemetry) OnDelivered(r *proxy.Report) {
 	if r.Changed {
 		t.is.changed.add(r.Route)
 	}
+	if r.TwinOf != "" {
+		t.is.twins.add(r.Route)
+	}
 	if r.ParkedOn != "" {
 		t.is.accepted.add(resultKey{r.Route, string(r.ParkedOn)})
 	}

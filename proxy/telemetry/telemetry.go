@@ -181,6 +181,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	t.is.executions.know(executions...)
 	t.is.unrecorded.know(names...)
 	t.is.changed.know(names...)
+	t.is.twins.know(names...)
 	t.is.lost.know(names...)
 	t.is.leftAlone.know(names...)
 	t.is.exhausted.know(names...)

@@ -34,6 +34,9 @@ would stop:
   BAD-SIG     signatures that are not valid
   UNREADABLE  deliveries of which no workflow or key could be made
 
+Lines below the table name what may go wrong: members that change between attempts, event IDs that name no single event, redirects, and
+twins, which are events with the body of another one shortly before, under another event ID (setting twins).
+
 It is counted in memory, by the process that is asked, since its start and at most 7 days back. Behind a load balancer, ask each replica
 (--admin); the metric hooklock_deliveries_total has the same counts over all of them.`,
 		Example: `  hooklock report
@@ -83,7 +86,7 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 	for i := range r.Routes {
 		route := &r.Routes[i]
 		for _, f := range append(findingsOf(route), namedFinding{"changed", &route.Changed},
-			namedFinding{"redirected", &route.Redirected}) {
+			namedFinding{"redirected", &route.Redirected}, namedFinding{"twin", &route.Twins}) {
 			for j := range f.Examples {
 				x := &f.Examples[j]
 				t.Add(route.Route, f.name, d.shown.Stamp(x.At.Time), x.Decision, x.Key, x.Workflow, x.ExecutionID,
@@ -99,7 +102,10 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 
 // differsText names what differs from the first delivery of an event ID.
 func differsText(x *client.Example) string {
-	if len(x.Differs) == 0 {
+	switch {
+	case x.TwinOf != "":
+		return "like " + x.TwinOf
+	case len(x.Differs) == 0:
 		return ""
 	}
 	return "another " + strings.Join(x.Differs, ", ")
@@ -139,6 +145,9 @@ func (d *Desk) printLosses(r *client.Report) {
 			fmt.Fprintln(d.environment.Stdout, cli.Plain(route.Route+": "+text))
 		}
 		if text := route.RedirectedText(); text != "" {
+			fmt.Fprintln(d.environment.Stdout, cli.Plain(route.Route+": "+text))
+		}
+		if text := route.TwinsText(); text != "" {
 			fmt.Fprintln(d.environment.Stdout, cli.Plain(route.Route+": "+text))
 		}
 		if w := route.WrongEventID; w != nil {

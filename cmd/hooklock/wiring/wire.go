@@ -142,6 +142,9 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		Respond: map[idem.Decision]int{}, Ask: askRule(c), KeepRequests: c.Requests.Keep,
 	}
 	r.Policy.Order = order
+	if c.Twins.Mode == config.TwinsReport {
+		r.TwinWindow = c.Twins.Window
+	}
 	if c.Park.Enabled && c.Park.Signature == idem.SignatureRenew && c.Verify.Complete() {
 		if r.Renewer, err = sender.NewRenewer(signatureConfig(&c.Verify)); err != nil {
 			return nil, fmt.Errorf("park.signature: %w", err)
