@@ -52,7 +52,7 @@ func endpoints() []endpoint {
 		{"POST", "/v1/executions/{id}/run", forWrite, runNow().change, nil, one(runNow())},
 		{"POST", "/v1/executions/{id}/skip", forWrite, skip().change, nil, one(skip())},
 		{"POST", "/v1/executions/{id}/rerun", forWrite, rerun().change, nil, one(rerun())},
-		{"GET", "/v1/executions/{id}/request", forBodies, "execution.request", nil, (*call).request},
+		{"GET", "/v1/executions/{id}/request", forBodies, "execution.request", []string{"reason"}, (*call).request},
 		{"POST", "/v1/executions/{id}/guard", forCallback, "execution.guard", nil, (*call).guard},
 		{"POST", "/v1/executions/{id}/heartbeat", forCallback, "execution.heartbeat", nil, (*call).heartbeat},
 		{"POST", "/v1/executions/{id}/complete", forCallback, "execution.complete", nil, (*call).complete},

@@ -141,6 +141,11 @@ const keptTime = 30 * time.Second
 
 // request sends the request of an execution as it came.
 func (c *call) request() error {
+	reason := c.query("reason")
+	c.audit.Why = cut(reason)
+	if err := checkText("reason", reason, maxText); err != nil {
+		return err
+	}
 	ctx, done := c.reading()
 	defer done()
 	found, err := c.find(ctx)

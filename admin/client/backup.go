@@ -11,12 +11,12 @@ import (
 // the end. What was written before an error is of no use. It may take minutes; only ctx bounds it.
 // A server with an etcd cluster has none: a *Problem with CodeNoEmbeddedEtcd.
 func (c *Client) Backup(ctx context.Context, w io.Writer) error {
-	return c.stream(ctx, "/v1/embedded/backup", "application/octet-stream", w)
+	return c.stream(ctx, call{path: "/v1/embedded/backup"}, "application/octet-stream", w)
 }
 
-// stream writes what is at path, which is of that media type, to w while it comes.
-func (c *Client) stream(ctx context.Context, path, media string, w io.Writer) error {
-	what := call{method: http.MethodGet, path: path}
+// stream writes what a GET answers, which is of that media type, to w while it comes.
+func (c *Client) stream(ctx context.Context, what call, media string, w io.Writer) error {
+	what.method = http.MethodGet
 	request, err := c.request(ctx, what)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what.method, what.path, err)

@@ -153,8 +153,13 @@ func (c *Client) Bulk(ctx context.Context, action ParkedAction, b Bulk) iter.Seq
 // transfer coding. It needs a token with the scope bodies. A *Problem with CodeRequestNotKept means
 // that it is not stored.
 func (c *Client) Request(ctx context.Context, id string, to io.Writer) error {
+	return c.RequestFor(ctx, id, "", to)
+}
+
+// RequestFor is Request with a reason, which the audit log will show.
+func (c *Client) RequestFor(ctx context.Context, id, reason string, to io.Writer) error {
 	if id == "" {
 		return errNoExecutionID
 	}
-	return c.stream(ctx, executionPath(id, "request"), "message/http", to)
+	return c.stream(ctx, call{path: executionPath(id, "request"), query: query("reason", reason)}, "message/http", to)
 }

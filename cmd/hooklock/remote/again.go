@@ -15,13 +15,15 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// checkAgain refuses flags that do not go with --again, or without it.
-func checkAgain(b *client.Bulk, again bool) error {
+// checkAgain refuses flags that do not go with --again, or without it; to: --to is given.
+func checkAgain(b *client.Bulk, again, to bool) error {
 	switch {
 	case again && b.Filter.State != "":
-		return cli.Misuse(errors.New("--again, --dead-letters: give one of them; a dead letter runs again without --again"))
-	case !again && b.Filter.Status != "":
-		return cli.Misuse(errors.New("--status is for --again: without it the command is about dead letters"))
+		return cli.Misuse(errors.New("--again, --dead-letters: give one of them; a dead letter runs again without " +
+			"--again"))
+	case !again && !to && b.Filter.Status != "":
+		return cli.Misuse(
+			errors.New("--status is for --again and --to: without them the command is about dead letters"))
 	}
 	return nil
 }
@@ -58,7 +60,8 @@ func (d *Desk) warnOfSignatures(ctx context.Context, route string) error {
 			continue
 		}
 		age := time.Duration(r.SignatureAge * float64(time.Second))
-		fmt.Fprintf(d.environment.Stderr, "route %s: the service sees each signature as it came, and refuses it if it checks that and the event is older "+
+		fmt.Fprintf(d.environment.Stderr, "route %s: the service sees each signature as it came, and refuses it if "+
+			"it checks that and the event is older "+
 			"than %s; park.signature: renew makes new ones\n", r.Route, cli.Span(age))
 	}
 	return nil
@@ -69,7 +72,8 @@ func (d *Desk) allAgain(ctx context.Context, b *client.Bulk, detach bool) error 
 	if err := d.warnOfSignatures(ctx, b.Filter.Route); err != nil {
 		return err
 	}
-	n := client.NewJob{Kind: client.JobRerun, Again: true, Reason: b.Reason, Filter: b.Filter, Rate: b.Rate, DryRun: b.DryRun}
+	n := client.NewJob{Kind: client.JobRerun, Again: true, Reason: b.Reason, Filter: b.Filter, Rate: b.Rate,
+		DryRun: b.DryRun}
 	if !b.DryRun {
 		return d.startJob(ctx, n, detach)
 	}
@@ -101,8 +105,10 @@ func (d *Desk) dryJob(ctx context.Context, n client.NewJob) error {
 // againFlags are those of a command that lets any event run again that has ended.
 func againFlags(cmd *cobra.Command, b *client.Bulk, again *bool) {
 	ended := []string{"SUCCESS", "FAILED", "ABORTED"}
-	cmd.Flags().BoolVar(again, "again", false, "also what was settled: any event that has ended, if its route keeps the requests of all events")
-	textFlag(cmd, (*string)(&b.Filter.Status), "status", "with --again, all that ended so: "+strings.Join(ended, ", "), ended...)
+	cmd.Flags().BoolVar(again, "again", false,
+		"also what was settled: any event that has ended, if its route keeps the requests of all events")
+	textFlag(cmd, (*string)(&b.Filter.Status), "status", "with --again or --to, all that ended so: "+
+		strings.Join(ended, ", "), ended...)
 }
 
 func newExecutionsErase(e *cli.Environment, r *Remote) *cobra.Command {
@@ -127,7 +133,8 @@ for each event, with its execution ID, workflow and your reason. What has not en
 				}
 			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				n := client.NewJob{Kind: client.JobErase, Reason: b.Reason, Filter: b.Filter, Rate: b.Rate, DryRun: b.DryRun}
+				n := client.NewJob{Kind: client.JobErase, Reason: b.Reason, Filter: b.Filter, Rate: b.Rate,
+					DryRun: b.DryRun}
 				if b.DryRun {
 					return d.dryJob(ctx, n)
 				}

@@ -270,15 +270,18 @@ func progressOf(j *client.Job) string {
 }
 
 // barOf draws how far a job is.
-func barOf(j *client.Job) string {
+func barOf(j *client.Job) string { return drawBar(j.Ended(), j.Matched) + progressOf(j) }
+
+// drawBar draws how many there are of so many; of < 0: that is not known yet.
+func drawBar(n, of int) string {
 	const width = 20
 	done := width
-	if j.Matched > 0 {
-		done = min(width, width*j.Ended()/j.Matched)
-	} else if j.Matched < 0 {
+	if of > 0 {
+		done = min(width, width*n/of)
+	} else if of < 0 {
 		done = 0
 	}
-	return "[" + strings.Repeat("#", done) + strings.Repeat(".", width-done) + "] " + progressOf(j)
+	return "[" + strings.Repeat("#", done) + strings.Repeat(".", width-done) + "] "
 }
 
 // startJob starts a job, and watches it.

@@ -181,7 +181,11 @@ Several of one workflow run in the order in which they were in it.
 
 With --again any event that has ended runs once more, also one that was settled, if its route keeps the requests of all events (requests.keep). Until that
 has ended, duplicates meet it; after that they get its answer, or that of the attempt before if it does not settle the event. Several of one workflow run in
-the order in which they had run.`,
+the order in which they had run.
+
+With --to the kept requests, of all that have ended, go from this machine to another service instead, such as a new version: without lock and record, with
+Hooklock-Replay: true and the Host of the URL. The report says how long it took, and which answers differ from the recorded ones (the status; the body where
+the record has its hash). The exit code is 1 where any does, or none came. It needs a token with the scope bodies; each request has a line in the audit log.`,
 		again: true, state: client.ParkDeadLetter, flag: "dead-letters", about: "all dead letters",
 		known: []client.ParkState{client.ParkDeadLetter},
 	})
@@ -190,6 +194,7 @@ the order in which they had run.`,
 func newPerson(e *cli.Environment, r *Remote, p *person) *cobra.Command {
 	var b client.Bulk
 	var byState, detach, again bool
+	var to string
 	name := string(p.action)
 	cmd := &cobra.Command{
 		ValidArgsFunction: r.ask(e, keptExecutions(p.known)),
@@ -213,12 +218,12 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 			if byState {
 				b.Filter.State = p.state
 			}
-			many, err := p.many(cmd, args, &b)
+			many, err := p.many(cmd, args, &b, again, to != "")
 			if err != nil {
 				return err
 			}
-			if err := checkAgain(&b, again); err != nil {
-				return err
+			if to != "" {
+				return r.replay(cmd.Context(), e, to, args, &b)
 			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				switch {
@@ -252,14 +257,20 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 	NoFiles(cmd, "rate")
 	if p.again {
 		againFlags(cmd, &b, &again)
+		textFlag(cmd, &to, "to", "send the kept requests from here to another service, as http://HOST:PORT, and run "+
+			"nothing")
 	}
 	reasonFlag(cmd, &b.Reason)
 	return cmd
 }
 
 // many reports whether the command is about all that match the filter of b, and not about the one
-// of args. It refuses what is neither, and a lack of a reason.
-func (p *person) many(cmd *cobra.Command, args []string, b *client.Bulk) (bool, error) {
+// of args. It refuses what is neither, flags that exclude each other, and a lack of a reason if
+// something changes; sends: it sends requests elsewhere, which changes nothing.
+func (p *person) many(cmd *cobra.Command, args []string, b *client.Bulk, again, sends bool) (bool, error) {
+	if err := checkAgain(b, again, sends); err != nil {
+		return false, err
+	}
 	for flag, value := range map[string]string{"workflow": b.Filter.Workflow, "route": b.Filter.Route,
 		"label": b.Filter.Label, "since": b.Filter.Since, "until": b.Filter.Until, "status": string(b.Filter.Status)} {
 		if value == "" && cmd.Flags().Changed(flag) { // an unset variable would widen the filter
@@ -276,7 +287,7 @@ func (p *person) many(cmd *cobra.Command, args []string, b *client.Bulk) (bool, 
 			return false, err
 		}
 	}
-	if b.DryRun {
+	if b.DryRun || sends {
 		return many, nil
 	}
 	return many, needed(cmd, "reason", b.Reason, p.example)
