@@ -26,7 +26,8 @@ func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHisto
 	if oldest := now.Add(-idem.HourRetention).Truncate(q.Step); since.Before(oldest) {
 		since = oldest
 	}
-	m := &merge{since: since, now: now, until: now, step: q.Step, times: q.Times, routes: map[string]*protocol.CountedRoute{}}
+	m := &merge{since: since, now: now, until: now, step: q.Step, times: q.Times,
+		routes: map[string]*protocol.CountedRoute{}}
 	if !q.Until.IsZero() && q.Until.Before(now) {
 		m.until = q.Until.UTC()
 	}
@@ -35,7 +36,8 @@ func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHisto
 	// at one revision: a fold moves counts from the first to the second
 	for _, each := range []series{oneMinute(), of} {
 		keys := &link.Scan{From: c.options.Layout.All(each.kind),
-			End: c.options.Layout.CountsSince(each.kind, since.Truncate(each.length)), Batch: MaxPage, Revision: revision}
+			End: c.options.Layout.CountsSince(each.kind, since.Truncate(each.length)), Batch: MaxPage,
+			Revision: revision}
 		found[each] = map[string]*protocol.CountChunk{}
 		for kv, err := range c.options.Pool.All(ctx, keys) {
 			if err != nil {

@@ -75,8 +75,8 @@ func (d *Duplicates) tallyLocked(key string, retention time.Duration) *tally {
 	return t
 }
 
-// Erase drops what this process knows of how an event arrived, and of the duplicates of an execution of it. What is in etcd
-// of it is deleted by the transaction before.
+// Erase drops what this process knows of how an event arrived, and of the duplicates of an
+// execution of it. What is in etcd of it is deleted by the transaction before.
 func (d *Duplicates) Erase(event idem.Scope, id idem.ExecutionID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -295,7 +295,8 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error
 			return nil
 		}
 	}
-	if p.query.Decision == "" && !p.query.Lost && f.Facts() != nil { // it was shown among the events that have an execution
+	// it was shown among the events that have an execution
+	if p.query.Decision == "" && !p.query.Lost && f.Facts() != nil {
 		return nil
 	}
 	p.add(f, f.Revision)

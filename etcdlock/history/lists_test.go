@@ -59,7 +59,8 @@ func fill(tb testing.TB, n int) *archive {
 			if err != nil {
 				tb.Fatal(err)
 			}
-			ops = append(ops, protocol.Put(s.options.Layout.Record(r.Scope), protocol.Leased{Value: value, Lease: lease}))
+			ops = append(ops, protocol.Put(s.options.Layout.Record(r.Scope),
+				protocol.Leased{Value: value, Lease: lease}))
 		}
 		if _, err := remote.Commit(tb.Context(), &pb.TxnRequest{Success: ops}); err != nil {
 			tb.Fatal(err)
@@ -282,7 +283,8 @@ func TestASearchIndexesWhatAKilledProcessHasLeft(t *testing.T) {
 		}
 	}
 	// it was forgotten
-	if _, err := e.Client.Delete(within(t, patience), s.options.Layout.Record(lockIn("mine", "first").Scope)); err != nil {
+	if _, err := e.Client.Delete(within(t, patience),
+		s.options.Layout.Record(lockIn("mine", "first").Scope)); err != nil {
 		t.Fatal(err)
 	}
 	recordOn(t, e, s, open, "theirs", "second") // and that has run again

@@ -41,7 +41,8 @@ func (s *Reader) LockAt(ctx context.Context, scope idem.Scope) ([]idem.LockView,
 func (s *Reader) Holders(ctx context.Context, workflow string) (views []idem.LockView, err error) {
 	prefix := s.options.Layout.Lock(idem.Scope{Workflow: workflow}) + "/"
 	oldestFirst := clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)
-	kvs, revision, err := s.options.Pool.Keys(ctx, prefix, clientv3.WithPrefix(), oldestFirst, clientv3.WithLimit(maxHolders))
+	kvs, revision, err := s.options.Pool.Keys(ctx, prefix, clientv3.WithPrefix(), oldestFirst,
+		clientv3.WithLimit(maxHolders))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -100,14 +101,15 @@ func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, kind string) (p
 // owner is dead says so. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (page idem.LockPage, err error) {
 	var revision int64
-	page.NextCursor, revision, err = s.page(ctx, protocol.KindLocks, q.Cursor, q.PageSize, func(kv *mvccpb.KeyValue) bool {
-		l, err := protocol.LockAt(kv)
-		if err != nil || l.Scope.PerEvent && !l.OwnLimit() || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
-			return false // of a newer release, or no lock of a workflow
-		}
-		page.Locks = append(page.Locks, idem.LockView{Lock: l})
-		return true
-	})
+	page.NextCursor, revision, err = s.page(ctx, protocol.KindLocks, q.Cursor, q.PageSize,
+		func(kv *mvccpb.KeyValue) bool {
+			l, err := protocol.LockAt(kv)
+			if err != nil || l.Scope.PerEvent && !l.OwnLimit() || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
+				return false // of a newer release, or no lock of a workflow
+			}
+			page.Locks = append(page.Locks, idem.LockView{Lock: l})
+			return true
+		})
 	if err == nil {
 		page.Locks, err = s.described(ctx, page.Locks, revision)
 	}
@@ -151,7 +153,8 @@ func (s *Reader) described(ctx context.Context, views []idem.LockView, revision 
 		workflow := v.Lock.Scope.Workflow
 		if _, asked := queues[workflow]; !asked {
 			queues[workflow] = len(ops)
-			ops = append(ops, clientv3.OpGet(s.options.Layout.Queue(idem.Scope{Workflow: workflow}), clientv3.WithPrefix(),
+			ops = append(ops, clientv3.OpGet(s.options.Layout.Queue(idem.Scope{Workflow: workflow}),
+				clientv3.WithPrefix(),
 				clientv3.WithCountOnly(), clientv3.WithRev(revision)))
 		}
 	}

@@ -45,7 +45,8 @@ func (s *Reader) parkedIn(kv *mvccpb.KeyValue, q *idem.ParkedQuery) (*idem.Parke
 	if err != nil {
 		return nil, false
 	}
-	e.Execution, e.Revision = idem.ExecutionID(strings.TrimPrefix(string(kv.Key), s.options.Layout.All(protocol.KindParked))),
+	e.Execution, e.Revision = idem.ExecutionID(strings.TrimPrefix(string(kv.Key),
+		s.options.Layout.All(protocol.KindParked))),
 		kv.ModRevision
 	return e, (q.State == "" || e.State == q.State) && (q.Route == "" || e.Route == q.Route) &&
 		(q.Workflow == "" || idem.MatchPattern(q.Workflow, e.Workflow))
@@ -123,7 +124,8 @@ func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEnt
 	var ops []clientv3.Op
 	for i := range entries {
 		e := &entries[i]
-		k := p.store.options.Layout.Keys(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: e.Execution, Scope: e.Scope}})
+		k := p.store.options.Layout.Keys(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: e.Execution,
+			Scope: e.Scope}})
 		if e.State == idem.ParkDeadLetter {
 			ops = append(ops, clientv3.OpGet(k.Record, clientv3.WithRev(revision)))
 			continue

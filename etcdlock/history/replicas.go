@@ -110,8 +110,9 @@ func (r *Replicas) Replicas(ctx context.Context) (all []idem.ReplicaNote, err er
 	if r.describe != nil {
 		session := r.session()
 		all = append(all, idem.ReplicaNote{
-			Writer: r.options.Writer, Session: session, Says: r.describe(), At: r.options.Clock.Now(), Alive: session != "",
-			Self: true,
+			Writer: r.options.Writer, Session: session, Says: r.describe(), At: r.options.Clock.Now(),
+			Alive: session != "",
+			Self:  true,
 		})
 	}
 	slices.SortStableFunc(all, func(a, b idem.ReplicaNote) int { return b.At.Compare(a.At) })

@@ -234,7 +234,8 @@ func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 	}
 	for name, value := range map[string]string{"1f": `{"v":99}`,
 		"none": string(protocol.EncodeLease(protocol.ListedLease{Chain: "a", At: begin}))} { // of other releases
-		if _, err := e.Client.Put(within(t, patience), s.options.Layout.All(protocol.KindLeases+protocol.KindRecords)+name,
+		if _, err := e.Client.Put(within(t, patience), s.options.Layout.All(protocol.KindLeases+protocol.KindRecords)+
+			name,
 			value); err != nil {
 			t.Fatal(err)
 		}

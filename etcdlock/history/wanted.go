@@ -226,7 +226,8 @@ func (p *past) fields(ctx context.Context, of []*leaseSpan, field protocol.Field
 			all[i] = st.own[field]
 			continue
 		}
-		ops, places = append(ops, clientv3.OpGet(p.store.options.Layout.Index(st.kind, st.lease, field))), append(places, i)
+		ops, places = append(ops, clientv3.OpGet(p.store.options.Layout.Index(st.kind, st.lease, field))),
+			append(places, i)
 	}
 	answers, _, err := p.store.options.Pool.ReadEach(ctx, ops)
 	if err != nil {

@@ -91,14 +91,16 @@ func FuzzPlaceOfACursor(f *testing.F) {
 	s := NewReader(&Options{Layout: protocol.NewLayout("/p")}, nil)
 	for _, w := range []string{"w", "a/b", "a-b", "a", "ä:1", "100%", "日本/語", "a b", "..", "%FF"} {
 		scope := idem.Scope{Workflow: w, Key: "00000000000000ff-01"}
-		for _, key := range []string{s.options.Layout.Lock(scope), s.options.Layout.Queued(scope), s.options.Layout.Slot(w, 1)} {
+		for _, key := range []string{s.options.Layout.Lock(scope), s.options.Layout.Queued(scope),
+			s.options.Layout.Slot(w, 1)} {
 			f.Add(strings.TrimPrefix(key, s.options.Layout.Root))
 		}
 	}
 	f.Add(protocol.KindLocks + "\xff")
 	f.Add(protocol.KindLocks + "../sessions/")
 	f.Fuzz(func(t *testing.T, cursor string) {
-		for _, prefix := range []string{s.options.Layout.All(protocol.KindLocks), s.options.Layout.All(protocol.KindSlots),
+		for _, prefix := range []string{s.options.Layout.All(protocol.KindLocks),
+			s.options.Layout.All(protocol.KindSlots),
 			s.options.Layout.All(protocol.KindTurns)} {
 			keys, err := s.pageRange(strings.TrimPrefix(prefix, s.options.Layout.Root), cursor)
 			if err != nil {

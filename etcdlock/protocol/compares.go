@@ -219,7 +219,8 @@ func raiseHighWaterMark(k Keys, mark *Leased) Writes {
 		return nil
 	}
 	put := Writes{Put(k.HighWaterMark, *mark)}
-	return Writes{txn(Compares{Absent(k.HighWaterMark)}, put, Writes{txn(Compares{older(k.HighWaterMark, mark)}, put, nil)})}
+	return Writes{txn(Compares{Absent(k.HighWaterMark)}, put,
+		Writes{txn(Compares{older(k.HighWaterMark, mark)}, put, nil)})}
 }
 
 // dropHighWaterMark deletes a mark that is still the one of that value.

@@ -322,7 +322,8 @@ func (y Layout) Keys(l *idem.Lock) Keys {
 func (y Layout) SlotsOf(l *idem.Lock) (keys []SlotKey) {
 	for _, slot := range l.Slots {
 		if slot.Index >= 0 {
-			keys = append(keys, SlotKey{Key: y.Slot(slot.LimitName, slot.Index), Waiters: y.OfLimit(KindTurns, slot.LimitName)})
+			keys = append(keys, SlotKey{Key: y.Slot(slot.LimitName, slot.Index),
+				Waiters: y.OfLimit(KindTurns, slot.LimitName)})
 		}
 	}
 	return keys

@@ -66,8 +66,9 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 	alone.PerEvent = true
 	at, w := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC), "b1e770dc453d4cc0"
 	name := "\x00\x00\x00\x00\x00\x00\x00\xff\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\xb1\xe7\x70\xdc\x45\x3d\x4c\xc0"
-	l := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_a", Scope: s, Slots: []idem.Slot{{LimitName: "erp/a b", Index: 3},
-		{LimitName: "full", Index: -1}}, Order: &idem.Order{ScopeKey: "0af"}}, Alive: SessionAlive("abc")}
+	l := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_a", Scope: s,
+		Slots: []idem.Slot{{LimitName: "erp/a b", Index: 3},
+			{LimitName: "full", Index: -1}}, Order: &idem.Order{ScopeKey: "0af"}}, Alive: SessionAlive("abc")}
 	k := y.Keys(l)
 	for got, want := range map[string]string{
 		y.Root:                                 "",
@@ -202,7 +203,8 @@ func TestTheKeysOfAnExecutionAreThoseThatAreReadOneByOne(t *testing.T) {
 	y := NewLayout("/hooklock")
 	for _, perEvent := range []bool{false, true} {
 		s := idem.Scope{Workflow: "stripe/acme", Key: "00000000000000ff-0123", PerEvent: perEvent}
-		k := y.Keys(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_a", Scope: s}, Alive: SessionAlive("abc")})
+		k := y.Keys(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_a", Scope: s},
+			Alive: SessionAlive("abc")})
 		for got, want := range map[string]string{
 			k.Lock: y.Lock(s), k.OtherLock: y.otherOf(s), k.Entry: y.Queued(s), k.Queue: y.Queue(s),
 			k.Record: y.Record(s), k.Session: y.Alive(SessionAlive("abc")),

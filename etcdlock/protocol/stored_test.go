@@ -30,7 +30,8 @@ func TestWhatIsStoredStays(t *testing.T) {
 			"held":true,"holdTtlNs":60000000000,"cancel":{"by":"ops","reason":"why","at":"2026-01-02T03:04:05.006Z","final":true},
 			"cooling":true,"coolUntil":"2026-01-02T03:04:05.006Z"}`},
 		"a lock with nothing": {func() ([]byte, error) {
-			return EncodeLock(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_c", Token: 9}, Revision: 9, Dead: true,
+			return EncodeLock(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_c", Token: 9},
+				Revision: 9, Dead: true,
 				HoldUntil: full.StartedAt})
 		}, `{
 			"v":1,"executionId":"exec_c","workflow":"","key":"","alive":"","holder":"","route":"","fingerprint":` + nobody + `,"attempt":0,

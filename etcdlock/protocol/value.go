@@ -35,8 +35,10 @@ var (
 	// ErrTooLarge says that a value does not fit: the record then keeps less of its answer.
 	ErrTooLarge = errors.New("value too large for the store")
 	// ErrOlder says that a value has a form which this release does not read.
-	ErrOlder   = errors.New("it has the form of an earlier release, which this one does not read: give etcd.prefix another value, or delete what is below it")
-	errCorrupt = errors.New("not a value of Hooklock: another program writes below etcd.prefix; give each its own prefix")
+	ErrOlder = errors.New("it has the form of an earlier release, which this one does not read: give etcd.prefix " +
+		"another value, or delete what is below it")
+	errCorrupt = errors.New("not a value of Hooklock: another program writes below etcd.prefix; give each its own " +
+		"prefix")
 )
 
 // NewerError says that a neighbour of a newer release wrote a value that this one cannot read.
@@ -46,7 +48,8 @@ type NewerError struct {
 }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("%s has version %d and this release reads up to %d: finish the upgrade of all replicas", e.kind, e.version, e.max)
+	return fmt.Sprintf("%s has version %d and this release reads up to %d: finish the upgrade of all replicas", e.kind,
+		e.version, e.max)
 }
 
 // encode returns v in JSON.

@@ -22,7 +22,8 @@ type CountedRoute struct {
 	Last  time.Time // when the newest delivery ended; zero = none has
 	Took  idem.Durations
 	Steps map[int]*idem.Counts // by the number of the step; nil where there was nothing
-	// StepTook is Took by the number of the step; nil of a chunk of one step, or of an older release.
+	// StepTook is Took by the number of the step; nil of a chunk of one step, or of an older
+	// release.
 	StepTook map[int]*idem.Durations
 }
 
@@ -59,8 +60,8 @@ func DecodeCounts(b []byte, steps bool) (*CountChunk, error) {
 	return chunk, nil
 }
 
-// stepTook codes how long requests took in each step, by route in their order. It is behind the rest,
-// where earlier releases read nothing.
+// stepTook codes how long requests took in each step, by route in their order. It is behind the
+// rest, where earlier releases read nothing.
 func (c *codec) stepTook(chunk *CountChunk) {
 	for _, name := range slices.Sorted(maps.Keys(chunk.Routes)) {
 		r := chunk.Routes[name]

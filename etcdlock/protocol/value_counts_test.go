@@ -52,7 +52,8 @@ func TestCountsAreReadAsTheyWereWritten(t *testing.T) {
 	})
 }
 
-// withoutSteps returns what an earlier release, and a reader that does not ask for it, sees of a chunk.
+// withoutSteps returns what an earlier release, and a reader that does not ask for it, sees of a
+// chunk.
 func withoutSteps(chunk *CountChunk) *CountChunk {
 	short := &CountChunk{At: chunk.At, Routes: map[string]*CountedRoute{}}
 	for name, r := range chunk.Routes {
@@ -82,10 +83,12 @@ func TestCountsWithoutLongestTimesAreRead(t *testing.T) {
 	}
 }
 
-// A busy hour of a route, whose requests spread over a factor of ten in time, is kept for a day, and a day of it for 30.
+// A busy hour of a route, whose requests spread over a factor of ten in time, is kept for a day,
+// and a day of it for 30.
 func TestTheTimesOfEachMinuteTakeFewBytes(t *testing.T) {
 	chunk := &CountChunk{At: time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC), Routes: map[string]*CountedRoute{}}
-	r := &CountedRoute{Last: chunk.At.Add(time.Hour), Steps: map[int]*idem.Counts{}, StepTook: map[int]*idem.Durations{}}
+	r := &CountedRoute{Last: chunk.At.Add(time.Hour), Steps: map[int]*idem.Counts{},
+		StepTook: map[int]*idem.Durations{}}
 	chunk.Routes["stripe"] = r
 	for minute := range 60 {
 		r.Steps[minute] = &idem.Counts{idem.CountDeliveries: 1000, idem.CountSucceeded: 1000}
@@ -108,7 +111,8 @@ func BenchmarkCountsOfAnHour(b *testing.B) {
 		r := &CountedRoute{Steps: map[int]*idem.Counts{}, StepTook: map[int]*idem.Durations{}}
 		chunk.Routes[fmt.Sprint("route", route)] = r
 		for minute := range 60 {
-			r.Steps[minute], r.StepTook[minute] = &idem.Counts{idem.CountDeliveries: 1000, idem.CountSucceeded: 1000}, new(idem.Durations)
+			r.Steps[minute], r.StepTook[minute] = &idem.Counts{idem.CountDeliveries: 1000, idem.CountSucceeded: 1000},
+				new(idem.Durations)
 			for n := range 1000 {
 				r.StepTook[minute].Note(30*time.Millisecond + time.Duration(n)*271*time.Microsecond)
 			}

@@ -67,16 +67,16 @@ func (c *codec) arrivals(h *idem.History, explained bool) {
 	}
 	if n := len(h.Newest); n > 0 && int64(n) == all {
 		h.First = h.Newest[n-1]
-		c.took(h)
+		c.codeDurations(h)
 		return
 	}
 	c.arrival(&h.First)
-	c.took(h)
+	c.codeDurations(h)
 }
 
-// took codes how long the deliveries took, behind all else: a release before ends its reading there,
-// and what it has written ends there, too.
-func (c *codec) took(h *idem.History) {
+// codeDurations codes how long the deliveries took, behind all else: a release before ends its
+// reading there, and what it has written ends there, too.
+func (c *codec) codeDurations(h *idem.History) {
 	if c.reads && len(c.data) == 0 {
 		return
 	}

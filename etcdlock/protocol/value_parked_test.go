@@ -13,8 +13,9 @@ import (
 func parkedLock() *idem.Lock {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000000, time.UTC)
 	return &idem.Lock{
-		ExecutionFacts: idem.ExecutionFacts{Execution: "exec_c", Scope: idem.Scope{Workflow: "w", Key: "k"}, Attempt: 1, StartedAt: at,
-			Token: 11},
+		ExecutionFacts: idem.ExecutionFacts{Execution: "exec_c", Scope: idem.Scope{Workflow: "w", Key: "k"}, Attempt: 1,
+			StartedAt: at,
+			Token:     11},
 		Created: 9,
 		Parked: &idem.Parked{
 			Since: at, On: idem.ParkSlow, Bytes: 7, Tries: 2, Failures: 1, Trying: true, NextAttempt: at,

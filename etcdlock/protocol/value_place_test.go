@@ -9,7 +9,8 @@ import (
 )
 
 func TestAQueueEntrySaysWhetherItTakesTheLockWithoutBeingDecoded(t *testing.T) {
-	l := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_a", Scope: idem.Scope{Workflow: `w,"takes":9}`, Key: "k"}}}
+	l := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_a",
+		Scope: idem.Scope{Workflow: `w,"takes":9}`, Key: "k"}}}
 	handed, err := EncodePlace(l, 7)
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,8 @@ func TestTheLastAttemptIsCounted(t *testing.T) {
 	p := &idem.Policy{Park: &idem.ParkPolicy{Attempts: 3}}
 	tried := &guard.Tried{Answer: &idem.Answer{Status: 500}, Sent: true}
 	for failures, want := range []idem.Disposition{idem.ToTryAgain, idem.ToTryAgain, idem.ToBlock} {
-		if step := after(p, &idem.ExecutionFacts{Attempt: 1}, failures, false, tried); step.kind != want || !step.failed {
+		if step := after(p, &idem.ExecutionFacts{Attempt: 1}, failures, false, tried); step.kind != want ||
+			!step.failed {
 			t.Errorf("after %d failures: %+v, want %d", failures, step, want)
 		}
 	}

@@ -10,7 +10,11 @@ import (
 func (known) Jira() Preset {
 	r := only5xx()
 	r[idem.DecisionLimited] = 429
-	r[idem.DecisionInFlight], r[idem.DecisionLocked], r[idem.DecisionWaitTimeout], r[idem.DecisionQueueFull], r[idem.DecisionUnknown] = 409, 409, 409, 429, 409
+	for _, d := range []idem.Decision{idem.DecisionInFlight, idem.DecisionLocked, idem.DecisionWaitTimeout,
+		idem.DecisionUnknown} {
+		r[d] = 409
+	}
+	r[idem.DecisionQueueFull] = 429
 	r[idem.DecisionExhausted], r[idem.DecisionPaced] = 409, 409
 	return Preset{
 		Name: "jira", EventID: "{header.X-Atlassian-Webhook-Identifier}", OnMismatch: idem.MismatchExecute, Respond: r,

@@ -27,7 +27,8 @@ func (known) Plaid() Preset {
 		Sources: []string{"https://plaid.com/docs/api/webhooks/webhook-verification/"},
 		Notes: []string{
 			"Most webhooks say only that something changed for an item. Each delivery runs, one after the other.",
-			"A new key of Plaid's refuses everything with 503 until you add it to the file. Keep the old one beside it.",
+			"A new key of Plaid's refuses everything with 503 until you add it to the file. " +
+				"Keep the old one beside it.",
 			"Whoever captured a webhook can send it again within 5 min, the age that Plaid documents.",
 		},
 	}

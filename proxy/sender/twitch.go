@@ -30,7 +30,8 @@ func (known) Twitch() Preset {
 		Sources: []string{"https://dev.twitch.tv/docs/eventsub/handling-webhook-events/",
 			"https://dev.twitch.tv/docs/eventsub/"},
 		Notes: []string{
-			"Twitch does not document after which answers it sends again, or for how long: a refused event may be lost.",
+			"Twitch does not document after which answers it sends again, or for how long: " +
+				"a refused event may be lost.",
 			"Twitch wants an answer \"within a few seconds\", and revokes subscriptions that are too slow too often.",
 			"`revocation` is an ordinary delivery.",
 		},

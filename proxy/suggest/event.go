@@ -87,7 +87,8 @@ func (v *view) idMembers() (ids []*member) {
 	for i := range v.members {
 		m := &v.members[i]
 		switch {
-		case m.isArray, m.distinct < 2, !v.everywhere(m), ofRequest(m.path) && !isRequestID(m.path), ofAttempt(m.path) && idRank(m.path) < 0, m.most(kindBool), m.most(kindTime, kindNow), v.inBatch(m.path),
+		case m.isArray, m.distinct < 2, !v.everywhere(m), ofRequest(m.path) && !isRequestID(m.path),
+			ofAttempt(m.path) && idRank(m.path) < 0, m.most(kindBool), m.most(kindTime, kindNow), v.inBatch(m.path),
 			strings.HasPrefix(m.path, "path."), idRank(m.path) < 0:
 		default:
 			ids = append(ids, m)
@@ -96,7 +97,8 @@ func (v *view) idMembers() (ids []*member) {
 	return ids
 }
 
-// judge returns members as the name of events with what speaks for it; nil if nothing does, or if something speaks against it.
+// judge returns members as the name of events with what speaks for it; nil if nothing does, or if
+// something speaks against it.
 func (v *view) judge(members ...*member) *candidate {
 	c := &candidate{members: members, key: v.keyOf(members...)}
 	changed := map[int]bool{}
@@ -116,7 +118,8 @@ func (v *view) judge(members ...*member) *candidate {
 	return c
 }
 
-// addRepeat counts two deliveries of one name, and what changed between them. It returns false if they are two events.
+// addRepeat counts two deliveries of one name, and what changed between them. It returns false if
+// they are two events.
 func (v *view) addRepeat(c *candidate, p pair, changed map[int]bool) bool {
 	failed, differ := v.rows[p.first].failed(), v.differences(p)
 	for _, i := range differ {
@@ -176,7 +179,8 @@ func (v *view) changeOf(m *member) change {
 	return changeOfContent
 }
 
-// speaks reports whether the repeats of c prove anything: equal members would also be equal in two notices of one thing.
+// speaks reports whether the repeats of c prove anything: equal members would also be equal in two
+// notices of one thing.
 func (v *view) speaks(c *candidate) bool {
 	if c.failed*2 >= c.good {
 		return true
@@ -187,12 +191,16 @@ func (v *view) speaks(c *candidate) bool {
 		}
 	}
 	return slices.ContainsFunc(v.members, func(m member) bool {
-		return m.body && !m.isArray && !slices.ContainsFunc(c.members, func(o *member) bool { return o.path == m.path }) && m.distinct*5 > len(v.rows) &&
-			!ofAttempt(m.path) && (m.most(kindTime, kindNow) || m.distinct > 3 && len(c.members) == 1 && idRank(c.members[0].path) == 2)
+		return m.body && !m.isArray && !slices.ContainsFunc(c.members, func(o *member) bool {
+			return o.path == m.path
+		}) && m.distinct*5 > len(v.rows) &&
+			!ofAttempt(m.path) && (m.most(kindTime, kindNow) ||
+			m.distinct > 3 && len(c.members) == 1 && idRank(c.members[0].path) == 2)
 	})
 }
 
-// missed reports whether deliveries that failed come again under another name, and not under their own: then c names attempts.
+// missed reports whether deliveries that failed come again under another name, and not under their
+// own: then c names attempts.
 func (v *view) missed(c *candidate) bool {
 	repeated := map[int]bool{}
 	for _, p := range c.key.pairs() {
@@ -200,7 +208,8 @@ func (v *view) missed(c *candidate) bool {
 	}
 	missed := 0
 	for _, p := range v.wholes().pairs() {
-		if v.rows[p.first].failed() && !repeated[p.first] && c.key[p.first] != c.key[p.next] && v.rows[p.next].at.Sub(v.rows[p.first].end()) < maxRetry {
+		if v.rows[p.first].failed() && !repeated[p.first] && c.key[p.first] != c.key[p.next] &&
+			v.rows[p.next].at.Sub(v.rows[p.first].end()) < maxRetry {
 			missed++
 		}
 	}
@@ -231,7 +240,8 @@ func (v *view) choose(all []*candidate) *candidate {
 	slices.SortStableFunc(all, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(len(a.ignore), len(b.ignore)), cmp.Compare(rank(a), rank(b)))
 	})
-	if len(all) > 1 && len(all[0].ignore) == len(all[1].ignore) && idRank(all[0].members[0].path) == idRank(all[1].members[0].path) &&
+	if len(all) > 1 && len(all[0].ignore) == len(all[1].ignore) &&
+		idRank(all[0].members[0].path) == idRank(all[1].members[0].path) &&
 		(idRank(all[0].members[0].path) == 3 || rank(all[0]) == rank(all[1])) && !same(all[0].key, all[1].key) {
 		return nil
 	}
@@ -261,7 +271,8 @@ func determines(a, b key) bool {
 	return true
 }
 
-// findPair returns two members that name events together: an ID that names a thing or comes again each day, with what tells its events apart.
+// findPair returns two members that name events together: an ID that names a thing or comes again
+// each day, with what tells its events apart.
 func (v *view) findPair(ids []*member) *candidate {
 	var all []*candidate
 	for _, m := range ids[:min(len(ids), 16)] {
@@ -270,7 +281,8 @@ func (v *view) findPair(ids []*member) *candidate {
 		}
 		for i := range v.members {
 			x := &v.members[i]
-			if x == m || x.isArray || !v.everywhere(x) || x.distinct < 2 || ofAttempt(x.path) || ofRequest(x.path) || v.inBatch(x.path) || pairRank(x) < 0 {
+			if x == m || x.isArray || !v.everywhere(x) || x.distinct < 2 || ofAttempt(x.path) || ofRequest(x.path) ||
+				v.inBatch(x.path) || pairRank(x) < 0 {
 				continue
 			}
 			c := v.judge(m, x)
@@ -281,7 +293,9 @@ func (v *view) findPair(ids []*member) *candidate {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(len(a.ignore), len(b.ignore)), cmp.Compare(pairRank(a.members[1]), pairRank(b.members[1])), cmp.Compare(idRank(a.members[0].path), idRank(b.members[0].path)))
+		return cmp.Or(cmp.Compare(len(a.ignore), len(b.ignore)),
+			cmp.Compare(pairRank(a.members[1]), pairRank(b.members[1])),
+			cmp.Compare(idRank(a.members[0].path), idRank(b.members[0].path)))
 	})
 	if len(all) == 0 {
 		return nil
@@ -303,7 +317,8 @@ func pairRank(m *member) int {
 	return -1
 }
 
-// judgePayload returns the payload as the name of events, if deliveries that had failed came again; nil otherwise.
+// judgePayload returns the payload as the name of events, if deliveries that had failed came again;
+// nil otherwise.
 func (v *view) judgePayload() *candidate {
 	c := &candidate{}
 	for i := range v.members {
@@ -313,7 +328,10 @@ func (v *view) judgePayload() *candidate {
 	}
 	c.key = v.payloads(c.ignore)
 	dated := slices.ContainsFunc(v.members, func(m member) bool {
-		return m.body && m.most(kindTime, kindNow) && m.distinct*5 > len(v.rows) && !slices.ContainsFunc(c.ignore, func(o *member) bool { return o.path == m.path })
+		return m.body && m.most(kindTime, kindNow) && m.distinct*5 > len(v.rows) &&
+			!slices.ContainsFunc(c.ignore, func(o *member) bool {
+				return o.path == m.path
+			})
 	})
 	for _, p := range c.key.pairs() {
 		c.good++

@@ -25,11 +25,12 @@ type Suggestion struct {
 	EventID      string    // the template; empty: that is not known
 	Workflow     string    // the template; empty: that is not known
 	Ignore       []string  // members that change between attempts
-	// Predicted is what the route would have made of the deliveries one after the other, had the service answered each event with success; nil if
-	// nothing names the events.
+	// Predicted is what the route would have made of the deliveries one after the other, had the
+	// service answered each event with success; nil if nothing names the events.
 	Predicted *Prediction
 	Sentences []string
-	// Retention is idempotency.payload_retention; 0: the default is long enough, or the payload is no key.
+	// Retention is idempotency.payload_retention; 0: the default is long enough, or the payload is
+	// no key.
 	Retention time.Duration
 	comments  map[string]string // of lines of the route
 	byPreset  bool              // the preset reads the event ID
@@ -42,7 +43,8 @@ type Prediction struct {
 	Others  int // are refused: the event's ID with another request
 }
 
-// Suggest returns the route for the deliveries since a moment; the zero time: all that are known. It returns nil without deliveries.
+// Suggest returns the route for the deliveries since a moment; the zero time: all that are known.
+// It returns nil without deliveries.
 func (t *table) suggest(name string, since time.Time) *Suggestion {
 	rows := t.rows
 	if i := slices.IndexFunc(rows, func(r row) bool { return !r.at.Before(since) }); i >= 0 {
@@ -51,10 +53,12 @@ func (t *table) suggest(name string, since time.Time) *Suggestion {
 		return nil
 	}
 	v := newView(t, rows)
-	s := &Suggestion{Name: name, Path: t.path, Configured: t.route != "", Deliveries: len(rows), Since: rows[0].at, Until: rows[len(rows)-1].at, comments: map[string]string{}}
+	s := &Suggestion{Name: name, Path: t.path, Configured: t.route != "", Deliveries: len(rows), Since: rows[0].at,
+		Until: rows[len(rows)-1].at, comments: map[string]string{}}
 	s.say("%d deliveries from %s to %s, %d of them failed.", len(rows), stamp(s.Since), stamp(s.Until), v.failures())
 	if t.long > 0 {
-		s.say("%d bodies are longer than 64 KiB, have too many members or cannot be read: of these only the whole body was compared.", t.long)
+		s.say("%d bodies are longer than 64 KiB, have too many members or cannot be read: of these only the whole "+
+			"body was compared.", t.long)
 	}
 	event, hints := v.findEvent()
 	preset := s.recognize(v)
@@ -66,7 +70,8 @@ func (t *table) suggest(name string, since time.Time) *Suggestion {
 	}
 	if preset != nil && event == nil && preset.ExtractID != nil && preset.Scheme == "none" {
 		s.byPreset = true // it needs no secret
-		s.say("The preset reads the event ID, which no template can, so what the route would make of these deliveries is not predicted.")
+		s.say("The preset reads the event ID, which no template can, so what the route would make of these " +
+			"deliveries is not predicted.")
 	} else {
 		s.nameEvent(v, event, hints)
 	}
@@ -75,7 +80,8 @@ func (t *table) suggest(name string, since time.Time) *Suggestion {
 	return s
 }
 
-// separatePaths puts the variables of the path into the workflow, unless event and workflow have them: an ID under two of them may be two events.
+// separatePaths puts the variables of the path into the workflow, unless event and workflow have
+// them: an ID under two of them may be two events.
 func (s *Suggestion) separatePaths() {
 	vars := ""
 	for _, v := range inBraces.FindAllString(s.Path, -1) {
@@ -143,15 +149,18 @@ func (s *Suggestion) recognize(v *view) *sender.Preset {
 	}
 	s.Preset = found.Preset.Name
 	if found.Preset.Scheme == "none" {
-		s.say("%d of %d have %s, so the sender is %s, which signs nothing: preset %s.", found.Count, len(v.rows), strings.TrimPrefix(spelledSource("header."+found.Header), "header."), found.Preset.Page.Title, s.Preset)
+		s.say("%d of %d have %s, so the sender is %s, which signs nothing: preset %s.", found.Count, len(v.rows),
+			strings.TrimPrefix(spelledSource("header."+found.Header), "header."), found.Preset.Page.Title, s.Preset)
 		return found.Preset
 	}
-	s.say("%d of %d have %s, so the sender is %s: preset %s with its secret in verify checks signatures, too, and replaces event_id.", found.Count, len(v.rows),
+	s.say("%d of %d have %s, so the sender is %s: preset %s with its secret in verify checks signatures, too, and "+
+		"replaces event_id.", found.Count, len(v.rows),
 		strings.TrimPrefix(spelledSource("header."+found.Header), "header."), found.Preset.Page.Title, s.Preset)
 	return found.Preset
 }
 
-// keyOfTemplate returns what a template makes of the deliveries; nil if it has no value in some of them, or reads what is not kept.
+// keyOfTemplate returns what a template makes of the deliveries; nil if it has no value in some of
+// them, or reads what is not kept.
 func (v *view) keyOfTemplate(text string) key {
 	var k key
 	for _, part := range inBraces.FindAllString(text, -1) {
@@ -210,24 +219,32 @@ func (s *Suggestion) nameEvent(v *view, event *candidate, hints []string) {
 	p := s.Predicted
 	switch {
 	case event.good == 0:
-		s.say("No repeat was seen yet, so what the sender changes between attempts is not known: send one again, or wait.")
+		s.say("No repeat was seen yet, so what the sender changes between attempts is not known: send one again, or " +
+			"wait.")
 	case len(event.ignore) > 0:
-		s.say("%d deliveries came again (%d after a failure): the same event, only %s differ.", event.good, event.failed, strings.Join(s.Ignore, ", "))
+		s.say("%d deliveries came again (%d after a failure): the same event, only %s differ.", event.good,
+			event.failed, strings.Join(s.Ignore, ", "))
 	default:
-		s.say("%d deliveries came again (%d after a failure), %d of them with the same body.", event.good, event.failed, event.exact)
+		s.say("%d deliveries came again (%d after a failure), %d of them with the same body.", event.good, event.failed,
+			event.exact)
 	}
-	s.say("With this route they are %d events, each run once; %d repeats get the first answer, and %d would be refused.", p.Events, p.Repeats, p.Others)
+	s.say(
+		"With this route they are %d events, each run once; %d repeats get the first answer, and %d would be refused.",
+		p.Events, p.Repeats, p.Others)
 	if len(event.members) == 0 && s.EventID == "{fingerprint}" {
 		if event.longest > 5*time.Minute {
 			s.Retention = (2*event.longest + time.Hour).Truncate(time.Hour)
 		}
-		s.say("No member names an event, so the payload does: two events with the same payload within idempotency.payload_retention would be one.")
+		s.say("No member names an event, so the payload does: two events with the same payload within " +
+			"idempotency.payload_retention would be one.")
 		return
 	}
 	missed, wrong := compare(event.key, v.wholes())
-	s.say("The whole body as the key would have let %d repeats run again, and stopped %d deliveries wrongly.", missed, wrong)
+	s.say("The whole body as the key would have let %d repeats run again, and stopped %d deliveries wrongly.", missed,
+		wrong)
 	if twins := v.twins(event); twins > 0 {
-		s.say("%d pairs within 10 minutes have the same body but for the ID: two subscriptions of one hook, or events that are alike?", twins)
+		s.say("%d pairs within 10 minutes have the same body but for the ID: two subscriptions of one hook, or "+
+			"events that are alike?", twins)
 	}
 	if event.good > 0 && event.good < 3 {
 		s.say("It is likely and not sure: only %d repeats were seen. More of them make it surer.", event.good)
@@ -238,15 +255,20 @@ func (s *Suggestion) explainUnknown(v *view, hints []string) {
 	repeats, failures := v.wholes().pairs(), v.failures()
 	switch {
 	case s.Preset != "":
-		s.say("I do not know what names an event without the preset %s, which may read it where no template can.", s.Preset)
+		s.say("I do not know what names an event without the preset %s, which may read it where no template can.",
+			s.Preset)
 	case len(repeats) == 0 && len(hints) > 0 && failures > 0:
-		s.say("I do not know what names an event: %d deliveries failed, and none came again. It may be %s, if that does not name the attempt: no value came twice.", failures, strings.Join(hints, ", "))
+		s.say("I do not know what names an event: %d deliveries failed, and none came again. It may be %s, if that "+
+			"does not name the attempt: no value came twice.", failures, strings.Join(hints, ", "))
 	case len(repeats) == 0 && len(hints) > 0:
-		s.say("I do not know what names an event: no repeat was seen yet: send one again, or wait. It may be %s: no value came twice.", strings.Join(hints, ", "))
+		s.say("I do not know what names an event: no repeat was seen yet: send one again, or wait. It may be %s: no "+
+			"value came twice.", strings.Join(hints, ", "))
 	case len(hints) > 1:
-		s.say("I do not know what names an event: %s all fit. An event that has another value in only one of them would tell.", strings.Join(hints, ", "))
+		s.say("I do not know what names an event: %s all fit. An event that has another value in only one of them "+
+			"would tell.", strings.Join(hints, ", "))
 	case len(repeats) > 0:
-		s.say("I do not know what names an event: no member does, and %d deliveries have the same body as one before, most of which had succeeded: they may be events of their own.", len(repeats))
+		s.say("I do not know what names an event: no member does, and %d deliveries have the same body as one "+
+			"before, most of which had succeeded: they may be events of their own.", len(repeats))
 	default:
 		s.say("I do not know what names an event: no delivery came again that could show it: send one again, or wait.")
 	}
@@ -270,7 +292,8 @@ func predict(events, payloads key) *Prediction {
 	return p
 }
 
-// compare counts the repeats that another key misses, and the deliveries that it would take for repeats and are none.
+// compare counts the repeats that another key misses, and the deliveries that it would take for
+// repeats and are none.
 func compare(events, other key) (missed, wrong int) {
 	for _, p := range events.pairs() {
 		if other[p.first] != other[p.next] {
@@ -304,15 +327,18 @@ func (s *Suggestion) nameWorkflow(v *view, event *candidate, preset *sender.Pres
 			other = ` ?? "other"`
 		}
 		s.Workflow = fmt.Sprintf("%s/{%s%s}", s.Name, spelledSource(found.member.path), other)
-		s.comments["workflow"] = fmt.Sprintf("%d values, %.1f events each; %d pairs overlapped", found.values, found.each, found.overlaps)
+		s.comments["workflow"] = fmt.Sprintf("%d values, %.1f events each; %d pairs overlapped", found.values,
+			found.each, found.overlaps)
 	case preset != nil && !strings.Contains(preset.Page.Workflow, "{path."):
 		s.Workflow = preset.Page.Workflow
 		s.comments["workflow"] = "as the page of the preset " + preset.Name + " has it"
 	case len(hints) > 0:
 		slices.Sort(hints)
-		s.say("I do not know what the workflow is: %s may be. Without workflow all of the route runs one at a time.", strings.Join(slices.Compact(hints), ", "))
+		s.say("I do not know what the workflow is: %s may be. Without workflow all of the route runs one at a time.",
+			strings.Join(slices.Compact(hints), ", "))
 	default:
-		s.say("I do not know what the workflow is: no member that names a thing came again with another event. Without workflow all of the route runs one at a time.")
+		s.say("I do not know what the workflow is: no member that names a thing came again with another event. " +
+			"Without workflow all of the route runs one at a time.")
 	}
 }
 

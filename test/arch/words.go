@@ -20,14 +20,13 @@ const (
 var wideFolders = []string{
 	"admin", "admin/attention", "admin/client", "admin/page", "admin/report", "admin/story", "cmd/hooklock",
 	"cmd/hooklock/remote", "cmd/hooklock/serve", "cmd/hooklock/wiring", "config", "deploy/test/page", "etcdlock",
-	"etcdlock/history", "etcdlock/operate", "etcdlock/protocol", "idem", "idem/guard", "idem/naming",
-	"idem/worker", "proxy", "proxy/parked", "proxy/sender", "proxy/suggest", "proxy/telemetry",
-	"proxy/telemetry/logs", "test/arch", "test/docs", "test/e2e", "test/fault", "test/model", "test/model/jobs",
-	"test/testkit", "test/virtual",
+	"etcdlock/operate", "idem", "idem/guard", "idem/naming", "proxy", "proxy/parked", "proxy/telemetry", "test/e2e",
+	"test/fault", "test/model", "test/virtual",
 }
 
 // Wide returns a sentence for each line of s that is too wide. A line with a long string is as wide
-// as that in a test, whose data is kept whole, and so is each line of text in backquotes.
+// as that in a test, whose data is kept whole, and so are each line of text in backquotes and each
+// URL.
 func (s *Source) Wide() []string {
 	if ast.IsGenerated(s.file) || slices.Contains(wideFolders, path.Dir(s.Path)) {
 		return nil
@@ -66,7 +65,8 @@ func (s *Source) linesWithLongText() map[int]bool {
 			return true
 		}
 		from, to := s.fset.Position(lit.Pos()).Line, s.fset.Position(lit.End()).Line
-		if raw := lit.Value[0] == '`'; raw || isTest && len(lit.Value) > maxCodeWidth/2 {
+		isURL := strings.Contains(lit.Value, "https://")
+		if raw := lit.Value[0] == '`'; raw || (isTest || isURL) && len(lit.Value) > maxCodeWidth/2 {
 			for line := from; line <= to; line++ {
 				free[line] = true
 			}
@@ -117,21 +117,22 @@ func isParticiple(word string) bool {
 // oneMeaning are words with several meanings elsewhere, and the packages whose exported types and
 // functions of that name have the one that a reader may expect; none: no type has this name.
 var oneMeaning = map[string][]string{
-	"Entry":          {"etcdlock/queue"},                          // a place in a queue; see ExecutionFacts
-	"Execution":      {"idem/guard", "admin/client"},              // one run of an event; as the API shows it
-	"ExecutionFacts": {"idem"},                                    // what a lock and a record share
-	"HighWaterMark":  {"idem"},                                    // the newest event of an order that went through
-	"Held":           nil,                                         // idem.RunningLock, or the status
-	"InLine":         nil,                                         // protocol.Candidate
-	"Kept":           nil,                                         // idem.StoredRequest, or End.Remembered
-	"Line":           nil,                                         // protocol.Candidates, slot waiters
-	"Obstacle":       {"idem"},                                    // what is in the way of a claim
-	"Record":         {"idem"},                                    // what is left of an execution
-	"Revisions":      {"etcdlock/protocol"},                       // what a transaction relies on
-	"RunningLock":    {"idem"},                                    // a lock that this process has
-	"Seen":           nil,                                         // Obstacle, Revisions, or what a person has looked at
-	"Session":        {"etcdlock/session", "etcdlock/ledgertest"}, // the lease of a process
-	"Workflow":       nil,                                         // a text, in idem.Scope
+	"Entry":          {"etcdlock/queue"},             // a place in a queue; see ExecutionFacts
+	"Execution":      {"idem/guard", "admin/client"}, // one run of an event; as the API shows it
+	"ExecutionFacts": {"idem"},                       // what a lock and a record share
+	"HighWaterMark":  {"idem"},                       // the newest event of an order that went through
+	"Held":           nil,                            // idem.RunningLock, or the status
+	"InLine":         nil,                            // protocol.Candidate
+	"Kept":           nil,                            // idem.StoredRequest, or End.Remembered
+	"Line":           nil,                            // protocol.Candidates, slot waiters
+	"Obstacle":       {"idem"},                       // what is in the way of a claim
+	"Record":         {"idem"},                       // what is left of an execution
+	"Revisions":      {"etcdlock/protocol"},          // what a transaction relies on
+	"RunningLock":    {"idem"},                       // a lock that this process has
+	// Obstacle, Revisions, or what a person has looked at
+	"Seen":     nil,
+	"Session":  {"etcdlock/session", "etcdlock/ledgertest"}, // the lease of a process
+	"Workflow": nil,                                         // a text, in idem.Scope
 }
 
 // Meanings returns a sentence for each exported type of s whose name means something else.
