@@ -3,6 +3,7 @@ package naming
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -63,6 +64,25 @@ func BenchmarkNamingADelivery(b *testing.B) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// BenchmarkXMLOfALargeBody reads one element behind 8 MiB of others.
+func BenchmarkXMLOfALargeBody(b *testing.B) {
+	keys, err := NewKeys(KeySpec{Route: "orders", Workflow: "orders", EventID: "{xml.order.number}"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	line := `<line sku="4711"><text>A line of an order, at its usual length</text><amount>100</amount></line>`
+	body := "<order>" + strings.Repeat(line, 8<<20/len(line)) + "<number>4711</number></order>"
+	m := &Message{Method: []byte("POST"), Path: []byte("/hooks/orders"), Body: []byte(body),
+		Fields: []Field{{[]byte("Content-Type"), []byte("application/xml")}}}
+	b.SetBytes(int64(len(m.Body)))
+	for b.Loop() {
+		name, err := keys.Name(m)
+		if err != nil || name.EventID != "4711" {
+			b.Fatalf("%q, %v", name.EventID, err)
 		}
 	}
 }
