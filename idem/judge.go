@@ -124,7 +124,7 @@ func (p *Policy) judgeAnswer(t Try) Judgement {
 	j := Judgement{Outcome: Executed, Status: Failed, Remembered: keeps && p.Idempotency, Attached: ToSettle,
 		Accepted: ToSettle}
 	switch {
-	case Succeeded(t.Status):
+	case Is2xx(t.Status):
 		j.Status = Success
 	case p.asksToComeLater(t.Status):
 		j.Counts = true
@@ -175,12 +175,12 @@ func (j *Judgement) AnswerFailure(status int) *Failure {
 	return &Failure{Code: CodeUpstreamStatus, Detail: fmt.Sprintf("the upstream answered %d", status)}
 }
 
-// Succeeded reports whether an answer says that the event went through. A redirect does not:
-// Hooklock follows none.
-func Succeeded(status int) bool { return status >= 200 && status < 300 }
+// Is2xx reports whether an answer says that the event went through, as a label. What it means for
+// the event, Judge says. A redirect is none: Hooklock follows none.
+func Is2xx(status int) bool { return status >= 200 && status < 300 }
 
 // answeredFailure reports whether a try brought an answer that does not say success; e may be nil.
-func (e *Evidence) answeredFailure() bool { return e != nil && e.Status != 0 && !Succeeded(e.Status) }
+func (e *Evidence) answeredFailure() bool { return e != nil && e.Status != 0 && !Is2xx(e.Status) }
 
 // asksToComeLater reports whether an answer says that the event may go through later: the policy's
 // choice, else asksToComeLater.

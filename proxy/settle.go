@@ -50,34 +50,15 @@ func (a *attempt) finishCall(answer *idem.Answer, told bool) guard.Ending {
 	} else {
 		t.Hold, t.Challenge = a.heldFor(), isChallenge(&a.req, &a.call.answer)
 	}
-	a.count(answer, t.Challenge)
+	t.Counted = idem.Counted{Route: a.route.Name, Took: a.report.Upstream}
+	if !a.accepted {
+		t.Counted.Kinds, t.Counted.Last = idem.CountSetOf(idem.CountDeliveries), a.handler.options.Now()
+	}
 	end := a.execution.End(t)
-	if end.WouldPark {
+	if a.report.Counted = end.Counted; end.WouldPark {
 		a.report.Would = idem.DecisionParked
 	}
 	return end
-}
-
-// count counts the call with the outcome that it brings. One that brought none, because the service
-// has no byte of it or asks for credentials, is counted by the observer, as all else is.
-func (a *attempt) count(answer *idem.Answer, challenge bool) {
-	if a.report.Counted = !challenge && (answer != nil || a.sent); !a.report.Counted {
-		return
-	}
-	one := idem.Counted{Route: a.route.Name, Took: a.report.Upstream}
-	switch {
-	case answer == nil:
-		one.Kinds = idem.CountSetOf(idem.CountErrors)
-	case idem.Succeeded(answer.Status):
-		one.Kinds = idem.CountSetOf(idem.CountSucceeded)
-	default:
-		one.Kinds = idem.CountSetOf(idem.CountFailed)
-	}
-	if !a.accepted {
-		one.Kinds |= idem.CountSetOf(idem.CountDeliveries)
-		one.Last = a.handler.options.Now()
-	}
-	a.execution.Count(one)
 }
 
 // heldFor returns for how long the upstream goes on after its answer.

@@ -155,7 +155,7 @@ func (d *delivery) noteCall() {
 
 // noteFailedAnswer notes what the upstream said with an answer that is no success.
 func (d *delivery) noteFailedAnswer() {
-	if park := d.route.Policy.Park; !idem.Succeeded(d.call.answer.Status) && (park == nil || park.FailedAnswers) {
+	if park := d.route.Policy.Park; !idem.Is2xx(d.call.answer.Status) && (park == nil || park.FailedAnswers) {
 		d.report.Said = readableBeginning(d.call.answer.Body)
 	}
 }

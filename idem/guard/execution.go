@@ -61,9 +61,6 @@ func (x *Execution) Lock() *idem.Lock { return x.held.Lock() }
 // ErrMaxDuration or ErrShutdown. It is the execution's life and not the sender's.
 func (x *Execution) Context() context.Context { return x.ctx }
 
-// Count is called before End with what the end adds to the counts of its route.
-func (x *Execution) Count(one idem.Counted) { x.held.Count(one) }
-
 // Begin makes the last check before the first byte goes to the upstream. After an error nothing may
 // be sent, and the caller ends the execution.
 func (x *Execution) Begin() error {
@@ -100,6 +97,9 @@ type Ending struct {
 	// Unsure: it is unknown whether its event was accepted, so it may run. WouldPark: under
 	// Observe, it would have been accepted.
 	Unsure, WouldPark bool
+	// Counted: Tried.Counted is counted with what follows. A try that brings no outcome, because
+	// the upstream has no byte of it or asks for credentials, is not.
+	Counted bool
 
 	Err error // why the outcome was not recorded, or the event not accepted, for the log
 }
@@ -112,13 +112,38 @@ func (x *Execution) End(t Tried) Ending {
 	}
 	x.complete(&t)
 	j := idem.Judge(x.policy, t.Try())
-	if x.handBack(&t) {
+	counted := x.count(&j, &t)
+	end := x.end(&j, &t)
+	end.Counted = counted
+	return end
+}
+
+// count counts the try with what is written next of its execution.
+func (x *Execution) count(j *idem.Judgement, t *Tried) bool {
+	if t.Counted.Route == "" || j.Attached == idem.ToRelease {
+		return false
+	}
+	one, result := t.Counted, idem.CountFailed
+	switch {
+	case t.Answer == nil:
+		result = idem.CountErrors
+	case idem.Is2xx(t.Answer.Status):
+		result = idem.CountSucceeded
+	}
+	one.Kinds |= idem.CountSetOf(result)
+	x.held.Count(one)
+	return true
+}
+
+// end writes down what follows a try.
+func (x *Execution) end(j *idem.Judgement, t *Tried) Ending {
+	if x.handBack(t) {
 		return Ending{Recorded: true, Parked: true, Outcome: j.Outcome}
 	}
-	now := idem.Situation{Attached: true, After: j.Attached, Storable: x.isStorable(j.ParkOn, &t)}
+	now := idem.Situation{Attached: true, After: j.Attached, Storable: x.isStorable(j.ParkOn, t)}
 	var unstored Ending
 	if idem.Next(&now) == idem.ActStore {
-		if unstored = x.store(j.ParkOn, &t); unstored.Parked {
+		if unstored = x.store(j.ParkOn, t); unstored.Parked {
 			return unstored
 		}
 		now.Storable = false
@@ -130,7 +155,7 @@ func (x *Execution) End(t Tried) Ending {
 	case idem.ActLetGo:
 		end = x.hold(t.Hold)
 	default:
-		end = x.settle(x.endOf(&j, &t))
+		end = x.settle(x.endOf(j, t))
 	}
 	end.Unsure, end.WouldPark, end.Err = unstored.Unsure, unstored.WouldPark, errors.Join(unstored.Err, end.Err)
 	return end

@@ -25,6 +25,9 @@ type Tried struct {
 	// Told: the sender has the beginning of an answer, or is told of an error, so it cannot be told
 	// that its event is accepted.
 	Told bool
+	// Counted is what the try adds to the counts of its route, but for its result, which the Guard
+	// adds. Without a Route it is not counted with its end.
+	Counted idem.Counted
 
 	// The Guard knows the rest.
 

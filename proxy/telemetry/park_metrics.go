@@ -89,7 +89,7 @@ func tryResult(r *proxy.Report) string {
 	switch {
 	case r.Outcome != idem.Executed:
 		return string(r.Outcome)
-	case !idem.Succeeded(r.UpstreamStatus):
+	case !idem.Is2xx(r.UpstreamStatus):
 		return tryFailed
 	}
 	return trySuccess

@@ -53,7 +53,7 @@ func resultOf(r *proxy.Report) report.Result {
 		return 0
 	case r.UpstreamStatus == 0:
 		return report.Broken
-	case idem.Succeeded(r.UpstreamStatus):
+	case idem.Is2xx(r.UpstreamStatus):
 		return report.Succeeded
 	}
 	return report.Failed
