@@ -2,10 +2,13 @@ package wiring
 
 import (
 	"fmt"
+	"log/slog"
+	"strings"
 	"time"
 
 	"hooklock/config"
 	"hooklock/idem"
+	"hooklock/proxy/parked"
 	"hooklock/proxy/sender"
 )
 
@@ -112,4 +115,30 @@ func checkParkSignature(r *config.Route) config.Problems {
 func NoRoute(route string, events int) string {
 	return fmt.Sprintf("route %s: %d accepted events wait, and no route runs them; former_names: [%s] on a route does",
 		route, events, route)
+}
+
+// ParkOptions returns where the bytes of parked requests are stored, with the keys that
+// Keeper.Reload takes over. It reads no certificates of S3, which ParkStore does.
+func ParkOptions(c *config.Config) parked.Options {
+	p := &c.ParkStore
+	o := parked.Options{Inline: int(p.Inline), Dir: c.RequestsDir(), Keys: p.Keys.Reveal()}
+	if p.S3.Endpoint != "" {
+		o.S3 = &parked.S3Options{
+			Endpoint: strings.TrimSuffix(p.S3.Endpoint, "/"), Bucket: p.S3.Bucket, Prefix: p.S3.Prefix,
+			Region:    p.S3.Region,
+			AccessKey: p.S3.AccessKey.Reveal(), SecretKey: p.S3.SecretKey.Reveal(), Timeout: p.S3.RequestTimeout,
+		}
+	}
+	return o
+}
+
+// ParkStore returns the argument of parked.Open. log is as for ClientTLS.
+func ParkStore(c *config.Config, log *slog.Logger) (parked.Options, error) {
+	o := ParkOptions(c)
+	if o.S3 == nil || !strings.HasPrefix(o.S3.Endpoint, "https:") {
+		return o, nil
+	}
+	var err error
+	o.S3.TLS, err = ClientTLS("park_store.s3.tls", &c.ParkStore.S3.TLS, log)
+	return o, err
 }
