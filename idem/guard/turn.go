@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -104,6 +105,129 @@ func (t *turn) barred() idem.Barred {
 	return idem.BarDecided
 }
 
+// admit decides without waiting.
+func (g *Guard) admit(r *idem.Request) Admission {
+	if rec := g.cache.get(r.Scope.Key, g.options.Now()); rec != nil {
+		if v := idem.Decide(&idem.Obstacle{Record: rec}, r, g.options.Now()); v.Decision != "" {
+			return Admission{Verdict: v}
+		}
+	}
+	if r.Policy.Quiet > 0 && !r.Policy.Observe { // it waits even if the lock is free, because a newer one may come
+		return Admission{Verdict: idem.Verdict{Decision: idem.DecisionLocked}}
+	}
+	ctx, cancel := context.WithTimeout(g.options.Base, g.options.RequestTimeout) // from here on the ledger may be asked
+	defer cancel()
+	mine, running, err := g.live.enter(ctx, r.Scope)
+	switch {
+	case err != nil:
+		return unavailable(err)
+	case running != nil:
+		return Admission{Verdict: idem.Decide(&idem.Obstacle{Lock: running}, r, g.options.Now())}
+	}
+	if wait, ok := g.quotas.take(r.Policy, g.options.Now()); !ok {
+		g.live.leave(mine)
+		return Admission{Verdict: idem.Verdict{Decision: idem.DecisionThrottled, RetryAfter: wait}}
+	}
+	held, callbackKey, v, err := g.claim(ctx, r)
+	if held == nil || v.Attempt > 1 { // no execution, so no new event
+		g.quotas.add(r.Policy, 1, g.options.Now())
+	}
+	if held == nil {
+		g.live.leave(mine)
+		if err != nil {
+			return unavailable(err)
+		}
+		return Admission{Verdict: v}
+	}
+	g.live.won(mine, held.Lock())
+	return g.endIfStale(newExecution(g, r.Policy, r, held, mine, callbackKey), r)
+}
+
+// endIfStale ends an execution at once that is older than what went through, if its route does not let
+// it run.
+func (g *Guard) endIfStale(x *Execution, r *idem.Request) Admission {
+	stale := x.Lock().Stale
+	now := idem.Situation{Attached: true, Stale: r.Policy.StalenessOf(stale)}
+	does := idem.Next(&now)
+	if does == idem.ActCall || r.Policy.Observe {
+		return Admission{Execution: x}
+	}
+	v := idem.Verdict{Decision: idem.DecisionStale, Holder: x.Lock().Execution, Stale: stale}
+	if does == idem.ActRelease {
+		return Admission{Verdict: v, Err: x.release().Err}
+	}
+	v.Decision = idem.DecisionSuperseded
+	end := x.settle(idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, Abort: stale.Abort(g.options.Now())})
+	return Admission{Verdict: v, Unrecorded: !end.Recorded && !end.Lost, Err: end.Err}
+}
+
+func unavailable(err error) Admission {
+	return Admission{Verdict: idem.Verdict{Decision: idem.DecisionStoreUnavailable}, Err: err}
+}
+
+// claim asks the ledger until it holds the lock, or knows why it may not.
+func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.RunningLock, callbackKey string, v idem.Verdict,
+	err error) {
+	v = idem.Verdict{Attempt: 1}
+	var seenAt moment
+	var unread error
+	held, err = idem.ClaimLock(ctx, func() (idem.RunningLock, *idem.Obstacle, error) {
+		var lock idem.Lock
+		seenAt = g.cache.seenAt(g.options.Now())
+		if r.Policy.Strategy == idem.Wait {
+			// A delivery that cannot wait claims all the same: it may be a duplicate, which is
+			// answered as one.
+			ahead := g.options.Ledger.Ahead(r.Scope)
+			if ahead != nil && g.options.Ledger.Paused(r.Policy.Route, r.Scope.Workflow) == nil &&
+				g.waiting.room(r.Scope.Workflow, r.Policy.MaxWaiting, g.options.MaxWaiting()) {
+				return nil, &idem.Obstacle{Lock: ahead, Queue: true}, nil
+			}
+		}
+		lock, callbackKey = g.newLock(r, v)
+		return g.options.Ledger.Claim(ctx, lock, v.Prev)
+	}, func(seen *idem.Obstacle) (dead *idem.Lock, over bool) {
+		if unread = g.rememberRecord(ctx, r, seen, seenAt); unread != nil {
+			return nil, true
+		}
+		if v = idem.Decide(seen, r, g.options.Now()); v.Decision != "" {
+			return nil, true
+		}
+		if dead = v.Reap; dead != nil {
+			v = idem.Verdict{Attempt: 1} // read again, as at first
+		}
+		return dead, false
+	}, g.options.Ledger.Reap)
+	return held, callbackKey, v, cmp.Or(err, unread)
+}
+
+// rememberRecord reads the answer of the record that was seen, which was written at any time
+// before, and remembers both: unless a person lets the event run again, whose answer will be
+// another one.
+func (g *Guard) rememberRecord(ctx context.Context, r *idem.Request, seen *idem.Obstacle, at moment) error {
+	rec := seen.Record
+	if rec == nil {
+		return nil
+	}
+	if rec.Settled() {
+		if err := g.readAnswer(ctx, rec); err != nil {
+			return err
+		}
+	}
+	if !seen.Runs(r.Scope.Key) {
+		g.cache.remember(r.Policy, rec, at, idem.Slack(rec.Retention))
+	}
+	return nil
+}
+
+// newLock returns the lock that a claim would write, and its callback key.
+func (g *Guard) newLock(r *idem.Request, v idem.Verdict) (idem.Lock, string) {
+	var random [20]byte
+	g.read(random[:])
+	callbackKey, hash := idem.NewCallbackKey([10]byte(random[4:14]))
+	id := idem.NewExecutionID(r.Scope.Workflow, r.Scope.Key, [4]byte(random[:4]))
+	return r.Lock(id, hash, &v, g.options.Now()), callbackKey
+}
+
 // waitForLock lets the delivery wait in the queue. One that was overtaken is refused as at once if
 // its moment is over.
 func (t *turn) waitForLock() {
@@ -152,7 +276,7 @@ func (t *turn) queue(ctx context.Context) {
 	held, left, v, err := idem.AwaitLock(ctx, g.options.Ledger, w, idem.Verdict{Attempt: 1, Behind: t.admission.Behind})
 	switch t.entry = left; {
 	case held != nil:
-		t.admission = g.judged(newExecution(g, r.Policy, r, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
+		t.admission = g.endIfStale(newExecution(g, r.Policy, r, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
 	case v.Decision == idem.DecisionWaitTimeout:
 		t.admission = w.gaveUp()
 	case v.Decision != "":
