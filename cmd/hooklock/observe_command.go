@@ -23,7 +23,7 @@ func newObserve(e *cli.Environment) *cobra.Command {
 		Short: "find out of recorded deliveries what names an event, its workflow, and what the sender changes",
 		Long: `Read recorded deliveries and print the routes to write, as YAML: for each path what names an event (event_id), what its workflow is, which
 members change between attempts of one event (ignore), and below it what that is concluded from. What cannot be known is said, and left
-out. Nothing is sent, and no value of a delivery is printed.
+out. Nothing is sent, and no value of a delivery is printed but the names of subscriptions (X-Hook-Id).
 
 FILE is one of
 

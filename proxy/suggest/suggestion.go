@@ -55,7 +55,8 @@ func (t *table) suggest(name string, since time.Time) *Suggestion {
 	v := newView(t, rows)
 	s := &Suggestion{Name: name, Path: t.path, Configured: t.route != "", Deliveries: len(rows), Since: rows[0].at,
 		Until: rows[len(rows)-1].at, comments: map[string]string{}}
-	s.say("%d deliveries from %s to %s, %d of them failed.", len(rows), stamp(s.Since), stamp(s.Until), v.failures())
+	s.say("%d deliveries from %s to %s, %s; %d of them failed.", len(rows), stamp(s.Since), stamp(s.Until),
+		v.senders(), v.failures())
 	if t.long > 0 {
 		s.say("%d bodies are longer than 64 KiB, have too many members or cannot be read: of these only the whole "+
 			"body was compared.", t.long)
@@ -237,15 +238,14 @@ func (s *Suggestion) nameEvent(v *view, event *candidate, hints []string) {
 		}
 		s.say("No member names an event, so the payload does: two events with the same payload within " +
 			"idempotency.payload_retention would be one.")
+		s.compareChoices(v, event)
 		return
 	}
 	missed, wrong := compare(event.key, v.wholes())
 	s.say("The whole body as the key would have let %d repeats run again, and stopped %d deliveries wrongly.", missed,
 		wrong)
-	if twins := v.twins(event); twins > 0 {
-		s.say("%d pairs within 10 minutes have the same body but for the ID: two subscriptions of one hook, or "+
-			"events that are alike?", twins)
-	}
+	s.compareChoices(v, event)
+	s.sayTwins(v, event)
 	if event.good > 0 && event.good < 3 {
 		s.say("It is likely and not sure: only %d repeats were seen. More of them make it surer.", event.good)
 	}
@@ -272,6 +272,7 @@ func (s *Suggestion) explainUnknown(v *view, hints []string) {
 	default:
 		s.say("I do not know what names an event: no delivery came again that could show it: send one again, or wait.")
 	}
+	s.compareHints(v, hints)
 	s.comments["on_missing_event_id"] = "until it is known, each delivery is an event of its own, so that none is lost"
 }
 
@@ -306,16 +307,6 @@ func compare(events, other key) (missed, wrong int) {
 		}
 	}
 	return missed, wrong
-}
-
-// twins counts pairs of different events with the same body but for the ID, within ten minutes.
-func (v *view) twins(event *candidate) (n int) {
-	for _, p := range v.payloads(slices.Concat(event.ignore, event.members)).pairs() {
-		if event.key[p.first] != event.key[p.next] && v.rows[p.next].at.Sub(v.rows[p.first].at) <= 10*time.Minute {
-			n++
-		}
-	}
-	return n
 }
 
 func (s *Suggestion) nameWorkflow(v *view, event *candidate, preset *sender.Preset) {

@@ -2,6 +2,7 @@ package suggest
 
 import (
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -41,9 +42,12 @@ type table struct {
 	ids         map[string]int
 	kinds       [][kindCount]int32 // of each name: how many values were of each kind
 	hidden      []bool             // of each name: that it is there is kept, and nothing of its value
-	rows        []row              // the oldest first
-	long        int                // bodies of which only the whole was read
-	bytes       int                // what all of that takes
+	// subscriptions has, for each name that names subscriptions, their names by hash; nil: it does
+	// not, or there were too many.
+	subscriptions []map[uint64]string
+	rows          []row // the oldest first
+	long          int   // bodies of which only the whole was read
+	bytes         int   // what all of that takes
 }
 
 // row is one delivery.
@@ -93,7 +97,9 @@ func (t *table) add(s *Set, d *Delivery) {
 			s.cells = append(s.cells, newCell(i, 1<<hashBits))
 		default:
 			t.kinds[i][kindOf(value, d.At)]++
-			s.cells = append(s.cells, newCell(i, maphash.Bytes(s.key, value)))
+			c := newCell(i, maphash.Bytes(s.key, value))
+			t.keepSubscription(i, c.sum(), value)
+			s.cells = append(s.cells, c)
 		}
 	})
 	if r.partial = !whole || d.Long; r.partial {
@@ -131,6 +137,12 @@ func (t *table) member(path []byte) (int, bool) {
 	t.names, t.kinds, t.hidden = append(t.names, name), append(t.kinds, [kindCount]int32{}),
 		append(t.hidden, isSecret(name))
 	t.bytes += nameBytes + len(name)
+	var subscriptions map[uint64]string
+	if namesSubscription(name) {
+		subscriptions = map[uint64]string{}
+		t.bytes += maxSubscriptions * (maxSubscription + nameBytes/3)
+	}
+	t.subscriptions = append(t.subscriptions, subscriptions)
 	return len(t.names) - 1, true
 }
 
@@ -151,5 +163,9 @@ func isSecret(path string) bool {
 func (t *table) snapshot() *table {
 	c := *t
 	c.ids, c.rows, c.kinds = nil, slices.Clone(t.rows), slices.Clone(t.kinds)
+	c.subscriptions = slices.Clone(t.subscriptions)
+	for i, known := range c.subscriptions {
+		c.subscriptions[i] = maps.Clone(known)
+	}
 	return &c
 }

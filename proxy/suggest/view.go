@@ -20,6 +20,8 @@ type member struct {
 	kinds    [kindCount]int32
 	body     bool // it counts for the fingerprint
 	isArray  bool // it is the length of an array
+
+	subscriptions map[uint64]string // their names by hash, if it names some
 }
 
 // most reports whether nine tenths of the values are of one of kinds.
@@ -40,8 +42,9 @@ func newView(t *table, rows []row) *view {
 	for i, path := range t.names {
 		v.members[i] = member{
 			path: strings.TrimSuffix(path, "#"), values: make([]uint64, len(rows)), kinds: t.kinds[i],
-			isArray: strings.HasSuffix(path, "#"),
-			body:    !strings.HasPrefix(path, "header.") && !strings.HasPrefix(path, "path."),
+			isArray:       strings.HasSuffix(path, "#"),
+			subscriptions: t.subscriptions[i],
+			body:          !strings.HasPrefix(path, "header.") && !strings.HasPrefix(path, "path."),
 		}
 	}
 	for i := range rows {

@@ -1,0 +1,170 @@
+package suggest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxChoices bounds the other names of events that a suggestion compares.
+const maxChoices = 3
+
+// senders says how many senders there were, by what they call themselves.
+func (v *view) senders() string {
+	i := slices.IndexFunc(v.members, func(m member) bool { return m.path == "header.user-agent" })
+	if i < 0 || v.members[i].present == 0 {
+		return "without a User-Agent"
+	}
+	agents := counted(v.members[i].distinct, "User-Agent")
+	if silent := len(v.rows) - v.members[i].present; silent > 0 {
+		return fmt.Sprintf("of %s, %d without one", agents, silent)
+	}
+	return "of " + agents
+}
+
+// counted writes a number and its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if stem, is := strings.CutSuffix(noun, "y"); is {
+		noun = stem + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// compareChoices says what other members would have made of the deliveries as the event ID, and
+// what would have come of this one without ignore.
+func (s *Suggestion) compareChoices(v *view, event *candidate) {
+	var others []*member
+	if len(event.members) > 1 { // each of them alone
+		others = append(others, event.members...)
+	}
+	for _, m := range v.idMembers() {
+		if m.distinct*5 >= len(v.rows) && !isRequestID(m.path) && !slices.Contains(event.members, m) {
+			others = append(others, m)
+		}
+	}
+	said := 0
+	for _, m := range others {
+		missed, wrong := compare(event.key, v.keyOf(m))
+		if missed+wrong == 0 || said == maxChoices {
+			continue
+		}
+		said++
+		s.say("{%s} as event_id would have let %s run again, and stopped %s wrongly.", spelledSource(m.path),
+			counted(missed, "repeat"), counted(wrong, "delivery"))
+	}
+	if len(event.ignore) == 0 {
+		return
+	}
+	if refused := predict(event.key, v.payloads(nil)).Others - s.Predicted.Others; refused > 0 {
+		s.say("Without ignore %s would be refused, or run again after a failure.", counted(refused, "repeat"))
+	}
+}
+
+// compareHints says what each name that may be that of events would have stopped.
+func (s *Suggestion) compareHints(v *view, hints []string) {
+	for _, hint := range hints[:min(len(hints), maxChoices)] {
+		k := v.keyOfTemplate(hint)
+		if k == nil {
+			continue
+		}
+		other := 0
+		pairs := k.pairs()
+		for _, p := range pairs {
+			if v.rows[p.first].whole != v.rows[p.next].whole {
+				other++
+			}
+		}
+		if len(pairs) > 0 {
+			s.say("%s as event_id would have stopped %s, %d of them with another body than the one before.", hint,
+				counted(len(pairs), "delivery"), other)
+		}
+	}
+}
+
+// twins returns the pairs of different events with the same body but for the ID, within ten
+// minutes.
+func (v *view) twins(event *candidate) (all []pair) {
+	for _, p := range v.payloads(slices.Concat(event.ignore, event.members)).pairs() {
+		if event.key[p.first] != event.key[p.next] && v.rows[p.next].at.Sub(v.rows[p.first].at) <= 10*time.Minute {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// sayTwins says how many twins there are, and which subscriptions they come from.
+func (s *Suggestion) sayTwins(v *view, event *candidate) {
+	pairs := v.twins(event)
+	if len(pairs) == 0 {
+		return
+	}
+	is, are := "pairs", "have"
+	if len(pairs) == 1 {
+		is, are = "pair", "has"
+	}
+	from := v.subscriptionsOf(pairs)
+	if from == "" {
+		s.say("%d %s within 10 minutes %s the same body but for the ID: two subscriptions of one hook, or events that "+
+			"are alike?", len(pairs), is, are)
+		return
+	}
+	s.say("%d %s within 10 minutes %s the same body but for the ID, and %s: these are subscriptions of one hook, of "+
+		"which one is enough.", len(pairs), is, are, from)
+}
+
+// subscriptionsOf says which subscriptions the deliveries of pairs come from; "" if no header
+// tells that.
+func (v *view) subscriptionsOf(pairs []pair) string {
+	for i := range v.members {
+		m := &v.members[i]
+		if !namesSubscription(m.path) || m.distinct < 2 || m.distinct > maxSubscriptions || !v.everywhere(m) {
+			continue
+		}
+		if slices.ContainsFunc(pairs, func(p pair) bool { return m.values[p.first] == m.values[p.next] }) {
+			continue
+		}
+		header := strings.TrimPrefix(spelledSource(m.path), "header.")
+		if len(m.subscriptions) < m.distinct {
+			return "another " + header
+		}
+		return header + " " + strings.Join(slices.Sorted(maps.Values(m.subscriptions)), " and ")
+	}
+	return ""
+}
+
+// Bounds of the names of subscriptions that are kept, of one header.
+const (
+	maxSubscriptions = 4
+	maxSubscription  = 40 // bytes
+)
+
+// namesSubscription reports whether a header names the subscription of a hook, and not the event
+// or the attempt.
+func namesSubscription(path string) bool {
+	words := wordsOf(path, 1)
+	return strings.HasPrefix(path, "header.") && anyOf(words, "hook", "webhook", "subscription", "endpoint") &&
+		anyOf(words, "id", "name", "uuid", "key") && !isSecret(path) && !ofAttempt(path) &&
+		!anyOf(words, "event", "delivery", "message", "request", "idempotency")
+}
+
+// keepSubscription keeps a value of a header that names subscriptions, until there are too many:
+// then it names something else, and none is kept.
+func (t *table) keepSubscription(i int, sum uint64, value []byte) {
+	known := t.subscriptions[i]
+	if known == nil || len(value) > maxSubscription {
+		return
+	}
+	if _, is := known[sum]; is {
+		return
+	}
+	if len(known) == maxSubscriptions {
+		t.subscriptions[i] = nil
+		return
+	}
+	known[sum] = string(value)
+}

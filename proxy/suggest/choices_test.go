@@ -1,0 +1,72 @@
+package suggest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A suggestion says how many senders there were, what other choices would have stopped and let run
+// again, and which subscriptions send one change under two IDs.
+func TestASuggestionComparesTheChoices(t *testing.T) {
+	t.Parallel()
+	all := streams()
+	for name, want := range map[string][]string{
+		"two subscriptions": {
+			"of 1 User-Agent; ",
+			"the same body but for the ID, and X-Webhook-Id 17 and 23: these are subscriptions of one hook",
+		},
+		"an ID in the body, and times of sending": {"of 1 User-Agent; ", "Without ignore "},
+		"IDs that begin again each day":           {"{body.number} as event_id would have let 0 repeats run again, and stopped "},
+		"an event ID beside an ID of the delivery": {
+			"{header.X-Delivery-Id} as event_id would have let ", " run again, and stopped 0 deliveries wrongly.",
+		},
+	} {
+		found := suggested(all[name].deliveries(1))
+		text := strings.Join(found.Sentences, "\n")
+		for _, sentence := range want {
+			if !strings.Contains(text, sentence) {
+				t.Errorf("%s: no %q in\n%s", name, sentence, text)
+			}
+		}
+	}
+}
+
+// What names an event, and not the subscription, is not kept, and of a header with many values
+// none is.
+func TestOnlyNamesOfFewSubscriptionsAreKept(t *testing.T) {
+	t.Parallel()
+	s := &stream{repeat: 2, send: func(a attempt) []sent {
+		return one([]string{js, "X-Hook-Id: h" + fmt.Sprint(a.event), "X-Webhook-Event-Id: e" + fmt.Sprint(a.event),
+			"X-Hook-Name: " + strings.Repeat("n", maxSubscription+1), "X-Hook-Secret: s"}, `{"n":%d,"webhook_id":"b"}`,
+			a.event)
+	}}
+	set := NewSet(0)
+	for _, d := range s.deliveries(1) {
+		set.Add(d)
+	}
+	for i, known := range set.tables[0].subscriptions {
+		if len(known) > 0 {
+			t.Errorf("%s: %v", set.tables[0].names[i], known)
+		}
+	}
+}
+
+// Of what may name events it is said what it would have stopped: deliveries with another body may
+// be events of their own.
+func TestWhatHintsWouldHaveStoppedIsSaid(t *testing.T) {
+	t.Parallel()
+	set := NewSet(0)
+	s := stream{send: func(a attempt) []sent {
+		return one([]string{js}, `{"id":"o%d","status":"s%d"}`, a.event%100, a.event%100+a.event/200)
+	}}
+	for _, d := range s.deliveries(3) {
+		set.Add(d)
+	}
+	found, v := new(Suggestion), newView(set.tables[0], set.tables[0].rows)
+	found.compareHints(v, []string{"{body.id}", "{header.X-None}"})
+	if text := strings.Join(found.Sentences, "\n"); text !=
+		"{body.id} as event_id would have stopped 200 deliveries, 100 of them with another body than the one before." {
+		t.Error(text)
+	}
+}
