@@ -277,6 +277,7 @@ func (f *fileParser) members(k *key, path string, n *yaml.Node) {
 	}
 }
 
+// list reads the list at path, and refuses each item that is wrong.
 func (f *fileParser) list(k *key, path string, n *yaml.Node) {
 	at := f.at(n)
 	if n = f.resolve(n); n == nil {
@@ -295,34 +296,40 @@ func (f *fileParser) list(k *key, path string, n *yaml.Node) {
 		f.refuse(at, path, "has %d items; at most %d are read", len(n.Content), maxItems)
 		return
 	}
-	values, wrong := make([]any, 0, len(n.Content)), false
-	for i, item := range n.Content {
-		if item = f.resolve(item); item == nil {
+	values := make([]any, 0, len(n.Content))
+	for i, written := range n.Content {
+		item := f.resolve(written)
+		if item == nil {
 			return
 		}
 		f.places[indexed(path, i)] = f.at(item)
-		number := k.kind == kindStatuses && item.ShortTag() == "!!int"
-		if item.Kind != yaml.ScalarNode || item.ShortTag() != "!!str" && !number {
-			f.refuse(f.at(item), indexed(path, i), "%s", cmp.Or(f.quotesNeeded(item), "needs "+k.itemHint(item)))
-			wrong = true
-			continue
+		if value, ok := f.listItem(k, indexed(path, i), item, written); ok {
+			values = append(values, value)
 		}
-		if f.refuseStrange(item, indexed(path, i)) {
-			wrong = true
-			continue
-		}
-		value, err := k.parseItem(item.Value)
-		if err != nil {
-			f.refuse(f.at(n.Content[i]), indexed(path, i), "%s", err)
-			wrong = true
-			continue
-		}
-		values = append(values, value)
 	}
-	if wrong || len(values) == 0 && len(n.Content) > 0 {
+	if len(values) < len(n.Content) {
 		f.seen[path] = true // the rest of it means nothing
 	}
 	f.set(path, values, at)
+}
+
+// listItem returns the value of an item at that path. It refuses the item and returns false if it
+// is wrong. item is what written stands for, where that is an alias.
+func (f *fileParser) listItem(k *key, path string, item, written *yaml.Node) (any, bool) {
+	isStatus := k.kind == kindStatuses && item.ShortTag() == "!!int"
+	if item.Kind != yaml.ScalarNode || item.ShortTag() != "!!str" && !isStatus {
+		f.refuse(f.at(item), path, "%s", cmp.Or(f.quotesNeeded(item), "needs "+k.itemHint(item)))
+		return nil, false
+	}
+	if f.refuseStrange(item, path) {
+		return nil, false
+	}
+	value, err := k.parseItem(item.Value)
+	if err != nil {
+		f.refuse(f.at(written), path, "%s", err)
+		return nil, false
+	}
+	return value, true
 }
 
 // oneAsList returns a list of one status where one is usual: of ask.executed and ask.not_executed.

@@ -147,63 +147,19 @@ var errNotNamed = errors.New("this delivery would be refused")
 
 // printExplanation prints x, and what the service said when it was asked; "" = it was not.
 func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explanation, said string) error {
-	w := tabwriter.NewWriter(e.Stdout, 0, 4, 2, ' ', 0)
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(w, "%s\t%s\n", name, value)
-		}
-	}
-	row("route", x.Route)
-	row("pattern", x.Pattern)
-	for _, v := range x.Vars {
-		row("  {"+v[0]+"}", v[1])
-	}
-	row("preset", x.Preset)
-	row("signature", x.Signature)
-	for _, line := range x.Diagnosis {
-		row("", line)
-	}
-	row("handshake", x.Handshake)
-	row("workflow", x.Workflow)
-	slots := wiring.Limits(loaded.Config)
-	for _, l := range x.Limits {
-		row("limit", fmt.Sprintf("%s: %d slots", l.LimitName, slots(x.Route, l)))
-	}
-	row("event ID", x.EventID)
-	row("event ID from", x.Source)
-	for _, l := range x.Labels {
-		row("label "+l.Name, l.Value)
-	}
-	for _, u := range x.Unread {
-		row("no value in", fmt.Sprintf("{%s}: %s", u.Source, u.Why))
-	}
-	row("key", x.Key)
-	row("fingerprint", x.Fingerprint)
-	row("order", x.Order)
-	row("note", x.Note)
-	row(string(idem.DecisionParked), x.Park)
-	row("asks", x.Question)
-	row("it says", said)
+	rows := explanationRows{tabwriter.NewWriter(e.Stdout, 0, 4, 2, ' ', 0)}
+	rows.addDelivery(loaded, x)
+	rows.add("it says", said)
 	noRoute := x.Route == "" && (len(x.Refusals) == 0 || x.Refusals[0].Status == http.StatusNotFound)
 	if noRoute {
-		row("unmatched", string(loaded.Config.Unmatched))
-		for _, n := range loaded.Notes {
-			row("", n.String())
+		rows.add("unmatched", string(loaded.Config.Unmatched))
+		for _, note := range loaded.Notes {
+			rows.add("", note.String())
 		}
 	}
-	refused := "refused"
-	for _, bad := range x.Refusals {
-		row(refused, fmt.Sprintf("%d %s: %s", bad.Status, bad.Code, bad.Detail))
-		refused = "and after that"
-	}
-	if len(x.Answers) > 0 {
-		fmt.Fprintln(w, "\nanswers")
-		for _, a := range slices.Clip(x.Answers) {
-			fmt.Fprintf(w, "  %s\t%s\n", a.Decision, a.Text)
-		}
-	}
-	printRoute(w, loaded, x.Route)
-	if err := w.Flush(); err != nil {
+	rows.addAnswers(x)
+	printRoute(rows, loaded, x.Route)
+	if err := rows.Flush(); err != nil {
 		return err
 	}
 	switch {
@@ -213,6 +169,67 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 		return errNotNamed
 	}
 	return nil
+}
+
+// explanationRows are the lines of an explanation: a name and a value each.
+type explanationRows struct{ *tabwriter.Writer }
+
+// add writes a line, unless it has no value.
+func (w explanationRows) add(name, value string) {
+	if value != "" {
+		fmt.Fprintf(w, "%s\t%s\n", name, value)
+	}
+}
+
+// addDelivery writes what was read of the delivery, and what it is called.
+func (w explanationRows) addDelivery(loaded *config.Loaded, x *proxy.Explanation) {
+	row := w.add
+	row("route", x.Route)
+	row("pattern", x.Pattern)
+	for _, variable := range x.Vars {
+		row("  {"+variable[0]+"}", variable[1])
+	}
+	row("preset", x.Preset)
+	row("signature", x.Signature)
+	for _, line := range x.Diagnosis {
+		row("", line)
+	}
+	row("handshake", x.Handshake)
+	row("workflow", x.Workflow)
+	slots := wiring.Limits(loaded.Config)
+	for _, slot := range x.Limits {
+		row("limit", fmt.Sprintf("%s: %d slots", slot.LimitName, slots(x.Route, slot)))
+	}
+	row("event ID", x.EventID)
+	row("event ID from", x.Source)
+	for _, label := range x.Labels {
+		row("label "+label.Name, label.Value)
+	}
+	for _, unread := range x.Unread {
+		row("no value in", fmt.Sprintf("{%s}: %s", unread.Source, unread.Why))
+	}
+	row("key", x.Key)
+	row("fingerprint", x.Fingerprint)
+	row("order", x.Order)
+	row("note", x.Note)
+	row(string(idem.DecisionParked), x.Park)
+	row("asks", x.Question)
+}
+
+// addAnswers writes why the delivery would be refused, and what its sender gets for each decision.
+func (w explanationRows) addAnswers(x *proxy.Explanation) {
+	name := "refused"
+	for _, refusal := range x.Refusals {
+		w.add(name, fmt.Sprintf("%d %s: %s", refusal.Status, refusal.Code, refusal.Detail))
+		name = "and after that"
+	}
+	if len(x.Answers) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nanswers")
+	for _, answer := range x.Answers {
+		fmt.Fprintf(w, "  %s\t%s\n", answer.Decision, answer.Text)
+	}
 }
 
 // printRoute prints the settings of a route that are not the defaults, with their origins and

@@ -91,52 +91,68 @@ type conclusion struct {
 	handsOn bool // the lock of the next execution travels with it
 }
 
+// send makes the transaction that ends the execution, and sends it. The lock goes to the head of
+// the queue in the same transaction, unless it cools.
 func (s *settling) send(ctx context.Context) (*conclusion, error) {
-	h := s.lock
-	l := h.Lock()
+	lock := s.lock
+	l := lock.Lock()
 	c := &conclusion{record: protocol.RecordOf(l, s.end)}
 	l = finish.Reduce(s.refusals, l, c.record)
-	if c.record.RequestKept && s.given == nil {
-		s.given = &commit.Count{Counted: idem.Counted{Route: l.Route, Kinds: idem.CountSetOf(idem.CountDeadLetters)}}
-	}
-	keys, next, mark := h.options.keysOf(h.keys, l), nextAfter(h, l), raisedHighWaterMark(c.record)
-	keys.HighWaterMark = h.options.Layout.HighWaterMark(l.Scope.Workflow, l.Order)
-	r, err := h.options.Finisher.Request(ctx, &finish.Ended{Lock: l, RestsSince: h.restsSince(), Record: c.record,
-		Writer: h.writer}, func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
-		c.written = len(rec.Value)
-		if cool != nil {
-			next = nil
-		}
-		return s.txn(l, c.record, keys, rec, cool, mark, next)
-	}, keys)
+	keys, next, mark := lock.options.keysOf(lock.keys, l), nextAfter(lock, l), raisedHighWaterMark(c.record)
+	keys.HighWaterMark = lock.options.Layout.HighWaterMark(l.Scope.Workflow, l.Order)
+	ended := &finish.Ended{Lock: l, RestsSince: lock.restsSince(), Record: c.record, Writer: lock.writer}
+	request, err := lock.options.Finisher.Request(ctx, ended,
+		func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
+			c.written = len(rec.Value)
+			if cool != nil {
+				next = nil
+			}
+			return s.txn(l, c.record, keys, rec, cool, mark, next)
+		}, keys)
 	if err != nil {
 		return nil, err
 	}
-	c.Request = h.withCounts(r)
+	c.Request = lock.withCounts(request)
 	if c.record.RequestKept {
-		r.Counts = append(r.Counts, s.given)
+		request.Counts = append(request.Counts, s.deadLetterCount(l.Route))
 	}
-	r.Size += len(mark)
+	request.Size += len(mark)
 	switch {
 	case next != nil:
-		r.Size += len(next.value.Value)
-		h.handing, c.handsOn = true, true
-		r.OnApplied = func(answer commit.Reply) { h.locks.endHandOver(next, l.Created, answer) }
-		r.Done = make(chan struct{})
-		h.options.Queues.NoteHandOff(h.keys.Lock, r.Done)
-	case len(r.OwnLeases) == 0: // it does not cool
-		r.OnApplied = func(answer commit.Reply) {
-			h.options.Queues.ApplyLock(h.keys.Lock, nil, answer.Revision, protocol.Candidates{})
+		c.handsOn = true
+		lock.noteHandOver(request, next, l.Created)
+	case len(request.OwnLeases) == 0: // it does not cool
+		request.OnApplied = func(answer commit.Reply) {
+			lock.options.Queues.ApplyLock(lock.keys.Lock, nil, answer.Revision, protocol.Candidates{})
 		}
 	}
 	if l.Scope.PerEvent && mark != nil { // another event of the workflow may raise the same mark
-		r.Slots = append(r.Slots, keys.HighWaterMark)
+		request.Slots = append(request.Slots, keys.HighWaterMark)
 	}
 	if l.Parked == nil && len(l.Slots) == 0 {
-		r.Side = commit.Ends
+		request.Side = commit.Ends
 	}
-	h.options.Sender.Send(r)
+	lock.options.Sender.Send(request)
 	return c, nil
+}
+
+// deadLetterCount returns the one count of this end as a dead letter: a request that is sent again
+// brings the same one.
+func (s *settling) deadLetterCount(route string) *commit.Count {
+	if s.given == nil {
+		s.given = &commit.Count{Counted: idem.Counted{Route: route, Kinds: idem.CountSetOf(idem.CountDeadLetters)}}
+	}
+	return s.given
+}
+
+// noteHandOver has request hand the lock, which was created at that revision, to next when it is
+// applied. Until it is answered, the queue is not to be read for its head.
+func (h *Lock) noteHandOver(request *commit.Request, next *handOver, created int64) {
+	h.handing = true
+	request.Size += len(next.value.Value)
+	request.OnApplied = func(answer commit.Reply) { h.locks.endHandOver(next, created, answer) }
+	request.Done = make(chan struct{})
+	h.options.Queues.NoteHandOff(h.keys.Lock, request.Done)
 }
 
 // forAge: it was parked for longer than it may be, and nothing else ends it.

@@ -40,33 +40,41 @@ func (s *Entries) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) 
 		p.entry.Prev, p.entry.Lock = prev, &l
 		s.options.View.Queues.Register(&p.entry)
 	}
-	type result struct {
-		seen *idem.Obstacle
-		err  error
+	obstacle, err := e.runInTime(ctx)
+	if obstacle != nil || err != nil {
+		return nil, obstacle, err
 	}
-	r, err := commit.InTime(ctx, s.options.Tasks.Start, func(life context.Context) result {
-		seen, err := e.run(life)
-		if seen != nil || err != nil {
+	return p, nil, nil
+}
+
+// runInTime runs e until ctx ends. Then a task goes on with it, and leaves a place that it still
+// gets.
+func (e *enqueuing) runInTime(ctx context.Context) (*idem.Obstacle, error) {
+	type result struct {
+		obstacle *idem.Obstacle
+		err      error
+	}
+	p := e.entry
+	r, err := commit.InTime(ctx, p.options.Tasks.Start, func(life context.Context) result {
+		obstacle, err := e.run(life)
+		if obstacle != nil || err != nil {
 			p.options.View.Queues.Unregister(&p.entry)
 			p.turn.leave()
 		}
-		return result{seen, err}
+		return result{obstacle, err}
 	}, func(life context.Context, late result) {
-		if late.seen == nil && late.err == nil {
+		if late.obstacle == nil && late.err == nil {
 			_ = p.leave(life)
 			p.turn.leave()
 		}
 	})
+	if errors.Is(err, commit.ErrClosed) { // it has not begun
+		p.options.View.Queues.Unregister(&p.entry)
+	}
 	if err != nil {
-		if errors.Is(err, commit.ErrClosed) {
-			p.options.View.Queues.Unregister(&p.entry)
-		}
-		return nil, nil, commit.Unavailable(s.options.Pool.Because(err))
+		return nil, commit.Unavailable(p.options.Pool.Because(err))
 	}
-	if r.seen != nil || r.err != nil {
-		return nil, r.seen, r.err
-	}
-	return p, nil, nil
+	return r.obstacle, r.err
 }
 
 // enqueuing is an Enqueue, or one of a parked execution, on its way to a definite end.

@@ -233,8 +233,8 @@ func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*Ha
 	if err != nil {
 		return nil, err
 	}
-	made := maker{scheme: c.Scheme, json: strings.HasPrefix(r.ContentType, "application/json")}
-	if made.mac, err = answerMAC(c, slices.Concat(body, line)); err != nil {
+	texts := maker{scheme: c.Scheme, json: strings.HasPrefix(r.ContentType, "application/json")}
+	if texts.mac, err = answerMAC(c, slices.Concat(body, line)); err != nil {
 		return nil, err
 	}
 	if err := r.checkDigests(slices.Concat(body, line), c); err != nil {
@@ -244,24 +244,34 @@ func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*Ha
 		if err := token.check(c.Scheme, d); err != nil {
 			return nil, err
 		}
-		text, err := made.text(body, d, made.json)
+		text, err := texts.text(body, d, texts.json)
 		if err != nil {
 			return nil, err
 		}
-		a := &HandshakeAnswer{ContentType: contentType, Body: text}
+		answer := &HandshakeAnswer{ContentType: contentType, Body: text}
 		if len(line) == 0 {
-			return a, nil
+			return answer, nil
 		}
-		if text, err = made.text(line, d, false); err != nil {
+		value, err := texts.headerValue(line, d)
+		if err != nil {
 			return nil, err
 		}
-		if bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return nil, &SignatureError{c.Scheme, Malformed, "handshake",
-				"has a control character, which a header must not have"}
-		}
-		a.Header = []naming.Field{{Name: []byte(name), Value: text}}
-		return a, nil
+		answer.Header = []naming.Field{{Name: []byte(name), Value: value}}
+		return answer, nil
 	}, nil
+}
+
+// headerValue returns line with the values of d, or a SignatureError if that is no header's value.
+func (m *maker) headerValue(line pieces, d *Delivery) ([]byte, error) {
+	text, err := m.text(line, d, false)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return nil, &SignatureError{m.scheme, Malformed, "handshake",
+			"has a control character, which a header must not have"}
+	}
+	return text, nil
 }
 
 // answerType returns the Content-Type of the answer; "" = it has none. It returns an error for one

@@ -46,49 +46,62 @@ func (p *probe) refusals(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, answers", Result: diagnose.OK,
 		Found: fmt.Sprintf("%d kinds of refusals come through whole, with Retry-After, and are not asked for again",
 			len(refusals))}
-	var lost, repeated []string
-	away := ""
+	var faults frontFaults
 	for _, status := range refusals {
 		for _, body := range []string{"{}", ""} { // some repeat only what has no body
-			detail, without := fmt.Sprintf("%s %d", p.nonce, status), ""
-			if body == "" {
-				without = " without a body"
-			}
-			kind := fmt.Sprintf("refusal-%d-%d", status, len(body))
-			a, came := p.probed(ctx, kind, http.MethodPost, []byte(body), nil,
-				func(w http.ResponseWriter, _ *http.Request) {
-					writeProblem(w, status, detail)
-				})
-			if len(came) > 1 {
-				repeated = append(repeated, fmt.Sprintf("%d%s: %d times", status, without, len(came)))
-			}
-			if fault := changeOf(a, status, detail); len(came) == 0 {
-				away = a.String()
-			} else if fault != "" && body != "" {
-				lost = append(lost, fault)
-			}
+			p.refuse(ctx, status, body, &faults)
 		}
 	}
-	if away == "" {
-		away = p.excluded(ctx)
+	if faults.away == "" {
+		faults.away = p.excluded(ctx)
 	}
-	found := lost
-	if len(lost) > 0 {
+	found := faults.changed
+	if len(faults.changed) > 0 {
 		f.Result, f.Advice = diagnose.Failed, "do not replace answers (nginx: proxy_intercept_errors off): they say "+
 			"whether the event was executed, and when to come again"
 	}
-	if away != "" {
+	if faults.away != "" {
 		f.Result, f.Advice = diagnose.Failed, notDead
-		found = append(found, "after answers such as 503 a delivery does not arrive: "+away)
+		found = append(found, "after answers such as 503 a delivery does not arrive: "+faults.away)
 	}
-	if len(repeated) > 0 {
+	if len(faults.repeated) > 0 {
 		f.Result, f.Advice = diagnose.Failed, noRetries
-		found = append(found, "sent again after "+strings.Join(repeated, ", "))
+		found = append(found, "sent again after "+strings.Join(faults.repeated, ", "))
 	}
 	if len(found) > 0 {
 		f.Found = strings.Join(found, ", ")
 	}
 	return f
+}
+
+// frontFaults are what a front was found to do with refusals.
+type frontFaults struct {
+	changed  []string // what became of those that did not arrive whole
+	repeated []string // those after which it sent the request again
+	away     string   // what it answered to the last delivery that did not arrive; "" = all did
+}
+
+// refuse sends a delivery with that body through the front, refuses it with status, and notes what
+// the front did.
+func (p *probe) refuse(ctx context.Context, status int, body string, faults *frontFaults) {
+	detail := fmt.Sprintf("%s %d", p.nonce, status)
+	kind := fmt.Sprintf("refusal-%d-%d", status, len(body))
+	answer, came := p.probed(ctx, kind, http.MethodPost, []byte(body), nil,
+		func(w http.ResponseWriter, _ *http.Request) { writeProblem(w, status, detail) })
+	if len(came) > 1 {
+		without := ""
+		if body == "" {
+			without = " without a body"
+		}
+		faults.repeated = append(faults.repeated, fmt.Sprintf("%d%s: %d times", status, without, len(came)))
+	}
+	if len(came) == 0 {
+		faults.away = answer.String()
+		return
+	}
+	if change := changeOf(answer, status, detail); change != "" && body != "" {
+		faults.changed = append(faults.changed, change)
+	}
 }
 
 // changeOf says what became of a refusal on its way back. It returns "" if that arrived whole.
