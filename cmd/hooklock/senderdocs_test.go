@@ -87,7 +87,6 @@ reach the route of another. %[2]sdeploy/test/senders%[2]s runs those with *; the
 | Sender | Version | 409, 429 | 503 | A redirect | Silence | Event ID |
 | --- | --- | --- | --- | --- | --- | --- |
 %[3]s
-
 A preset's page has its route.
 
 %[2]s%[2]s%[2]syaml
