@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"hooklock/test/testkit"
 )
@@ -77,7 +80,8 @@ routes:
 	all, wrong := map[string]order{}, map[string][]string{}
 	deliver := func(account, prefix string, n int) {
 		for i := range n {
-			o := order{ID: fmt.Sprintf("%s-%s-%d", prefix, account, i), Account: account, Kind: "payment", Amount: i + 1}
+			o := order{ID: fmt.Sprintf("%s-%s-%d", prefix, account, i), Account: account, Kind: "payment",
+				Amount: i + 1}
 			if prefix == "old" && i%3 == 0 {
 				o.Kind = "refund"
 			}
@@ -108,13 +112,16 @@ routes:
 	b.mended = true
 	b.mu.Unlock()
 	said := cli(t, h, "rerun", "--again", "--route", "books", "--label", "kind=refund", "--dry-run")
-	if !strings.Contains(said, fmt.Sprintf("%d match, of which the first 10 are shown", len(refunds))) || len(b.again) > 0 {
+	if !strings.Contains(said, fmt.Sprintf("%d match, of which the first 10 are shown", len(refunds))) ||
+		len(b.again) > 0 {
 		t.Errorf("a dry run says\n%s", said)
 	}
 	wait := forEach("new", each)
-	said = cli(t, h, "rerun", "--again", "--route", "books", "--label", "kind=refund", "--rate", "500", "--reason", "they were booked as payments")
+	said = cli(t, h, "rerun", "--again", "--route", "books", "--label", "kind=refund", "--rate", "500", "--reason",
+		"they were booked as payments")
 	wait()
-	if want := fmt.Sprintf("%d of %d ran: %d succeeded, 0 failed", len(refunds), len(refunds), len(refunds)); !strings.Contains(said, want) {
+	if want := fmt.Sprintf("%d of %d ran: %d succeeded, 0 failed", len(refunds), len(refunds),
+		len(refunds)); !strings.Contains(said, want) {
 		t.Errorf("want %q, got\n%s", want, said)
 	}
 	for id, o := range all {
@@ -132,5 +139,56 @@ routes:
 		o := all[ids[0]]
 		text, _ := json.Marshal(o)
 		passed(t, testkit.Post(t, h.Addr, "/books/"+account, string(text), key(o.ID)), 200, "right "+o.ID, "replayed")
+	}
+}
+
+// TestAnEventRunsAgainWithANewSignatureWhereItsRouteRenewsThem; where it does not, the service sees
+// the old one, and the command says so.
+func TestAnEventRunsAgainWithANewSignatureWhereItsRouteRenewsThem(t *testing.T) {
+	t.Parallel()
+	const tolerance = 3 * time.Minute // the service's; that of Hooklock is 5 min
+	secret := filepath.Join(t.TempDir(), "stripe.secret")
+	write(t, secret, "whsec_"+planted)
+	var late atomic.Bool // the tolerance is over for what was signed when it came
+	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
+		text, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Stripe-Signature"), "t="), ",")
+		at, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || verifyStripe("whsec_"+planted, r.Header, r.Body) != nil ||
+			late.Load() && time.Since(time.Unix(at, 0)) > tolerance {
+			return testkit.Reply(400, "timestamp outside the tolerance zone")
+		}
+		return testkit.OK("done")
+	})
+	h := own(t, bare(up.URL, fmt.Sprintf(`
+park_store: {dir: %q}
+routes:
+  - {name: renewed, path: /renewed, preset: stripe, workflow: renewed, verify: {secret_file: %[2]s}, requests: {keep: 24h}, park: {signature: renew}}
+  - {name: as-it-came, path: /kept, preset: stripe, workflow: kept, verify: {secret_file: %[2]s}, requests: {keep: 24h}}
+`, filepath.Join(t.TempDir(), "requests"), secret)))
+	signed := strconv.FormatInt(time.Now().Add(-4*time.Minute).Unix(), 10)
+	for path, renews := range map[string]bool{"/renewed": true, "/kept": false} {
+		late.Store(false)
+		body := fmt.Sprintf(`{"id":"evt%s","object":"event","created":%s,"type":"a"}`,
+			strings.ReplaceAll(path, "/", "_"), signed)
+		a := testkit.Post(t, h.Addr, path, body, "Stripe-Signature: "+signStripe("whsec_"+planted, signed, body))
+		passed(t, a, 200, "done", "executed")
+		isStored(t, h, a.Execution())
+		late.Store(true)
+		said := cli(t, h, "rerun", a.Execution(), "--again", "--reason", "it was wrong")
+		if strings.Contains(said, "park.signature: renew makes new ones") == renews {
+			t.Errorf("%s: %s", path, said)
+		}
+		again := up.AwaitReceived(t, path, 2)[1]
+		if renewed := again.Header.Get("Hooklock-Signature-Renewed") != ""; renewed != renews ||
+			strings.Contains(again.Header.Get("Stripe-Signature"), signed) == renews || again.Body != body {
+			t.Errorf("%s: the service got\n%s", path, again.Raw)
+		}
+		if renews {
+			testkit.Until(t, "it is settled again", func() bool {
+				x := execution(t, h, a.Execution())
+				return x["code"] == nil && strings.Contains(cli(t, h, "show", fmt.Sprint(x["eventId"])),
+					"attempt         2")
+			})
+		}
 	}
 }
