@@ -266,8 +266,9 @@ func TestAFrameThatACrashCutShortIsNotKeptAndThoseBeforeItAre(t *testing.T) {
 		b    []byte
 		kept []byte
 	}{
-		"empty": {nil, nil}, "short": {whole[:4096], []byte{1}}, "a head cut short": {whole[:len(whole)-20], []byte{1, 2}},
-		"a hole": {hole, []byte{1, 3}}, "an end of zeros": {end, []byte{1}},
+		"empty": {nil, nil}, "short": {whole[:4096], []byte{1}},
+		"a head cut short": {whole[:len(whole)-20], []byte{1, 2}},
+		"a hole":           {hole, []byte{1, 3}}, "an end of zeros": {end, []byte{1}},
 	} {
 		if err := os.WriteFile(name, c.b, 0o600); err != nil {
 			t.Fatal(err)
@@ -324,6 +325,24 @@ func TestManyRequestsOfAMinuteAreFoundWhileTheyAreAddedAndErasedByOthers(t *test
 	})
 }
 
+// TestEachRequestOfAFileIsFound, wherever the pieces end in which its heads are read.
+func TestEachRequestOfAFileIsFound(t *testing.T) {
+	dir := t.TempDir() + "/requests"
+	one := newArchive(t, openDir(t, dir), InDir)
+	one.bytes = 1 << 30
+	const n = 250
+	for i := range byte(n) {
+		one.Put(place(i, noon), week, requestOf(strings.Repeat("b", 700*int(i))))
+	}
+	one.run(t)()
+	other := newArchive(t, openDir(t, dir), InDir)
+	for i := range byte(n) {
+		if _, err := other.Fetch(t.Context(), place(i, noon)); err != nil {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+}
+
 func TestOfAnErasedRequestNothingIsOnTheDisk(t *testing.T) {
 	dir := t.TempDir() + "/requests"
 	one := newArchive(t, openDir(t, dir), InDir)
@@ -335,7 +354,8 @@ func TestOfAnErasedRequestNothingIsOnTheDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(fileOf(t, dir))
-	if err != nil || strings.Contains(string(b), "of a customer") || strings.Contains(string(b), string(execution(1))) ||
+	if err != nil || strings.Contains(string(b), "of a customer") ||
+		strings.Contains(string(b), string(execution(1))) ||
 		!strings.Contains(string(b), "of another") {
 		t.Errorf("%q %v", b, err)
 	}

@@ -199,11 +199,14 @@ func (d *dirArea) lookOver(of *frameFile, f io.ReaderAt) error {
 		if !ok {
 			return nil
 		}
-		body := head[frameHead:min(len(head), frameHead+size)]
+		if len(head) < frameHead+min(size, 1+255) {
+			return ended(err) // it is being written
+		}
+		id, _, is := cutID(head[frameHead:min(len(head), frameHead+size)]) // before Discard, which overwrites head
 		if n, err := r.Discard(frameHead + size); n < frameHead+size {
 			return ended(err) // it is being written
 		}
-		if id, _, ok := cutID(body); ok {
+		if is {
 			of.at[id] = of.read
 			d.frames++
 		}
