@@ -39,6 +39,12 @@ func (o *order) right() int {
 	return o.Amount
 }
 
+func (b *books) mend() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mended = true
+}
+
 func (b *books) book(r *testkit.Received) string {
 	var o order
 	if err := json.Unmarshal([]byte(r.Body), &o); err != nil {
@@ -108,9 +114,7 @@ routes:
 	for _, id := range refunds {
 		isStored(t, h, id)
 	}
-	b.mu.Lock()
-	b.mended = true
-	b.mu.Unlock()
+	b.mend()
 	said := cli(t, h, "rerun", "--again", "--route", "books", "--label", "kind=refund", "--dry-run")
 	if !strings.Contains(said, fmt.Sprintf("%d match, of which the first 10 are shown", len(refunds))) ||
 		len(b.again) > 0 {

@@ -25,8 +25,10 @@ import (
 )
 
 var (
-	hours  = flag.Float64("hours", 0, "hours of TestHours; 0: it is skipped")
-	rate   = flag.Int("rate", 200, "new events a second of TestHours: a tenth of what the machine can do")
+	hours = flag.Float64("hours", 0, "hours of TestHours; 0: it is skipped")
+	rate  = flag.Int("rate", 200,
+		"new events a second of TestHours, a tenth of what the machine can do, and of TestRunningAgain")
+	again  = flag.Int("again", 0, "events of TestRunningAgain; 0: it is skipped")
 	kills  = flag.Int("kills", 0, "kills of TestKills; 0: it is skipped")
 	events = flag.Int("events", 0, "remembered events of TestManyEvents; 0: it is skipped")
 
