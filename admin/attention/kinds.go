@@ -252,13 +252,13 @@ func kindsOfFound() map[string]kindOfFound {
 	}
 	return map[string]kindOfFound{
 		client.AttentionDeadLetters: {
-			one: "dead letter", many: "dead letters", next: "retry when the service is ready: the requests are kept",
+			one: "dead letter", many: "dead letters", next: "rerun them when the service is ready: the requests are kept",
 			query:   parked(client.ParkDeadLetter),
 			command: []string{"--dead-letters"}, needsCause: true,
 		},
 		client.AttentionBlocked: {
 			bad: true, one: "blocked queue", many: "blocked queues",
-			next: "nothing behind them runs: try the first event now, or skip it", query: parked(client.ParkBlocked),
+			next: "nothing behind them runs: run the first event now, or skip it", query: parked(client.ParkBlocked),
 			command: []string{"--blocked"}, needsCause: true,
 		},
 		client.AttentionUnknown: {

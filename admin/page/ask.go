@@ -115,11 +115,11 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request) {
 		"all-rerun": allOf("rerun"),
 		"job-stop":  changeJob("stop"), "job-resume": changeJob("resume"),
 		"picked-cancel": allCancel, "picked-forget": allForget,
-		"picked-run": pickedParked("run", "Try now",
+		"picked-run": pickedParked("run", "Run now",
 			"Each is tried now, or next in its queue, also where it needs a decision."),
 		"picked-skip": pickedParked("skip", "Skip", "Each becomes a dead letter, whose request is kept, and the "+
 			"next event of its queue runs."),
-		"picked-rerun": pickedParked("rerun", "Retry", "Each event joins the end of its queue."),
+		"picked-rerun": pickedParked("rerun", "Rerun", "Each event joins the end of its queue."),
 	}[v.query.Get("do")]
 	if !known {
 		p.refuse(w, http.StatusNotFound, "not_found", "no such action")
@@ -358,7 +358,7 @@ func lockEvent(l *client.Lock) string {
 }
 
 func run(v *visit) (*question, error) {
-	return parkedQuestion(v, "run", "Try now", func(x *client.Execution) []string {
+	return parkedQuestion(v, "run", "Run now", func(x *client.Execution) []string {
 		facts := []string{triedSoFar(x)}
 		if x.Parked.Blocked != "" {
 			facts = append(facts, "It needs a decision ("+x.Parked.Blocked+"): a try may make it take effect twice.")
@@ -380,7 +380,7 @@ func skip(v *visit) (*question, error) {
 }
 
 func rerun(v *visit) (*question, error) {
-	return parkedQuestion(v, "rerun", "Retry", func(x *client.Execution) []string {
+	return parkedQuestion(v, "rerun", "Rerun", func(x *client.Execution) []string {
 		facts := []string{fmt.Sprintf("It ended after %s: %s. %s", story.Count(x.Tries, "try", "tries"), x.Status,
 			story.Sentence(evidence(x)))}
 		if x.Outcome != client.NotExecuted {
@@ -543,7 +543,7 @@ var bulkFilters = []string{"workflow", "route", "label"}
 
 // allOf asks about everything that is parked and matches a filter. Its count comes from a dry run.
 func allOf(do string) func(*visit) (*question, error) {
-	title := map[string]string{"run": "Try now", "skip": "Skip", "rerun": "Retry"}[do]
+	title := map[string]string{"run": "Run now", "skip": "Skip", "rerun": "Rerun"}[do]
 	facts := map[string]string{
 		"run":   "Each is tried now, or next in its queue, also where it needs a decision.",
 		"skip":  "Each becomes a dead letter, whose request is kept, and the next event of its queue runs.",

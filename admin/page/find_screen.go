@@ -247,7 +247,7 @@ func storyOf(x *client.Execution) string {
 }
 
 // actions are the names of the buttons.
-var actions = map[string]string{"run": "Try now…", "skip": "Skip…", "cancel": "Cancel…", "rerun": "Retry…", "again": "Run again…",
+var actions = map[string]string{"run": "Run now…", "skip": "Skip…", "cancel": "Cancel…", "rerun": "Rerun…", "again": "Rerun…",
 	"forget": "Allow again…"}
 
 // asksOf returns the buttons for the actions of canDo.
@@ -280,7 +280,7 @@ func bulkAsks(q url.Values, some []client.Execution) []ask {
 	case client.ParkWaiting, client.ParkBlocked:
 		return []ask{all("Try all now…", "run"), all("Skip all…", "skip")}
 	case client.ParkDeadLetter:
-		return []ask{all("Retry all…", "rerun")}
+		return []ask{all("Rerun all…", "rerun")}
 	}
 	ended := slices.ContainsFunc(some, func(x client.Execution) bool { return x.Status.Terminal() })
 	active := slices.ContainsFunc(some, func(x client.Execution) bool {

@@ -70,9 +70,9 @@ func oneJob(j *client.Job) section {
 
 func jobVerb(j *client.Job) string {
 	if j.Again {
-		return "Run again"
+		return "Rerun"
 	}
-	return map[client.JobKind]string{client.JobRun: "Try now", client.JobSkip: "Skip", client.JobRerun: "Retry",
+	return map[client.JobKind]string{client.JobRun: "Run now", client.JobSkip: "Skip", client.JobRerun: "Rerun",
 		client.JobCancel: "Cancel", client.JobForget: "Allow again"}[j.Kind]
 }
 

@@ -25,7 +25,7 @@ func TestTheScreenOfJobsShowsHowFarEachIs(t *testing.T) {
 	job := jobOf(client.JobRunning)
 	api := &scripted{answers: map[string]any{"/v1/jobs": &client.JobList{Jobs: []client.Job{job}}}}
 	_, text := get(t, newPage(t, api), "/page/jobs")
-	for _, part := range []string{"Retry dead letters of shopify", `<progress max="991" value="264"`,
+	for _, part := range []string{"Rerun dead letters of shopify", `<progress max="991" value="264"`,
 		"264 of 991 events", "72 s left", "do=job-stop", "ops: repaired"} {
 		if !strings.Contains(text, strings.ReplaceAll(part, "72 s left", "1 min 12 s left")) {
 			t.Errorf("no %q in %s", part, text)

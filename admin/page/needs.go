@@ -146,7 +146,7 @@ func (v *visit) asks(i *client.AttentionItem, list *client.Attention, look bool)
 			asks = asksOf(x)
 		}
 	case i.Kind == client.AttentionDeadLetters:
-		asks = []ask{asking("Retry all…", "all-rerun", "state", string(client.ParkDeadLetter), "route", i.Route)}
+		asks = []ask{asking("Rerun all…", "all-rerun", "state", string(client.ParkDeadLetter), "route", i.Route)}
 	}
 	if !list.Limited && i.Route != "" && slices.Contains(idem.ConcernKind("").Choices(), i.Kind) {
 		asks = append(asks, asking("Looked at…", "seen", "kind", i.Kind, "route", i.Route))

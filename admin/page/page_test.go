@@ -441,7 +441,7 @@ func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
 	}
 	api = &scripted{answers: map[string]any{"/v1/jobs": &client.Job{Matched: 37}}}
 	requests, text = questionOf(t, api, "do=all-rerun&state=dead_letter&route=r&label=order%3D1")
-	if len(requests) != 1 || requests[0].Body["kind"] != "rerun" || requests[0].Path != "v1/jobs" || !strings.Contains(text, "Retry 37 events") || fmt.Sprint(requests[0].Body["filter"]) != "map[label:order=1 route:r state:dead_letter]" || !strings.Contains(text, "hooklock rerun --route r --label 'order=1' --dead-letters --reason") {
+	if len(requests) != 1 || requests[0].Body["kind"] != "rerun" || requests[0].Path != "v1/jobs" || !strings.Contains(text, "Rerun 37 events") || fmt.Sprint(requests[0].Body["filter"]) != "map[label:order=1 route:r state:dead_letter]" || !strings.Contains(text, "hooklock rerun --route r --label 'order=1' --dead-letters --reason") {
 		t.Errorf("%+v %s", requests, text)
 	}
 	if _, text = questionOf(t, api, "do=all-run&state=blocked"); !strings.Contains(text, "hooklock run --blocked --reason") {

@@ -14,7 +14,7 @@ func runAgain(v *visit) (*question, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &question{Title: "Run again: " + named(x), Verb: "Run again", Reason: true}
+	q := &question{Title: "Rerun: " + named(x), Verb: "Rerun", Reason: true}
 	switch {
 	case !x.Status.Terminal():
 		q.Stop = "It is " + string(x.Status) + ": it runs, or runs again."

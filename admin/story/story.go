@@ -109,7 +109,7 @@ func (s *Story) Todo() string {
 	case s.Status == client.Released:
 		return join("Resend it at the sender if it does not come again", s.again(true))
 	case s.Parked != nil && s.Parked.Blocked != "":
-		return "Repair what made it fail, then try it now; or skip it, so that the next event of its queue runs."
+		return "Repair what made it fail, then run it now; or skip it, so that the next event of its queue runs."
 	case s.isBehindBlocked():
 		return "Decide about " + s.lockOwner() + ": try it, skip it or cancel it."
 	case s.Parked != nil:
@@ -373,7 +373,7 @@ func (s *Story) unclear() string {
 	case s.Rules == nil || s.Rules.OnUnknown != string(idem.UnknownRetry):
 		return join(check+", then allow it again if it took no effect", s.kept())
 	case s.RequestKept:
-		return check + ", then retry it if it took no effect: its request is kept. Its next delivery runs it again, " +
+		return check + ", then rerun it if it took no effect: its request is kept. Its next delivery runs it again, " +
 			"too."
 	}
 	return join(check+": its next delivery runs it again", s.again(true))
@@ -384,7 +384,7 @@ func (s *Story) kept() string {
 	if !s.RequestKept {
 		return ""
 	}
-	return "Its request is kept: retry it when the service is ready, or allow it again."
+	return "Its request is kept: rerun it when the service is ready, or allow it again."
 }
 
 // again says until when the sender sends the event again, as far as is known.

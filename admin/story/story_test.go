@@ -45,7 +45,7 @@ func TestEachEndHasASentenceForTheOperatorAndSaysWhatToDo(t *testing.T) {
 			Tries:         3,
 			FailedAnswers: []client.FailedAnswer{{Status: 500, Text: "database\nis locked"}},
 		}, nil, "The service answered 500 at 02:13:31 after 4 s and 3 tries: database is locked.",
-			"Its request is kept: retry it when the service is ready, or allow it again."},
+			"Its request is kept: rerun it when the service is ready, or allow it again."},
 		"unknown": {client.Execution{Status: client.Failed, Outcome: client.Unknown,
 			Error: &client.Failure{Code: "upstream_failed", Detail: "412 bytes were sent"}}, nil,
 			"The outcome is unknown at 02:13:31 after 4 s: the request was sent, and no whole answer came (412 bytes were sent).", "Check the service for this event, then allow it again if it took no effect."},
@@ -121,7 +121,7 @@ func TestEachEndHasASentenceForTheOperatorAndSaysWhatToDo(t *testing.T) {
 		"blocked": {client.Execution{Status: client.Pending,
 			Parked: &client.Parked{Since: began, Tries: 2, Failures: 2, Blocked: "attempts_exhausted"}}, nil,
 			"It blocks its queue until a person decides (attempts exhausted).",
-			"Repair what made it fail, then try it now; or skip it"},
+			"Repair what made it fail, then run it now; or skip it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := c.x
@@ -170,7 +170,7 @@ func TestAnEventOfUnknownOutcomeThatRunsAgainByItselfNeedsNoPermission(t *testin
 		"not kept": {false,
 			"Check the service for this event: its next delivery runs it again. Whether its sender sends it again depends on the sender."},
 		"kept": {true,
-			"Check the service for this event, then retry it if it took no effect: its request is kept. Its next delivery runs it again, too."},
+			"Check the service for this event, then rerun it if it took no effect: its request is kept. Its next delivery runs it again, too."},
 	} {
 		s := Story{Execution: &client.Execution{Status: client.Failed, Outcome: client.Unknown, StartedAt: began,
 			FinishedAt: ended, RequestKept: c.kept}, Rules: &client.RouteRules{OnUnknown: "retry"}}
