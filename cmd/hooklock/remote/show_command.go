@@ -55,12 +55,7 @@ has ended; when nothing changes in that time (at most 5m), as it is. The exit co
 					return cli.Misuse(fmt.Errorf("%s means several events; hooklock show lists them",
 						cli.Plain(args[0])))
 				}
-				l := d.list(ctx, found)
-				d.asEvents(l)
-				if err := l.print(d); err != nil || d.output != outputTable {
-					return err
-				}
-				return d.addBadSignatures(ctx, client.BadSignatureQuery{EventID: args[0]})
+				return d.showSeveral(ctx, found, args[0])
 			}
 			x, err := d.complete(ctx, &found.events[0], wait)
 			if err != nil {
@@ -80,6 +75,16 @@ has ended; when nothing changes in that time (at most 5m), as it is. The exit co
 	NoFiles(cmd, "wait")
 	cmd.Flags().BoolVar(&web, "web", false, "print the address of its page, and nothing else")
 	return cmd
+}
+
+// showSeveral lists the events that text means.
+func (d *Desk) showSeveral(ctx context.Context, found *hits, text string) error {
+	l := d.list(ctx, found)
+	d.asEvents(l)
+	if err := l.print(d); err != nil || d.output != outputTable {
+		return err
+	}
+	return d.addBadSignatures(ctx, client.BadSignatureQuery{EventID: text})
 }
 
 // complete returns an event of a list with all that is known of it, at its next change or after
