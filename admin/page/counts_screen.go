@@ -189,11 +189,7 @@ func chartOf(list *client.CountList, where ...string) *chart {
 			})
 		}
 	}
-	for part := range 4 {
-		after := step * time.Duration(n*part/4)
-		c.Ticks = append(c.Ticks, stretch{X: percent(after), Y: chartHeight + 16,
-			Text: story.Span(list.Until.Sub(list.Since.Add(after)).Round(step)) + " ago"})
-	}
+	c.Ticks = ticksOf(list.Since.Time, list.Until.Time, step, chartHeight+16, percent)
 	columns := []column[client.CountStep]{{"From", func(s *client.CountStep) cell { return when(s.At, "at") }}}
 	for _, k := range kinds {
 		columns = append(columns, column[client.CountStep]{k.Name, func(s *client.CountStep) cell {
@@ -284,4 +280,15 @@ func eventsNow(counts []client.RouteCount) func(*client.RouteCounts) cell {
 		}
 		return cell{}
 	}
+}
+
+// ticksOf returns the labels of a time axis, at round times: the first step may begin up to a step
+// before what was asked for. percent returns the place of a time after since.
+func ticksOf(since, until time.Time, step time.Duration, y int, percent func(time.Duration) string) (all []stretch) {
+	whole := until.Sub(since)
+	quarter := whole.Truncate(4*step) / 4
+	for ago := 4 * quarter; ago > 0; ago -= quarter {
+		all = append(all, stretch{X: percent(whole - ago), Y: y, Text: story.Span(ago) + " ago"})
+	}
+	return all
 }

@@ -81,3 +81,30 @@ func TestTheRowOfARouteDrawsItsTrendWithItsFailures(t *testing.T) {
 		t.Error("a step outside of the time is drawn")
 	}
 }
+
+// A chart of 24 hours begins with a whole step, up to 15 minutes before.
+func TestATimeAxisIsLabelledWithRoundTimes(t *testing.T) {
+	since := time.Date(2026, 3, 4, 1, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		whole, step time.Duration
+		want        string
+	}{
+		{24*time.Hour + 14*time.Minute, 15 * time.Minute, "24 h ago, 18 h ago, 12 h ago, 6 h ago"},
+		{24 * time.Hour, 15 * time.Minute, "24 h ago, 18 h ago, 12 h ago, 6 h ago"},
+		{60*time.Minute + 59*time.Second, time.Minute, "1 h ago, 45 min ago, 30 min ago, 15 min ago"},
+		{time.Minute, time.Minute, ""},
+	} {
+		var texts []string
+		for _, tick := range ticksOf(since, since.Add(c.whole), c.step, 0, func(d time.Duration) string {
+			if d < 0 || d > c.whole {
+				t.Errorf("%s of %s: a label at %s", c.step, c.whole, d)
+			}
+			return ""
+		}) {
+			texts = append(texts, tick.Text)
+		}
+		if got := strings.Join(texts, ", "); got != c.want {
+			t.Errorf("%s of %s: %q, want %q", c.step, c.whole, got, c.want)
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"hooklock/admin/client"
-	"hooklock/admin/story"
 )
 
 // latencyHeight is the height of a line chart in units of its own, as in the viewBox of its template.
@@ -136,11 +135,9 @@ func linesOf(list *client.CountList, steps []client.CountStep, before bool) *lin
 		c.add("p95 before", "p95 a week before", all, old, p95, most)
 		c.add("p50 before", "p50 a week before", all, old, p50, most)
 	}
-	for part := range 4 {
-		n := len(all) * part / 4
-		c.Ticks = append(c.Ticks, stretch{X: fmt.Sprintf("%.2f%%", chartWidth*float64(n)/float64(len(all))), Y: 16,
-			Text: story.Span(list.Until.Sub(all[n].at).Round(step)) + " ago"})
-	}
+	c.Ticks = ticksOf(from, list.Until.Time, step, 16, func(after time.Duration) string {
+		return fmt.Sprintf("%.2f%%", chartWidth*float64(after)/float64(step)/float64(len(all)))
+	})
 	c.Table = timesTable(all, before)
 	return c
 }

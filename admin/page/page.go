@@ -159,7 +159,7 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, name string) {
 			p.problem(w, err)
 			return
 		}
-		p.render(w, http.StatusOK, "screen", shown{s, sections, time.Now()})
+		p.render(w, http.StatusOK, "screen", shown{s, v.standing(), sections, time.Now()})
 		return
 	}
 	p.refuse(w, http.StatusNotFound, "not_found", "no such screen")
@@ -168,6 +168,7 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, name string) {
 // shown is the data of the template of a screen.
 type shown struct {
 	*screen
+	Lines    []line // of the bar, so that no screen is seen without it
 	Sections []section
 	At       time.Time
 }

@@ -109,16 +109,10 @@ type line struct {
 	Asks []ask
 }
 
-// bar responds with the bar. It is fetched beside a screen, which does not wait for it.
+// bar responds with the bar, for a screen that stays.
 func (p *Page) bar(w http.ResponseWriter, r *http.Request) {
 	v, err := p.visit(r)
 	if err != nil {
-		p.problem(w, err)
-		return
-	}
-	b := bar{}
-	s, err := v.replica()
-	if _, is := limited(err); err != nil && !is {
 		p.problem(w, err)
 		return
 	}
@@ -127,27 +121,33 @@ func (p *Page) bar(w http.ResponseWriter, r *http.Request) {
 		p.problem(w, err)
 		return
 	}
-	b.Count = len(list.Items)
-	if s != nil {
-		if s.NotReady != "" {
-			b.Lines = append(b.Lines, line{Text: "NOT READY: replica " + s.Replica + ": " + s.NotReady})
-		}
-		for i := range s.Etcd.Members {
-			if m := &s.Etcd.Members[i]; m.State == client.ContactFails {
-				b.Lines = append(b.Lines, line{Text: "ETCD " + m.Address + " fails: " + m.Failure})
-			}
-		}
-		if s.Config.Stale && s.Config.Refused != nil {
-			b.Lines = append(b.Lines, line{Text: "CONFIGURATION STALE: the changed file was refused: " +
-				strings.Join(s.Config.Refused.Problems, "; ")})
-		}
-		for i := range s.Paused {
-			one := &s.Paused[i]
-			b.Lines = append(b.Lines, line{
-				fmt.Sprintf("PAUSED %s by %s, %s: %s", one.Scope, one.By, story.Span(v.now.Sub(one.Since.Time)),
-					one.Reason), []ask{asking("Resume…", "resume", "scope", one.Scope)},
-			})
+	p.render(w, http.StatusOK, "bar", bar{len(list.Items), v.standing()})
+}
+
+// standing returns what stands still; nothing for a token that may not see it.
+func (v *visit) standing() (all []line) {
+	s, err := v.replica()
+	if err != nil {
+		return nil
+	}
+	if s.NotReady != "" {
+		all = append(all, line{Text: "NOT READY: replica " + s.Replica + ": " + s.NotReady})
+	}
+	for i := range s.Etcd.Members {
+		if m := &s.Etcd.Members[i]; m.State == client.ContactFails {
+			all = append(all, line{Text: "ETCD " + m.Address + " fails: " + m.Failure})
 		}
 	}
-	p.render(w, http.StatusOK, "bar", b)
+	if s.Config.Stale && s.Config.Refused != nil {
+		all = append(all, line{Text: "CONFIGURATION STALE: the changed file was refused: " +
+			strings.Join(s.Config.Refused.Problems, "; ")})
+	}
+	for i := range s.Paused {
+		one := &s.Paused[i]
+		all = append(all, line{
+			fmt.Sprintf("PAUSED %s by %s, %s: %s", one.Scope, one.By, story.Span(v.now.Sub(one.Since.Time)), one.Reason),
+			[]ask{asking("Resume…", "resume", "scope", one.Scope)},
+		})
+	}
+	return all
 }

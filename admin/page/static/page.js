@@ -145,6 +145,9 @@
   let title = "", attention = "0";
   const entitle = () => { document.title = (attention === "0" ? "" : "(" + attention + ") ") + title + " · Hooklock"; };
   // The bar above each screen, and what needs attention.
+  const putBar = (lines) => {
+    if (lines && !$("bar").contains(document.activeElement) && $("bar").textContent !== lines.textContent) $("bar").replaceChildren(lines);
+  };
   const lookAtBar = async () => {
     if (document.hidden || frozen) return;
     try {
@@ -154,7 +157,7 @@
       attention = root.dataset.attention;
       $("attention").textContent = attention;
       $("attention").hidden = attention === "0";
-      if (!$("bar").contains(document.activeElement) && $("bar").textContent !== root.textContent) $("bar").replaceChildren(next);
+      putBar(root.querySelector("[data-lines]"));
       entitle();
     } catch { /* the screen says that there is no answer */ }
   };
@@ -176,19 +179,32 @@
       $("title").textContent = title;
       say("This screen cannot be shown.", true);
     }
+    const lines = next.querySelector("[data-lines]");
+    lines?.remove();
+    putBar(lines);
     tell(next);
-    if (quiet) unfold(screen, next);
+    if (quiet) carry(screen, next);
+    const aside = quiet ? scrolled(screen) : [];
     screen.replaceChildren(next);
+    for (const [name, left] of aside) for (const e of scrolling(screen)) if (called(e) === name) e.scrollLeft = left;
     waiting.clear();
+    late.clear();
     hint();
     if (!quiet) { $("main").focus({ preventScroll: true }); returnToRow(); }
   };
-  // What was unfolded in a section of old is unfolded in the section of next that replaces it.
-  const unfold = (old, next) => {
+  // What was unfolded in a section of old, and what was typed there and not sent, is so in the section of next that replaces it.
+  const carry = (old, next) => {
     const name = (d) => d.closest("section")?.id + " " + d.querySelector("summary").textContent;
     const unfolded = new Set([...old.querySelectorAll("details[open]")].map(name));
     for (const d of next.querySelectorAll("details")) if (unfolded.has(name(d))) d.open = true;
+    const field = (f) => f.closest("section")?.id + " " + f.name, all = "form input[name], form select[name]";
+    const typed = new Map([...old.querySelectorAll(all)].filter(edited).map((f) => [field(f), f.value]));
+    for (const f of next.querySelectorAll(all)) if (typed.has(field(f))) f.value = typed.get(field(f));
   };
+  const edited = (f) => f.options ? f.selectedIndex !== Math.max(0, [...f.options].findIndex((o) => o.defaultSelected)) : f.value !== f.defaultValue;
+  // A wide table that was scrolled aside stays so.
+  const scrolling = (root) => [...root.querySelectorAll(".scroll")], called = (e) => e.closest("section")?.id + " " + e.getAttribute("aria-label");
+  const scrolled = (root) => scrolling(root).filter((e) => e.scrollLeft > 0).map((e) => [called(e), e.scrollLeft]);
   // A link in a row leaves a note in the history of the tab, by which Back returns to the row. Only a keyboard gets the focus there: under it nothing moves.
   screen.addEventListener("click", (e) => {
     const a = e.target.closest("tbody a[href^='#']");
@@ -244,7 +260,7 @@
       return;
     }
     if (kind !== "change" || name !== "now") return;
-    for (const [id, part] of Object.entries(data.sections ?? {})) section(id, part);
+    for (const [id, part] of new Map([...late, ...Object.entries(data.sections ?? {})])) section(id, part);
     const body = screen.querySelector("table[data-live] tbody");
     if (!body) return;
     if (data.trouble) {
@@ -261,15 +277,21 @@
     settle();
   };
   const trouble = { since: null };
-  // A section without the focus is replaced. Under the pointer its text may change, but not the number of its lines.
+  // A section without the focus is replaced. Under the pointer its text may change, but not the number of its lines; a text that is being selected, or a
+  // button that is pressed, stays as it is. What cannot be replaced now waits: the stream sends a change once.
+  const late = new Map();
+  const inHand = (e) => touching || (String(getSelection()) !== "" && getSelection().containsNode(e, true));
   const section = (id, part) => {
     const old = screen.querySelector(`[data-section="${CSS.escape(id)}"]`);
-    if (!old || old.contains(document.activeElement) || busy()) return;
+    if (!old) return;
+    late.set(id, part);
+    if (old.contains(document.activeElement) || busy() || inHand(old)) return;
     const next = html(part);
     tell(next);
     const here = next.firstElementChild;
     if (still() && here.querySelectorAll("dl div, tr").length !== old.querySelectorAll("dl div, tr").length) return;
-    unfold(old, next);
+    carry(old, next);
+    late.delete(id);
     old.replaceWith(next);
   };
   const rowsOf = (body) => new Map([...body.rows].map((r) => [r.dataset.row, r]));
@@ -285,7 +307,7 @@
     if (made) tell(made);
     for (const next of made ? [...made.querySelectorAll("tr")] : []) {
       const key = next.dataset.row, old = rows.get(key);
-      if (old?.contains(document.activeElement)) continue;
+      if (old && (old.contains(document.activeElement) || inHand(old))) continue;
       if (old) old.replaceWith(next); else { next.classList.add("new"); body.append(next); }
       rows.set(key, next);
       waiting.delete(key);
@@ -343,7 +365,7 @@
     if (shownAt && !state.classList.contains("bad")) fresh(shownAt);
   };
   $("freeze").addEventListener("click", () => freeze(!frozen));
-  $("refresh").addEventListener("click", () => { go(); lookAtBar(); });
+  $("refresh").addEventListener("click", () => { go(true, true); lookAtBar(); });
   $("zone").addEventListener("click", () => inZone(!utc));
   $("show-keys").addEventListener("click", () => $("keys").showModal());
   $("sign-out").addEventListener("click", () => { keepToken(""); go(); });
@@ -361,7 +383,7 @@
     else if (e.key === "u") inZone(!utc);
     else if (e.key === "?") $("keys").showModal();
     else if (e.key === "j" || e.key === "k") step(e.key === "j" ? 1 : -1);
-    else if (e.key === "r") go();
+    else if (e.key === "r") go(true, true);
     else return;
     e.preventDefault();
   });

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -14,6 +15,7 @@ import (
 
 	permissions "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"hooklock/admin/client"
@@ -393,6 +395,62 @@ func TestWhatIsUnfoldedStaysSoWhenTheStreamReplacesItsSection(t *testing.T) {
 	}
 	b.until("the section is another one", `!document.querySelector("#process").older`)
 	b.says("#process", "of a quota of")
+}
+
+// The first screen that is seen after signing in has the bar.
+func TestWhatIsPausedStandsAboveTheFirstScreenAfterSigningIn(t *testing.T) {
+	d := newDesk(t, embedded, "")
+	if status := d.api("POST", "/v1/pauses", `{"scope":"route:orders","reason":"migration"}`, nil); status > 299 {
+		t.Fatalf("pause: %d", status)
+	}
+	b := open(t, d.Admin)
+	b.run(chromedp.Navigate(d.url + "nothing"))
+	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := page.AddScriptToEvaluateOnNewDocument(`addEventListener("DOMContentLoaded", () => {
+			new MutationObserver(() => {
+				if (document.querySelector("#screen .screen")) window.firstBar ??= document.querySelector("#bar").innerText;
+			}).observe(document.body, {childList: true, subtree: true});
+		})`).Do(ctx)
+		return err
+	}))
+	b.visit(d.url, "now", "Overview")
+	if got := eval[string](b, `window.firstBar`); !strings.Contains(got, "PAUSED route:orders by admin") {
+		t.Errorf("above the first screen stands %q", got)
+	}
+}
+
+// What a person has typed, and how far a table was scrolled, outlives a refresh; text that is
+// selected is not replaced, and is newer once it is not.
+func TestARefreshTakesNothingFromUnderAPersonsHands(t *testing.T) {
+	d := newDesk(t, embedded, "")
+	b := open(t, d.Admin)
+	b.visit(d.url, "find", "Events")
+	b.run(chromedp.Evaluate(`document.querySelector("#found form [name=text]").value = "route:half"`, nil))
+	b.run(chromedp.Evaluate(`document.querySelector("#found").older = true; document.querySelector("#refresh").click()`, nil))
+	b.until("the screen is another one", `document.querySelector("#found") && !document.querySelector("#found").older`)
+	if got := eval[string](b, `document.querySelector("#found form [name=text]").value`); got != "route:half" {
+		t.Errorf("the field has %q", got)
+	}
+	b.visit(d.url, "now", "Overview")
+	b.until("a text is selected", `(() => {
+		const e = document.querySelector("#process h2");
+		if (!e) return false;
+		document.querySelector("#process").older = true;
+		getSelection().selectAllChildren(e);
+		return true;
+	})()`)
+	hold := func(workflow string) {
+		if status := d.api("POST", "/v1/locks/"+workflow+"/acquire", `{"holder":"cron","ttl":"1h"}`, nil); status != http.StatusCreated {
+			t.Fatalf("acquire: %d", status)
+		}
+	}
+	hold("one")
+	b.says("#waiting", "1 new")
+	if !eval[bool](b, `document.querySelector("#process").older === true && String(getSelection()) !== ""`) {
+		t.Error("what was selected is replaced")
+	}
+	b.run(chromedp.Evaluate(`getSelection().removeAllRanges()`, nil))
+	b.until("the section is another one", `!document.querySelector("#process").older`)
 }
 
 func TestBackReturnsToTheRowAndTheKeysAreShown(t *testing.T) {
