@@ -89,8 +89,12 @@ func (s *Suggestion) compareHints(v *view, hints []string) {
 // twins returns the pairs of different events with the same body but for the ID, within ten
 // minutes.
 func (v *view) twins(event *candidate) (all []pair) {
+	seen := map[[2]uint64]bool{}
 	for _, p := range v.payloads(slices.Concat(event.ignore, event.members)).pairs() {
-		if event.key[p.first] != event.key[p.next] && v.rows[p.next].at.Sub(v.rows[p.first].at) <= 10*time.Minute {
+		a, b := event.key[p.first], event.key[p.next]
+		known := seen[[2]uint64{a, b}] || seen[[2]uint64{b, a}]
+		if a != b && !known && v.rows[p.next].at.Sub(v.rows[p.first].at) <= 10*time.Minute {
+			seen[[2]uint64{a, b}] = true
 			all = append(all, p)
 		}
 	}

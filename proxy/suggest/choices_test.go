@@ -70,3 +70,16 @@ func TestWhatHintsWouldHaveStoppedIsSaid(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// A delivery is stopped wrongly if its key came before and its event did not, whatever came
+// between.
+func TestARepeatBehindATwinIsNoFurtherTwin(t *testing.T) {
+	t.Parallel()
+	if missed, wrong := compare(key{1, 2, 1, 3, 3, 0}, key{7, 7, 7, 8, 9, 0}); missed != 1 || wrong != 1 {
+		t.Errorf("missed %d, wrong %d", missed, wrong)
+	}
+	v := &view{rows: []row{{whole: 5}, {whole: 5}, {whole: 5}}}
+	if pairs := v.twins(&candidate{key: key{1, 2, 1}}); len(pairs) != 1 {
+		t.Errorf("%v", pairs)
+	}
+}

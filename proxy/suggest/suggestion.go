@@ -296,15 +296,16 @@ func predict(events, payloads key) *Prediction {
 // compare counts the repeats that another key misses, and the deliveries that it would take for
 // repeats and are none.
 func compare(events, other key) (missed, wrong int) {
-	for _, p := range events.pairs() {
-		if other[p.first] != other[p.next] {
+	known, stopping := map[uint64]bool{0: false}, map[uint64]bool{0: false}
+	for i := range events {
+		repeat, stopped := known[events[i]], stopping[other[i]]
+		switch {
+		case repeat && !stopped:
 			missed++
-		}
-	}
-	for _, p := range other.pairs() {
-		if events[p.first] != events[p.next] {
+		case stopped && !repeat:
 			wrong++
 		}
+		known[events[i]], stopping[other[i]] = events[i] != 0, other[i] != 0
 	}
 	return missed, wrong
 }
