@@ -35,6 +35,7 @@ type budget struct {
 	force     uint8
 	forget    uint8
 	ask       uint8 // the service is asked what became of an unknown outcome
+	proof     uint8 // the file of a dead process is read, of one execution
 	guard     uint8
 	beat      uint8
 	age       uint8 // max_duration reached

@@ -82,6 +82,7 @@ const (
 	leftAnswerRuns // a duplicate, where the kept answer has left
 	passesClient   // whose lock of the workflow it has seen
 	correctsBesideCopy
+	provesForOthers
 	failureUnsettles // an event that a person has let run again
 )
 

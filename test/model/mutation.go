@@ -164,6 +164,8 @@ var redundant = []cover{
 var rules = []mutation{
 	{name: "an answer of the service is not written down while its event runs again", scenario: "asked, retry",
 		breaks: correctsBesideCopy},
+	{name: "the file of a dead process settles no lock that another process has taken over", scenario: "proven, carry",
+		breaks: provesForOthers},
 	{name: "an ambiguous claim is followed by a fence", scenario: "known failure", breaks: noFence},
 	{name: "a claim after an ambiguous one has a new execution ID", scenario: "fail fast, three copies, forget",
 		breaks: sameIDAgain},

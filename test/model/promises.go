@@ -97,8 +97,25 @@ type witness struct {
 	newest    uint8                    // of the scope, that went through
 	again     [maxExecutions]bool      // a person lets it run although its event is settled
 	successor [maxExecutions]execution // who replaced it in the queue
+	// noted is how it ends as a process has written down in its file before it tells etcd, and proven
+	// the same once that process is dead
+	noted  [maxExecutions]noted
+	proven [maxExecutions]proof
 	// a try of the parked execution ended so, and nobody has said since that it may go on
 	unsure [maxExecutions]bool
+}
+
+// noted is an end in the file of a process, which is 1 + its number.
+type noted struct {
+	by      uint8
+	outcome outcome
+	session session // of the lock then
+}
+
+// proof is an end in the file of a dead process, with the sessions that it had.
+type proof struct {
+	outcome  outcome
+	sessions [2]session
 }
 
 const ( // witness.where
@@ -317,7 +334,8 @@ func (m *model) begin(s *state, d int) {
 
 // checkJudged is for the first byte: what went through before an event had the lock was known then.
 func (m *model) checkJudged(s *state, x execution, newest uint8) {
-	late := m.budget.ask > s.left.ask // what the service said may be known after a later event has begun
+	// what the service said, or a file proved, may be known after a later event has begun
+	late := m.budget.ask > s.left.ask || m.budget.proof > s.left.proof
 	if p := m.position(x); p != 0 && !late && m.lockCount == 1 && newest <= p && s.known.newest > p &&
 		s.known.excuse[x] == 0 {
 		m.broke(judgedByAll)

@@ -96,6 +96,9 @@ func (a *actor) end(o outcome) func(n *state, t *delivery) {
 	return func(n *state, t *delivery) {
 		x := a.execution()
 		t.at, t.outcome = settling, o
+		if s := a.m.budget.proof; s > 0 && !o.unknown() && (a.carrier == 0 || o == success) {
+			n.known.noted[x] = noted{1 + a.delivery().process, o, t.session}
+		}
 		if a.carrier > 0 && (o == failed || o == failedUnsure) {
 			t.at = resting
 			n.known.unsure[x] = n.known.unsure[x] || o == failedUnsure && a.mine(n)

@@ -31,6 +31,7 @@ func (m *model) successors(s *state, to visit) {
 	if m.anybodyUp(s) {
 		m.sweep(s, to)
 		m.people(s, to)
+		m.readFiles(s, to)
 	}
 }
 
@@ -86,6 +87,12 @@ func (m *model) process(s *state, p int, to visit) {
 		n := m.copy(s)
 		n.left.crash--
 		n.processes[p].up = false
+		for x, end := range n.known.noted {
+			if int(end.by) == p+1 {
+				n.known.proven[x] = proof{end.outcome, [...]session{own.session, end.session}}
+				n.known.noted[x] = noted{}
+			}
+		}
 		if m.parks() {
 			n.carriers[p] = delivery{}
 		}
@@ -261,11 +268,48 @@ func (m *model) people(s *state, to visit) {
 	}
 }
 
+// readFiles: a process finds in the file of a dead one how an execution ended: its answer had come
+// whole. It settles it where it still has its lock, and corrects a record that says unknown.
+func (m *model) readFiles(s *state, to visit) {
+	for x := execution(1); x < maxExecutions && s.left.proof > 0; x++ {
+		end := s.known.proven[x]
+		if end.outcome == 0 {
+			continue
+		}
+		read := func(n *state) { n.left.proof--; n.known.proven[x] = proof{} }
+		l, e := s.locks[m.lock(x)], m.event(x)
+		switch {
+		case l.created != 0 && l.by == x && !l.cooling:
+			if l.alive != alive(end.sessions[0]) && l.alive != alive(end.sessions[1]) && m.breaks != provesForOthers {
+				continue // another process carries it on by now
+			}
+			t := settleOf(l, txn{by: x, created: l.created, l: l.modified, outcome: end.outcome, cancel: l.cancel})
+			t.letter = l.parked && m.keepsLetter(end.outcome, l.cancel)
+			m.fire(s, t, e, read, nothingMore, nothing, to)
+		case s.records[e].by == x:
+			m.correctRecord(s, e, end.outcome, read, to)
+		}
+	}
+}
+
 // askService: a process asks the service what became of an event of unknown outcome, when that is
 // not at work any more, or has done what it will be asked about.
 func (m *model) askService(s *state, e int, to visit) {
+	if s.left.ask == 0 {
+		return
+	}
+	said := failed
+	if s.known.upstream[s.records[e].by] != notCalled {
+		said = success
+	}
+	m.correctRecord(s, e, said, func(n *state) { n.left.ask-- }, to)
+}
+
+// correctRecord corrects a record that says unknown, unless a later attempt of its event runs or
+// waits.
+func (m *model) correctRecord(s *state, e int, end outcome, spend func(*state), to visit) {
 	i := s.records[e]
-	if s.left.ask == 0 || i.modified == 0 || i.outcome != failedUnsure {
+	if i.modified == 0 || i.outcome != failedUnsure {
 		return
 	}
 	l := s.locks[m.lock(i.by)]
@@ -274,10 +318,7 @@ func (m *model) askService(s *state, e int, to visit) {
 	if (again || s.queue[e].created != 0) && m.breaks != correctsBesideCopy {
 		return
 	}
-	t := txn{kind: correct, by: i.by, prev: i.modified, l: l.modified, o: o.modified, outcome: failed}
+	t := txn{kind: correct, by: i.by, prev: i.modified, l: l.modified, o: o.modified, outcome: end}
 	t.frees = l.created != 0 && l.cooling && l.by == i.by
-	if s.known.upstream[i.by] != notCalled {
-		t.outcome = success
-	}
-	m.fire(s, t, e, func(n *state) { n.left.ask-- }, nothingMore, nothing, to)
+	m.fire(s, t, e, spend, nothingMore, nothing, to)
 }
