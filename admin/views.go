@@ -154,7 +154,7 @@ func viewOfOrder(e *idem.ExecutionFacts) *client.Order {
 }
 
 func showEnd(v *client.Execution, e *idem.End) {
-	v.Outcome, v.FinishedAt.Time = client.Outcome(e.Outcome), e.FinishedAt
+	v.Outcome, v.FinishedAt.Time, v.ProvenAt.Time = client.Outcome(e.Outcome), e.FinishedAt, e.ProvenAt
 	if e.Status == idem.Failed {
 		v.Error = (*client.Failure)(e.Error)
 	}

@@ -61,7 +61,8 @@ type Options struct {
 	Alone bool
 	// Dir is a directory on this machine, for a file of each process: one that starts with it, or
 	// runs with it, ends the session of another one that has died there, and its locks do not stay
-	// closed for SessionTTL. "" = there is none. It is not used if Alone.
+	// closed for SessionTTL. What a dead one had been answered and etcd does not have is in its file,
+	// and is recorded. "" = there is none.
 	Dir string
 	// Holder names this process to operators, usually host/pid; the session's name is appended.
 	Holder string
@@ -223,7 +224,9 @@ type core struct {
 	// questions are what the service is to be asked about unknown outcomes.
 	questions *operate.Questions
 
-	predecessors *predecessor.Predecessors // nil if Alone
+	operator *operate.Operator
+
+	predecessors *predecessor.Predecessors // nil if Alone, and there is no Dir
 
 	duplicates *history.Duplicates
 	audits     *history.Audits
@@ -282,7 +285,7 @@ func Open(o Options) (*Store, error) {
 	s.own = owned.New(&owned.Options{
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Writer: s.writer,
 		Keeper: s.keeper, Finisher: s.finisher,
-		View: s.view, Listener: around,
+		View: s.view, Listener: around, Predecessors: s.predecessors,
 	})
 	ledger := s.newLedger(claim.New(s.claimOptions()))
 	locks := &locker.Locks{Ledger: ledger, Keeper: s.keeper, Clock: s.clock, Pool: p}
@@ -292,10 +295,10 @@ func Open(o Options) (*Store, error) {
 		Parked: s.view.Parked, Process: around,
 	}
 	s.finder = operate.NewFinder(asked)
-	operator := operate.NewOperator(asked)
-	s.questions = operate.NewQuestions(operator)
+	s.operator = operate.NewOperator(asked)
+	s.questions = operate.NewQuestions(s.operator)
 	control := &Control{
-		core: s, Reader: asked.Reader, Finder: s.finder, Operator: operator,
+		core: s, Reader: asked.Reader, Finder: s.finder, Operator: s.operator,
 		Callbacks: callback.New(&callback.Options{
 			Claims: ledger.claims, Locks: locks, Pool: p, Sender: s.sender, Tasks: s.tasks, Layout: s.layout,
 			Clock: s.clock, Finisher: s.finisher,
@@ -341,9 +344,9 @@ func (s *core) newLedger(claims *claim.Claims) *Ledger {
 }
 
 func (s *core) newKeeper() *session.Keeper {
-	if !s.options.Alone {
+	if !s.options.Alone || s.options.Dir != "" {
 		s.predecessors = predecessor.New(&predecessor.Options{Dir: s.options.Dir, Pool: s.pool, Layout: s.layout,
-			Clock: s.clock, Log: s.options.Logger})
+			Clock: s.clock, Log: s.options.Logger, Settle: s.settleProven})
 	}
 	return session.NewKeeper(session.Options{
 		Pool: s.pool, Layout: s.layout, Clock: s.clock, TTL: s.options.SessionTTL, Holder: s.options.Holder, Alone: s.options.Alone,
@@ -373,6 +376,18 @@ func (s *core) newKeeper() *session.Keeper {
 			WatchBack:   s.rereadAfterMissed,
 		},
 	})
+}
+
+// settleProven settles what the file of a dead process proves.
+func (s *core) settleProven(ctx context.Context, proof *predecessor.Proof, sessions []string) error {
+	end := proof.End
+	end.Answer = &idem.Answer{Status: proof.Status, Bytes: proof.Bytes}
+	record, err := s.operator.Prove(ctx, proof.Execution, end, proof.Counts, sessions)
+	if record != nil {
+		s.options.Logger.Info("session.predecessor_proved", "execution", string(record.Execution),
+			"status", string(record.Status))
+	}
+	return err
 }
 
 // rereadAfterMissed makes this process look again at all that it may have missed up to revision;

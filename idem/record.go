@@ -320,6 +320,9 @@ type End struct {
 	RequestKept bool `json:"requestKept,omitempty"`
 	// Asked is what the service said when the outcome was unknown; nil = it was not asked.
 	Asked *Asked `json:"asked,omitempty"`
+	// ProvenAt is when another process found this end in the file of the one that ran it, which had
+	// died before etcd had it; zero: that one wrote it itself.
+	ProvenAt time.Time `json:"provenAt,omitzero"`
 	// Tried is the try of a parked execution that this ends with, if it is not written down yet;
 	// nil: there is none.
 	Tried *Evidence `json:"-"`

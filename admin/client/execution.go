@@ -90,6 +90,9 @@ type Execution struct {
 	FailedAnswers []FailedAnswer `json:"failedAnswers,omitempty"`
 	// Asked is what the service said when the outcome was unknown; nil: it was not asked (on_unknown: ask).
 	Asked *Asked `json:"asked,omitempty"`
+	// ProvenAt is when another process found in the file of the one that ran it, which had died, how it had ended; zero:
+	// that one wrote it itself.
+	ProvenAt Time `json:"provenAt,omitzero"`
 	// RequestStored says whether its request is in the request store, where its route keeps it (requests.keep): yes, no,
 	// or unknown if the store does not answer. "" = its route keeps none, or it is from a list.
 	RequestStored string `json:"requestStored,omitempty"`

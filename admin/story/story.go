@@ -353,7 +353,12 @@ func (s *Story) ended() string {
 	case s.Outcome == client.Unknown:
 		return Sentence("The outcome is unknown" + at + ": the request was sent, and no whole answer came")
 	case s.Response != nil:
-		return Sentence("The service answered " + strconv.Itoa(s.Response.Status) + at + s.LastFailed())
+		answered := Sentence("The service answered " + strconv.Itoa(s.Response.Status) + at + s.LastFailed())
+		if !s.ProvenAt.IsZero() {
+			answered += " Its process died before etcd had that; its file proved it at " +
+				s.Stamp(s.ProvenAt.Time) + ", and duplicates get the status alone."
+		}
+		return answered
 	}
 	return Sentence("The service answered" + at + s.LastFailed())
 }

@@ -31,6 +31,10 @@ func TestEachEndHasASentenceForTheOperatorAndSaysWhatToDo(t *testing.T) {
 		"succeeded": {client.Execution{Status: client.Success, Outcome: client.Executed,
 			Response: &client.Response{Status: 200}, Duplicates: 2}, nil,
 			"The service answered 200 at 02:13:31 after 4 s. 2 duplicates answered without running it again.", ""},
+		"proven": {client.Execution{Status: client.Success, Outcome: client.Executed,
+			Response: &client.Response{Status: 200}, ProvenAt: client.Time{Time: ended.Add(time.Second)}}, nil,
+			"The service answered 200 at 02:13:31 after 4 s. Its process died before etcd had that; its file proved it at " +
+				"02:13:32, and duplicates get the status alone.", ""},
 		"failed": {client.Execution{Status: client.Failed, Outcome: client.Executed,
 			Response: &client.Response{Status: 500}}, nil,
 			"The service answered 500 at 02:13:31 after 4 s.",

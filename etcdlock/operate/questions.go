@@ -63,14 +63,15 @@ func (q *Questions) Begin(ctx context.Context, of *idem.OpenQuestion) (mine bool
 // It returns idem.ErrStoreUnavailable. status is what duplicates get of an event that was executed.
 func (q *Questions) Answer(ctx context.Context, id idem.ExecutionID, said idem.Asked,
 	status int) (corrected *idem.Record, err error) {
-	c := &correction{op: q.op, said: said, status: status, question: q.op.options.Layout.Of(protocol.KindQuestions, id),
-		writer: session.NewName()}
-	c.said.At = said.At.UTC().Round(time.Millisecond)
-	err = q.op.repeat(ctx, id, c.try)
-	if errors.Is(err, idem.ErrNoExecution) {
-		err = q.op.drop(ctx, c.question)
+	said.At = said.At.UTC().Round(time.Millisecond)
+	a := &answered{said: said, status: status}
+	a.correction = correction{op: q.op, question: q.op.options.Layout.Of(protocol.KindQuestions, id),
+		writer: session.NewName(), correct: a.correct}
+	err = q.op.repeat(ctx, id, a.try)
+	if isGone(err) {
+		err = q.op.drop(ctx, a.question)
 	}
-	return c.record, err
+	return a.record, err
 }
 
 // drop deletes a question that needs no answer.
@@ -81,32 +82,48 @@ func (op *Operator) drop(ctx context.Context, question string) error {
 	return nil
 }
 
-// correction is the answer to a question, on its way into the record.
+// correction is a known end on its way into a record that says unknown.
 type correction struct {
 	op       *Operator
-	said     idem.Asked
-	status   int    // for duplicates
-	question string // its key
+	question string // the key of the question about the record
 	writer   string // marks the record that it writes
+	correct  func(*idem.Record) *idem.Record
+	counts   []*commit.Count // committed with it
 
 	record *idem.Record
 }
 
-func (c *correction) try(ctx context.Context, at *history.State) (done bool, err error) {
-	o, r := c.op.options, at.Ended(at.ID)
+// answered is the answer to a question.
+type answered struct {
+	correction
+	said   idem.Asked
+	status int // for duplicates
+}
+
+func (a *answered) try(ctx context.Context, at *history.State) (done bool, err error) {
+	r := at.Ended(at.ID)
 	switch {
-	case r != nil && at.Writer == c.writer: // an attempt whose answer got lost
-		c.record = r
+	case r != nil && at.Writer == a.writer: // an attempt whose answer got lost
+		a.record = r
 		return true, nil
 	case at.Unread != nil:
 		return true, commit.Unavailable(at.Unread)
 	case r == nil || !isOpen(r), at.CopyRuns(at.Scope.Key) != nil, at.Copied != nil:
-		return true, c.op.drop(ctx, c.question)
+		return true, a.op.drop(ctx, a.question)
 	}
-	request, err := c.request(ctx, at, r)
+	request, err := a.request(ctx, at, r)
 	if err != nil {
 		return false, err
 	}
+	return a.send(ctx, request)
+}
+
+// isGone reports whether err says that there is no such execution.
+func isGone(err error) bool { return errors.Is(err, idem.ErrNoExecution) }
+
+// send sends a transaction that writes c.record. If it is not applied, the caller reads again.
+func (c *correction) send(ctx context.Context, request *commit.Request) (done bool, err error) {
+	o := c.op.options
 	answer := o.Sender.Do(ctx, request)
 	o.Leases.DropIfGone(request.SharedLease, answer.Err)
 	if answer.Err == nil && answer.Succeeded {
@@ -123,12 +140,12 @@ func isOpen(r *idem.Record) bool {
 }
 
 // correct returns r as the answer leaves it.
-func (c *correction) correct(r *idem.Record) *idem.Record {
+func (a *answered) correct(r *idem.Record) *idem.Record {
 	next := *r
-	next.Asked, next.Outcome = &c.said, c.said.Outcome
+	next.Asked, next.Outcome = &a.said, a.said.Outcome
 	if next.Outcome == idem.Executed {
 		next.Status, next.Error, next.Abort, next.Remembered = idem.Success, nil, nil, true
-		next.Answer = &idem.Answer{Status: c.status, Whole: true}
+		next.Answer = &idem.Answer{Status: a.status, Whole: true}
 	}
 	return &next
 }
@@ -157,6 +174,7 @@ func (c *correction) request(ctx context.Context, at *history.State, r *idem.Rec
 	seen := protocol.Revisions{Record: at.Prev, Lock: at.LockRevision(), OtherLock: at.OtherRevision()}
 	txn := protocol.Correct(k, seen, protocol.Leased{Value: value, Lease: lease}, news, c.question, cools, mark)
 	request := commit.NewRequest(k.Lock, txn, len(value)+len(news.Value))
+	request.Counts = c.counts
 	if request.SharedLease = lease; cools {
 		request = request.AddSlots(k)
 	}

@@ -11,6 +11,7 @@ import (
 	"hooklock/etcdlock/commit"
 	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/predecessor"
 	"hooklock/etcdlock/protocol"
 	"hooklock/etcdlock/session"
 	"hooklock/etcdlock/view"
@@ -28,6 +29,8 @@ type Options struct {
 	Writer   string // marks the records that this process writes
 	Keeper   *session.Keeper
 	Finisher *finish.Finisher
+	// Predecessors have the file that proves how executions ended. Nil: there is none.
+	Predecessors *predecessor.Predecessors
 	*view.View
 	Listener
 }

@@ -11,6 +11,7 @@ import (
 	"hooklock/etcdlock/finish"
 	"hooklock/etcdlock/history"
 	"hooklock/etcdlock/link"
+	"hooklock/etcdlock/predecessor"
 	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
@@ -51,11 +52,13 @@ func (s *settling) run(ctx context.Context) (*idem.Record, error) {
 		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, commit.ErrClosed)
 	}
 	defer h.options.Tasks.Leave()
+	slot := h.prove(&s.end)
 	first, err := s.send(ctx)
 	if err == nil {
 		select {
 		case answer := <-first.Reply:
 			if answer.Applied() {
+				h.options.Predecessors.Free(slot)
 				return s.applied(first, answer), nil
 			}
 			first.Reply <- answer
@@ -68,6 +71,9 @@ func (s *settling) run(ctx context.Context) (*idem.Record, error) {
 	}
 	r, err := commit.InTime(ctx, h.options.Tasks.Help, func(life context.Context) result {
 		record, err := s.settle(life, first)
+		if !errors.Is(err, idem.ErrNotRecorded) || errors.Is(err, ErrStoreFull) { // it is definite
+			h.options.Predecessors.Free(slot)
+		}
 		return result{record, err}
 	}, func(life context.Context, late result) {
 		if late.err == nil {
@@ -89,6 +95,21 @@ type conclusion struct {
 	record  *idem.Record
 	written int  // bytes of the record
 	handsOn bool // the lock of the next execution travels with it
+}
+
+// prove writes down for a successor of this process that its service has answered whole.
+func (h *Lock) prove(end *idem.End) (slot int) {
+	if end.Outcome != idem.Executed || end.Answer == nil {
+		return predecessor.NoSlot
+	}
+	proof := &predecessor.Proof{Execution: h.Lock().Execution, End: *end, Status: end.Answer.Status,
+		Bytes: end.Answer.Bytes}
+	h.mu.Lock()
+	for _, count := range h.counts {
+		proof.Counts = append(proof.Counts, count.Counted)
+	}
+	h.mu.Unlock()
+	return h.options.Predecessors.Write(proof)
 }
 
 // send makes the transaction that ends the execution, and sends it. The lock goes to the head of

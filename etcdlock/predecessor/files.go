@@ -58,6 +58,9 @@ func (d *folder) write(h head) error {
 	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
 		err = d.fill(f, h)
 	}
+	if err == nil { // room for proofs: a full disk cannot refuse them
+		_, err = f.WriteAt(make([]byte, slotCount*slotSize), headSize)
+	}
 	if err == nil {
 		err = os.Rename(f.Name(), d.pathOf(f))
 	}

@@ -2,7 +2,9 @@ package predecessor
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -24,6 +26,9 @@ type Options struct {
 	Layout protocol.Layout
 	Clock  link.Clock
 	Log    *slog.Logger
+	// Settle is called with what the file of a dead process proves, before its sessions end. It
+	// returns an error if it is to be called again. Nil: no proof is looked at.
+	Settle func(ctx context.Context, proof *Proof, sessions []string) error
 }
 
 // Predecessors are the other processes on a data directory. A nil one has none. It is safe for
@@ -31,6 +36,7 @@ type Options struct {
 type Predecessors struct {
 	options *Options
 	opened  chan *opening
+	slots   slots
 
 	// What Run works with, and Close after it.
 	folder   *folder
@@ -101,7 +107,8 @@ func (p *Predecessors) Run(ctx context.Context) {
 // nothing left for a successor; otherwise that finds the file.
 func (p *Predecessors) Close(ended bool) {
 	if p != nil && p.folder != nil {
-		p.folder.close(ended)
+		p.slots.file.Store(nil)
+		p.folder.close(ended && !p.slots.inUse())
 	}
 }
 
@@ -123,6 +130,7 @@ func (p *Predecessors) look(ctx context.Context) {
 		if p.unnamed = err != nil; err != nil {
 			p.tell(err)
 		}
+		p.slots.file.Store(p.folder.own)
 	}
 	ctx, cancel := context.WithTimeout(ctx, atStart)
 	defer cancel()
@@ -131,7 +139,7 @@ func (p *Predecessors) look(ctx context.Context) {
 		o := p.folder.adopt(path)
 		switch {
 		case o == nil:
-		case o.head != nil && o.head.Prefix == p.options.Layout.Root && p.end(ctx, o.head):
+		case o.head != nil && o.head.Prefix == p.options.Layout.Root && o.head.Cluster == p.cluster && p.end(ctx, o):
 			o.remove()
 		default:
 			o.leave(now)
@@ -146,18 +154,47 @@ func (p *Predecessors) tell(err error) {
 	}
 	p.told = true
 	p.options.Log.Info("session.file_unusable", "reason", err.Error(), "dir", p.options.Dir,
-		"advice", "if this process is killed, its locks stay closed until its session expires (etcd.session_ttl): "+
-			"give it a data_dir on a local disk that it can write to")
+		"advice", "if this process is killed, its locks stay closed until its session expires (etcd.session_ttl), "+
+			"and answers that etcd had not recorded are unknown: give it a data_dir on a local disk that it can write to")
 }
 
-// end ends the sessions of a dead process. It reports whether none of them exists any more.
-func (p *Predecessors) end(ctx context.Context, dead *head) bool {
-	for _, session := range dead.Sessions {
-		if !p.endSession(ctx, dead.Cluster, session) {
+// end settles what the file of a dead process proves, and ends its sessions. It reports whether
+// nothing is left to do.
+func (p *Predecessors) end(ctx context.Context, o *orphan) bool {
+	if err := p.settle(ctx, o); err != nil {
+		return false
+	}
+	for _, session := range o.head.Sessions {
+		if !p.endSession(ctx, o.head.Cluster, session) {
 			return false
 		}
 	}
 	return true
+}
+
+// settleAtOnce is how many proofs are settled at a time, so that etcd commits them together.
+const settleAtOnce = 32
+
+func (p *Predecessors) settle(ctx context.Context, o *orphan) error {
+	if p.options.Settle == nil {
+		return nil
+	}
+	proofs, err := o.proofs()
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(proofs))
+	var all sync.WaitGroup
+	turns := make(chan struct{}, settleAtOnce)
+	for i, proof := range proofs {
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			errs[i] = p.options.Settle(ctx, proof, o.head.Sessions)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // endSession ends a session with its lease: with it go all keys that are on it, in one step, as

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
@@ -110,7 +111,7 @@ func DecodeRecord(kv *mvccpb.KeyValue) (*idem.Record, string, error) {
 func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
 	answered := r.Answer != nil
 	whole := answered && r.Answer.Whole
-	rare := r.Error != nil || r.Abort != nil || len(r.Failed) > 0 || r.Asked != nil
+	rare := r.Error != nil || r.Abort != nil || len(r.Failed) > 0 || r.Asked != nil || !r.ProvenAt.IsZero()
 	apart := answered && r.Answer.Apart
 	own := strings.HasSuffix(r.Holder, "/"+*writer)
 	c.flags(&r.Remembered, &r.Final, &own, &answered, &whole, &rare, &apart, &r.RequestKept)
@@ -121,7 +122,13 @@ func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
 	c.int(&r.Tries)
 	word(c, &r.ParkedOn, parkOns)
 	if rare {
-		c.json(&r.Error, &r.Abort, &r.Failed, &r.FailedTries, &r.Asked)
+		var proven *time.Time // null where it is zero
+		if !r.ProvenAt.IsZero() {
+			proven = &r.ProvenAt
+		}
+		if c.json(&r.Error, &r.Abort, &r.Failed, &r.FailedTries, &r.Asked, &proven); proven != nil {
+			r.ProvenAt = *proven
+		}
 	}
 	if !own {
 		c.text(writer)

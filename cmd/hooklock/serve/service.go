@@ -193,9 +193,8 @@ func (s *Service) openStore(context.Context) error {
 		s.sayFound(eo.Dir)
 		o.Client = s.embedded.Client()
 		o.Alone = true // the process before is dead, and its locks need not wait until its session expires
-	} else {
-		o.Dir = wiring.ProcessDir(s.config)
 	}
+	o.Dir = wiring.ProcessDir(s.config)
 	cache := guard.NewCache(0)
 	o.OnForget, o.OnReset = cache.Forget, cache.Reset
 	o.Rekeep, o.Archived, o.Erase = s.rekeep, s.archivedAgain, s.eraseRequest

@@ -25,3 +25,14 @@ func TestAnExecutionShowsWhatTheServiceWasAsked(t *testing.T) {
 		}
 	}
 }
+
+func TestAnExecutionShowsThatTheFileOfADeadProcessProvedItsEnd(t *testing.T) {
+	f := newFleet(t, nil)
+	end := success()
+	end.ProvenAt = time.Date(2026, 11, 28, 2, 13, 31, 0, time.UTC)
+	d := f.run("w", "1")
+	f.settle(d, end)
+	if got := f.execution(string(d.Lock().Execution)).text("provenAt"); got != "2026-11-28T02:13:31.000Z" {
+		t.Errorf("provenAt: %q", got)
+	}
+}
