@@ -155,7 +155,8 @@ func (p *Predecessors) tell(err error) {
 	p.told = true
 	p.options.Log.Info("session.file_unusable", "reason", err.Error(), "dir", p.options.Dir,
 		"advice", "if this process is killed, its locks stay closed until its session expires (etcd.session_ttl), "+
-			"and answers that etcd had not recorded are unknown: give it a data_dir on a local disk that it can write to")
+			"and answers that etcd had not recorded are unknown: give it a data_dir on a local disk that it can "+
+			"write to")
 }
 
 // end settles what the file of a dead process proves, and ends its sessions. It reports whether
