@@ -467,7 +467,7 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 	arrive(idem.Arrival{
 		At: time.Now(), Decision: idem.DecisionUpstreamUnreachable, Status: 502, Execution: l.Execution, From: "192.0.2.1", TraceID: "0af7651916cd43dd8448eb211c80319c",
 	})
-	arrive(idem.Arrival{At: time.Now(), Decision: idem.DecisionBypassed, Would: idem.DecisionMismatch, Status: 200, Differs: []string{"body"}, Detail: "why"})
+	arrive(idem.Arrival{At: time.Now(), Decision: idem.DecisionBypassed, Would: idem.DecisionMismatch, Status: 200, Differs: []string{"body"}, Detail: "why", Took: time.Second})
 	list := func(token, query string) (found []any) {
 		a := f.want(200, "", "GET", "/v1/executions?"+query, token, "")
 		found, _ = a.json["executions"].([]any)
