@@ -23,7 +23,7 @@ var codeDirs = []string{
 
 // besideTheModel are transactions that touch keys which no transaction of a delivery or of a job
 // compares, so that they can break no promise; README.md says it of each.
-var besideTheModel = []string{"Note", "Noted", "DropNote", "Erased", "Declare", "Resume", "Unmark"}
+var besideTheModel = []string{"Note", "Noted", "DropNote", "Erased", "Declare", "Resume", "DropAcknowledgement"}
 
 // TestTheModelSendsEveryTransaction fails when etcdlock has a transaction that no search has seen.
 func TestTheModelSendsEveryTransaction(t *testing.T) {
