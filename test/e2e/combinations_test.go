@@ -194,6 +194,11 @@ func (c *combination) live(t *testing.T, addr, path string) {
 	if id := c.shared(l); id != "" {
 		t.Fatalf("two deliveries were promised that %s runs, and each is an event of its own", id)
 	}
+	defer func() {
+		if t.Failed() {
+			t.Log(c.judge(l))
+		}
+	}()
 	testkit.Until(t, "what was promised to run", func() bool {
 		l.ran = shared.up.Received(path)
 		return c.settled(l) || t.Context().Err() != nil
