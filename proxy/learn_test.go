@@ -44,7 +44,7 @@ func TestWhatPassesThroughIsLearnedFrom(t *testing.T) {
 		}
 		_ = r.Body.Close()
 	}
-	for i := range 8 {
+	for i := range 4 { // fewer than the connections that the door takes: a closed one counts for a moment
 		all.Go(func() {
 			text := fmt.Sprintf(`{"event_id":"e%d","customer_id":%d}`, i, i%2)
 			post("/whole", strings.NewReader(text))
@@ -61,14 +61,14 @@ func TestWhatPassesThroughIsLearnedFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := learner.Suggest(time.Time{}).Suggestions
-	for path, want := range map[string]int{"/whole": 8, "/chunked": 8, "/long": 16, "/missing": 0, "/x": 0} {
+	for path, want := range map[string]int{"/whole": 4, "/chunked": 4, "/long": 8, "/missing": 0, "/x": 0} {
 		at := slices.IndexFunc(found, func(s *suggest.Suggestion) bool { return s.Path == path })
 		switch {
 		case at < 0 && want > 0, at >= 0 && found[at].Deliveries != want:
 			t.Errorf("%s: want %d deliveries of %+v", path, want, found)
 		case path == "/whole" && !strings.Contains(strings.Join(found[at].Sentences, ""), "{body.event_id}"):
 			t.Errorf("%s", found[at].Sentences)
-		case path == "/long" && !strings.Contains(strings.Join(found[at].Sentences, ""), "16 bodies are longer"):
+		case path == "/long" && !strings.Contains(strings.Join(found[at].Sentences, ""), "8 bodies are longer"):
 			t.Errorf("%s", found[at].Sentences)
 		}
 	}
