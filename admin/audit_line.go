@@ -22,7 +22,8 @@ func (e *entry) of(f *idem.Found) {
 
 // beginAudit fills in what is known of the audit before the call is made.
 func (c *call) beginAudit() {
-	c.audit.At, c.audit.Who, c.audit.What, c.audit.Remote = c.api.options.Now(), c.who(), c.endpoint.change, c.r.RemoteAddr
+	c.audit.At, c.audit.Who = c.api.options.Now(), c.who()
+	c.audit.What, c.audit.Remote = c.endpoint.change, c.r.RemoteAddr
 }
 
 // endAudit writes the audit line: who, what, why, before, after, result. The ledger has written the

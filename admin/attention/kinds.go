@@ -252,7 +252,8 @@ func kindsOfFound() map[string]kindOfFound {
 	}
 	return map[string]kindOfFound{
 		client.AttentionDeadLetters: {
-			one: "dead letter", many: "dead letters", next: "rerun them when the service is ready: the requests are kept",
+			one: "dead letter", many: "dead letters",
+			next:    "rerun them when the service is ready: the requests are kept",
 			query:   parked(client.ParkDeadLetter),
 			command: []string{"--dead-letters"}, needsCause: true,
 		},

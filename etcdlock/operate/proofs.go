@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"hooklock/etcdlock/commit"
@@ -30,7 +31,7 @@ func (op *Operator) Prove(ctx context.Context, id idem.ExecutionID, end idem.End
 		p.counts = append(p.counts, &commit.Count{Counted: counts[i]})
 	}
 	err := op.repeat(ctx, id, p.try)
-	if isGone(err) {
+	if errors.Is(err, idem.ErrNoExecution) { // no lock, no record: it is forgotten, or was erased
 		err = nil
 	}
 	return p.record, err

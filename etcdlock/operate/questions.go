@@ -68,7 +68,7 @@ func (q *Questions) Answer(ctx context.Context, id idem.ExecutionID, said idem.A
 	a.correction = correction{op: q.op, question: q.op.options.Layout.Of(protocol.KindQuestions, id),
 		writer: session.NewName(), correct: a.correct}
 	err = q.op.repeat(ctx, id, a.try)
-	if isGone(err) {
+	if errors.Is(err, idem.ErrNoExecution) {
 		err = q.op.drop(ctx, a.question)
 	}
 	return a.record, err
@@ -117,9 +117,6 @@ func (a *answered) try(ctx context.Context, at *history.State) (done bool, err e
 	}
 	return a.send(ctx, request)
 }
-
-// isGone reports whether err says that there is no such execution.
-func isGone(err error) bool { return errors.Is(err, idem.ErrNoExecution) }
 
 // send sends a transaction that writes c.record. If it is not applied, the caller reads again.
 func (c *correction) send(ctx context.Context, request *commit.Request) (done bool, err error) {

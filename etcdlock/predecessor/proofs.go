@@ -83,7 +83,7 @@ func (p *Predecessors) Write(proof *Proof) int {
 	}
 	s := &p.slots
 	file, now := s.file.Load(), p.options.Clock.Now()
-	// a disk that hangs holds up those that meet it first, and nobody else
+	// a disk that hangs holds up the ends that meet it first, and no later one
 	if since := s.since.Load(); file == nil || since != 0 && now.UnixNano()-since > int64(slowDisk) {
 		return NoSlot
 	}
