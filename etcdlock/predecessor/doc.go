@@ -1,6 +1,7 @@
 // Package predecessor ends the sessions of processes that have died on this machine with the same
-// data directory. On an etcd cluster the locks of a killed process would otherwise stay closed
-// until its lease expires.
+// data directory, and records what their services had answered. On an etcd cluster the locks of a
+// killed process would otherwise stay closed until its lease expires, and on any etcd an execution
+// whose record was not committed would be unknown.
 //
 // Each process has a small file there and a lock on it (flock(2)) for as long as it lives, however
 // it ends; a process that is frozen still has it. The head of the file names the sessions of the
@@ -8,6 +9,12 @@
 // etcd the end of its session is that of a lease that expires, which may happen at any time, and
 // which test/model lets happen at any step: the protocol needs no other transaction for it, and
 // what the dead process has sent and etcd has not applied yet fails as after an expiry.
+//
+// Behind the head are slots. Before an end is sent to etcd it is written into one: see Proof. What
+// a slot of a dead process says is true for ever, so it may be read at any time, and again. It is
+// used where etcd does not know the end: the lock of one of the dead process's sessions is settled,
+// before the session ends; a record that says unknown is corrected. A lock that another process has
+// taken over is left to that one, which may be calling the service now.
 //
 // The session of a process that lives is never ended, because a lock counts only if it is the lock
 // of the file that the process itself has made:
