@@ -111,7 +111,7 @@ func (s *Story) Todo() string {
 	case s.Parked != nil && s.Parked.Blocked != "":
 		return "Repair what made it fail, then run it now; or skip it, so that the next event of its queue runs."
 	case s.isBehindBlocked():
-		return "Decide about " + s.lockOwner() + ": try it, skip it or cancel it."
+		return "Decide about " + s.lockOwner() + ": run it, skip it or cancel it."
 	case s.Parked != nil:
 		return "Nothing: it is tried by itself. Its sender was told that it is accepted."
 	case s.Status == client.Pending:
@@ -123,12 +123,12 @@ func (s *Story) Todo() string {
 			s.kept())
 	case s.isExhausted():
 		return "It failed as often as its route lets it: repair the service or the event, then allow it again."
-	case s.Outcome == client.Unknown && s.Status == client.Failed:
-		return s.unclear()
 	case s.SupersededBy != "":
 		return ""
 	case s.Final:
 		return "Nothing: it never runs again, unless it is allowed again."
+	case s.Outcome == client.Unknown:
+		return s.unclear()
 	case s.RequestKept:
 		return join("", s.kept())
 	case s.Response != nil && s.Response.Kept:
