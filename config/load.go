@@ -33,7 +33,7 @@ type Source struct {
 
 // Loaded is a valid configuration, and what is known about it.
 type Loaded struct {
-	Config *Config
+	Config *Config // with defaults, checked; the caller does not change it
 	// Warnings are settings that are allowed and most likely not meant, in the order of the file.
 	Warnings Problems
 	// Notes are settings that are in force because of other settings.

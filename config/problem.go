@@ -47,9 +47,9 @@ func (o Origin) String() string {
 
 // Problem is an error or a warning, and its place.
 type Problem struct {
-	Origin Origin `json:"origin,omitzero"`
-	Path   string `json:"path,omitempty"` // such as routes[0].lock.strategy; empty for the file as a whole
-	Text   string `json:"message"`
+	Origin Origin `json:"origin,omitzero"` // where the setting was written
+	Path   string `json:"path,omitempty"`  // such as routes[0].lock.strategy; empty for the file as a whole
+	Text   string `json:"message"`         // what is wrong and what to do
 	// Unless is a path whose setting makes this a warning if the user has written it; "": none
 	// does.
 	Unless string `json:"-"`

@@ -9,14 +9,14 @@ import (
 // Senders are the known webhook senders, as plain data: this package knows none. The zero value has
 // no presets, and no schemes but none.
 type Senders struct {
-	Presets []Known
-	Schemes []Known
+	Presets []Known // what routes[].sender may name
+	Schemes []Known // what verify.scheme may name
 }
 
 // Known is a word of the configuration that fills settings which the user leaves out.
 type Known struct {
-	Name    string
-	Aliases []string
+	Name    string   // as it is written in the file
+	Aliases []string // other spellings that mean it
 	// Settings are settings inside of a route, such as lock.strategy, in the form of a variable:
 	// lists with commas.
 	Settings map[string]string

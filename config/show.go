@@ -156,7 +156,7 @@ func textOf(m encoding.TextMarshaler) string {
 type Setting struct {
 	Path   string // inside of the route, such as lock.strategy
 	Value  string // in the spelling of the file
-	Origin Origin
+	Origin Origin // where it was written
 }
 
 // RouteSettings lists the settings of the route at index i that are not defaults.

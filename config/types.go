@@ -7,30 +7,33 @@ import (
 	"hooklock/idem/naming"
 )
 
-// The comment of each field is also its description in the JSON Schema. A field's zero value means what its comment says;
-// where it says nothing, zero is refused.
+// The comment of each field is also its description in the JSON Schema. A field's zero value means
+// what its comment says; where it says nothing, zero is refused.
 
 // Config is the whole of sidecar.yaml, with every default filled in.
 type Config struct {
 	// Version of this file's format. Default and only value: 1.
 	ConfigVersion int `koanf:"config_version"`
-	// Where senders or the ingress reach Hooklock. Default 127.0.0.1:8080. The address alone is the short form.
+	// Where senders or the ingress reach Hooklock. Default 127.0.0.1:8080. The address alone is the
+	// short form.
 	Listen Listen `koanf:"listen" short:"address"`
-	// Folder of the embedded etcd and of the generated admin token, made with mode 0700. Beside an etcd cluster, a process that is started on the same
-	// folder frees at once what a killed one held there, if the folder is on a local disk. Default ./hooklock-data.
+	// Folder of the embedded etcd and of the generated admin token, made with mode 0700. Beside an
+	// etcd cluster, a process that is started on the same folder frees at once the locks that a
+	// killed one had, if the folder is on a local disk. Default ./hooklock-data.
 	DataDir string `koanf:"data_dir"`
 	// The service that deliveries are for. The URL alone is the short form.
 	Upstream Upstream `koanf:"upstream" short:"url"`
-	// What happens to requests that match no route: pass streams them through (an Upgrade is tunnelled), reject answers 404.
-	// Default pass; reject as soon as a route checks signatures (verify) and enforces.
+	// What happens to requests that match no route: pass streams them through (an Upgrade is
+	// tunnelled), reject answers 404. Default pass; reject as soon as a route checks signatures
+	// (verify) and enforces.
 	Unmatched Unmatched `koanf:"unmatched" reload:"true"`
 	// Bounds on what one sender, one connection or all of them may use.
 	Limits Limits `koanf:"limits"`
-	// How long /readyz says 503 while deliveries are still accepted, so that load balancers notice before the door closes.
-	// Default 0s: the door closes at once.
+	// How long /readyz says 503 while deliveries are still accepted, so that load balancers notice
+	// before the listener closes. Default 0s: the listener closes at once.
 	ShutdownDelay time.Duration `koanf:"shutdown_delay"`
-	// How long running deliveries may take to end after the door is closed. Default 40s. Executions that still run then
-	// are given up, with an unknown outcome.
+	// How long running deliveries may take to end after the listener is closed. Default 40s.
+	// Executions that still run then are given up, with an unknown outcome.
 	ShutdownTimeout time.Duration `koanf:"shutdown_timeout"`
 	// Where locks and records are kept.
 	Etcd Etcd `koanf:"etcd"`
@@ -44,15 +47,15 @@ type Config struct {
 	Log Log `koanf:"log"`
 	// Messages to people about what needs attention.
 	Notify Notify `koanf:"notify"`
-	// Which deliveries are guarded, and how. Tried in the order of this file; the first match wins. Default none: nothing is
-	// guarded.
+	// Which deliveries are guarded, and how. Tried in the order of this file; the first match wins.
+	// Default none: nothing is guarded.
 	Routes []Route `koanf:"routes"`
 }
 
 // Listen is the listener for deliveries.
 type Listen struct {
-	// host:port, or unix:///path for a socket with mode 0660. Default 127.0.0.1:8080. An empty host means every address of the machine; port 0
-	// picks a free one.
+	// host:port, or unix:///path for a socket with mode 0660. Default 127.0.0.1:8080. An empty host
+	// means every address of the machine; port 0 picks a free one.
 	Address string `koanf:"address"`
 	// Certificate of the listener. Default none: plain HTTP.
 	TLS ServerTLS `koanf:"tls"`
@@ -66,10 +69,11 @@ type ServerTLS struct {
 	KeyFile string `koanf:"key_file"`
 }
 
-// ClientTLS says how a server is verified, and which certificate it is shown. The zero value verifies with the system's roots and shows no
-// certificate.
+// ClientTLS says how a server is verified, and which certificate it is shown. The zero value
+// verifies with the system's roots and shows no certificate.
 type ClientTLS struct {
-	// Certificates, PEM, that the server's certificate must lead to. Default empty: the system's roots.
+	// Certificates, PEM, that the server's certificate must lead to. Default empty: the system's
+	// roots.
 	CAFile string `koanf:"ca_file"`
 	// Certificate chain, PEM, for servers that ask for one. Default empty: none.
 	CertFile string `koanf:"cert_file"`
@@ -81,27 +85,33 @@ type ClientTLS struct {
 
 // Upstream is the service behind Hooklock.
 type Upstream struct {
-	// http://host:port, https://host:port or unix:///path. Default http://127.0.0.1:8081. It has no path: the
-	// request target goes through as it came.
+	// http://host:port, https://host:port or unix:///path. Default http://127.0.0.1:8081. It has no
+	// path: the request target goes through as it came.
 	URL string `koanf:"url"`
-	// Time for a whole answer, from the first byte sent to the last received. Default 30s. Past it the outcome is unknown.
+	// Time for a whole answer, from the first byte sent to the last received. Default 30s. Past it
+	// the outcome is unknown.
 	Timeout time.Duration `koanf:"timeout"`
-	// Time to connect, TLS handshake included. Default 1s. Past it nothing was sent, and the event may run again.
+	// Time to connect, TLS handshake included. Default 1s. Past it nothing was sent, and the event
+	// may run again.
 	ConnectTimeout time.Duration `koanf:"connect_timeout"`
-	// Whether a connection is used again after it carried a request with a body: auto, true or false. Default auto: behind the answers of
-	// a server that is known to read or drop each body, nginx or Apache httpd by its Server header; `hooklock status` says what is known. true is
-	// for another service that reads each body to its end: `hooklock doctor --upstream PATH` finds out. With false, each body goes over a new
-	// connection. For requests that match no route, true means auto.
+	// Whether a connection is used again after it carried a request with a body: auto, true or
+	// false. Default auto: behind the answers of a server that is known to read or drop each body,
+	// nginx or Apache httpd by its Server header; `hooklock status` says what is known. true is for
+	// another service that reads each body to its end: `hooklock doctor --upstream PATH` finds out.
+	// With false, each body goes over a new connection. For requests that match no route, true
+	// means auto.
 	ReuseAfterBody Reuse `koanf:"reuse_after_body"`
 	// How an https upstream is verified.
 	TLS ClientTLS `koanf:"tls"`
 }
 
-// Limits are bounds. A flood meets them as 413, 429, 431 or a closed connection, not as used memory.
+// Limits are bounds. A flood meets them as 413, 429, 431 or a closed connection, not as used
+// memory.
 type Limits struct {
 	// Longest request body on routes; longer is 413. Default 8MiB.
 	RequestBody Size `koanf:"request_body" reload:"true"`
-	// Longest answer that is read whole before its first byte goes out; a longer one is streamed. Default 8MiB.
+	// Longest answer that is read whole before its first byte goes out; a longer one is streamed.
+	// Default 8MiB.
 	ResponseBody Size `koanf:"response_body"`
 	// Longest request head; longer is 431. Default 16KiB, at least 4KiB.
 	RequestHeader Size `koanf:"request_header"`
@@ -109,54 +119,63 @@ type Limits struct {
 	HeaderTimeout time.Duration `koanf:"header_timeout"`
 	// Time for a whole request body; on an unmatched path for each progress of it. Default 30s.
 	BodyTimeout time.Duration `koanf:"body_timeout" reload:"true"`
-	// What all bodies and kept answers may take in memory at one time; past it 503, and a quarter of it is for bodies up to 64KiB
-	// alone. Default 0B: half of GOMEMLIMIT, or of nine tenths of the cgroup's limit, or a quarter of the machine's memory.
+	// What all bodies and kept answers may take in memory at one time; past it 503, and a quarter
+	// of it is for bodies up to 64KiB alone. Default 0B: half of GOMEMLIMIT, or of nine tenths of
+	// the cgroup's limit, or a quarter of the machine's memory.
 	Memory Size `koanf:"memory" reload:"true"`
-	// How much of a body on an unmatched path is read before a connection of the upstream is taken. Default 1MiB. What follows is
-	// passed on as it comes.
+	// How much of a body on an unmatched path is read before a connection of the upstream is taken.
+	// Default 1MiB. What follows is passed on as it comes.
 	RequestBuffer Size `koanf:"request_buffer"`
-	// Memory in which the newest deliveries are known by hashes of their members, for hooklock suggest. Default 8MiB, at least 64KiB. 0B:
-	// nothing is learned.
+	// Memory in which the newest deliveries are known by hashes of their members, for hooklock
+	// suggest. Default 8MiB, at least 64KiB. 0B: nothing is learned.
 	Suggestions Size `koanf:"suggestions"`
-	// How much a sender must send in body_timeout of a body on an unmatched path, and take in write_timeout of an answer; a slower
-	// one is cut off. Default 64KiB.
+	// How much a sender must send in body_timeout of a body on an unmatched path, and take in
+	// write_timeout of an answer; a slower one is cut off. Default 64KiB.
 	Progress Size `koanf:"progress"`
 	// How long a sender may take for each progress of an answer. Default 30s.
 	WriteTimeout time.Duration `koanf:"write_timeout"`
-	// How long the upstream may be silent in the middle of an answer on an unmatched path. Default 10m.
+	// How long the upstream may be silent in the middle of an answer on an unmatched path. Default
+	// 10m.
 	StreamTimeout time.Duration `koanf:"stream_timeout"`
 	// How long a connection without a request stays open. Default 75s.
 	IdleTimeout time.Duration `koanf:"idle_timeout"`
-	// Connections from senders at one time; fewer where the limit on open files has no room for two files each. Past it, the one
-	// that is without a request for longest is closed, and where each has one, a new one gets 503. Default 10000.
+	// Connections from senders at one time; fewer where the limit on open files has no room for two
+	// files each. Past it, the one that is without a request for longest is closed, and where each
+	// has one, a new one gets 503. Default 10000.
 	MaxConnections int `koanf:"max_connections"`
-	// Deliveries that wait for a lock at one time, over all workflows of this process. Default 2000.
+	// Deliveries that wait for a lock at one time, over all workflows of this process. Default
+	// 2000.
 	Waiting int `koanf:"waiting" reload:"true"`
-	// How many executions may run at one time over all workflows, routes and replicas, by names that routes say in uses: {erp: 20}. A name with
-	// sources of a template is a limit for each value: {"tenant/{path.account}": 5}. Default none.
+	// How many executions may run at one time over all workflows, routes and replicas, by names
+	// that routes say in uses: {erp: 20}. A name with sources of a template is a limit for each
+	// value: {"tenant/{path.account}": 5}. Default none.
 	Shared SharedLimits `koanf:"shared" reload:"true"`
 	// What may be parked at one time. Past it deliveries are refused, as they are without park.
 	Parked ParkedLimits `koanf:"parked"`
-	// How much of what requests.keep keeps is there at one time. Past it the oldest requests are deleted.
+	// How much of what requests.keep keeps is there at one time. Past it the oldest requests are
+	// deleted.
 	Kept KeptLimits `koanf:"kept"`
 }
 
-// LeastMemory returns the memory in which a body of the greatest length has room if it is alone: a quarter is for small ones.
+// LeastMemory returns the memory in which a body of the greatest length has room if it is alone: a
+// quarter is for small ones.
 func (l *Limits) LeastMemory() Size { return (l.RequestBody*4 + 2) / 3 }
 
 // Etcd is the store of locks and records.
 type Etcd struct {
-	// Client URLs (http://host:2379, https://…) or host:port. Default none: an embedded etcd with one member under
-	// data_dir, for one replica.
+	// Client URLs (http://host:2379, https://…) or host:port. Default none: an embedded etcd with
+	// one member under data_dir, for one replica.
 	Endpoints []string `koanf:"endpoints" empty:"each replica would have an etcd and locks of its own"`
 	// The etcd inside this process. It runs where endpoints is empty.
 	Embedded Embedded `koanf:"embedded"`
-	// What every key begins with. Default /hooklock. Installations with different prefixes do not see each other.
+	// What every key begins with. Default /hooklock. Installations with different prefixes do not
+	// see each other.
 	Prefix string `koanf:"prefix"`
 	// A dead sidecar frees its locks after this. Default 15s; 2s to 10m, whole seconds.
 	SessionTTL time.Duration `koanf:"session_ttl"`
-	// Time for etcd to answer; then the decision is store_unavailable. Default 2s. A single request gets about a third of it, at least 700ms
-	// and at most 3.5s: where etcd is far away, set five round trips.
+	// Time for etcd to answer; then the decision is store_unavailable. Default 2s. A single request
+	// gets about a third of it, at least 700ms and at most 3.5s: where etcd is far away, set five
+	// round trips.
 	RequestTimeout time.Duration `koanf:"request_timeout"`
 	// User name. Default empty: etcd is asked without authentication.
 	Username string `koanf:"username"`
@@ -172,11 +191,11 @@ type Etcd struct {
 
 // Embedded is the etcd inside this process.
 type Embedded struct {
-	// Confirms that there is only ever one replica. Default false: the embedded etcd is refused inside Kubernetes, where two
-	// replicas with a store each would run every event twice.
+	// Confirms that there is only ever one replica. Default false: the embedded etcd is refused
+	// inside Kubernetes, where two replicas with a store each would run every event twice.
 	SingleReplica bool `koanf:"single_replica"`
-	// How large its database may become. Default 2GiB; 16MiB to 8GiB. When records alone fill it, nothing new is taken until some have
-	// expired.
+	// How large its database may become. Default 2GiB; 16MiB to 8GiB. When records alone fill it,
+	// nothing new is taken until some have expired.
 	Quota Size `koanf:"quota"`
 }
 
@@ -184,29 +203,33 @@ type Embedded struct {
 type Admin struct {
 	// host:port. Default 127.0.0.1:8079. Without tokens it must be a loopback address.
 	Listen string `koanf:"listen"`
-	// Names that the Host header of a request may have, beside localhost and addresses; the case does not matter. Default none.
+	// Names that the Host header of a request may have, beside localhost and addresses; the case
+	// does not matter. Default none.
 	Hosts []string `koanf:"hosts" reload:"true"`
-	// Header in which a proxy names the user that it has authenticated. The audit log then has PERSON (TOKEN). Default empty: none.
+	// Header in which a proxy names the user that it has authenticated. The audit log then has
+	// PERSON (TOKEN). Default empty: none.
 	UserHeader string `koanf:"user_header" reload:"true"`
-	// Addresses or networks of that proxy, such as 10.0.0.5 or 10.0.0.0/24: the header is read from there alone. Default none.
+	// Addresses or networks of that proxy, such as 10.0.0.5 or 10.0.0.0/24: the header is read from
+	// there alone. Default none.
 	UserHeaderFrom []string `koanf:"user_header_from" reload:"true"`
 	// Serve /debug/pprof, to tokens with the scope write. Default false.
 	Pprof bool `koanf:"pprof"`
 	// Certificate of the listener.
 	TLS AdminTLS `koanf:"tls"`
-	// Tokens of the API and their rights. Default none: reads need no token, and changes need the one that is generated at
-	// <data_dir>/admin.token.
+	// Tokens of the API and their rights. Default none: reads need no token, and changes need the
+	// one that is generated at <data_dir>/admin.token.
 	Tokens []Token `koanf:"tokens"`
 }
 
-// AdminTLS is the certificate of the admin listener, and the authorities of its clients. The zero value means plain text.
+// AdminTLS is the certificate of the admin listener, and the authorities of its clients. The zero
+// value means plain text.
 type AdminTLS struct {
 	// Certificate chain, PEM. Default empty: no TLS.
 	CertFile string `koanf:"cert_file" empty:"the listener would speak plain HTTP"`
 	// Private key of cert_file, PEM. Default empty: no TLS.
 	KeyFile string `koanf:"key_file"`
-	// Certificates, PEM, that a client's certificate must lead to; a client without one is turned away. A token is needed all the
-	// same. Default empty: clients are not asked for a certificate.
+	// Certificates, PEM, that a client's certificate must lead to; a client without one is turned
+	// away. A token is needed all the same. Default empty: clients are not asked for a certificate.
 	ClientCAFile string `koanf:"client_ca_file" empty:"clients would not be asked for a certificate"`
 }
 
@@ -218,12 +241,14 @@ type Token struct {
 	TokenFile string `koanf:"token_file"`
 	// Environment variable with the token, instead of token_file. Default empty.
 	TokenEnv string `koanf:"token_env"`
-	// Its rights: read shows locks and executions, write changes them, bodies shows what senders sent. Default [read].
+	// Its rights: read shows locks and executions, write changes them, bodies shows what senders
+	// sent. Default [read].
 	Scopes []Scope `koanf:"scopes"`
-	// Patterns of the workflows that it sees; * is any characters, / too. Default ["*"]: all of them.
+	// Patterns of the workflows that it sees; * is any characters, / too. Default ["*"]: all of
+	// them.
 	Workflows []string `koanf:"workflows"`
-	// The token that token_file or token_env gave. Never printed. It is the zero Secret if the file or variable is missing and Load does not
-	// need it: then no request matches it.
+	// The token that token_file or token_env gave. Never printed. It is the zero Secret if the file
+	// or variable is missing and Load does not need it: then no request matches it.
 	Token Secret `koanf:"-" secret:"token"`
 }
 
@@ -237,29 +262,35 @@ type Health struct {
 type Log struct {
 	// debug, info, warn or error. Default info.
 	Level LogLevel `koanf:"level"`
-	// json (one object a line) or text (slog's key=value). Default json; where standard error is a terminal and nothing is said here,
-	// readable lines, which begin with the time of day, the level and the event.
+	// json (one object a line) or text (slog's key=value). Default json; where standard error is a
+	// terminal and nothing is said here, readable lines, which begin with the time of day, the
+	// level and the event.
 	Format LogFormat `koanf:"format"`
-	// Of the deliveries that went well, one in so many has its lines; 0: none has. What went wrong always has its lines. All
-	// replicas pick the same ones, by trace ID. Default 1: each has its lines.
+	// Of the deliveries that went well, one in so many has its lines; 0: none has. What went wrong
+	// always has its lines. All replicas pick the same ones, by trace ID. Default 1: each has its
+	// lines.
 	Sample int `koanf:"sample" reload:"true"`
-	// Whether lines about a delivery have its event ID and its labels. Default true; false if readers of the log may not see event IDs.
+	// Whether lines about a delivery have its event ID and its labels. Default true; false if
+	// readers of the log may not see event IDs.
 	EventID bool `koanf:"event_id" reload:"true"`
 }
 
-// Notify says where people are told of what needs attention: when it begins, and when it is over. The zero value of URL means that
-// no message is sent.
+// Notify says where messages go about what needs attention: one when it begins, and one when it is
+// over. The zero value of URL means that no message is sent.
 type Notify struct {
-	// File with the URL to which messages are posted as JSON, {"text": …}: an incoming webhook of Slack, Mattermost, Rocket.Chat or
-	// Google Chat. One trailing newline is cut. Default empty: no messages.
+	// File with the URL to which messages are posted as JSON, {"text": …}: an incoming webhook of
+	// Slack, Mattermost, Rocket.Chat or Google Chat. One trailing newline is cut. Default empty: no
+	// messages.
 	URLFile string `koanf:"url_file" reload:"true"`
 	// Environment variable with the URL, instead of url_file. Default empty.
 	URLEnv string `koanf:"url_env" reload:"true"`
 	// The URL that url_file or url_env gave. Never printed.
 	URL Secret `koanf:"-" secret:"url"`
-	// How often something that lasts is told again. Default 1h, at least 1m. 0s: it is told once.
+	// How often the message about something that lasts is sent again. Default 1h, at least 1m. 0s:
+	// it is sent once.
 	Every time.Duration `koanf:"every" reload:"true"`
-	// The routes whose items are told; what is about no route, such as etcd or a replica, always is. Default none: all routes.
+	// The routes whose items are sent; what is about no route, such as etcd or a replica, always
+	// is. Default none: all routes.
 	Routes []string `koanf:"routes" reload:"true"`
 }
 
@@ -267,41 +298,51 @@ type Notify struct {
 type Route struct {
 	// Unique name: a-z, 0-9 and -. Required. A renamed route forgets its keys.
 	Name string `koanf:"name"`
-	// Names that it had, or those of routes that are gone: it runs what was accepted under them, [stripe-old]. Default none.
+	// Names that it had, or those of routes that are gone: it runs what was accepted under them,
+	// [stripe-old]. Default none.
 	FormerNames []string `koanf:"former_names"`
 	// Which deliveries. `path: …` beside name is the short form of match.path.
 	Match Match `koanf:"match" beside:"path"`
-	// Name of the sender: stripe, github … (docs/senders). It fills event_id, verify.scheme and what else suits that sender;
-	// whatever is set here overrides it. Default empty: no sender in particular.
+	// Name of the sender: stripe, github … (docs/senders). It fills event_id, verify.scheme and
+	// what else suits that sender; whatever is set here overrides it. Default empty: no sender in
+	// particular.
 	Preset string `koanf:"preset" empty:"its signatures would not be checked"`
-	// Template of the scope of the lock: deliveries with the same workflow run one at a time. Default "{route}": one at a time
-	// for the whole route.
+	// Template of the scope of the lock: deliveries with the same workflow run one at a time.
+	// Default "{route}": one at a time for the whole route.
 	Workflow string `koanf:"workflow"`
-	// Template of the sender's name for the event. Default "{header.Idempotency-Key}". "{preset}" leaves it to the preset, where
-	// no template can say it.
+	// Template of the sender's name for the event. Default "{header.Idempotency-Key}". "{preset}"
+	// leaves it to the preset, where no template can say it.
 	EventID string `koanf:"event_id"`
-	// What an event is found by, beside its ID, as a template for each name: {order: "{body.order_number}"}. At most 4, with what the preset says. A
-	// value is cut to 128 bytes; one that is missing from a delivery is left out; an empty template takes out the preset's. Default none, or what the
-	// preset says.
+	// What an event is found by, beside its ID, as a template for each name: {order:
+	// "{body.order_number}"}. At most 4, with what the preset says. A value is cut to 128 bytes;
+	// one that is missing from a delivery is left out; an empty template takes out the preset's.
+	// Default none, or what the preset says.
 	Labels Labels `koanf:"labels"`
-	// What happens when event_id yields nothing: payload takes the fingerprint as the key, reject answers 400, pass forwards
-	// the delivery unguarded, run runs it as an event of its own, so that no duplicate of it is found. Default payload, or what the preset says.
+	// What happens when event_id yields nothing: payload takes the fingerprint as the key, reject
+	// answers 400, pass forwards the delivery unguarded, run runs it as an event of its own, so
+	// that no duplicate of it is found. Default payload, or what the preset says.
 	OnMissingEventID naming.MissingEventID `koanf:"on_missing_event_id"`
-	// Members of body and query that change between attempts of one event: [body.sent_at, "body.items[*].at", form.t, xml.a.t]; "*" is the whole body.
-	// The fingerprint, and so on_mismatch and the payload key, leave them out; what is forwarded has them. At most 64. Default none.
+	// Members of body and query that change between attempts of one event: [body.sent_at,
+	// "body.items[*].at", form.t, xml.a.t]; "*" is the whole body. The fingerprint, and so
+	// on_mismatch and the payload key, leave them out; what is forwarded has them. At most 64.
+	// Default none.
 	Ignore []string `koanf:"ignore"`
-	// Whether events are counted and named that have the same body as another one, but for its ID. report or off is the short form of mode.
+	// Whether events are counted and named that have the same body as another one, but for its ID.
+	// report or off is the short form of mode.
 	Twins Twins `koanf:"twins" short:"mode"`
-	// Whether the service asks its senders for HTTP Digest. Then a request without body and without Authorization is no event: it passes to
-	// the service without a lock, which answers with its challenge. Senders such as curl need that. Default false.
+	// Whether the service asks its senders for HTTP Digest. Then a request without body and without
+	// Authorization is no event: it passes to the service without a lock, which answers with its
+	// challenge. Senders such as curl need that. Default false.
 	Digest bool `koanf:"digest"`
 	// How deliveries are signed.
 	Verify Verify `koanf:"verify"`
-	// A request of the sender that is no event, with which it checks the endpoint. Default: what the preset says, else none.
+	// A request of the sender that is no event, with which it checks the endpoint. Default: what
+	// the preset says, else none.
 	Handshake Handshake `koanf:"handshake"`
 	// One delivery of a workflow at a time.
 	Lock Lock `koanf:"lock"`
-	// Shared limits that its executions count against, by their names in limits.shared: [erp]. Default none.
+	// Shared limits that its executions count against, by their names in limits.shared: [erp].
+	// Default none.
 	Uses []string `koanf:"uses"`
 	// One execution per event.
 	Idempotency Idempotency `koanf:"idempotency"`
@@ -309,22 +350,25 @@ type Route struct {
 	Ask Ask `koanf:"ask"`
 	// When an execution goes on after its answer.
 	Hold Hold `koanf:"hold"`
-	// Which deliveries are accepted and run later, where their sender would lose them otherwise. true is the short form of enabled.
+	// Which deliveries are accepted and run later, where their sender would lose them otherwise.
+	// true is the short form of enabled.
 	Park Park `koanf:"park" short:"enabled"`
 	// Which requests are kept after they have run, so that they can be run again.
 	Requests Requests `koanf:"requests"`
 	// What happens to events that come after a newer one. true is the short form of preset.
 	Order Order `koanf:"order" short:"preset"`
-	// What happens while etcd cannot decide: reject answers 503 and leaves the upstream untouched, forward lets the delivery
-	// through unguarded. Default reject.
+	// What happens while etcd cannot decide: reject answers 503 and leaves the upstream untouched,
+	// forward lets the delivery through unguarded. Default reject.
 	OnStoreDown OnStoreDown `koanf:"on_store_down"`
-	// While the sender is half way to switching the endpoint off, as it counts failures: park accepts its events at once, so that it counts a
-	// success. It needs park and a preset whose limit is known. Default ignore: the metrics say so.
+	// While the sender is half way to switching the endpoint off, as it counts failures: park
+	// accepts its events at once, so that it counts a success. It needs park and a preset whose
+	// limit is known. Default ignore: the metrics say so.
 	OnSenderLimit OnSenderLimit `koanf:"on_sender_limit"`
 	// enforce, or observe: decide, count and log, but forward every delivery. Default enforce.
 	Mode Mode `koanf:"mode"`
-	// HTTP status per refusing decision, such as {locked: 503}; asked is that of duplicates of an event that the service says to have executed. Default
-	// none: the statuses of the documentation.
+	// HTTP status per refusing decision, such as {locked: 503}; asked is that of duplicates of an
+	// event that the service says to have executed. Default none: the statuses of the
+	// documentation.
 	Respond map[string]int `koanf:"respond"`
 }
 
@@ -341,53 +385,67 @@ type Match struct {
 // SchemeNone is the verify.scheme of deliveries whose signature is not checked.
 const SchemeNone = "none"
 
-// Verify says how the deliveries of a route are signed. The zero value is not valid; defaultRoute has scheme none.
+// Verify says how the deliveries of a route are signed. The zero value is not valid; defaultRoute
+// has scheme none.
 type Verify struct {
-	// Name of a preset, or hmac, jwt, token or none. Default none, or what the preset says: nothing is checked.
+	// Name of a preset, or hmac, jwt, token or none. Default none, or what the preset says: nothing
+	// is checked.
 	Scheme string `koanf:"scheme"`
 	// File with the secret that the sender signs with. One trailing newline is cut. Default empty.
 	SecretFile string `koanf:"secret_file"`
 	// Environment variable with the secret, instead of secret_file. Default empty.
 	SecretEnv string `koanf:"secret_env"`
-	// Files with several secrets, while one is rolled: any match is valid. Instead of secret_file. Default none.
+	// Files with several secrets, while one is rolled: any match is valid. Instead of secret_file.
+	// Default none.
 	SecretFiles []string `koanf:"secret_files"`
-	// File with the sender's public key or certificate: PEM, the sender's own encoding, or for jwt a JWKS. Nothing is fetched. Default empty.
+	// File with the sender's public key or certificate: PEM, the sender's own encoding, or for jwt
+	// a JWKS. Nothing is fetched. Default empty.
 	PublicKeyFile string `koanf:"public_key_file"`
-	// Files with several public keys, while one is rolled. Instead of public_key_file. Default none.
+	// Files with several public keys, while one is rolled. Instead of public_key_file. Default
+	// none.
 	PublicKeyFiles []string `koanf:"public_key_files"`
-	// Origin that the sender was given, and the path prefix that an ingress strips, if there is one: https://hooks.example.com.
-	// For senders that sign the URL: twilio, square, hubspot. Default empty.
+	// Origin that the sender was given, and the path prefix that an ingress strips, if there is
+	// one: https://hooks.example.com. For senders that sign the URL: twilio, square, hubspot.
+	// Default empty.
 	PublicURL string `koanf:"public_url"`
 	// PayPal's name of the webhook. Default empty.
 	WebhookID string `koanf:"webhook_id"`
-	// How old the signed time may be. Default what the scheme's sender documents. 0s means no age check.
+	// How old the signed time may be. Default what the scheme's sender documents. 0s means no age
+	// check.
 	Tolerance time.Duration `koanf:"tolerance"`
-	// scheme hmac: sha1, sha256 or sha512; jwt: such as ES256. Some senders have versions: github sha1, hubspot v1 or v2. Default empty:
-	// sha256, what fits the key, or the sender's newest.
+	// scheme hmac: sha1, sha256 or sha512; jwt: such as ES256. Some senders have versions: github
+	// sha1, hubspot v1 or v2. Default empty: sha256, what fits the key, or the sender's newest.
 	Algorithm string `koanf:"algorithm"`
-	// schemes hmac, jwt and token: the header with the signature or the token. Default empty; jwt: Authorization.
+	// schemes hmac, jwt and token: the header with the signature or the token. Default empty; jwt:
+	// Authorization.
 	Header string `koanf:"header"`
-	// Instead of header, the places of it, as sources of a template: header.X, header.X[v1] for a part of a list, query.x, body.a.b. Any match is
-	// valid. Default none.
+	// Instead of header, the places of it, as sources of a template: header.X, header.X[v1] for a
+	// part of a list, query.x, body.a.b. Any match is valid. Default none.
 	From []string `koanf:"from"`
-	// schemes hmac, jwt and token: what stands before it there, such as "sha256=". Default empty; jwt without header and from: "Bearer ".
+	// schemes hmac, jwt and token: what stands before it there, such as "sha256=". Default empty;
+	// jwt without header and from: "Bearer ".
 	Prefix string `koanf:"prefix"`
-	// scheme hmac: hex, in either case, or base64, also in the alphabet for URLs and without padding. Default empty: hex.
+	// scheme hmac: hex, in either case, or base64, also in the alphabet for URLs and without
+	// padding. Default empty: hex.
 	Encoding string `koanf:"encoding"`
-	// scheme hmac: what is signed: text with {body}, {method}, {url}, {target} and the sources of templates. Default empty: {body}.
+	// scheme hmac: what is signed: text with {body}, {method}, {url}, {target} and the sources of
+	// templates. Default empty: {body}.
 	Content string `koanf:"content"`
-	// scheme hmac: the source in content that is the signed time, such as header.X[t]: Unix seconds or milliseconds, or RFC 3339. Default empty: no
-	// time is signed.
+	// scheme hmac: the source in content that is the signed time, such as header.X[t]: Unix seconds
+	// or milliseconds, or RFC 3339. Default empty: no time is signed.
 	Timestamp string `koanf:"timestamp"`
-	// schemes hmac and jwt: how the secret is written: text, base64 or hex. Default empty: text, taken byte for byte.
+	// schemes hmac and jwt: how the secret is written: text, base64 or hex. Default empty: text,
+	// taken byte for byte.
 	SecretEncoding string `koanf:"secret_encoding"`
 	// scheme jwt: the claim iss must be this. Default empty: any.
 	Issuer string `koanf:"issuer" empty:"tokens of any issuer would be taken"`
-	// scheme jwt: the claim aud must have this. Default empty: any, which a public key allows only with body_hash.
+	// scheme jwt: the claim aud must have this. Default empty: any, which a public key allows only
+	// with body_hash.
 	Audience string `koanf:"audience" empty:"tokens for any audience would be taken"`
 	// scheme jwt: further claims that the token must have, as name=value. Default none.
 	Claims []string `koanf:"claims" empty:"tokens without these claims would be taken"`
-	// scheme jwt: the claim with the SHA-256 of the body. Default empty: nothing of the body is signed.
+	// scheme jwt: the claim with the SHA-256 of the body. Default empty: nothing of the body is
+	// signed.
 	BodyHash string `koanf:"body_hash"`
 	// What secret_file, secret_env or secret_files gave. Never printed.
 	Secrets []Secret `koanf:"-" secret:"secret"`
@@ -395,27 +453,34 @@ type Verify struct {
 	PublicKeys []Secret `koanf:"-" secret:"public_key"`
 }
 
-// Handshake says which requests of a sender are a handshake, and how they are answered. The zero value is none.
+// Handshake says which requests of a sender are a handshake, and how they are answered. The zero
+// value is none.
 type Handshake struct {
-	// What tells a handshake from an event, as sources of a template that it has: query.hub.challenge, or body.type=url_verification with the value.
-	// All must hold. Default none: there is no handshake.
+	// What tells a handshake from an event, as sources of a template that it has:
+	// query.hub.challenge, or body.type=url_verification with the value. All must hold. Default
+	// none: there is no handshake.
 	When []string `koanf:"when"`
 	// Its method, also where match.methods has others: GET. Default empty: one of the route's.
 	Method string `koanf:"method"`
-	// It comes without a signature. Then it is answered here, and never passed on. Default false: its signature is checked first.
+	// It comes without a signature. Then it is answered here, and never passed on. Default false:
+	// its signature is checked first.
 	Unsigned bool `koanf:"unsigned"`
-	// Source that must be the token in token_file, such as query.hub.verify_token. Default empty: none is asked for.
+	// Source that must be the token in token_file, such as query.hub.verify_token. Default empty:
+	// none is asked for.
 	TokenAt string `koanf:"token"`
 	// File with that token. One trailing newline is cut. Default empty.
 	TokenFile string `koanf:"token_file"`
 	// Environment variable with that token, instead of token_file. Default empty.
 	TokenEnv string `koanf:"token_env"`
-	// Body of the answer: text with sources in braces, such as {query.hub.challenge}; {hmac.body.x} is the digest of one, made as the route's
-	// signatures. "{{" and "}}" are braces. Default empty: no body.
+	// Body of the answer: text with sources in braces, such as {query.hub.challenge}; {hmac.body.x}
+	// is the digest of one, made as the route's signatures. "{{" and "}}" are braces. Default
+	// empty: no body.
 	Answer string `koanf:"answer"`
-	// Its type. With application/json, values are escaped for a JSON string. Default empty: text/plain.
+	// Its type. With application/json, values are escaped for a JSON string. Default empty:
+	// text/plain.
 	ContentType string `koanf:"content_type"`
-	// A header line of the answer: "X-Hook-Secret: {header.X-Hook-Secret}". Default empty: none. Where answer is empty, too, the upstream answers.
+	// A header line of the answer: "X-Hook-Secret: {header.X-Hook-Secret}". Default empty: none.
+	// Where answer is empty, too, the upstream answers.
 	Header string `koanf:"header"`
 	// What token_file or token_env gave. Never printed.
 	Token Secret `koanf:"-" secret:"token"`
@@ -426,8 +491,8 @@ func (h *Handshake) Complete() bool {
 	return h.TokenFile == "" && h.TokenEnv == "" || !h.Token.IsZero()
 }
 
-// Complete reports whether everything that v names was read. It is false only where a file or variable is missing and Load was
-// not told that it needs them.
+// Complete reports whether everything that v names was read. It is false only if a file or variable
+// is missing and Source let Load go on without it.
 func (v *Verify) Complete() bool {
 	named := func(file, variable string, files []string) int {
 		n := len(files)
@@ -444,36 +509,43 @@ func (v *Verify) Complete() bool {
 
 // Lock is the rule that one delivery of a workflow runs at a time.
 type Lock struct {
-	// What a delivery does when another one of its workflow runs: fail_fast is 409 (where others overtook the event since
-	// it was refused, it waits a little before), wait queues, skip is 200 and drops the event, latest queues and replaces the one that waits,
-	// which gets 200, none takes no lock. Default fail_fast.
+	// What a delivery does when another one of its workflow runs: fail_fast is 409 (where others
+	// overtook the event since it was refused, it waits a little before), wait queues, skip is 200
+	// and drops the event, latest queues and replaces the one that waits, which gets 200, none
+	// takes no lock. Default fail_fast.
 	Strategy idem.Strategy `koanf:"strategy"`
-	// How many events of one workflow run at a time. Default 1: its lock covers the workflow, and each event gets a fencing token. With more its
-	// lock covers the event, there is no token, and Hooklock-Slot says which of the slots it has.
+	// How many events of one workflow run at a time. Default 1: its lock covers the workflow, and
+	// each event gets a fencing token. With more its lock covers the event, there is no token, and
+	// Hooklock-Slot says which of the slots it has.
 	Limit int `koanf:"limit"`
-	// How long a delivery waits for the lock with strategy wait and latest, and at most with fail_fast, if others overtook its event. A
-	// duplicate that is attached (idempotency.in_flight) waits for upstream.timeout and this. Default 5s.
+	// How long a delivery waits for the lock with strategy wait and latest, and at most with
+	// fail_fast, if others overtook its event. A duplicate that is attached (idempotency.in_flight)
+	// waits for upstream.timeout and this. Default 5s.
 	WaitTimeout time.Duration `koanf:"wait_timeout"`
-	// Deliveries of one workflow that wait for either in this process; more is 429, and of overtaken ones 409. Default 100.
+	// Deliveries of one workflow that wait for either in this process; more is 429, and of
+	// overtaken ones 409. Default 100.
 	MaxWaiting int `koanf:"max_waiting"`
-	// strategy latest: the newest runs when nothing newer came for this long. Default 0s: when the lock is free.
+	// strategy latest: the newest runs when nothing newer came for this long. Default 0s: when the
+	// lock is free.
 	Quiet time.Duration `koanf:"quiet"`
-	// strategy latest with quiet: it runs this long after the first one that it replaced, whatever else comes. Default 1m.
+	// strategy latest with quiet: it runs this long after the first one that it replaced, whatever
+	// else comes. Default 1m.
 	MaxWait time.Duration `koanf:"max_wait"`
 	// A running execution is ended at this age. Default 1h. 0s means never.
 	MaxDuration time.Duration `koanf:"max_duration"`
-	// How long the lock stays closed after an unknown outcome, because the upstream may still be at work. Default 15s. 0s frees the lock at
-	// once.
+	// How long the lock stays closed after an unknown outcome, because the upstream may still be at
+	// work. Default 15s. 0s frees the lock at once.
 	ReleaseDelay time.Duration `koanf:"release_delay"`
 }
 
-// Hold says when an execution, and with it the lock, outlives the upstream's answer. The upstream may ask for it with a header of
-// its answer, too: Hooklock-Hold: 30m.
+// Hold says when an execution, and with it the lock, outlives the upstream's answer. The upstream
+// may ask for it with a header of its answer, too: Hooklock-Hold: 30m.
 type Hold struct {
 	// Upstream statuses after which the work goes on: 202, 2xx. Default none.
 	OnStatus []StatusRange `koanf:"on_status"`
-	// How long the upstream may be silent, after such a status and after each heartbeat that names no time. Then the execution
-	// has failed, with an unknown outcome. Default 30m; whole seconds, at least 2s.
+	// How long the upstream may be silent, after such a status and after each heartbeat that names
+	// no time. Then the execution has failed, with an unknown outcome. Default 30m; whole seconds,
+	// at least 2s.
 	TTL time.Duration `koanf:"ttl"`
 }
 

@@ -127,7 +127,9 @@ func parseDays(text string) (time.Duration, error) {
 
 // StatusRange is the HTTP statuses from Low to High, both included. Its text is 2xx, 404 or
 // 200-299.
-type StatusRange struct{ Low, High int }
+type StatusRange struct {
+	Low, High int // 100 to 599
+}
 
 // String returns the shortest text that reads back as r.
 func (r StatusRange) String() string {

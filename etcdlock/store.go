@@ -46,8 +46,8 @@ type Options struct {
 	// of it, so a far etcd needs more; 0 = 2 s, and no less.
 	RequestTimeout time.Duration
 
-	Username string
-	Password string
+	Username string      // of the etcd user; "" = etcd asks for none
+	Password string      // of that user
 	TLS      *tls.Config // nil = no TLS
 
 	// Prefix of every key; "" = "/hooklock". Stores that share locks share it.
@@ -61,8 +61,8 @@ type Options struct {
 	Alone bool
 	// Dir is a directory on this machine, for a file of each process: one that starts with it, or
 	// runs with it, ends the session of another one that has died there, and its locks do not stay
-	// closed for SessionTTL. What a dead one had been answered and etcd does not have is in its file,
-	// and is recorded. "" = there is none.
+	// closed for SessionTTL. What a dead one had been answered and etcd does not have is in its
+	// file, and is recorded. "" = there is none.
 	Dir string
 	// Holder names this process to operators, usually host/pid; the session's name is appended.
 	Holder string
@@ -558,7 +558,7 @@ func (s *core) tell(e SessionEvent) {
 	}
 }
 
-// wentBack is told that etcd was put back to an earlier state under this process, with its
+// wentBack is called when etcd was put back to an earlier state under this process, with its
 // revisions. What is known here by a revision is worth nothing then, and what has become of the
 // rest only etcd can say: so the session ends, and all begins anew with the next one. That what
 // runs still has its lock shows when that is adopted. The session's key may have come back with

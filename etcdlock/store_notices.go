@@ -12,8 +12,8 @@ import (
 
 var errNoSession = errors.New("there is no session")
 
-// Notices returns what people were told, and by which process. It returns idem.ErrStoreUnavailable
-// if etcd cannot be read.
+// Notices returns which messages people got, and which process sends them. It returns
+// idem.ErrStoreUnavailable if etcd cannot be read.
 func (s *Control) Notices(ctx context.Context) (n idem.Notices, err error) {
 	kvs, _, err := s.pool.Keys(ctx, s.layout.Notices())
 	if err != nil {
@@ -28,9 +28,9 @@ func (s *Control) Notices(ctx context.Context) (n idem.Notices, err error) {
 	return n, nil
 }
 
-// KeepNotices stores says, what people were told, and that this process tells them from now on. It
-// does so only if no process has written since the revision since, at which it was read. kept is the
-// revision at which it was written; 0: another process was faster. It returns
+// KeepNotices stores says, the messages that people got, and that this process sends them from now
+// on. It does so only if no process has written since the revision since, at which it was read.
+// kept is the revision at which it was written; 0: another process was faster. It returns
 // idem.ErrStoreUnavailable if etcd did not take it, or did not say so: then it may be written all
 // the same.
 func (s *Control) KeepNotices(ctx context.Context, says json.RawMessage, since int64) (kept int64, err error) {

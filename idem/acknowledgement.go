@@ -33,8 +33,8 @@ func (ConcernKind) Choices() []string {
 
 // Concern is what needs attention of one kind on one route.
 type Concern struct {
-	Kind  ConcernKind
-	Route string
+	Kind  ConcernKind // what is wrong
+	Route string      // the name of the route
 }
 
 // String is what ParseConcern reads.
@@ -68,10 +68,10 @@ var ErrNotAcknowledged = errors.New("nothing of it is marked as looked at")
 // newer needs attention.
 type Acknowledgement struct {
 	Concern `json:"-"`
-	Until   time.Time `json:"until"`
-	By      string    `json:"by"`
-	Reason  string    `json:"reason"`
-	At      time.Time `json:"at"`
+	Until   time.Time `json:"until"`  // the time up to which a person has looked
+	By      string    `json:"by"`     // the name of that person's token
+	Reason  string    `json:"reason"` // as that person wrote it
+	At      time.Time `json:"at"`     // when it was written
 }
 
 // Text says until when the concern is looked at, and who says so.

@@ -36,12 +36,12 @@ const MaxArrivals = 16
 // History is how an event arrived, but for the deliveries that were executed.
 type History struct {
 	Scope
-	Route   string             `json:"route"`
-	EventID string             `json:"eventId,omitempty"`
-	Labels  Labels             `json:"labels,omitempty"`
-	Counts  map[Decision]int64 `json:"counts"`
-	First   Arrival            `json:"first"`
-	Newest  []Arrival          `json:"newest"` // the newest first, at most MaxArrivals
+	Route   string             `json:"route"`             // of the newest arrival
+	EventID string             `json:"eventId,omitempty"` // the sender's; "" = the payload is the event
+	Labels  Labels             `json:"labels,omitempty"`  // of the newest arrival that has some
+	Counts  map[Decision]int64 `json:"counts"`            // arrivals by their decision; nil = none
+	First   Arrival            `json:"first"`             // the oldest arrival
+	Newest  []Arrival          `json:"newest"`            // the newest first, at most MaxArrivals
 	// Forgotten is the latest execution of the event whose record a person removed, so that it runs
 	// again; nil = none.
 	Forgotten *Forgotten `json:"forgotten,omitempty"`
@@ -52,12 +52,12 @@ type History struct {
 
 // Forgotten is an execution whose record was removed, and how that execution had ended.
 type Forgotten struct {
-	Execution ExecutionID `json:"executionId"`
-	Status    Status      `json:"status"`
-	Outcome   Outcome     `json:"outcome"`
-	By        string      `json:"by"`
-	Reason    string      `json:"reason"`
-	At        time.Time   `json:"at"`
+	Execution ExecutionID `json:"executionId"` // the one whose record is gone
+	Status    Status      `json:"status"`      // that it had ended with
+	Outcome   Outcome     `json:"outcome"`     // that it had ended with
+	By        string      `json:"by"`          // the name of the token that removed the record
+	Reason    string      `json:"reason"`      // as the owner of the token wrote it
+	At        time.Time   `json:"at"`          // when the record was removed
 }
 
 // Empty reports whether h holds nothing: neither counts nor a forgotten execution, and not that the

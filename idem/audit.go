@@ -22,18 +22,18 @@ const (
 // fills in the rest once that has happened, and leaves the audit as it is if it returns an error
 // and has changed nothing. With nil none is written.
 type Audit struct {
-	At        time.Time   `json:"at"`
-	Who       string      `json:"who"`    // the token's name
-	What      string      `json:"what"`   // execution.cancel
-	Result    string      `json:"result"` // one of those above; "" = the ledger has not written it
-	Why       string      `json:"why,omitempty"`
-	Before    string      `json:"before,omitempty"`
-	After     string      `json:"after,omitempty"`
-	Workflow  string      `json:"workflow,omitempty"`
-	Execution ExecutionID `json:"executionId,omitempty"`
-	Code      string      `json:"code,omitempty"` // of a refusal
-	Remote    string      `json:"remote,omitempty"`
-	Job       string      `json:"job,omitempty"` // the ID of the job that it is about, or a step of
+	At        time.Time   `json:"at"`                    // when it was asked for
+	Who       string      `json:"who"`                   // the token's name
+	What      string      `json:"what"`                  // execution.cancel
+	Result    string      `json:"result"`                // one of those above; "" = the ledger has not written it
+	Why       string      `json:"why,omitempty"`         // the reason that the owner of the token gave
+	Before    string      `json:"before,omitempty"`      // the status before the action
+	After     string      `json:"after,omitempty"`       // the status after it
+	Workflow  string      `json:"workflow,omitempty"`    // the workflow that it is about
+	Execution ExecutionID `json:"executionId,omitempty"` // the execution that it is about
+	Code      string      `json:"code,omitempty"`        // of a refusal
+	Remote    string      `json:"remote,omitempty"`      // the IP address of the client
+	Job       string      `json:"job,omitempty"`         // the ID of the job that it is about, or a step of
 	// Step is that step, for the method that makes the change; nil = it is none of a job's.
 	Step *JobStep `json:"-"`
 	// SeenAt is the ledger's revision at which the parked execution was chosen, for RunNow and
@@ -60,14 +60,14 @@ func (a *Audit) ChangedNothing() bool { return a.Result == AuditRefused || a.Res
 // AuditQuery selects audits: those for which all holds that is given. The zero value is all of
 // them.
 type AuditQuery struct {
-	Who          string // "" = any token
-	What         string // a prefix of Audit.What: "execution." matches all actions on executions
-	Workflow     string // a pattern, see MatchPattern; "" = any
-	Prefix       string // a prefix of the workflow
-	Execution    ExecutionID
-	Since, Until time.Time // zero = unbounded
-	PageSize     int       // at most so many on a page; 0 = 100
-	Cursor       string    // of the page before; "" = the first page
+	Who          string      // "" = any token
+	What         string      // a prefix of Audit.What: "execution." matches all actions on executions
+	Workflow     string      // a pattern, see MatchPattern; "" = any
+	Prefix       string      // a prefix of the workflow
+	Execution    ExecutionID // "" = any
+	Since, Until time.Time   // zero = unbounded
+	PageSize     int         // at most so many on a page; 0 = 100
+	Cursor       string      // of the page before; "" = the first page
 }
 
 // Takes reports whether the query asks for a.
@@ -82,6 +82,6 @@ func (q *AuditQuery) Takes(a *Audit) bool {
 // AuditPage is a part of the audits, the newest first. It may be shorter than its limit, even
 // empty, and not be the last: only an empty NextCursor says that.
 type AuditPage struct {
-	Audits     []Audit
-	NextCursor string
+	Audits     []Audit // the newest first
+	NextCursor string  // asks for the next page; "" = this is the last one
 }

@@ -63,7 +63,7 @@ type Waiter interface {
 // Waiting is an entry in the queue.
 type Waiting struct {
 	QueueEntry
-	Lock Lock
+	Lock Lock // what the entry says of the execution
 }
 
 // AwaitLock waits in the queue until w has the lock, or until it may not have it, as the Decision

@@ -73,19 +73,18 @@ const (
 
 // Step is one step of an execution, as its upstream reported it with guard.
 type Step struct {
-	Name       string     `json:"name"`
-	Status     StepStatus `json:"status"`
-	StartedAt  time.Time  `json:"startedAt,omitzero"`
-	FinishedAt time.Time  `json:"finishedAt,omitzero"`
+	Name       string     `json:"name"`                // as the upstream calls it; unique in its execution
+	Status     StepStatus `json:"status"`              // where it is now
+	StartedAt  time.Time  `json:"startedAt,omitzero"`  // zero: it has not begun
+	FinishedAt time.Time  `json:"finishedAt,omitzero"` // zero: it has not ended
 }
 
-// Found is an execution and where it is now. Lock is set while it waits (then Place is true), runs
-// or is held; Record when it has ended. Short alone is set when the event has run again since.
+// Found is an execution and where it is now. One of Lock, Record and Short is set.
 type Found struct {
-	Lock   *Lock
-	Place  bool // it waits in the queue
-	Record *Record
-	Short  *Attempt
+	Lock   *Lock    // while it waits, runs, or keeps its lock after its answer (a hold)
+	Place  bool     // it waits in the queue; Lock is what its entry says
+	Record *Record  // it has ended, and the event has not run again since
+	Short  *Attempt // it has ended, and the event has run again since
 	// ShortOf is the scope of the event whose earlier attempt Short is.
 	ShortOf Scope
 	// Later is what the ledger says of the execution that knows of Short: a later one of the same
@@ -166,15 +165,15 @@ func (f *Found) Workflow() string {
 
 // LockQuery selects locks by the beginning of their workflow. The zero value is all of them.
 type LockQuery struct {
-	Prefix   string
-	PageSize int // 0 = 100
-	Cursor   string
+	Prefix   string // the beginning of the workflow; "" = any
+	PageSize int    // 0 = 100
+	Cursor   string // NextCursor of the page before; "" = the first page
 }
 
 // LockView is a lock as operators see it.
 type LockView struct {
-	Lock    *Lock
-	Waiting int // executions in its queue
+	Lock    *Lock // the execution that has the lock
+	Waiting int   // executions in its queue
 	// Of is how many executions of the workflow may run at a time, by the configuration of this
 	// process; 0 = one.
 	Of int
@@ -185,35 +184,35 @@ type LockView struct {
 
 // LockPage is a part of the locks; see ExecutionPage.
 type LockPage struct {
-	Locks      []LockView
-	NextCursor string
+	Locks      []LockView // sorted by their keys in the ledger
+	NextCursor string     // asks for the next page; "" = this is the last one
 }
 
 // SlotView is a slot that is taken, and the execution that has it.
 type SlotView struct {
 	Slot
-	Of        int // slots of the limit, by the configuration of this process; 0 = it has no such limit
-	Execution ExecutionID
-	Workflow  string
-	Route     string
+	Of        int         // slots of the limit, by the configuration of this process; 0 = it has no such limit
+	Execution ExecutionID // the execution that has the slot, or waits for it
+	Workflow  string      // of that execution
+	Route     string      // of that execution
 }
 
 // SlotCount is how many executions of a process have a slot of the limits of one name, and how many
 // wait for one.
 type SlotCount struct {
 	LimitName      string // the name in limits.shared, or lock.limit for the limits of workflows
-	Taken, Waiting int
+	Taken, Waiting int    // executions
 }
 
 // SlotPage is a part of the taken slots, or of the slot waiters, whose N is -1; see ExecutionPage.
 type SlotPage struct {
-	Slots      []SlotView
-	NextCursor string
+	Slots      []SlotView // sorted by their keys in the ledger
+	NextCursor string     // asks for the next page; "" = this is the last one
 }
 
 // Callback is how an upstream, or a client of the lock API, proves that it may act on an execution.
 type Callback struct {
-	Execution ExecutionID
+	Execution ExecutionID // the one that it acts on
 	// Workflow, if not "", must be the workflow of the execution; otherwise the execution is not
 	// found.
 	Workflow string
@@ -252,7 +251,7 @@ type Final struct {
 
 // AcquireRequest asks for a lock that belongs to no delivery.
 type AcquireRequest struct {
-	Workflow string
+	Workflow string        // whose lock it is
 	Holder   string        // free text for operators
 	TTL      time.Duration // the lock is lost if it is not renewed for this long; whole seconds
 	Wait     time.Duration // how long to wait for it in the queue; 0 = not at all
@@ -260,8 +259,8 @@ type AcquireRequest struct {
 
 // Acquired is a lock of the lock API.
 type Acquired struct {
-	Lock        *Lock
-	CallbackKey string
+	Lock        *Lock  // with its fencing token
+	CallbackKey string // renews and releases it; only its hash is stored
 }
 
 // StoreSpace is how full the database of a member of the store is.

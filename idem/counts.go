@@ -161,7 +161,7 @@ func (s CountSet) isOfACall() bool {
 
 // Counted is what one delivery, or one try of a parked event, adds to the counts of its route.
 type Counted struct {
-	Route string
+	Route string        // the name of the route
 	Kinds CountSet      // of each, one is counted
 	Took  time.Duration // of the request to the service, if Kinds has its result
 	Last  time.Time     // when the delivery ended; zero = it is no delivery
@@ -193,8 +193,8 @@ func (one *Counted) TakeFrom(c *Counts, took *Durations) {
 
 // RouteCounts is what was counted of one route in some time.
 type RouteCounts struct {
-	Route  string
-	Counts Counts
+	Route  string    // the name of the route
+	Counts Counts    // by kind
 	Took   Durations // of requests to the service
 	Last   time.Time // when the newest delivery ended; zero = none has arrived
 }
@@ -232,8 +232,8 @@ type CountQuery struct {
 
 // CountHistory is what was counted from Since to Until.
 type CountHistory struct {
-	Since, Until time.Time
-	Step         time.Duration
+	Since, Until time.Time      // both are whole steps
+	Step         time.Duration  // the length of each CountStep
 	Routes       []RouteHistory // by name
 }
 
@@ -247,7 +247,7 @@ type RouteHistory struct {
 type CountStep struct {
 	At time.Time // its beginning
 	Counts
-	// Took is how long requests to the service took. It is zero where CountQuery.Times did not ask for
-	// it, and where an earlier release has counted.
+	// Took is how long requests to the service took. It is zero where CountQuery.Times did not ask
+	// for it, and where an earlier release has counted.
 	Took Durations
 }

@@ -76,7 +76,7 @@ func (r *Request) retention() time.Duration { return r.Policy.RetentionOf(r.ByPa
 // Verdict is what a delivery may do. With an empty Decision it may claim the lock over the record
 // at revision Prev. If Reap is set, it must first reap the execution of that lock and read again.
 type Verdict struct {
-	Decision Decision
+	Decision Decision // "" = the delivery may claim the lock
 	// Holder is the execution that stands in the way, or the first one of a replay; empty when it
 	// is not known.
 	Holder ExecutionID
@@ -121,7 +121,9 @@ type Verdict struct {
 	// run.
 	Unsure bool
 
+	// Reap is the lock of a dead owner that is in the way; nil = there is none.
 	Reap *Lock
+	// Prev is the mod revision of the event's record that was read; 0 = it has none.
 	Prev int64
 	// Behind is the revision of the lock that stands in the way, for a delivery that waits for it;
 	// 0 = the lock is free.

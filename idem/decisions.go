@@ -46,8 +46,8 @@ const (
 // DecisionRow is all that is said of a decision: to the sender, in metrics, in the log and in the
 // report. The zero value is of no decision.
 type DecisionRow struct {
-	Decision Decision
-	Class    Class
+	Decision Decision // the one that the row is about
+	Class    Class    // what it means for metrics and the report
 	// Status is the status of the answer that Hooklock makes itself; 0: the answer is the
 	// upstream's, or the first delivery's.
 	Status int

@@ -19,10 +19,10 @@ const (
 
 // JobFailure says why an event of a job failed, or why its action was refused.
 type JobFailure struct {
-	Execution ExecutionID `json:"executionId"`
-	Workflow  string      `json:"workflow"`
+	Execution ExecutionID `json:"executionId"`       // the execution that failed, or was left alone
+	Workflow  string      `json:"workflow"`          // of that execution
 	Refused   bool        `json:"refused,omitempty"` // nothing was done with it; false: it ran
-	Why       string      `json:"why"`
+	Why       string      `json:"why"`               // a sentence; at most 300 bytes
 }
 
 // Bounds of jobs.
@@ -48,21 +48,21 @@ var (
 // is "" selects all of them.
 type JobFilter struct {
 	Workflow string    `json:"workflow,omitempty"` // a pattern, see MatchPattern
-	Route    string    `json:"route,omitempty"`
-	State    ParkState `json:"state,omitempty"`
-	Status   Status    `json:"status,omitempty"` // of a job that is Again
-	Label    string    `json:"label,omitempty"`  // as ParseLabel reads it
-	Since    time.Time `json:"since,omitzero"`   // when it ended, or began; see ExecutionQuery
-	Until    time.Time `json:"until,omitzero"`
+	Route    string    `json:"route,omitempty"`    // a name
+	State    ParkState `json:"state,omitempty"`    // of its stored request
+	Status   Status    `json:"status,omitempty"`   // of a job that is Again
+	Label    string    `json:"label,omitempty"`    // as ParseLabel reads it
+	Since    time.Time `json:"since,omitzero"`     // when it ended, or began; see ExecutionQuery
+	Until    time.Time `json:"until,omitzero"`     // as Since; zero: unbounded
 }
 
 // Job is an action on many executions. It is in the ledger, and one process at a time runs it: if
 // that dies, another one goes on where it was.
 type Job struct {
-	ID   string `json:"-"`
+	ID   string `json:"-"`    // in the key of the job
 	Kind string `json:"kind"` // what is done with each execution; the ledger does not read it
 	Who  string `json:"who"`  // the token's name
-	Why  string `json:"why"`
+	Why  string `json:"why"`  // the reason that the owner of the token gave
 	// Remote is the address that asked for it.
 	Remote string `json:"remote,omitempty"`
 	// Only are patterns of the workflows that its token is for; nil = all of them.
@@ -76,8 +76,8 @@ type Job struct {
 	Again bool `json:"again,omitempty"`
 	Rate  int  `json:"rate"` // actions a second, at most
 
-	State     JobState  `json:"state"`
-	StartedAt time.Time `json:"startedAt"`
+	State     JobState  `json:"state"`               // where it is in its life
+	StartedAt time.Time `json:"startedAt"`           // when it was asked for
 	EndedAt   time.Time `json:"endedAt,omitzero"`    // or when it was stopped
 	ChangedAt time.Time `json:"changedAt"`           // of its last progress
 	StoppedBy string    `json:"stoppedBy,omitempty"` // the token's name, or "policy": that of the job was revoked
@@ -98,12 +98,12 @@ type Job struct {
 	DoneAt int64       `json:"doneAt,omitempty"`
 	DoneID ExecutionID `json:"doneId,omitempty"`
 
-	Matched   int          `json:"matched"`
-	Acted     int          `json:"acted"`     // of Matched: those that the action was tried on
-	Refused   int          `json:"refused"`   // of Acted: nothing was done with them
-	Succeeded int          `json:"succeeded"` // of Acted
-	Failed    int          `json:"failed"`    // of Acted: they ran, and failed
-	Failures  []JobFailure `json:"failures,omitempty"`
+	Matched   int          `json:"matched"`            // executions that the job is about
+	Acted     int          `json:"acted"`              // of Matched: those that the action was tried on
+	Refused   int          `json:"refused"`            // of Acted: nothing was done with them
+	Succeeded int          `json:"succeeded"`          // of Acted
+	Failed    int          `json:"failed"`             // of Acted: they ran, and failed
+	Failures  []JobFailure `json:"failures,omitempty"` // the first ones, at most MaxJobFailures
 
 	Revision int64 `json:"-"` // at which it was read or written
 }
@@ -136,8 +136,8 @@ func (j *Job) Waiting() int { return j.Acted - j.Refused - j.Succeeded - j.Faile
 
 // JobRun is an execution that a job has let run, and whose end it counts.
 type JobRun struct {
-	Execution ExecutionID `json:"-"`
-	Workflow  string      `json:"workflow"`
+	Execution ExecutionID `json:"-"`                  // in the key of the run
+	Workflow  string      `json:"workflow"`           // of the execution
 	Failures  int         `json:"failures,omitempty"` // of its tries before
 }
 

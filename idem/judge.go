@@ -67,7 +67,7 @@ const (
 //
 // An attached event and an accepted one differ in what repeats them. The sender of an attached
 // event gets the answer and decides from it, so each answer ends the execution, and the policy says
-// whether it settles the event, too. The sender of an accepted event was told 2xx and does not come
+// whether it settles the event, too. The sender of an accepted event has its 2xx and does not come
 // again. So an answer that asks to come later is obeyed here, even if the policy keeps such
 // answers; an answer that refuses the event ends it only if the policy keeps that answer, and else
 // waits for a person, because no sender sees it.

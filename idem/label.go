@@ -13,7 +13,10 @@ const MaxLabel = 128
 
 // Label is what an event is found by, beside its ID, such as an order number or the name of an
 // object.
-type Label struct{ Name, Value string }
+type Label struct {
+	Name  string // as the route calls it
+	Value string // at most MaxLabel bytes
+}
 
 // Labels are those of one event, sorted by name. In JSON they are an object.
 type Labels []Label

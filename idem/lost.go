@@ -41,8 +41,8 @@ func (f *Following) Due(first, last time.Time) time.Time {
 // LostEvent is an event that was refused and did not come again in time.
 type LostEvent struct {
 	Scope
-	Route, EventID string
-	Labels         Labels
+	Route, EventID string  // of its newest arrival
+	Labels         Labels  // of its event
 	Arrival        Arrival // the newest
 }
 

@@ -35,7 +35,7 @@ type Situation struct {
 // Way is how far an attached execution is from the lock, and what its route says of that. The zero
 // value: it has the lock.
 type Way struct {
-	Barred Barred
+	Barred Barred // why it does not have the lock
 	// Skips: its sender need not come again if another event has the lock. Waits: it waits in the
 	// queue. Follows: it waits for the answer of the execution of its event that runs. AtOnce: it
 	// is accepted before anything is asked.
@@ -84,11 +84,11 @@ const (
 // Action is what an execution does now, at the process that has it.
 type Action uint8
 
-// The actions. After the first thirteen this process has nothing more to do with it.
+// The actions. The first thirteen are the last that this process does with the execution.
 const (
-	ActDecline    Action = iota + 1 // its sender is told why it does not run
-	ActDrop                         // its sender is told that it need not come again
-	ActLeave                        // nothing: it is not this process's any more
+	ActDecline    Action = iota + 1 // the response to its sender says why it does not run
+	ActDrop                         // the response to its sender says that it need not come again
+	ActLeave                        // nothing: another process has it, or has ended it
 	ActRelease                      // its lock is given back, and the event is as if it had not come
 	ActSettle                       // it ends with the answer of its try
 	ActLetGo                        // its lock outlives the answer
@@ -103,14 +103,14 @@ const (
 	ActClaim       // the ledger is asked for the lock
 	ActQueue       // it waits in the queue for the lock
 	ActFollow      // it waits for the answer of the execution of its event that runs
-	ActStore       // its request is stored, and its sender told that the event is accepted
+	ActStore       // its request is stored, and the response says that the event is accepted
 	ActRest        // how its try ended is written down
 	ActBlock       // the same, and its queue waits for a person
 	ActFreeSlots   // others get the slots of its limits
-	ActAwaitLock   // the next session adopts its lock, or another process takes it
-	ActAwaitChange // somebody resumes, unblocks or frees something
-	ActAwaitTime   // its next try becomes due
-	ActAwaitTurn   // the process can make one more try
+	ActAwaitLock   // it waits until the next session adopts its lock, or another process takes it
+	ActAwaitChange // it waits until a person resumes or unblocks it, or a slot is free
+	ActAwaitTime   // it waits until its next try is due
+	ActAwaitTurn   // it waits until the process can make one more try
 	ActAsk         // the service is asked what became of its latest try
 	ActCall        // it is tried
 )

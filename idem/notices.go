@@ -2,8 +2,8 @@ package idem
 
 import "encoding/json"
 
-// Notices are what people were told of what needs attention, and the process that tells them: one
-// at a time. No decision depends on them. The zero value: nothing is kept.
+// Notices are the messages that people got about what needs attention, and the process that sends
+// them: one at a time. No decision depends on them. The zero value: nothing is kept.
 type Notices struct {
 	Writer  string          `json:"writer"`            // names the process that tells; it is not used again
 	Session string          `json:"session,omitempty"` // of that process when it wrote; "" = it had none

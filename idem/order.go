@@ -14,7 +14,7 @@ type OnStale string
 
 // The choices.
 const (
-	StaleAnnotate OnStale = "annotate" // it runs, and the upstream is told by how much it is older
+	StaleAnnotate OnStale = "annotate" // it runs, and a header says to the upstream by how much it is older
 	StaleSkip     OnStale = "skip"     // it does not run, and its sender need not send it again: 200
 	StaleReject   OnStale = "reject"   // it does not run: 409
 )
@@ -37,23 +37,23 @@ func (OrderUnit) Choices() []string { return words(UnitNone, UnitSeconds, UnitMi
 
 // OrderPolicy is what a route does about events that come out of order. A nil one checks no order.
 type OrderPolicy struct {
-	OnStale OnStale
-	By      string // the template, for operators
+	OnStale OnStale // what happens to an event that is older than the newest
+	By      string  // the template, for operators
 }
 
 // Order is the position of an event in its scope, as its sender gives it. The ledger keeps a
 // high-water mark for each scope inside of a workflow: the newest event that went through.
 type Order struct {
-	ScopeKey string    `json:"mark"`  // the key of the scope in its workflow: 32 hex digits
-	Scope    string    `json:"scope"` // printable, for operators
-	At       string    `json:"at"`    // as the sender wrote it; ParsePosition reads it
-	Unit     OrderUnit `json:"unit,omitempty"`
+	ScopeKey string    `json:"mark"`           // the key of the scope in its workflow: 32 hex digits
+	Scope    string    `json:"scope"`          // printable, for operators
+	At       string    `json:"at"`             // as the sender wrote it; ParsePosition reads it
+	Unit     OrderUnit `json:"unit,omitempty"` // of At, if that is a number; "" = UnitNone
 }
 
 // HighWaterMark is the newest event of a scope that went through.
 type HighWaterMark struct {
-	At        Position
-	Execution ExecutionID
+	At        Position    // where it is in the order
+	Execution ExecutionID // the one that went through
 }
 
 // Stale says that an event is older than the newest of its scope that went through.

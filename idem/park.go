@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An execution is parked when its sender has been told that its event is accepted and it has not
+// An execution is parked when its sender has the answer that its event is accepted and it has not
 // ended: it waits in its workflow's queue without a session, or has the lock and is tried again
 // (docs/park.md). It survives the process that accepted it.
 
@@ -105,7 +105,7 @@ func (p *ParkPolicy) Has(on ParkOn) bool {
 
 // Parked is what the ledger stores of a parked execution, in its queue entry or its lock.
 type Parked struct {
-	Since time.Time `json:"since"`
+	Since time.Time `json:"since"`           // when it was parked
 	On    ParkOn    `json:"on"`              // what it was parked for
 	Bytes int64     `json:"bytes"`           // of the request as it is stored
 	Tries int       `json:"tries,omitempty"` // calls of the upstream that began, the one before it was parked included
@@ -133,14 +133,15 @@ type Parked struct {
 	// MaxAge is the one of Kept, to let it run again. The ledger writes MaxAge, Since and Bytes
 	// once.
 	MaxAge time.Duration `json:"maxAgeNs,omitempty"`
-	// Kept is its request, for the call of the ledger that parks it; nil in what the ledger returns.
+	// Kept is its request, for the call of the ledger that parks it; nil in what the ledger
+	// returns.
 	Kept *StoredRequest `json:"-"`
 }
 
 // FailedAnswer is an answer of the upstream that says that a try failed.
 type FailedAnswer struct {
-	At     time.Time `json:"at"`
-	Status int       `json:"status"`
+	At     time.Time `json:"at"`             // when the answer came
+	Status int       `json:"status"`         // its HTTP status
 	Text   string    `json:"text,omitempty"` // the beginning of its body; "" = it is not kept, or is no text
 }
 
@@ -251,11 +252,11 @@ func (p *Parked) FailedWith(last *Evidence) []FailedAnswer {
 
 // Evidence is what is known of one try of a parked execution.
 type Evidence struct {
-	Outcome Outcome   `json:"outcome"`
+	Outcome Outcome   `json:"outcome"`          // what is known of its effect
 	Status  int       `json:"status,omitempty"` // the upstream's answer; 0 = none came
-	Code    string    `json:"code,omitempty"`
-	Detail  string    `json:"detail,omitempty"`
-	At      time.Time `json:"at"`
+	Code    string    `json:"code,omitempty"`   // why no answer came: a Failure's; "" = one came
+	Detail  string    `json:"detail,omitempty"` // the same as a text
+	At      time.Time `json:"at"`               // when the try ended
 	// Text is the beginning of a failed answer's body; it is in Parked.Failed, and not here, when
 	// it is written.
 	Text string `json:"-"`
@@ -285,9 +286,9 @@ type Parking struct {
 
 // ParkedCount is what is parked over all processes, as far as this one knows.
 type ParkedCount struct {
-	Events      int
-	InQueue     int // of Events, those in the queue that was asked about
-	Bytes       int64
+	Events      int       // parked executions that have not ended
+	InQueue     int       // of Events, those in the queue that was asked about
+	Bytes       int64     // of all stored requests, those of dead letters included
 	Blocked     int       // workflows that need a decision
 	DeadLetters int       // requests of ended executions
 	Oldest      time.Time // when the oldest one was parked; zero = none is
@@ -299,7 +300,7 @@ const CodeTooOld = "max_age"
 
 // Taken is a parked execution that this process runs from now on.
 type Taken struct {
-	Running RunningLock
+	Running RunningLock // the lock, which is now this process's
 	// TooOld: its MaxAge is over.
 	TooOld bool
 	// Carried: another process ran it, and its latest try may still be at work.

@@ -18,12 +18,12 @@ func (ParkState) Choices() []string { return words(ParkWaiting, ParkBlocked, Par
 
 // ParkedEntry is what every process knows of a stored request.
 type ParkedEntry struct {
-	Execution ExecutionID `json:"-"`
+	Execution ExecutionID `json:"-"` // in the key of the entry
 	Scope
-	Route string    `json:"route"`
+	Route string    `json:"route"` // of the execution
 	Since time.Time `json:"since"` // when it was parked
-	Bytes int64     `json:"bytes"`
-	State ParkState `json:"state"`
+	Bytes int64     `json:"bytes"` // of the request as it is stored
+	State ParkState `json:"state"` // what the request is kept for
 	// Revision is the ledger's revision of the last change. It is the order in which dead letters
 	// of one queue were in it.
 	Revision int64 `json:"-"`
@@ -41,8 +41,8 @@ type ParkedEntry struct {
 // nothing.
 const agesAgain = 24 * time.Hour
 
-// RunsAgain returns how an execution of the event of r runs that a person lets run again: the fields
-// that follow Revision. question is Request.Question.
+// RunsAgain returns how an execution of the event of r runs that a person lets run again: the
+// fields that follow Revision. question is Request.Question.
 func (p *Policy) RunsAgain(r *Record, question string) *ParkedEntry {
 	e := &ParkedEntry{MaxAge: agesAgain, MaxDuration: p.MaxDuration, ReleaseDelay: p.ReleaseDelay, ReplayBody: p.ReplayBody,
 		Question: p.Ask.Question(question)}
@@ -69,7 +69,7 @@ type ParkedQuery struct {
 // ParkedPage is a part of the stored requests, in the order of their execution IDs; see
 // ExecutionPage.
 type ParkedPage struct {
-	Entries    []ParkedEntry
-	NextCursor string
-	Revision   int64 // at which all was read
+	Entries    []ParkedEntry // at most ParkedQuery.PageSize
+	NextCursor string        // asks for the next page; "" = this is the last one
+	Revision   int64         // at which all was read
 }

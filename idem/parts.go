@@ -68,8 +68,8 @@ func (p *Parts) UnmarshalText(text []byte) error {
 
 // Member is a part of a delivery: its path, as a template spells it, and a digest of its value.
 type Member struct {
-	Path string
-	Sum  uint64
+	Path string // as a template spells it: body.id
+	Sum  uint64 // a digest; equal values have equal ones
 }
 
 // Differences returns the paths of members that only one of a and b has, or that have another value

@@ -10,7 +10,7 @@ import (
 // PauseScope is what a pause is for: a route, or the workflows that a pattern covers. One of the
 // two is set.
 type PauseScope struct {
-	Route string
+	Route string // a name; "" = it is for workflows
 	// Workflow is a pattern; "*" stands for any characters.
 	Workflow string
 }
@@ -90,7 +90,7 @@ func MatchPattern(pattern, text string) bool {
 // Pause says that nothing of its scope begins until it is resumed, or until it ends by itself.
 // Running executions go on.
 type Pause struct {
-	Scope  PauseScope `json:"-"`
+	Scope  PauseScope `json:"-"`      // in the key of the pause
 	By     string     `json:"by"`     // who paused it
 	Reason string     `json:"reason"` // for operators
 	// Since is when it was paused, by the clock of the process that handled the request: for

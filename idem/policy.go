@@ -128,8 +128,8 @@ func (s *StatusSet) String() string {
 // Policy is what a route does with its deliveries. It is made once at load and shared by all of
 // them.
 type Policy struct {
-	Route       string
-	Strategy    Strategy
+	Route       string        // the name of the route
+	Strategy    Strategy      // what a delivery does if another one has the lock
 	WaitTimeout time.Duration // how long a delivery waits in the queue
 	// Quiet is how long nothing newer must come before the newest runs, and MaxWait for how long at
 	// most they replace each other; of strategy latest. 0 = it runs when the lock is free.

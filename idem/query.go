@@ -41,8 +41,8 @@ type ExecutionQuery struct {
 // ExecutionPage is a part of the executions. It may be shorter than its limit, even empty, and not
 // be the last: only an empty NextCursor says that.
 type ExecutionPage struct {
-	Executions []Found
-	NextCursor string
+	Executions []Found // in the order of the query
+	NextCursor string  // asks for the next page; "" = this is the last one
 }
 
 // Within reports whether at is between Since and Until.

@@ -63,9 +63,9 @@ func (p *AskPolicy) Question(url string) *Question {
 // OpenQuestion is a question about an execution that ended with an unknown outcome, and was not
 // answered yet.
 type OpenQuestion struct {
-	Execution ExecutionID `json:"-"`
-	Route     string      `json:"route"`
-	URL       string      `json:"url"`
+	Execution ExecutionID `json:"-"`               // in the key of the question
+	Route     string      `json:"route"`           // of the execution, whose policy says how often it is asked
+	URL       string      `json:"url"`             // where the service is asked
 	Asked     int         `json:"asked,omitempty"` // how often so far
 
 	Revision int64 `json:"-"` // mod revision of its key

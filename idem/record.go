@@ -57,8 +57,8 @@ func (f *Fingerprint) UnmarshalText(text []byte) error {
 
 // Scope says what one lock covers.
 type Scope struct {
-	Workflow string `json:"workflow"`
-	Key      Key    `json:"key"`
+	Workflow string `json:"workflow"` // what must not overlap: a customer, an order
+	Key      Key    `json:"key"`      // the event in it
 	// PerEvent is set by strategy none: the lock covers the event alone, not its workflow.
 	PerEvent bool `json:"perEvent,omitempty"`
 }
@@ -75,13 +75,13 @@ func (s Scope) OfLock() Scope {
 // record. The tags of ExecutionFacts, Lock, End and Record are the stored names; every output of an
 // execution uses them.
 type ExecutionFacts struct {
-	Execution ExecutionID `json:"executionId"`
+	Execution ExecutionID `json:"executionId"` // never used for another execution
 	Scope
-	Holder      string      `json:"holder"` // host/pid/session of the owner, for operators
-	Route       string      `json:"route"`  // "" for a lock of the lock API
-	EventID     string      `json:"eventId,omitempty"`
-	Labels      Labels      `json:"labels,omitempty"` // what it is found by, beside its IDs
-	Fingerprint Fingerprint `json:"fingerprint"`
+	Holder      string      `json:"holder"`            // host/pid/session of the owner, for operators
+	Route       string      `json:"route"`             // "" for a lock of the lock API
+	EventID     string      `json:"eventId,omitempty"` // the sender's; "" = the payload is the event
+	Labels      Labels      `json:"labels,omitempty"`  // what it is found by, beside its IDs
+	Fingerprint Fingerprint `json:"fingerprint"`       // of the request, to tell whether a duplicate is another one
 	// Parts tell a mismatching delivery what differs, in 27 bytes of each lock and record. Older
 	// releases did not write them.
 	Parts Parts `json:"parts,omitzero"`
@@ -95,7 +95,7 @@ type ExecutionFacts struct {
 	StartedAt    time.Time `json:"startedAt"`
 	// nil = its route does not judge order, or the position is not known
 	Order *Order `json:"order,omitempty"`
-	// nil = it is not older than what went through before its turn, or they cannot be compared
+	// nil = when it took its lock, nothing newer had gone through, or the two cannot be compared
 	Stale *Stale `json:"stale,omitempty"`
 	// those that the upstream has begun, and in a record those that were skipped
 	Steps []Step `json:"steps,omitempty"`
@@ -251,9 +251,9 @@ func Closed(id ExecutionID, until time.Time) string {
 // Cancel is a request to stop an execution: who, why, when. By and Reason have at most MaxReason
 // bytes each; longer ones are refused where they come in.
 type Cancel struct {
-	By     string    `json:"by"`
-	Reason string    `json:"reason,omitempty"`
-	At     time.Time `json:"at"`
+	By     string    `json:"by"`               // the name of a token, "policy", or the upstream's text
+	Reason string    `json:"reason,omitempty"` // for operators
+	At     time.Time `json:"at"`               // when it was asked for
 	Final  bool      `json:"final,omitempty"`  // the event never runs again
 	Forced bool      `json:"forced,omitempty"` // the lock was taken away, by a force release
 	// the execution is parked, and becomes a dead letter: its request is kept
@@ -281,11 +281,11 @@ const maxAttemptDetail = 160
 
 // Attempt is an ended execution in short.
 type Attempt struct {
-	Execution  ExecutionID `json:"executionId"`
-	Status     Status      `json:"status"`
-	Outcome    Outcome     `json:"outcome"`
-	StartedAt  time.Time   `json:"startedAt"`
-	FinishedAt time.Time   `json:"finishedAt"`
+	Execution  ExecutionID `json:"executionId"` // the execution that it shortens
+	Status     Status      `json:"status"`      // SUCCESS, FAILED or ABORTED
+	Outcome    Outcome     `json:"outcome"`     // what is known of its effect
+	StartedAt  time.Time   `json:"startedAt"`   // as the execution's
+	FinishedAt time.Time   `json:"finishedAt"`  // as the execution's
 	// Error is why it is FAILED; its detail says how far the exchange with the upstream went.
 	Error *Failure `json:"error,omitempty"`
 	Abort *Cancel  `json:"abort,omitempty"` // by whom and why it was ended, if it is ABORTED
@@ -306,9 +306,9 @@ type Attempt struct {
 
 // End is how an execution ended.
 type End struct {
-	Status     Status    `json:"status"`
-	Outcome    Outcome   `json:"outcome"`
-	FinishedAt time.Time `json:"finishedAt"`
+	Status     Status    `json:"status"`          // SUCCESS, FAILED or ABORTED
+	Outcome    Outcome   `json:"outcome"`         // what is known of its effect
+	FinishedAt time.Time `json:"finishedAt"`      // by the clock of the process that ended it
 	Error      *Failure  `json:"error,omitempty"` // FAILED only
 	Abort      *Cancel   `json:"abort,omitempty"` // ABORTED only
 	// Remembered: the answer settles the event; duplicates get it. Otherwise the event may run
@@ -368,13 +368,13 @@ func (r *Record) Superseded() ExecutionID {
 
 // Failure says why an execution is FAILED.
 type Failure struct {
-	Code   string `json:"code"`
-	Detail string `json:"detail,omitempty"`
+	Code   string `json:"code"`             // for programs, such as CodeUpstreamStatus
+	Detail string `json:"detail,omitempty"` // for operators; "" = none
 }
 
 // Answer is the upstream's answer as far as it is kept for duplicates.
 type Answer struct {
-	Status int `json:"status"`
+	Status int `json:"status"` // the HTTP status
 	// Bytes is the length of the body as the first sender got it, kept or not.
 	Bytes int64 `json:"bytes"`
 	// Whole: Header and Body are here. Otherwise duplicates get the status alone: the answer was
@@ -393,7 +393,9 @@ type Answer struct {
 }
 
 // HeaderField is one header line of an answer, spelled as the upstream spelled it.
-type HeaderField struct{ Name, Value string }
+type HeaderField struct {
+	Name, Value string
+}
 
 // Short returns r as an Attempt.
 func (r *Record) Short() Attempt {

@@ -6,16 +6,16 @@ import "time"
 // or of the body is in it but the event ID, which anyone may have written. A field that is not
 // known is "" or 0.
 type BadSignature struct {
-	At      time.Time `json:"at"`
-	Route   string    `json:"route"`
-	From    string    `json:"from,omitempty"` // the client's IP address
-	Scheme  string    `json:"scheme,omitempty"`
-	Reason  string    `json:"reason,omitempty"` // missing, malformed, stale, mismatch …
-	Part    string    `json:"part,omitempty"`   // what was wrong: the name of a header, or a source as in templates
-	Detail  string    `json:"detail,omitempty"` // what was found, and what to check
-	EventID string    `json:"eventId,omitempty"`
-	TraceID string    `json:"traceId,omitempty"`
-	Status  int       `json:"status,omitempty"` // sent in response
+	At      time.Time `json:"at"`                // when it was received
+	Route   string    `json:"route"`             // the name of the route
+	From    string    `json:"from,omitempty"`    // the client's IP address
+	Scheme  string    `json:"scheme,omitempty"`  // how the route's sender signs
+	Reason  string    `json:"reason,omitempty"`  // missing, malformed, stale, mismatch …
+	Part    string    `json:"part,omitempty"`    // what was wrong: the name of a header, or a source as in templates
+	Detail  string    `json:"detail,omitempty"`  // what was found, and what to check
+	EventID string    `json:"eventId,omitempty"` // not proven: it is from the unsigned delivery
+	TraceID string    `json:"traceId,omitempty"` // of the delivery
+	Status  int       `json:"status,omitempty"`  // sent in response
 	// More is how many of the route came so soon after it that they are not listed, up to Until.
 	More  int64     `json:"more,omitempty"`
 	Until time.Time `json:"until,omitzero"`
@@ -54,6 +54,6 @@ func (b *BadSignature) last() time.Time {
 // BadSignaturePage is a part of them, the newest first. It may be shorter than its limit, even
 // empty, and not be the last: only an empty NextCursor says that.
 type BadSignaturePage struct {
-	BadSignatures []BadSignature
-	NextCursor    string
+	BadSignatures []BadSignature // the newest first
+	NextCursor    string         // asks for the next page; "" = this is the last one
 }

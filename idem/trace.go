@@ -9,8 +9,8 @@ import (
 // (https://www.w3.org/TR/trace-context/). The zero value names none.
 type TraceContext struct {
 	Trace [16]byte // of the whole trace
-	Span  [8]byte
-	Flags byte // the last bit: its spans are recorded
+	Span  [8]byte  // of the span in that trace
+	Flags byte     // the last bit: its spans are recorded
 }
 
 // traceLen is the length of a traceparent of version 00.

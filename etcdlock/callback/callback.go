@@ -24,17 +24,17 @@ import (
 
 // Options are what callbacks work with.
 type Options struct {
-	Claims   *claim.Claims
-	Locks    *locker.Locks
-	Pool     *link.Pool
-	Sender   *commit.Sender
-	Tasks    *commit.Tasks
-	Layout   protocol.Layout
-	Clock    link.Clock
-	Finisher *finish.Finisher
-	Reader   *history.Reader
-	Reaper   *reap.Reaper
-	Own      *owned.Locks
+	Claims   *claim.Claims    // take locks
+	Locks    *locker.Locks    // take locks of the lock API
+	Pool     *link.Pool       // reads and watches etcd
+	Sender   *commit.Sender   // sends the transactions
+	Tasks    *commit.Tasks    // run in the background; Store.Close waits for them
+	Layout   protocol.Layout  // spells the keys
+	Clock    link.Clock       // measures elapsed time
+	Finisher *finish.Finisher // ends executions
+	Reader   *history.Reader  // reads executions and locks
+	Reaper   *reap.Reaper     // ends executions whose owner is dead
+	Own      *owned.Locks     // the locks of this process
 }
 
 // Callbacks are what the upstream of an execution, or a client of the lock API, asks with its

@@ -145,7 +145,7 @@ func (s *Callbacks) ReleaseLock(ctx context.Context, workflow string, cb idem.Ca
 	})
 }
 
-// asClient is what a client of the lock API is told: its lock is all that it knows.
+// asClient is the error for a client of the lock API: its lock is all that it knows.
 func asClient(err error) error {
 	if errors.Is(err, idem.ErrNoExecution) || errors.Is(err, idem.ErrFinished) {
 		return fmt.Errorf("%w: %w", idem.ErrLockLost, err)

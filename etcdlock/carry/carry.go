@@ -31,16 +31,16 @@ import (
 
 // Options are what a Carrier works with.
 type Options struct {
-	Claims *claim.Claims
-	Pool   *link.Pool
-	Sender *commit.Sender
-	Tasks  *commit.Tasks
-	Layout protocol.Layout
-	Clock  link.Clock
-	Keeper *session.Keeper
-	View   *view.View
-	Own    *owned.Locks
-	Reaper *reap.Reaper
+	Claims *claim.Claims   // take locks
+	Pool   *link.Pool      // reads and watches etcd
+	Sender *commit.Sender  // sends the transactions
+	Tasks  *commit.Tasks   // run in the background; Store.Close waits for them
+	Layout protocol.Layout // spells the keys
+	Clock  link.Clock      // measures elapsed time
+	Keeper *session.Keeper // keeps the session of this process
+	View   *view.View      // what this process knows of waiting and parked executions
+	Own    *owned.Locks    // the locks of this process
+	Reaper *reap.Reaper    // ends executions whose owner is dead
 }
 
 // Carrier takes up parked executions that no process runs. It is safe for concurrent use.

@@ -23,14 +23,14 @@ import (
 // How a lock is claimed. One transaction takes it (protocol.Claim); these are its answers, and what
 // follows from each:
 //
-//	applied                            the lock is ours
+//	applied                            this process has the lock
 //	refused: the lock, a waiter, or
 //	the record is in the way           the caller decides on what it sees, which says whether the lock's owner is dead
 //	refused: the lock under the other
 //	strategy has changed               again, with its revision now; a copy of the event, or a client, that has it is in the way
 //	refused: a slot has been taken, or
 //	another execution waits for one    again with another one, or the limit that has none is in the way
-//	refused: nothing of that           the epoch has moved, by a fence of ours: again, if the session lives
+//	refused: nothing of that           the epoch has moved, by a fence of this process: again, if the session lives
 //	not sent, because it is paused     the caller decides on what there is besides
 //	an error that is definite          it was not applied and never will be
 //	no answer                          fence, so that it never will be, and read whether it was
@@ -40,14 +40,14 @@ import (
 
 // Options are what claims work with.
 type Options struct {
-	Pool   *link.Pool
-	Sender *commit.Sender
-	Tasks  *commit.Tasks
-	Layout protocol.Layout
-	Keeper *session.Keeper
-	View   *view.View
-	Own    *owned.Locks
-	Reaper *reap.Reaper
+	Pool   *link.Pool      // reads and watches etcd
+	Sender *commit.Sender  // sends the transactions
+	Tasks  *commit.Tasks   // run in the background; Store.Close waits for them
+	Layout protocol.Layout // spells the keys
+	Keeper *session.Keeper // keeps the session of this process
+	View   *view.View      // what this process knows of waiting and parked executions
+	Own    *owned.Locks    // the locks of this process
+	Reaper *reap.Reaper    // ends executions whose owner is dead
 	// Unfenced is for the test that shows what the fence is for: nothing is fenced.
 	Unfenced bool
 }
@@ -393,7 +393,7 @@ func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {
 	return claimed{lock: c.options.Own.Add(l, c.keys, c.session)}
 }
 
-// giveBack releases a lock that is not wanted any more: its sender has been told that nothing was
+// giveBack releases a lock that is not wanted any more: its sender has the answer that nothing was
 // claimed.
 func (c *claimer) giveBack(life context.Context, r claimed) {
 	if r.lock != nil {

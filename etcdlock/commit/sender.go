@@ -26,7 +26,7 @@ const (
 
 // Request is one transaction to be sent. Make it with NewRequest.
 type Request struct {
-	Txn   protocol.Op
+	Txn   protocol.Op        // the transaction
 	Build func() protocol.Op // makes Txn when the request leaves; nil = Txn is given
 	// key of the lock; one request about it is unanswered at a time, unless Side says otherwise
 	Lock  string

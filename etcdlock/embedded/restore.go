@@ -81,7 +81,7 @@ func putBack(kept, member string) error {
 
 // Member is one member of an etcd cluster.
 type Member struct {
-	Name    string
+	Name    string // as etcd's --name
 	PeerURL string // where the other members reach it
 }
 

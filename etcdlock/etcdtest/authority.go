@@ -28,7 +28,9 @@ type Authority struct {
 }
 
 // Certificate is what an Authority has signed, as files.
-type Certificate struct{ CertFile, KeyFile string }
+type Certificate struct {
+	CertFile, KeyFile string // paths of PEM files
+}
 
 // NewAuthority makes an authority with a new key.
 func NewAuthority(tb testing.TB) *Authority {

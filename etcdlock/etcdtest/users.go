@@ -10,8 +10,8 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// User and Password are who may touch the keys below the prefix that StartWithUsers was given, and
-// nothing else.
+// User and Password are of the etcd user that may touch the keys below the prefix that
+// StartWithUsers was given, and nothing else.
 const (
 	User     = "hooklock"
 	Password = "correct horse"

@@ -17,8 +17,8 @@ const (
 	gone         // they are lost; the connection looks healthy
 )
 
-// Wire carries TCP connections to one address and disturbs them when it is told to. A connection
-// that has lost bytes is of no more use: Cut it before opening the Wire again.
+// Wire carries TCP connections to one address and disturbs them when a test asks for it. A
+// connection that has lost bytes is of no more use: Cut it before opening the Wire again.
 type Wire struct {
 	// Endpoint is where it listens, host:port.
 	Endpoint string

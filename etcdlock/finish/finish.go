@@ -24,11 +24,11 @@ const Policy = "policy"
 
 // Finisher makes the transactions that end executions. It is safe for concurrent use.
 type Finisher struct {
-	Pool   *link.Pool
-	Leases *commit.Leases
-	Layout protocol.Layout
-	Clock  link.Clock
-	Sender *commit.Sender
+	Pool   *link.Pool      // reads and watches etcd
+	Leases *commit.Leases  // the shared leases of records
+	Layout protocol.Layout // spells the keys
+	Clock  link.Clock      // measures elapsed time
+	Sender *commit.Sender  // sends the transactions
 }
 
 // Ending is a transaction that takes an execution out of its lock. cool is nil if the lock is free
@@ -37,7 +37,7 @@ type Ending func(record protocol.Leased, cool *protocol.Cooling) protocol.Op
 
 // Ended is an execution that ends.
 type Ended struct {
-	Lock *idem.Lock
+	Lock *idem.Lock // as its owner saw it last
 	// RestsSince is a revision that says of a parked execution that its latest try has ended; 0:
 	// none does.
 	RestsSince int64

@@ -18,7 +18,7 @@ const (
 
 // Note is what a transaction writes beside its change.
 type Note struct {
-	Key string
+	Key string // where Leased is written
 	protocol.Leased
 }
 

@@ -12,7 +12,7 @@ import (
 // Bounds are how many keys of a kind are kept whose keys end in what protocol.GroupOf returns.
 type Bounds struct {
 	Most      int // of each group; the oldest go
-	MostOfAll int
+	MostOfAll int // of all groups together; the oldest go
 
 	left int // how many there were when they were counted last
 }

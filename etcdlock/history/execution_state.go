@@ -15,9 +15,9 @@ import (
 // State is the state around one execution, read at one revision.
 type State struct {
 	*protocol.State
-	ID idem.ExecutionID
+	ID idem.ExecutionID // the execution that was asked about
 
-	Scope idem.Scope
+	Scope idem.Scope // its workflow and event
 	// with the slots of its lock; with A, if it runs: what proves its owner alive; and with C, if a
 	// process runs it
 	Keys       protocol.Keys

@@ -12,9 +12,9 @@ import (
 
 // Options are what this package works with.
 type Options struct {
-	Pool   *link.Pool
-	Layout protocol.Layout
-	Clock  link.Clock
+	Pool   *link.Pool      // reads and watches etcd
+	Layout protocol.Layout // spells the keys
+	Clock  link.Clock      // measures elapsed time
 	// Writer marks the keys that this process writes.
 	Writer string
 	// Tasks run what goes on in the background.

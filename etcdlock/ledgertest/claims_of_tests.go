@@ -286,8 +286,8 @@ func PutRaw(t *testing.T, e *etcdtest.Etcd, values map[string][]byte) {
 
 // Session is that of a store.
 type Session struct {
-	Name  string
-	Lease clientv3.LeaseID
+	Name  string           // as in its key
+	Lease clientv3.LeaseID // which its locks live on
 }
 
 // SessionOf returns the session of s, as a lock of it says.
@@ -370,7 +370,7 @@ func MustBeReplaced(tb testing.TB, s Store, l, by idem.Lock) {
 	}
 }
 
-// MustHear fails where the waiter of p is not told of the record with which its place ended.
+// MustHear fails if the waiter of p does not get the record with which its place ended.
 func MustHear(tb testing.TB, p *InQueue, by idem.Lock) {
 	tb.Helper()
 	seen, err := p.Await(etcdtest.Within(tb, etcdtest.Patience), 0)

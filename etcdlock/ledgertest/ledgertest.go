@@ -21,7 +21,7 @@ import (
 )
 
 // Store is a Store of package etcdlock, which tests beside its parts cannot import by name: each
-// test binary has its own.
+// test binary has its own. Its methods are those of etcdlock.Store, Control and Locker.
 type Store interface {
 	idem.Ledger
 	idem.ParkLedger
@@ -150,8 +150,8 @@ func TryEnqueue(tb testing.TB, s idem.Ledger, l idem.Lock, prev, behind int64) (
 // InQueue is a place, with the ledger that has it.
 type InQueue struct {
 	idem.QueueEntry
-	Ledger idem.Ledger
-	Lock   idem.Lock // as it was enqueued
+	Ledger idem.Ledger // the one that it waits in
+	Lock   idem.Lock   // as it was enqueued
 }
 
 // MustEnqueue enqueues an execution that may wait.
@@ -179,7 +179,7 @@ func MyTurn(ctx context.Context, p *InQueue) error {
 	}
 }
 
-// InTurn has the lock for p as soon as it is its turn.
+// InTurn waits until p is the head of its queue, and returns its lock.
 func InTurn(ctx context.Context, p *InQueue, l idem.Lock) (held idem.RunningLock, err error) {
 	for held == nil && err == nil {
 		if err = MyTurn(ctx, p); err == nil {

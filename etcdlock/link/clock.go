@@ -12,8 +12,8 @@ type Clock struct {
 
 // Instant is a point in time on both clocks.
 type Instant struct {
-	At   time.Time
-	Boot time.Duration
+	At   time.Time     // with a monotonic reading
+	Boot time.Duration // since the machine started
 }
 
 // SystemClock returns the two clocks of this machine.

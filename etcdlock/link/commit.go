@@ -11,6 +11,8 @@ import (
 
 // Committer is the KV of a client that takes a transaction in its wire form.
 type Committer interface {
+	// Commit sends the transaction once. Its error is etcd's or that of the context; then the
+	// transaction may have been applied all the same.
 	Commit(context.Context, *pb.TxnRequest) (*pb.TxnResponse, error)
 }
 

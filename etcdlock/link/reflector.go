@@ -10,8 +10,8 @@ import (
 // from the next revision on, and lists them again when the watch breaks. It is called what
 // client-go calls it.
 type Reflector struct {
-	Pool *Pool
-	On   Stream
+	Pool *Pool  // lists and watches the keys
+	On   Stream // the stream that its watches are on
 	Source
 	Round time.Duration // 0 = Idle is not asked
 }

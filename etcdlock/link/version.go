@@ -26,8 +26,8 @@ func (v version) before(major, minor, patch int) bool {
 	return semver.Compare(string(v), fmt.Sprintf("v%d.%d.%d", major, minor, patch)) < 0
 }
 
-// flaws are errors of etcd that break a promise of ours, with the first releases of 3.5, 3.6 and
-// 3.7 without them. Everything older than 3.5 has them all.
+// flaws are errors of etcd that break a promise of Hooklock, with the first releases of 3.5, 3.6
+// and 3.7 without them. Everything older than 3.5 has them all.
 var flaws = []struct {
 	in35, in36, in37 int
 	what             string
@@ -45,8 +45,8 @@ const NewEnough = "upgrade to 3.7.1, 3.6.14 or 3.5.33, or later ones of these"
 // errTooOld: locks in such an etcd are not reliable.
 var errTooOld = errors.New("too old to be relied on")
 
-// CheckRelease returns an error for a release whose flaws break a promise of ours: Hooklock works
-// with it, most of the time.
+// CheckRelease returns an error for a release whose flaws break a promise of Hooklock: Hooklock
+// works with it, most of the time.
 func CheckRelease(text string) error {
 	v, err := parseVersion(text)
 	if err != nil {

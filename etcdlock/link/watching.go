@@ -72,8 +72,8 @@ const (
 
 // Watch is one range of keys to watch, and the function that gets its events.
 type Watch struct {
-	Key  string
-	Opts []clientv3.OpOption
+	Key  string                // the key, or the beginning of the range
+	Opts []clientv3.OpOption   // the end of the range, the revision to begin at
 	News func(*clientv3.Event) // must not block
 	// Batch is called with several events at once, in place of News: of a revision all or nothing.
 	// It must not block either.

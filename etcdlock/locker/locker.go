@@ -15,8 +15,8 @@ import (
 
 // What Do, TryAcquire, Acquire and Unlock return, beside the context's error.
 var (
-	// ErrLockLost: the lock is not ours any more, or this cannot be confirmed. Another process may
-	// have it.
+	// ErrLockLost: this process has lost the lock, or cannot confirm that it has it. Another
+	// process may have it.
 	ErrLockLost = idem.ErrLockLost
 	// ErrUnavailable: etcd does not answer or refuses, so nothing was acquired. The text says why.
 	ErrUnavailable = idem.ErrStoreUnavailable
@@ -28,7 +28,7 @@ var (
 // HeldError says why TryAcquire has no lock: another execution has it, or it is free and others
 // wait for it.
 type HeldError struct {
-	Workflow string
+	Workflow string // whose lock was asked for
 	// Holder names the process that has the lock: Options.Holder and its session. "" = the lock is
 	// being handed to the first waiter.
 	Holder string
@@ -36,6 +36,7 @@ type HeldError struct {
 	Execution idem.ExecutionID
 }
 
+// Error names the workflow and the holder, and says what to do.
 func (e *HeldError) Error() string {
 	if e.Holder == "" {
 		return fmt.Sprintf("workflow %q is waited for by others: wait with Acquire, or try again", e.Workflow)
@@ -44,7 +45,8 @@ func (e *HeldError) Error() string {
 		e.Holder, e.Execution)
 }
 
-// Lock is the lock of a workflow, held. Its methods may be called from any goroutine.
+// Lock is the lock of a workflow that this process has. Its methods may be called from any
+// goroutine.
 type Lock struct {
 	owned *owned.Lock
 	life  context.Context // ends when the lock is lost
@@ -52,10 +54,10 @@ type Lock struct {
 
 // Locks take locks that cover no event, in this process.
 type Locks struct {
-	Ledger idem.Ledger
-	Keeper *session.Keeper
-	Clock  link.Clock
-	Pool   *link.Pool
+	Ledger idem.Ledger     // where the locks are
+	Keeper *session.Keeper // keeps the session of this process
+	Clock  link.Clock      // measures elapsed time
+	Pool   *link.Pool      // reads and watches etcd
 }
 
 // Locker is a lock for Go programs that know nothing of webhooks: one holder for each workflow,

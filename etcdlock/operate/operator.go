@@ -18,12 +18,12 @@ import (
 // Options are what this package works with.
 type Options struct {
 	*finish.Finisher
-	Tasks      *commit.Tasks
-	Reader     *history.Reader
-	Duplicates *history.Duplicates
-	Audits     *history.Audits
-	Reaper     *reap.Reaper
-	Parked     *park.Index
+	Tasks      *commit.Tasks       // run in the background; Store.Close waits for them
+	Reader     *history.Reader     // reads executions and locks
+	Duplicates *history.Duplicates // count the copies of an event
+	Audits     *history.Audits     // write the audit trail
+	Reaper     *reap.Reaper        // ends executions whose owner is dead
+	Parked     *park.Index         // what is parked, over all processes
 	Process
 }
 

@@ -39,7 +39,7 @@ func (h *Lock) GiveBack(life context.Context) error {
 	return err
 }
 
-// Free sends until the answer is definite. A lock that is not ours any more needs no release: an
+// Free sends until the answer is definite. A lock that this process has lost needs no release: an
 // earlier attempt has done it, or it was reaped, and then there is a record. A parked execution
 // keeps its lock, without a process.
 func (h *Lock) Free(life context.Context) error {

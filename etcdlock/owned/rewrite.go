@@ -121,7 +121,7 @@ type rewriting struct {
 	rewrite
 	runs bool // something is to be sent after it: no cancel may have been asked
 
-	stopped, final error // of the latest attempt: why this process was told to stop; and why nothing is sent any more
+	stopped, final error // of the latest attempt: why this process has to stop; and why nothing is sent any more
 }
 
 // rewrite is what a put over the own lock changes.

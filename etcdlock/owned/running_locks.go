@@ -20,22 +20,22 @@ import (
 
 // Options are what the locks of a process work with.
 type Options struct {
-	Pool     *link.Pool
-	Sender   *commit.Sender
-	Tasks    *commit.Tasks
-	Leases   *commit.Leases
-	Layout   protocol.Layout
-	Clock    link.Clock
-	Writer   string // marks the records that this process writes
-	Keeper   *session.Keeper
-	Finisher *finish.Finisher
+	Pool     *link.Pool       // reads and watches etcd
+	Sender   *commit.Sender   // sends the transactions
+	Tasks    *commit.Tasks    // run in the background; Store.Close waits for them
+	Leases   *commit.Leases   // the shared leases of records
+	Layout   protocol.Layout  // spells the keys
+	Clock    link.Clock       // measures elapsed time
+	Writer   string           // marks the records that this process writes
+	Keeper   *session.Keeper  // keeps the session of this process
+	Finisher *finish.Finisher // ends executions
 	// Predecessors have the file that proves how executions ended. Nil: there is none.
 	Predecessors *predecessor.Predecessors
 	*view.View
 	Listener
 }
 
-// Listener is told of what no call of idem.RunningLock returns. None of its methods blocks.
+// Listener hears of what no call of idem.RunningLock returns. None of its methods blocks.
 type Listener interface {
 	// OnEnded is called after such an end. recorded is false if it will never be in etcd.
 	OnEnded(record *idem.Record, recorded bool)

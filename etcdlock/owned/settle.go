@@ -308,7 +308,7 @@ func (s *settling) needsNoRecord(err error) bool {
 		l.Parked == nil
 }
 
-// endedBefore tells an end that is ours, whose answer got lost, from one that another process
+// endedBefore tells an end of this process, whose answer got lost, from one that another process
 // wrote. Where the event has run again since, our record is not there any more, and etcd is asked
 // how it was.
 func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.Record, error) {

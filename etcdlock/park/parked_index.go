@@ -14,11 +14,11 @@ import (
 
 // Options are what an Index works with.
 type Options struct {
-	Pool     *link.Pool
-	Sender   *commit.Sender
-	Tasks    *commit.Tasks
-	Layout   protocol.Layout
-	Sessions *session.Set
+	Pool     *link.Pool      // reads and watches etcd
+	Sender   *commit.Sender  // sends the transactions
+	Tasks    *commit.Tasks   // run in the background; Store.Close waits for them
+	Layout   protocol.Layout // spells the keys
+	Sessions *session.Set    // which sessions live
 	Process
 }
 

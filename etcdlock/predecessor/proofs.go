@@ -17,11 +17,11 @@ import (
 // Proof is how an execution ends whose service has answered whole, as its process knew before etcd
 // did. In the file of a dead process it proves that.
 type Proof struct {
-	Execution idem.ExecutionID `json:"execution"`
-	End       idem.End         `json:"end"` // without its Answer
-	Status    int              `json:"answer"`
-	Bytes     int64            `json:"bytes"` // of the answer's body, which is not here
-	Counts    []idem.Counted   `json:"counts,omitempty"`
+	Execution idem.ExecutionID `json:"execution"`        // the one that ended
+	End       idem.End         `json:"end"`              // without its Answer
+	Status    int              `json:"answer"`           // of the service's answer
+	Bytes     int64            `json:"bytes"`            // of the answer's body, which is not here
+	Counts    []idem.Counted   `json:"counts,omitempty"` // what its end adds to the counts of its route
 }
 
 // NoSlot is of a proof that was not written.

@@ -37,20 +37,20 @@ const (
 
 // Row is what one key on a shared lease can be searched by.
 type Row struct {
-	Name     string    // of the event, as in its key
-	At       time.Time // when it ended, or arrived last
-	Class    Class
-	Workflow string
-	EventID  string
-	Traces   []string // trace parents, or trace IDs
-	Labels   idem.Labels
+	Name     string      // of the event, as in its key
+	At       time.Time   // when it ended, or arrived last
+	Class    Class       // what it has in common with others
+	Workflow string      // of the event
+	EventID  string      // the sender's; "" = it has none
+	Traces   []string    // trace parents, or trace IDs
+	Labels   idem.Labels // what it is found by, beside its IDs
 }
 
 // Class is what many rows have in common.
 type Class struct {
 	Route   string       `json:"r,omitempty"` // "" of arrivals: the execution has the route, and may be another one's
-	Status  idem.Status  `json:"s,omitempty"`
-	Outcome idem.Outcome `json:"o,omitempty"`
+	Status  idem.Status  `json:"s,omitempty"` // of the execution; "" of arrivals
+	Outcome idem.Outcome `json:"o,omitempty"` // of the execution; "" of arrivals
 	// Decisions of the arrivals of an event, and ClassLost, each followed by a comma.
 	Decisions string `json:"d,omitempty"`
 	Forgotten bool   `json:"f,omitempty"`
@@ -58,9 +58,9 @@ type Class struct {
 
 // LeaseIndex is the summary of an index.
 type LeaseIndex struct {
-	Version int       `json:"v"`
+	Version int       `json:"v"`    // of the form of the index
 	From    time.Time `json:"from"` // the earliest time of a row
-	To      time.Time `json:"to"`
+	To      time.Time `json:"to"`   // the latest time of a row
 	// Classes are those of the rows; nil = there are too many to tell.
 	Classes []Class `json:"classes"`
 }

@@ -11,7 +11,7 @@ import (
 // Probe is a question to one field of an index. It finds all rows of which it is true, and may find
 // others.
 type Probe struct {
-	Field       Field
+	Field       Field  // the field that it asks
 	hash, among uint32 // of hashes: those of which the bits among are hash
 	beginning   string // of texts
 }

@@ -18,7 +18,9 @@ import (
 
 // Layout makes and reads the keys below one prefix. Their shape is a promise to users of etcdctl
 // and to neighbouring releases: a change needs a new version.
-type Layout struct{ Root string } // "<prefix>/v1/"
+type Layout struct {
+	Root string // "<prefix>/v1/"
+}
 
 const layoutVersion = "v1"
 
@@ -58,7 +60,7 @@ const (
 	KindHours            = "hours/"      // <time>-<process>-<n>
 	KindCounting         = "counting/"   // <time>-<process>-<n>: counts that are not in the two above yet
 	KindReplicas         = "replicas/"   // <process>
-	kindNotices          = "notices"     // the one key of what people were told
+	kindNotices          = "notices"     // the one key of the messages that people got
 	KindOpenJobs         = "jobs/open/"  // <job>
 	KindEndedJobs        = "jobs/ended/" // <job>, of one that has ended or is stopped
 	kindJobRuns          = "jobs/runs/"  // <job>/<execution>
@@ -109,7 +111,7 @@ func (y Layout) BadSignature(at time.Time, writer string, n int64, route string)
 // BadSignature.
 func GroupOf(key string) string { return key[max(0, len(key)-16):] }
 
-// Notices returns the key of what people were told.
+// Notices returns the key of the messages that people got.
 func (y Layout) Notices() string { return y.Root + kindNotices }
 
 // Replica returns the key of what a process says of itself.
@@ -177,7 +179,7 @@ func SlotAt(below string) (limit, rest string, ok bool) {
 	return limit, rest, err == nil
 }
 
-// Cancel returns the key by which the owner of alive is told to look at the execution; "" if no
+// Cancel returns the key that makes the owner of alive look at the execution; "" if no
 // process runs it.
 func (y Layout) Cancel(alive string, id idem.ExecutionID) string {
 	session, is := strings.CutPrefix(alive, KindSessions)

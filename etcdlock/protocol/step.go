@@ -77,17 +77,17 @@ type Known struct {
 	Offered     bool // this process hands the lock to the head of its queue, and does not know yet how that went
 	Told        bool // what follows is known: it was read, or a watch has reported it
 
-	Where    Where
-	Vouched  bool // its session was there when it was read
-	Began    bool // it has ended, and may have run before
-	Unread   bool // the record cannot be read
-	Changed  bool // the record is not the one that it was enqueued with
-	Preceded bool // another entry is before its own
-	Locked   bool // another execution has the lock, or a client's lock holds it back
-	Dead     bool // the owner of that lock is dead
-	Paused   bool
-	Rests    bool // it is to be replaced, if a newer one comes
-	Limited  bool // it needs slots
+	Where    Where // where it was when it was read
+	Vouched  bool  // its session was there when it was read
+	Began    bool  // it has ended, and may have run before
+	Unread   bool  // the record cannot be read
+	Changed  bool  // the record is not the one that it was enqueued with
+	Preceded bool  // another entry is before its own
+	Locked   bool  // another execution has the lock, or a client's lock holds it back
+	Dead     bool  // the owner of that lock is dead
+	Paused   bool  // its route or its workflow is
+	Rests    bool  // it is to be replaced, if a newer one comes
+	Limited  bool  // it needs slots
 }
 
 // Saw adds what was read, for an execution whose entry is of revision at.Entry and that knows the
@@ -177,9 +177,9 @@ const (
 
 // Unapplied is an Enqueue or a claim that, as far as its sender knows, was not applied.
 type Unapplied struct {
-	Lock   *idem.Lock
-	At     Revisions // what it has compared; Entry = 0: it was past the queue
-	Answer Answer
+	Lock   *idem.Lock // what it would have written
+	At     Revisions  // what it has compared; Entry = 0: it was past the queue
+	Answer Answer     // what etcd said of it
 }
 
 // AfterEnqueue returns what an execution does that, as far as it knows, has not been enqueued, in

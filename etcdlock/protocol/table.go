@@ -48,7 +48,7 @@ type Latest struct {
 
 // SlotKey is one slot of a limit.
 type SlotKey struct {
-	Key     string
+	Key     string // of the slot
 	Value   []byte // the execution that has it, for operators and for the choice of the next
 	Waiters string // the prefix of all slot waiters of that limit
 }
@@ -66,8 +66,8 @@ type Revisions struct {
 
 // Leased is a value and the lease that it lives on; lease 0 = until a transaction deletes it.
 type Leased struct {
-	Value []byte
-	Lease clientv3.LeaseID
+	Value []byte           // not changed once it is sent
+	Lease clientv3.LeaseID // see above
 	// Apart is the answer of a record, or the question that is open about it, in a key of its own;
 	// nil = it has none. No compare of an execution reads that key.
 	Apart *Apart
@@ -77,13 +77,16 @@ type Leased struct {
 // outcome, the question for the service. The key names the execution, so it is never taken for that
 // of another one.
 type Apart struct {
-	Key string
+	Key string // where Leased is written
 	Leased
 }
 
 // Cooling replaces the lock of an execution that ended with an unknown outcome: the lock stays
 // closed until the hold runs out.
-type Cooling struct{ Lock, Hold Leased }
+type Cooling struct {
+	Lock Leased // names Hold as its alive key
+	Hold Leased // on a lease that ends with the release delay
+}
 
 // Claim compares the lock that a duplicate under another strategy would have. If another event has
 // it, at.OtherLock is its revision.

@@ -4,7 +4,11 @@ package protocol
 
 // Parking is what is stored of an execution whose sender has its answer: its request, index and
 // age.
-type Parking struct{ Request, Index, Age Leased }
+type Parking struct {
+	Request Leased // the request, or where it is stored
+	Index   Leased // tells every process that it is parked
+	Age     Leased // on a lease that ends when it is too old to run
+}
 
 // EnqueueParked is an Enqueue for an execution without a waiter: the entry is on no session, and
 // any process that has its route runs it. If another event has the other lock, at.OtherLock is its

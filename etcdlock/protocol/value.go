@@ -47,6 +47,7 @@ type NewerError struct {
 	version, max int
 }
 
+// Error says what is of which version, and that this process has to be updated.
 func (e *NewerError) Error() string {
 	return fmt.Sprintf("%s has version %d and this release reads up to %d: finish the upgrade of all replicas", e.kind,
 		e.version, e.max)

@@ -13,14 +13,14 @@ const countsVersion = 2
 
 // CountChunk is what one process has counted in one span of time.
 type CountChunk struct {
-	At     time.Time // its beginning
-	Routes map[string]*CountedRoute
+	At     time.Time                // its beginning
+	Routes map[string]*CountedRoute // by name
 }
 
 // CountedRoute is one route in a CountChunk.
 type CountedRoute struct {
-	Last  time.Time // when the newest delivery ended; zero = none has
-	Took  idem.Durations
+	Last  time.Time            // when the newest delivery ended; zero = none has
+	Took  idem.Durations       // how long requests to the service took
 	Steps map[int]*idem.Counts // by the number of the step; nil where there was nothing
 	// StepTook is Took by the number of the step; nil of a chunk of one step, or of an older
 	// release.

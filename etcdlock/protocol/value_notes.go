@@ -134,7 +134,7 @@ type noticesValue struct {
 	idem.Notices
 }
 
-// EncodeNotices encodes what people were told.
+// EncodeNotices encodes the messages that people got.
 func EncodeNotices(n *idem.Notices) []byte { return encode(noticesValue{othersVersion, *n}) }
 
 // DecodeNotices returns the zero value for a value that this release cannot read.
@@ -207,7 +207,7 @@ func DecodeCount(b []byte) int64 {
 
 // ListedLease says when keys were put on a lease.
 type ListedLease struct {
-	Version int `json:"v"`
+	Version int `json:"v"` // of the form of the value
 	// Chain is one process and retention: a lease of a chain takes no more keys when the next but
 	// one of the chain was granted.
 	Chain string    `json:"chain"`

@@ -41,7 +41,7 @@ func (l *Candidate) Lock() *idem.Lock {
 // Candidates is the queue entries that may be handed the lock, in their order. The first of them
 // was the head of the queue.
 type Candidates struct {
-	Entries []*Candidate
+	Entries []*Candidate // in the order of the queue
 	// Upto: every entry that was made up to this revision is in it, or was before its first. 0 =
 	// it is not complete.
 	Upto int64

@@ -8,11 +8,11 @@ import (
 
 // SlotHolder is an execution that has a slot, or waits for one.
 type SlotHolder struct {
-	Version   int              `json:"v"`
-	Execution idem.ExecutionID `json:"executionId"`
-	Workflow  string           `json:"workflow"`
-	Route     string           `json:"route,omitempty"`
-	Rule      string           `json:"rule,omitempty"` // see idem.Slot
+	Version   int              `json:"v"`               // of the form of the value
+	Execution idem.ExecutionID `json:"executionId"`     // the one that has it, or waits
+	Workflow  string           `json:"workflow"`        // of that execution
+	Route     string           `json:"route,omitempty"` // of that execution
+	Rule      string           `json:"rule,omitempty"`  // see idem.Slot
 	// Of a slot waiter: its session, and the create revision of its queue entry; 0 = that of the
 	// slot waiter itself.
 	Session string `json:"session,omitempty"`

@@ -14,16 +14,16 @@ import (
 
 // Options are what places in queues work with.
 type Options struct {
-	Claims *claim.Claims
-	Pool   *link.Pool
-	Sender *commit.Sender
-	Tasks  *commit.Tasks
-	Leases *commit.Leases
-	Layout protocol.Layout
-	Clock  link.Clock
-	View   *view.View
-	Own    *owned.Locks
-	Reaper *reap.Reaper
+	Claims *claim.Claims   // take locks
+	Pool   *link.Pool      // reads and watches etcd
+	Sender *commit.Sender  // sends the transactions
+	Tasks  *commit.Tasks   // run in the background; Store.Close waits for them
+	Leases *commit.Leases  // the shared leases of records
+	Layout protocol.Layout // spells the keys
+	Clock  link.Clock      // measures elapsed time
+	View   *view.View      // what this process knows of waiting and parked executions
+	Own    *owned.Locks    // the locks of this process
+	Reaper *reap.Reaper    // ends executions whose owner is dead
 	// Writer marks the records that this process writes.
 	Writer string
 

@@ -15,8 +15,8 @@ import (
 // Options are what this package works with.
 type Options struct {
 	*finish.Finisher
-	Tasks    *commit.Tasks
-	Sessions *session.Set
+	Tasks    *commit.Tasks // run in the background; Store.Close waits for them
+	Sessions *session.Set  // which sessions live
 	// Writer marks the records that this process writes.
 	Writer string
 	Process
@@ -42,7 +42,7 @@ func NewReaper(o *Options) *Reaper { return &Reaper{o} }
 // holds, which are few, and notes in l until when it is held. It returns the error of ctx.
 func (r *Reaper) IsDead(ctx context.Context, l *idem.Lock) (bool, error) {
 	if r.options.Holds(l.Execution) {
-		return false, nil // ours, and on its way to the next session
+		return false, nil // it is of this process, and on its way to the next session
 	}
 	if l.IsParked() {
 		return false, nil // it is taken over, not reaped

@@ -23,9 +23,9 @@ import (
 
 // Options are what a keeper works with.
 type Options struct {
-	Pool   *link.Pool
-	Layout protocol.Layout
-	Clock  link.Clock
+	Pool   *link.Pool      // reads and watches etcd
+	Layout protocol.Layout // spells the keys
+	Clock  link.Clock      // measures elapsed time
 	// TTL of the session's lease: whole seconds.
 	TTL time.Duration
 	// Holder names this process for operators; "" = it has no name.

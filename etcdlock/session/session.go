@@ -26,10 +26,10 @@ var (
 // alive. Its name is never used again: a session that is gone stays gone. It is safe for concurrent
 // use.
 type Session struct {
-	Name  string
-	Key   string // in etcd
-	Lease clientv3.LeaseID
-	Over  chan struct{} // closed by End
+	Name  string           // in its key
+	Key   string           // in etcd
+	Lease clientv3.LeaseID // what its key, its locks and its queue entries live on
+	Over  chan struct{}    // closed by End
 
 	value  string
 	holder string
@@ -187,7 +187,7 @@ func (s *Session) tryFence(ctx context.Context, p *link.Pool, epoch int64) error
 		return nil
 	}
 	before, _ := protocol.HeardOf(kvs[0])
-	s.setEpoch(kvs[0].ModRevision, before) // an earlier fence of ours, whose answer got lost
+	s.setEpoch(kvs[0].ModRevision, before) // an earlier fence of this session, whose answer got lost
 	return nil
 }
 

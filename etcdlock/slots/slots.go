@@ -62,10 +62,10 @@ func (p *Slots) ask(w *Waiter) {
 
 // Options are what slots work with.
 type Options struct {
-	Pool   *link.Pool
-	Sender *commit.Sender
-	Tasks  *commit.Tasks
-	Layout protocol.Layout
+	Pool   *link.Pool      // reads and watches etcd
+	Sender *commit.Sender  // sends the transactions
+	Tasks  *commit.Tasks   // run in the background; Store.Close waits for them
+	Layout protocol.Layout // spells the keys
 	Process
 }
 

@@ -34,7 +34,7 @@ var ErrUnsafe = errors.New("not safe now")
 // Step is one thing that was done.
 type Step struct {
 	Member   string // its name, or its endpoint if it has none
-	Endpoint string
+	Endpoint string // host:port of the member
 	// Moved: the leadership went to this member. Else it was defragmented.
 	Moved         bool
 	Leader        bool          // it was the only member
@@ -44,7 +44,7 @@ type Step struct {
 
 // Defragmenter defragments all members of an etcd.
 type Defragmenter struct {
-	Target *link.Target
+	Target *link.Target // how the etcd is reached
 	// Alone allows it for an etcd of one member, which does not answer meanwhile: sessions end if
 	// that takes longer than their TTL.
 	Alone bool

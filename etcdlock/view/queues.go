@@ -30,12 +30,12 @@ func newQueues(y protocol.Layout, w *Watcher) *Queues {
 // Waiter is the queue entry of an execution of this process. Only one that was registered may be
 // handed the lock; Queues changes it then.
 type Waiter struct {
-	Execution idem.ExecutionID
-	Scope     idem.Scope
-	Session   *session.Session
-	Revision  int64      // create revision: the order in the queue
-	Prev      int64      // the revision of the event's record
-	Lock      *idem.Lock // what it says
+	Execution idem.ExecutionID // the one that waits
+	Scope     idem.Scope       // the lock that it waits for
+	Session   *session.Session // that its entry lives on
+	Revision  int64            // create revision: the order in the queue
+	Prev      int64            // the revision of the event's record
+	Lock      *idem.Lock       // what it says
 
 	queue  *queue // nil = it was not registered
 	before string // the entry before its own, as far as this process knows; "" = it has to look

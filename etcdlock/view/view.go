@@ -21,22 +21,22 @@ import (
 // live, what is paused and which holds are gone; one of queues and locks (Watcher), one of slots
 // and one of what is parked, which begin with the first that needs them.
 type View struct {
-	Sessions *session.Set
-	Pauses   *Pauses
-	Queues   *Queues
-	Watcher  *Watcher
-	Slots    *slots.Slots
-	Parked   *park.Index
+	Sessions *session.Set // which sessions live
+	Pauses   *Pauses      // what is paused
+	Queues   *Queues      // what waits in this process, and before it
+	Watcher  *Watcher     // wakes what waits
+	Slots    *slots.Slots // slots of limits, and what waits for them
+	Parked   *park.Index  // what is parked, over all processes
 
 	options *Options
 }
 
 // Options are what a View works with.
 type Options struct {
-	Pool   *link.Pool
-	Sender *commit.Sender
-	Tasks  *commit.Tasks
-	Layout protocol.Layout
+	Pool   *link.Pool      // reads and watches etcd
+	Sender *commit.Sender  // sends the transactions
+	Tasks  *commit.Tasks   // run in the background; Store.Close waits for them
+	Layout protocol.Layout // spells the keys
 	Process
 }
 

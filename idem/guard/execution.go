@@ -8,7 +8,7 @@ import (
 	"hooklock/idem"
 )
 
-// Why an execution is told to stop, beside ErrLockLost and ErrCancelled: the causes of its Context.
+// Why an execution has to stop, beside ErrLockLost and ErrCancelled: the causes of its Context.
 var (
 	// ErrMaxDuration: it reached the route's max_duration.
 	ErrMaxDuration = errors.New("max_duration reached")

@@ -12,7 +12,7 @@ import (
 
 // Options are what a Guard works with.
 type Options struct {
-	Ledger idem.Ledger
+	Ledger idem.Ledger // where locks and records are
 	// Base is the life of the executions: when it ends, running ones stop and end with an unknown
 	// outcome. It is not the life of a sender's connection: a sender that hangs up changes nothing.
 	Base context.Context
@@ -76,7 +76,7 @@ func New(o Options) *Guard {
 // Admission is the answer of Admit: an execution that may run, or the decision that the delivery
 // does not.
 type Admission struct {
-	Execution *Execution
+	Execution *Execution // nil = the delivery does not run, and the Verdict says why
 	idem.Verdict
 	// Waited is how long the delivery waited: in the queue, or for the answer of the first delivery
 	// of its event. 0 = it did not wait.

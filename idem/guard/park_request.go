@@ -11,8 +11,8 @@ import (
 
 // ParkLimits bound what is parked over all processes, as far as each knows of the others.
 type ParkLimits struct {
-	Events int
-	Bytes  int64
+	Events int   // parked executions
+	Bytes  int64 // of their stored requests together
 }
 
 // MayPark reports whether a delivery may be parked for that reason now; under Observe, whether it

@@ -22,8 +22,7 @@ type Tried struct {
 	Failure idem.Failure // why no answer came
 	// Hopeless: no other try can succeed, whatever the policy says; Failure says why.
 	Hopeless bool
-	// Told: the sender has the beginning of an answer, or is told of an error, so it cannot be told
-	// that its event is accepted.
+	// Told: a response to the sender has begun, so it can no longer say that the event is accepted.
 	Told bool
 	// Counted is what the try adds to the counts of its route, but for its result, which the Guard
 	// adds. Without a Route it is not counted with its end.
@@ -33,8 +32,7 @@ type Tried struct {
 
 	// RetryAfter is the upstream's own delay until the next try; 0 = it gave none.
 	RetryAfter time.Duration
-	// Stopped is why the try was told to stop: one of the causes of an execution's Context; nil: it
-	// was not.
+	// Stopped is why the try had to stop: a cause of the execution's Context; nil = it did not.
 	Stopped error
 }
 

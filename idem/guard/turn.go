@@ -46,7 +46,7 @@ func (t *turn) take() {
 		case idem.ActDrop:
 			t.admission.Decision = idem.DecisionSkipped
 			return
-		default: // it has the lock, or its sender is told why it does not run
+		default: // it has the lock, or the response says why it does not run
 			return
 		}
 	}
@@ -143,8 +143,8 @@ func (g *Guard) admit(r *idem.Request) Admission {
 	return g.endIfStale(newExecution(g, r.Policy, r, held, mine, callbackKey), r)
 }
 
-// endIfStale ends an execution at once that is older than what went through, if its route does not let
-// it run.
+// endIfStale ends an execution at once that is older than what went through, if its route does not
+// let it run.
 func (g *Guard) endIfStale(x *Execution, r *idem.Request) Admission {
 	stale := x.Lock().Stale
 	now := idem.Situation{Attached: true, Stale: r.Policy.StalenessOf(stale)}
