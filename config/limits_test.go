@@ -61,7 +61,9 @@ func TestLimitsAreReadAndWarnedAbout(t *testing.T) {
 func TestWhatALimitDoesNotDoIsWarnedAbout(t *testing.T) {
 	const shared = "park_store: {single_member: true}\nlimits: {shared: {erp: 2}}\n"
 	for route, want := range map[string]string{
-		"lock: {limit: 2}, park: true":                                   "waits for a person, and the others of its workflow run",
+
+		"lock: {limit: 2}, park: true": "waits for a person, and the others of its workflow run",
+
 		"uses: [erp], on_missing_event_id: pass, event_id: '{header.x}'": "counts against none of these limits",
 		"lock: {limit: 2}, park: {enabled: true, on_failure: skip}":      "",
 		"uses: [erp]": "",

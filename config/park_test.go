@@ -63,7 +63,9 @@ func TestAnImpossibleStoreOfParkedRequestsIsRefused(t *testing.T) {
 		s3("endpoint: 'http://a', bucket: abc, tls: {server_name: b}"): "park_store.s3.tls: is for https",
 		s3(
 			"endpoint: 'https://a', bucket: abc, tls: {cert_file: '/dev/null'}"): "park_store.s3.tls.cert_file: needs key_file",
-		"s3: {endpoint: 'http://a', bucket: abc}":                                  "park_store.s3.access_key_file: is missing",
+
+		"s3: {endpoint: 'http://a', bucket: abc}": "park_store.s3.access_key_file: is missing",
+
 		"s3: {endpoint: 'http://a', bucket: abc, access_key_file: /nonexistent/x}": "park_store.s3.secret_key_file: is missing",
 	} {
 		if got := refusalOf(t, Source{Bytes: []byte("park_store: {" + settings + "}")}); !strings.Contains(got, want) {

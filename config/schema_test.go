@@ -32,7 +32,8 @@ type generator struct{ comments map[string]string }
 func newGenerator(t *testing.T) generator {
 	t.Helper()
 	g := generator{comments: map[string]string{}}
-	for _, name := range []string{"types.go", "types_idempotency.go", "types_park.go", "types_order.go"} {
+	for _, name := range []string{"types.go", "types_idempotency.go", "types_park.go", "types_order.go",
+		"types_admin.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)

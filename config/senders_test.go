@@ -226,7 +226,9 @@ func TestSeveralSecretsAreReadInTheirOrder(t *testing.T) {
 
 func TestVerifySettingsWithoutEffectAreWarnedAbout(t *testing.T) {
 	for text, want := range map[string]string{
-		"verify: {secret_env: S}":                                "routes[0].verify: has no effect: verify.scheme is none",
+
+		"verify: {secret_env: S}": "routes[0].verify: has no effect: verify.scheme is none",
+
 		"verify: {scheme: post, secret_env: S, header: X}":       "routes[0].verify.header: has no effect",
 		"verify: {scheme: post, secret_env: S}":                  "",
 		"preset: post, lock: {strategy: fail_fast}":              "", // the wait_timeout is the preset's

@@ -18,7 +18,8 @@ func TestTwinsAreReadAndChecked(t *testing.T) {
 		{"", Twins{TwinsReport, 10 * time.Minute}, ""},
 		{"twins: off", Twins{TwinsOff, 10 * time.Minute}, ""},
 		{"twins: {window: 30s}", Twins{TwinsReport, 30 * time.Second}, ""},
-		{"twins: {mode: off, window: 1h}", Twins{TwinsOff, time.Hour}, "twins.window: has no effect: twins.mode is off"},
+		{"twins: {mode: off, window: 1h}", Twins{TwinsOff, time.Hour},
+			"twins.window: has no effect: twins.mode is off"},
 		{"twins: {window: 1h}, idempotency: {enabled: false}", Twins{TwinsReport, time.Hour},
 			"twins: has no effect: idempotency.enabled is false"},
 		{`twins: {window: 1h}, event_id: "{fingerprint}"`, Twins{TwinsReport, time.Hour}, "equal bodies are one event"},
@@ -36,7 +37,8 @@ func TestTwinsAreReadAndChecked(t *testing.T) {
 				warned += w.Path + ": " + w.Text
 			}
 		}
-		if loaded.Config.Routes[0].Twins != c.want || !strings.Contains(warned, c.warn) || (warned == "") != (c.warn == "") {
+		if loaded.Config.Routes[0].Twins != c.want || !strings.Contains(warned, c.warn) ||
+			(warned == "") != (c.warn == "") {
 			t.Errorf("%s: %+v, warned %q", c.route, loaded.Config.Routes[0].Twins, warned)
 		}
 	}

@@ -38,8 +38,8 @@ func (c *Config) firstSigned() (index int, enforced bool) {
 	return index, false
 }
 
-// unmatched warns about paths that bypass signatures.
-func (v *validator) unmatched() {
+// checkUnmatched warns about paths that bypass signatures.
+func (v *validator) checkUnmatched() {
 	c := v.config
 	if i, enforced := c.firstSigned(); enforced && c.Unmatched == UnmatchedPass {
 		v.warn("unmatched", "pass, beside the signatures of routes[%d] (%s): whatever the service takes for that "+

@@ -25,7 +25,8 @@ const (
 	maxBuffer      = 64 * MiB
 	minProgress    = 1 * KiB
 	maxMemory      = 1024 * GiB
-	minHold        = 2 * time.Second // etcd gives a lease whole seconds, and a shorter hold ends before it can be renewed
+	// etcd gives a lease whole seconds, and a shorter hold ends before it can be renewed
+	minHold = 2 * time.Second
 )
 
 // validator checks the form and the consistency of a configuration.
@@ -46,12 +47,13 @@ func (v *validator) run() {
 	v.require(c.ConfigVersion == 1, "config_version", "%d is not known; this release reads version 1", c.ConfigVersion)
 	v.listeners()
 	v.upstream()
-	v.unmatched()
+	v.checkUnmatched()
 	v.limits()
 	v.positive("shutdown_timeout", c.ShutdownTimeout)
 	v.etcd()
 	v.parkStore()
-	v.require(c.Log.Sample >= 0, "log.sample", "%d is negative; 1 logs each delivery, 100 one in a hundred, 0 none that went well", c.Log.Sample)
+	v.require(c.Log.Sample >= 0, "log.sample",
+		"%d is negative; 1 logs each delivery, 100 one in a hundred, 0 none that went well", c.Log.Sample)
 	v.routes()
 	v.notify()
 	v.warnShutdown()
@@ -98,7 +100,8 @@ func (v *validator) listeners() {
 	v.require(!sameAddress(c.Listen.Address, c.Health.Listen), "health.listen", "is the same port as listen.address")
 	v.require(!sameAddress(c.Admin.Listen, c.Health.Listen), "health.listen", "is the same port as admin.listen")
 	if v.inKubernetes && isLoopback(c.Listen.Address) {
-		v.warn("listen.address", "%s is loopback: only containers of this pod reach it, no Service and no ingress", c.Listen.Address)
+		v.warn("listen.address", "%s is loopback: only containers of this pod reach it, no Service and no ingress",
+			c.Listen.Address)
 	}
 }
 
@@ -118,7 +121,8 @@ func (v *validator) upstream() {
 		v.warn("upstream.tls", "has no effect: upstream.url is not https")
 	}
 	for _, own := range []struct{ path, address string }{
-		{"listen.address", v.config.Listen.Address}, {"admin.listen", v.config.Admin.Listen}, {"health.listen", v.config.Health.Listen},
+		{"listen.address", v.config.Listen.Address}, {"admin.listen", v.config.Admin.Listen},
+		{"health.listen", v.config.Health.Listen},
 	} {
 		if callsItself(own.address, u.URL) {
 			v.refuse("upstream.url", "is %s: Hooklock would call itself", own.path)
@@ -128,9 +132,9 @@ func (v *validator) upstream() {
 
 func (v *validator) limits() {
 	l := v.config.Limits
-	v.parkedLimits()
-	v.keptLimits()
-	v.sharedLimits()
+	v.checkParkedLimits()
+	v.checkKeptLimits()
+	v.checkSharedLimits()
 	v.within("limits.request_body", l.RequestBody, 1, maxBody)
 	v.within("limits.response_body", l.ResponseBody, 1, maxBody)
 	v.within("limits.request_header", l.RequestHeader, minHeader, maxHeader)
@@ -147,8 +151,10 @@ func (v *validator) limits() {
 	v.positive("limits.header_timeout", l.HeaderTimeout)
 	v.positive("limits.body_timeout", l.BodyTimeout)
 	v.positive("limits.idle_timeout", l.IdleTimeout)
-	v.require(l.MaxConnections >= 1 && l.MaxConnections <= maxConnections, "limits.max_connections", "%d is out of bounds; choose from 1 to %d", l.MaxConnections, maxConnections)
-	v.require(l.Waiting >= 1 && l.Waiting <= maxConnections, "limits.waiting", "%d is out of bounds; choose from 1 to %d", l.Waiting, maxConnections)
+	v.require(l.MaxConnections >= 1 && l.MaxConnections <= maxConnections, "limits.max_connections",
+		"%d is out of bounds; choose from 1 to %d", l.MaxConnections, maxConnections)
+	v.require(l.Waiting >= 1 && l.Waiting <= maxConnections, "limits.waiting",
+		"%d is out of bounds; choose from 1 to %d", l.Waiting, maxConnections)
 }
 
 // warnShutdown compares the time that shutdown gives with the time that one delivery may take.
@@ -166,6 +172,7 @@ func (v *validator) warnShutdown() {
 	if wait > 0 {
 		what += " + the longest lock.wait_timeout"
 	}
-	v.warn("shutdown_timeout", "%s is shorter than %s (%s): a shutdown can cut off deliveries, and their outcome is unknown",
+	v.warn("shutdown_timeout", "%s is shorter than %s (%s): a shutdown can cut off "+
+		"deliveries, and their outcome is unknown",
 		idem.DurationText(c.ShutdownTimeout), what, idem.DurationText(needed))
 }

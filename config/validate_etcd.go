@@ -25,7 +25,7 @@ func (v *validator) etcd() {
 	v.require(e.Username == "" || hasPassword, "etcd.username", "needs password_file or password_env beside it")
 	v.require(e.Username != "" || !hasPassword, passwordPath(e), "needs username beside it")
 	if len(e.Endpoints) == 0 {
-		v.embedded()
+		v.checkEmbedded()
 	} else {
 		v.endpoints()
 	}
@@ -47,8 +47,8 @@ func checkPrefix(prefix string) error {
 	return nil
 }
 
-// embedded checks what only matters without endpoints.
-func (v *validator) embedded() {
+// checkEmbedded checks what only matters without endpoints.
+func (v *validator) checkEmbedded() {
 	e := v.config.Etcd
 	v.require(v.config.DataDir != "", "data_dir",
 		"is empty, and the embedded etcd needs a folder; or name etcd.endpoints")

@@ -22,8 +22,8 @@ func (v *validator) ignore(path string, r *Route) {
 		}
 		v.require(r.OnMissingEventID != naming.MissingPayload, at,
 			"* leaves out the whole body, and on_missing_event_id is payload: deliveries "+
-				"without an event ID would all be one event; name the members that change, or say on_missing_event_id: "+
-				"reject or run")
+				"without an event ID would all be one event; name the members that change, or say "+
+				"on_missing_event_id: reject or run")
 		v.require(!readsFingerprint(r.EventID), at, "* leaves out the whole body, and event_id has {fingerprint}: "+
 			"all deliveries would be one event; name the members that change")
 	}
@@ -36,8 +36,9 @@ func (v *validator) twins(path string, r *Route) {
 		v.warnIdle(path+".window", t.Window != usual.Window, "twins.mode is off")
 		return
 	}
-	v.require(t.Window > 0 && t.Window <= maxTwinsWindow, path+".window", "%s is out of bounds; choose up to %s, or say "+
-		"twins: off", idem.DurationText(t.Window), idem.DurationText(maxTwinsWindow))
+	v.require(t.Window > 0 && t.Window <= maxTwinsWindow, path+".window",
+		"%s is out of bounds; choose up to %s, or say "+
+			"twins: off", idem.DurationText(t.Window), idem.DurationText(maxTwinsWindow))
 	switch said := *t != usual; {
 	case !r.Idempotency.Enabled:
 		v.warnIdle(path, said, "idempotency.enabled is false: event IDs are not read")

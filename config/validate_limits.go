@@ -17,7 +17,7 @@ const (
 // SharedLimits are numbers of executions by the names of their limits.
 type SharedLimits map[string]int
 
-func (v *validator) sharedLimits() {
+func (v *validator) checkSharedLimits() {
 	shared := v.config.Limits.Shared
 	for _, name := range sortedKeys(shared) {
 		path := named("limits.shared", name)

@@ -16,7 +16,7 @@ const (
 	maxParkAge       = 30 * 24 * time.Hour
 )
 
-func (v *validator) parkedLimits() {
+func (v *validator) checkParkedLimits() {
 	p := v.config.Limits.Parked
 	v.require(p.Events >= 1 && p.Events <= maxParkedEvents, "limits.parked.events",
 		"%d is out of bounds; choose from 1 to %d", p.Events, maxParkedEvents)
@@ -30,7 +30,7 @@ const (
 	maxKeep       = 366 * 24 * time.Hour
 )
 
-func (v *validator) keptLimits() {
+func (v *validator) checkKeptLimits() {
 	k := v.config.Limits.Kept
 	v.require(k.Events >= 1 && k.Events <= maxKeptEvents, "limits.kept.events",
 		"%d is out of bounds; choose from 1 to %d", k.Events, maxKeptEvents)

@@ -164,12 +164,12 @@ func (v *validator) templates(path string, r *Route, pattern *naming.Pattern) {
 	}
 	v.require(len(r.Labels.Used()) <= naming.MaxLabels, path+".labels", "has %d, with those of the preset; at most %d",
 		len(r.Labels.Used()), naming.MaxLabels)
-	v.unnamed(path, r, pattern)
+	v.warnUnnamed(path, r, pattern)
 }
 
-// unnamed warns about a variable of the path that no name of an event has: two tenants whose events
-// have one ID then share a key.
-func (v *validator) unnamed(path string, r *Route, pattern *naming.Pattern) {
+// warnUnnamed warns about a variable of the path that no name of an event has: two tenants whose
+// events have one ID then share a key.
+func (v *validator) warnUnnamed(path string, r *Route, pattern *naming.Pattern) {
 	workflow, err := naming.CompileTemplate(r.Workflow)
 	if err != nil || !r.Idempotency.Enabled {
 		return
@@ -445,7 +445,8 @@ func (v *validator) respond(path string, statuses map[string]int) {
 	}
 }
 
-// verify judges preset and signature as far as names go; whether they fit together is for Source.CheckRoute.
+// verify judges the names of preset and scheme; whether they fit together is for
+// Source.CheckRoute.
 func (v *validator) verify(path string, r *Route) {
 	if r.Preset != "" && find(v.senders.Presets, r.Preset) == nil {
 		v.check(path+".preset", nameError(v.senders.Presets, r.Preset))
@@ -491,7 +492,8 @@ func (v *validator) said(path string) bool {
 	return found && !at.filled()
 }
 
-// whole asks Source.CheckRoute, unless the route is broken already: then it would be told the same in other words.
+// whole asks Source.CheckRoute, unless the route is broken already: it would say the same in other
+// words.
 func (v *validator) whole(path string, r *Route) {
 	if v.checkRoute == nil {
 		return

@@ -171,7 +171,10 @@ func TestTheRequestOfADeadLetterGoesWithItsRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	nothingKept(t, e)
-	eventually(t, "the index says so", func() bool { c := s.Parked(idem.Scope{}); return c.DeadLetters == 0 && c.Bytes == 0 })
+	eventually(t, "the index says so", func() bool {
+		c := s.Parked(idem.Scope{})
+		return c.DeadLetters == 0 && c.Bytes == 0
+	})
 }
 
 // TestNothingIsSweptWhenTheStoreIsClosing: the sender takes nothing any more.
@@ -221,7 +224,8 @@ func TestWhatIsSkippedAsItsProcessPutsItDownIsCountedAsADeadLetter(t *testing.T)
 		t.Fatalf("it was put down: %v", err)
 	}
 	eventually(t, "it is counted", func() bool {
-		counts, err := s.Counts(within(t, patience), idem.CountQuery{Since: time.Now().Add(-time.Hour), Step: time.Minute})
+		counts, err := s.Counts(within(t, patience),
+			idem.CountQuery{Since: time.Now().Add(-time.Hour), Step: time.Minute})
 		return err == nil && len(counts.Routes) == 1 && counts.Routes[0].Counts[idem.CountDeadLetters] == 1
 	})
 }

@@ -34,7 +34,9 @@ func counterAt(t *testing.T, s *Store, name string, now time.Time) *counter {
 	tasks := commit.NewTasks()
 	t.Cleanup(func() { _ = tasks.Close(t.Context()) })
 	o := &history.Options{
-		Pool: s.pool, Layout: s.layout, Writer: name, Clock: link.Clock{Now: c.now, Boot: func() time.Duration { return time.Duration(c.now().UnixNano()) }},
+		Pool: s.pool, Layout: s.layout, Writer: name, Clock: link.Clock{Now: c.now, Boot: func() time.Duration {
+			return time.Duration(c.now().UnixNano())
+		}},
 		Tasks: tasks, Process: c,
 	}
 	c.Counts = history.NewCounts(o)
@@ -120,8 +122,10 @@ func TestCountsOfAllProcessesAreAddedUp(t *testing.T) {
 	}
 	stripe := h.Routes[1]
 	minute := noon.Truncate(time.Minute)
-	if stripe.Route != "stripe" || stripe.Counts[idem.CountSucceeded] != 12 || !stripe.Last.Equal(a.now()) || len(stripe.Steps) != 2 ||
-		!stripe.Steps[0].At.Equal(minute) || stripe.Steps[0].Counts[idem.CountDeliveries] != 7 || !stripe.Steps[1].At.Equal(minute.Add(10*time.Minute)) {
+	if stripe.Route != "stripe" || stripe.Counts[idem.CountSucceeded] != 12 || !stripe.Last.Equal(a.now()) ||
+		len(stripe.Steps) != 2 ||
+		!stripe.Steps[0].At.Equal(minute) || stripe.Steps[0].Counts[idem.CountDeliveries] != 7 ||
+		!stripe.Steps[1].At.Equal(minute.Add(10*time.Minute)) {
 		t.Errorf("%+v", stripe)
 	}
 	if p50 := stripe.Took.Quantile(0.5); p50 < 700*time.Millisecond || p50 > 1500*time.Millisecond {
@@ -146,7 +150,8 @@ func (c *counter) countTook(route string, took time.Duration) {
 	c.some[route].Took.Note(took)
 }
 
-// How long requests took is known of each minute, and after a day of each hour, whoever reads it and whether it is folded.
+// How long requests took is known of each minute, and after a day of each hour, whoever reads it
+// and whether it is folded.
 func TestTheTimesOfRequestsAreKnownByTheMinuteAndByTheHour(t *testing.T) {
 	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
 	a, b := counterAt(t, s, "a", noon), counterAt(t, s, "b", noon)
@@ -167,7 +172,8 @@ func TestTheTimesOfRequestsAreKnownByTheMinuteAndByTheHour(t *testing.T) {
 				}
 				for n, want := range []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
 					one := h.Routes[0].Steps[n]
-					if p := one.Took.Quantile(0.95); one.Counts[idem.CountSucceeded] != 2 || p > want || p < want*7/10 || one.Took.Longest != want {
+					if p := one.Took.Quantile(0.95); one.Counts[idem.CountSucceeded] != 2 || p > want ||
+						p < want*7/10 || one.Took.Longest != want {
 						t.Errorf("folded %v, step %v: at %v p95 is %v: %+v", folded, step, one.At, p, one)
 					}
 				}
@@ -175,7 +181,8 @@ func TestTheTimesOfRequestsAreKnownByTheMinuteAndByTheHour(t *testing.T) {
 					Since: minute, Until: noon.Add(time.Hour + time.Minute), Step: step, Times: true,
 				})
 				if err != nil || len(h.Routes[0].Steps) != 2 || h.Routes[0].Counts[idem.CountDeliveries] != 4 ||
-					h.Routes[0].Took.Longest != 100*time.Millisecond || !h.Until.Equal(noon.Add(time.Hour+time.Minute)) {
+					h.Routes[0].Took.Longest != 100*time.Millisecond ||
+					!h.Until.Equal(noon.Add(time.Hour+time.Minute)) {
 					t.Errorf("until: %+v, %v", h, err)
 				}
 			}
@@ -200,7 +207,11 @@ func TestCountsSurviveARestartInTheSameMinute(t *testing.T) {
 	var counted []idem.RouteCounts
 	open := func(n uint64) *Store {
 		counted = []idem.RouteCounts{{Route: "stripe", Counts: idem.Counts{idem.CountDeliveries: n}}}
-		s := openReady(t, Options{Endpoints: []string{e.Endpoint}, Counted: func() []idem.RouteCounts { some := counted; counted = nil; return some }})
+		s := openReady(t, Options{Endpoints: []string{e.Endpoint}, Counted: func() []idem.RouteCounts {
+			some := counted
+			counted = nil
+			return some
+		}})
 		return s
 	}
 	for n := range uint64(3) {
@@ -224,7 +235,8 @@ func TestCountsThatEtcdDoesNotTakeNowAreWrittenLaterInTheirOwnMinutes(t *testing
 	for range 3 {
 		a.set(a.now().Add(40 * time.Minute)) // past the end of an hour
 		a.count("stripe", 1)
-		short, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond) // all of it passes: nothing answers
+		// all of it passes: nothing answers
+		short, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		if a.Write(short) {
 			t.Fatal("written through a black hole")
 		}
@@ -238,7 +250,8 @@ func TestCountsThatEtcdDoesNotTakeNowAreWrittenLaterInTheirOwnMinutes(t *testing
 		t.Fatalf("%+v, %v", h, err)
 	}
 	for i, step := range h.Routes[0].Steps {
-		if want := noon.Add(time.Duration(i) * 40 * time.Minute).Truncate(time.Minute); !step.At.Equal(want) || step.Counts[idem.CountDeliveries] != 1 {
+		if want := noon.Add(time.Duration(i) * 40 * time.Minute).Truncate(time.Minute); !step.At.Equal(want) ||
+			step.Counts[idem.CountDeliveries] != 1 {
 			t.Errorf("%+v, want 1 at %v", step, want)
 		}
 	}
@@ -270,11 +283,14 @@ func TestCountsByTheHourAreKeptForAMonth(t *testing.T) {
 	}
 	a.set(a.now().Add(time.Minute)) // the last minute is over
 	mustWrite(t, a)
-	h, err := a.Counts.Counts(within(t, patience), idem.CountQuery{Since: noon.Add(-1000 * 24 * time.Hour), Step: 6 * time.Hour})
-	if err != nil || len(h.Routes) != 1 || h.Routes[0].Counts[idem.CountDeliveries] != 29 || len(h.Routes[0].Steps) != 29 || a.now().Sub(h.Since) > idem.HourRetention+6*time.Hour {
+	h, err := a.Counts.Counts(within(t, patience),
+		idem.CountQuery{Since: noon.Add(-1000 * 24 * time.Hour), Step: 6 * time.Hour})
+	if err != nil || len(h.Routes) != 1 || h.Routes[0].Counts[idem.CountDeliveries] != 29 ||
+		len(h.Routes[0].Steps) != 29 || a.now().Sub(h.Since) > idem.HourRetention+6*time.Hour {
 		t.Errorf("%+v, %v", h, err)
 	}
-	for kind, kept := range map[string]time.Duration{protocol.KindMinutes: 25 * time.Hour, protocol.KindHours: 31 * 24 * time.Hour} {
+	for kind, kept := range map[string]time.Duration{protocol.KindMinutes: 25 * time.Hour,
+		protocol.KindHours: 31 * 24 * time.Hour} {
 		got, err := e.Client.Get(within(t, patience), s.layout.All(kind), clientv3.WithPrefix(), clientv3.WithLimit(1))
 		if err != nil || got.Count != 29 {
 			t.Fatal(got, err)
@@ -322,7 +338,8 @@ func keysOfKind(t *testing.T, e *etcdtest.Etcd, s *Store, kind string) int64 {
 	return n
 }
 
-// A minute is in a key of its own while it lasts, and with the others of its hour when it is over: no reader sees it twice, or not at all.
+// A minute is in a key of its own while it lasts, and with the others of its hour when it is over:
+// no reader sees it twice, or not at all.
 func TestAMinuteOfCountsIsFoldedWhenItIsOver(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -331,13 +348,17 @@ func TestAMinuteOfCountsIsFoldedWhenItIsOver(t *testing.T) {
 	mustWrite(t, a)
 	a.count("stripe", 4)
 	mustWrite(t, a)
-	if n, folded := keysOfKind(t, e, s, protocol.KindCounting), keysOfKind(t, e, s, protocol.KindMinutes); n != 1 || folded != 0 || totals(t, b, noon)["stripe"] != 7 {
-		t.Errorf("%d keys of minutes, %d of hours, and another process knows of %d", n, folded, totals(t, b, noon)["stripe"])
+	if n, folded := keysOfKind(t, e, s, protocol.KindCounting), keysOfKind(t, e, s, protocol.KindMinutes); n != 1 ||
+		folded != 0 || totals(t, b, noon)["stripe"] != 7 {
+		t.Errorf("%d keys of minutes, %d of hours, and another process knows of %d", n, folded,
+			totals(t, b, noon)["stripe"])
 	}
 	a.set(noon.Add(time.Minute))
 	mustWrite(t, a)
-	if n, folded := keysOfKind(t, e, s, protocol.KindCounting), keysOfKind(t, e, s, protocol.KindMinutes); n != 0 || folded != 1 || totals(t, b, noon)["stripe"] != 7 || totals(t, a, noon)["stripe"] != 7 {
-		t.Errorf("%d keys of minutes, %d of hours, and another process knows of %d", n, folded, totals(t, b, noon)["stripe"])
+	if n, folded := keysOfKind(t, e, s, protocol.KindCounting), keysOfKind(t, e, s, protocol.KindMinutes); n != 0 ||
+		folded != 1 || totals(t, b, noon)["stripe"] != 7 || totals(t, a, noon)["stripe"] != 7 {
+		t.Errorf("%d keys of minutes, %d of hours, and another process knows of %d", n, folded,
+			totals(t, b, noon)["stripe"])
 	}
 	for range 2 {
 		mustWrite(t, a)
@@ -352,7 +373,8 @@ func succeeded() *commit.Count {
 	return &commit.Count{Counted: idem.Counted{Route: "stripe", Kinds: idem.CountSetOf(idem.CountDeliveries)}}
 }
 
-// carried sends what travels with counts, and says what etcd answers; lost: it takes them, and its answer is lost.
+// carried sends what travels with counts, and says what etcd answers; lost: it takes them, and its
+// answer is lost.
 func carried(t *testing.T, s *Store, a *counter, sends bool, answer error, counts ...*commit.Count) {
 	t.Helper()
 	writes, answered := a.Carry(counts, false)
@@ -367,7 +389,8 @@ func carried(t *testing.T, s *Store, a *counter, sends bool, answer error, count
 	answered(answer, nil)
 }
 
-// What travels with a request is counted once, whatever becomes of the request: its outcomes are committed with another one if not with that.
+// What travels with a request is counted once, whatever becomes of the request: its outcomes are
+// committed with another one if not with that.
 func TestACountIsNeitherLostNorDoubledByTheRequestThatCarriesIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		sends  bool
@@ -397,7 +420,8 @@ func TestACountIsNeitherLostNorDoubledByTheRequestThatCarriesIt(t *testing.T) {
 	}
 }
 
-// An outcome that etcd refuses is none, and one that never comes was an answer of the service all the same.
+// An outcome that etcd refuses is none, and one that never comes was an answer of the service all
+// the same.
 func TestACountOfARefusedOutcomeIsTakenBackUntilItIsKnown(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})

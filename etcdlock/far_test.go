@@ -68,3 +68,31 @@ func TestAnEndThatIsNotWrittenInTimeSaysWhyEtcdDoesNotAnswer(t *testing.T) {
 		})
 	}
 }
+
+func TestAHungMemberCostsNeitherTheSessionNorTheDeliveries(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	hangs, works := etcdtest.NewWire(t, e.Endpoint), etcdtest.NewWire(t, e.Endpoint)
+	o := Options{Endpoints: []string{hangs.Endpoint, works.Endpoint}, SessionTTL: 8 * time.Second}
+	o.OnSession = func(e SessionEvent) {
+		if !e.Opened {
+			t.Errorf("session lost: %v", e.Reason)
+		}
+	}
+	s := openStore(t, o)
+	before := currentSession(t, s)
+	hangs.Blackhole(true)
+	defer hangs.Blackhole(false)
+	sent := func() time.Time {
+		return before.Confirmed().At
+	}
+	began := time.Now()
+	eventually(t, "a renewal over the other member, past the first TTL", func() bool {
+		return sent().Sub(began) > o.SessionTTL
+	})
+	held := mustClaim(t, s, lockFor("w", "one"), 0)
+	mustSettle(t, held)
+	if currentSession(t, s) != before {
+		t.Fatal("another session")
+	}
+}

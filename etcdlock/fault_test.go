@@ -71,7 +71,9 @@ func TestARunningLockIsAdoptedByTheNextSession(t *testing.T) {
 	held.OnStop(func(cause error) { t.Errorf("told to stop: %v", cause) })
 	endSession(t, e, currentSession(t, s))
 	awaitOpened(t, events)
-	eventually(t, "adoption", func() bool { return held.Lock().Alive == protocol.SessionAlive(currentSession(t, s).Name) })
+	eventually(t, "adoption", func() bool {
+		return held.Lock().Alive == protocol.SessionAlive(currentSession(t, s).Name)
+	})
 	if err := held.Begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +127,8 @@ func TestTheLockOfADeadProcessIsReapedAndItsLateEndChangesNothing(t *testing.T) 
 		t.Fatalf("%+v %v", rec, err)
 	}
 	st, err := history.Look(within(t, patience), other.pool, keysOf(next))
-	if err != nil || !st.Runs(next.Lock().Execution) || st.Lock.Token != next.Lock().Token || st.Lock.Revision != next.Lock().Revision {
+	if err != nil || !st.Runs(next.Lock().Execution) || st.Lock.Token != next.Lock().Token ||
+		st.Lock.Revision != next.Lock().Revision {
 		t.Fatalf("the successor's lock was touched: %+v %v", st, err)
 	}
 	mustSettle(t, next)
@@ -145,7 +148,8 @@ func TestASweepThatEtcdCompactsUnderComesToTheLastLock(t *testing.T) {
 	everythingIsReaped(t, e, func(*idem.Lock) { once.Do(func() { e.Compact(t) }) })
 }
 
-// everythingIsReaped fails the test unless another process reaps more locks of a dead one than it reads at a time. It calls onReaped for each.
+// everythingIsReaped fails the test unless another process reaps more locks of a dead one than it
+// reads at a time. It calls onReaped for each.
 func everythingIsReaped(t *testing.T, e *etcdtest.Etcd, onReaped func(*idem.Lock)) {
 	t.Helper()
 	dead := openStore(t, Options{Endpoints: []string{e.Endpoint}})
@@ -161,13 +165,15 @@ func everythingIsReaped(t *testing.T, e *etcdtest.Etcd, onReaped func(*idem.Lock
 			return err == nil && len(got.Kvs) == 1
 		})
 	}
-	got, err := e.Client.Get(within(t, patience), other.layout.All(protocol.KindLocks), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	got, err := e.Client.Get(within(t, patience), other.layout.All(protocol.KindLocks), clientv3.WithPrefix(),
+		clientv3.WithCountOnly())
 	if err != nil || got.Count != 0 {
 		t.Fatalf("%d locks left, %v", got.Count, err)
 	}
 }
 
-// lateKV loses the next transaction when it is told to: its sender gets no answer, and it arrives when arrive is called.
+// lateKV loses the next transaction when it is told to: its sender gets no answer, and it arrives
+// when arrive is called.
 type lateKV struct {
 	clientv3.KV
 	etcdtest.Through
@@ -184,7 +190,8 @@ func newLateKV(c *clientv3.Client) *lateKV {
 
 // Commit implements link.Committer.
 func (kv *lateKV) Commit(ctx context.Context, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
-	if txn.Success[0].GetRequestTxn() != nil && kv.armed.CompareAndSwap(true, false) { // else it is a read, which the Store makes from time to time
+	// else it is a read, which the Store makes from time to time
+	if txn.Success[0].GetRequestTxn() != nil && kv.armed.CompareAndSwap(true, false) {
 		if kv.lost != nil {
 			_, _ = kv.Through.Commit(ctx, txn)
 			kv.lost()
@@ -234,7 +241,8 @@ func lateClaim(t *testing.T, unfenced bool) (ghosts int64, applied bool) {
 	retry := mustClaim(t, s, lockFor("w", "one"), 0)
 	must(t, retry.Release)
 	applied = kv.arrive(t).Responses[0].GetResponseTxn().Succeeded
-	got, err := e.Client.Get(within(t, patience), s.layout.All(protocol.KindLocks), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	got, err := e.Client.Get(within(t, patience), s.layout.All(protocol.KindLocks), clientv3.WithPrefix(),
+		clientv3.WithCountOnly())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +258,8 @@ func TestAClaimInFlightFollowsTheEpochThatAFenceMoved(t *testing.T) {
 	if err != nil || len(now.Kvs) != 1 {
 		t.Fatalf("%v %v", now, err)
 	}
-	if _, err := e.Client.Put(within(t, patience), session.Key, string(now.Kvs[0].Value), clientv3.WithLease(session.Lease)); err != nil {
+	if _, err := e.Client.Put(within(t, patience), session.Key, string(now.Kvs[0].Value),
+		clientv3.WithLease(session.Lease)); err != nil {
 		t.Fatal(err)
 	}
 	held := mustClaim(t, s, lockFor("w", "one"), 0)
@@ -264,7 +273,8 @@ func TestAClaimIsTakenBackWhenItsCallerHasGone(t *testing.T) {
 	proxy.DropAnswers(true)
 	l := lockFor("w", "one")
 	locks := func() int64 {
-		got, err := e.Client.Get(within(t, patience), s.layout.All(protocol.KindLocks), clientv3.WithPrefix(), clientv3.WithCountOnly())
+		got, err := e.Client.Get(within(t, patience), s.layout.All(protocol.KindLocks), clientv3.WithPrefix(),
+			clientv3.WithCountOnly())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -367,13 +377,15 @@ func TestAnUnknownOutcomeKeepsTheLockClosedForItsReleaseDelay(t *testing.T) {
 	l := lockFor("w", "one")
 	l.ReleaseDelay = time.Hour
 	held := mustClaim(t, s, l, 0)
-	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_failed"}}
+	end := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: "upstream_failed"}}
 	rec, err := held.Settle(within(t, patience), end)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, seen, err := tryClaim(t, s, lockFor("w", "one"), rec.Revision)
-	if err != nil || seen == nil || seen.Lock == nil || !seen.Lock.Cooling || seen.Lock.Dead || seen.Lock.CoolUntil.IsZero() {
+	if err != nil || seen == nil || seen.Lock == nil || !seen.Lock.Cooling || seen.Lock.Dead ||
+		seen.Lock.CoolUntil.IsZero() {
 		t.Fatalf("%+v %v", seen, err)
 	}
 	e.Expire(t, s.layout.All(protocol.KindHolds))
@@ -465,16 +477,23 @@ func cancelIn(tb testing.TB, e *etcdtest.Etcd, h *owned.Lock) {
 func TestACancelFoundInTheOwnLockIsHonoured(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(), Error: &idem.Failure{Code: "x"}}
+	unknown := idem.End{Status: idem.Failed, Outcome: idem.Unknown, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: "x"}}
 	for name, c := range map[string]struct {
 		end  func(*owned.Lock) (*idem.Record, error)
 		want idem.Status
 		out  idem.Outcome
 		err  error
 	}{
-		"unknown outcome": {func(h *owned.Lock) (*idem.Record, error) { return h.Settle(within(t, patience), unknown) }, idem.Aborted, idem.Unknown, nil},
-		"known outcome":   {func(h *owned.Lock) (*idem.Record, error) { return h.Settle(within(t, patience), success("")) }, idem.Success, idem.Executed, nil},
-		"never began":     {func(h *owned.Lock) (*idem.Record, error) { return nil, h.Release(within(t, patience)) }, idem.Aborted, idem.NotExecuted, idem.ErrCancelled},
+		"unknown outcome": {func(h *owned.Lock) (*idem.Record, error) {
+			return h.Settle(within(t, patience), unknown)
+		}, idem.Aborted, idem.Unknown, nil},
+		"known outcome": {func(h *owned.Lock) (*idem.Record, error) {
+			return h.Settle(within(t, patience), success(""))
+		}, idem.Success, idem.Executed, nil},
+		"never began": {func(h *owned.Lock) (*idem.Record, error) {
+			return nil, h.Release(within(t, patience))
+		}, idem.Aborted, idem.NotExecuted, idem.ErrCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			held := mustClaim(t, s, lockFor(name, "one"), 0)
@@ -483,10 +502,12 @@ func TestACancelFoundInTheOwnLockIsHonoured(t *testing.T) {
 				t.Fatal(err)
 			}
 			st, err := history.Look(within(t, patience), s.pool, keysOf(held))
-			if err != nil || st.Lock != nil || st.Record == nil || st.Record.Status != c.want || st.Record.Outcome != c.out {
+			if err != nil || st.Lock != nil || st.Record == nil || st.Record.Status != c.want ||
+				st.Record.Outcome != c.out {
 				t.Fatalf("%+v %v", st, err)
 			}
-			if c.want == idem.Aborted && (st.Record.Abort == nil || st.Record.Abort.By != "ops" || !st.Record.Abort.Final) {
+			if c.want == idem.Aborted && (st.Record.Abort == nil || st.Record.Abort.By != "ops" ||
+				!st.Record.Abort.Final) {
 				t.Fatalf("%+v", st.Record.Abort)
 			}
 		})
@@ -502,7 +523,8 @@ func TestAValueOfANewerReleaseMakesTheStoreUnavailable(t *testing.T) {
 			t.Fatal(err)
 		}
 		var newer *protocol.NewerError
-		if _, _, err := s.Claim(within(t, patience), l, 0); !errors.Is(err, idem.ErrStoreUnavailable) || !errors.As(err, &newer) {
+		if _, _, err := s.Claim(within(t, patience), l, 0); !errors.Is(err, idem.ErrStoreUnavailable) ||
+			!errors.As(err, &newer) {
 			t.Fatalf("got %v", err)
 		}
 		if _, err := e.Client.Delete(within(t, patience), key); err != nil {
@@ -516,7 +538,9 @@ func TestForgetsAndBrokenWatchesReachTheCache(t *testing.T) {
 	proxy := etcdtest.NewWire(t, e.Endpoint)
 	forgot, reset := make(chan idem.ExecutionID, 1), make(chan struct{}, 64)
 	s := openStore(t, Options{
-		Endpoints: []string{proxy.Endpoint}, OnForget: func(id idem.ExecutionID) { forgot <- id }, OnReset: func() { reset <- struct{}{} },
+		Endpoints: []string{proxy.Endpoint}, OnForget: func(id idem.ExecutionID) {
+			forgot <- id
+		}, OnReset: func() { reset <- struct{}{} },
 	})
 	if _, err := e.Client.Put(within(t, patience), s.layout.All(protocol.KindForgets)+"exec_a", ""); err != nil {
 		t.Fatal(err)
@@ -539,8 +563,10 @@ func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
 		_, err := e.Client.Put(within(t, patience), "fill", fill)
 		return err != nil
 	})
-	failed := idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(), Error: &idem.Failure{Code: "upstream_status"}}
-	if _, err := again.Settle(within(t, patience), failed); !errors.Is(err, ErrStoreFull) || !errors.Is(err, idem.ErrNotRecorded) {
+	failed := idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Now(),
+		Error: &idem.Failure{Code: "upstream_status"}}
+	if _, err := again.Settle(within(t, patience), failed); !errors.Is(err, ErrStoreFull) ||
+		!errors.Is(err, idem.ErrNotRecorded) {
 		t.Fatalf("got %v", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
@@ -559,30 +585,4 @@ func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {
 		st, err := history.Look(within(t, patience), s.pool, keysOf(kept))
 		return err == nil && st.Lock == nil && st.Record != nil && st.Record.Settled()
 	})
-}
-
-func TestAHungMemberCostsNeitherTheSessionNorTheDeliveries(t *testing.T) {
-	t.Parallel()
-	e := etcdtest.Start(t)
-	hangs, works := etcdtest.NewWire(t, e.Endpoint), etcdtest.NewWire(t, e.Endpoint)
-	o := Options{Endpoints: []string{hangs.Endpoint, works.Endpoint}, SessionTTL: 8 * time.Second}
-	o.OnSession = func(e SessionEvent) {
-		if !e.Opened {
-			t.Errorf("session lost: %v", e.Reason)
-		}
-	}
-	s := openStore(t, o)
-	before := currentSession(t, s)
-	hangs.Blackhole(true)
-	defer hangs.Blackhole(false)
-	sent := func() time.Time {
-		return before.Confirmed().At
-	}
-	began := time.Now()
-	eventually(t, "a renewal over the other member, past the first TTL", func() bool { return sent().Sub(began) > o.SessionTTL })
-	held := mustClaim(t, s, lockFor("w", "one"), 0)
-	mustSettle(t, held)
-	if currentSession(t, s) != before {
-		t.Fatal("another session")
-	}
 }

@@ -311,7 +311,9 @@ func drained(tb testing.TB, e *etcdtest.Etcd, s *Store) {
 	if _, err := e.Client.Put(within(tb, patience), key, string(value)); err != nil {
 		tb.Fatal(err)
 	}
-	eventually(tb, "the entry behind all others is heard of", func() bool { return s.Parked(idem.Scope{}).DeadLetters > letters })
+	eventually(tb, "the entry behind all others is heard of", func() bool {
+		return s.Parked(idem.Scope{}).DeadLetters > letters
+	})
 	if _, err := e.Client.Delete(within(tb, patience), key); err != nil {
 		tb.Fatal(err)
 	}

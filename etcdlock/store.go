@@ -349,8 +349,9 @@ func (s *core) newKeeper() *session.Keeper {
 			Clock: s.clock, Log: s.options.Logger, Settle: s.settleProven})
 	}
 	return session.NewKeeper(session.Options{
-		Pool: s.pool, Layout: s.layout, Clock: s.clock, TTL: s.options.SessionTTL, Holder: s.options.Holder, Alone: s.options.Alone,
-		Live: s.view.Sessions, Pauses: s.view.Pauses,
+		Pool: s.pool, Layout: s.layout, Clock: s.clock, TTL: s.options.SessionTTL, Holder: s.options.Holder,
+		Alone: s.options.Alone,
+		Live:  s.view.Sessions, Pauses: s.view.Pauses,
 		Predecessors: s.predecessors,
 		On: session.Callbacks{
 			Opened: s.onSessionOpened, Ended: s.onSessionEnded, Expired: func(session *session.Session) {

@@ -302,8 +302,12 @@ func TestADuplicateThatIsAnotherRequestSaysWhatDiffers(t *testing.T) {
 		sees []seenBy
 		want bool
 	}{
-		"of a settled event":    {[]seenBy{record(func(r *Record) { firing(&r.ExecutionFacts) }), onMismatchReplay}, true},
-		"of a running event":    {[]seenBy{lockOf(keyA, func(l *Lock) { firing(&l.ExecutionFacts) }), onMismatchReplay}, true},
+		"of a settled event": {[]seenBy{record(func(r *Record) {
+			firing(&r.ExecutionFacts)
+		}), onMismatchReplay}, true},
+		"of a running event": {[]seenBy{lockOf(keyA, func(l *Lock) {
+			firing(&l.ExecutionFacts)
+		}), onMismatchReplay}, true},
 		"not of the same bytes": {[]seenBy{record(), onMismatchReplay}, false},
 		"not of another event":  {[]seenBy{lockOf(keyB, func(l *Lock) { firing(&l.ExecutionFacts) })}, false},
 	} {
@@ -441,8 +445,9 @@ func TestADeliveryThatMeetsAnExecutionLearnsItsTrace(t *testing.T) {
 	for name, seen := range map[string]Obstacle{
 		first: {Record: &Record{ExecutionFacts: ExecutionFacts{Execution: "exec_first", Scope: Scope{Key: keyA},
 			Fingerprint: Fingerprint{1}, TraceParent: first}, End: End{Outcome: Executed, Remembered: true}}},
-		holder: {Lock: &Lock{ExecutionFacts: ExecutionFacts{Execution: "exec_holder", Scope: Scope{Key: keyB}, TraceParent: holder}}},
-		"":     {},
+		holder: {Lock: &Lock{ExecutionFacts: ExecutionFacts{Execution: "exec_holder", Scope: Scope{Key: keyB},
+			TraceParent: holder}}},
+		"": {},
 	} {
 		r := &Request{Scope: Scope{Workflow: "w", Key: keyA}, Fingerprint: Fingerprint{1}, Policy: testPolicy()}
 		if got := Decide(&seen, r, noon).HolderTrace; got != name {

@@ -44,8 +44,9 @@ const agesAgain = 24 * time.Hour
 // RunsAgain returns how an execution of the event of r runs that a person lets run again: the
 // fields that follow Revision. question is Request.Question.
 func (p *Policy) RunsAgain(r *Record, question string) *ParkedEntry {
-	e := &ParkedEntry{MaxAge: agesAgain, MaxDuration: p.MaxDuration, ReleaseDelay: p.ReleaseDelay, ReplayBody: p.ReplayBody,
-		Question: p.Ask.Question(question)}
+	e := &ParkedEntry{MaxAge: agesAgain, MaxDuration: p.MaxDuration, ReleaseDelay: p.ReleaseDelay,
+		ReplayBody: p.ReplayBody,
+		Question:   p.Ask.Question(question)}
 	if p.Park != nil {
 		e.MaxAge = p.Park.MaxAge
 	}

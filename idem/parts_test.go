@@ -60,8 +60,9 @@ func TestPartsAreSmallAndDoNoHarmWhereTheyCannotBeRead(t *testing.T) {
 }
 
 func TestAMismatchSaysWhatDiffersToTheSameSenderAndUnderASignature(t *testing.T) {
-	first := &Record{ExecutionFacts: ExecutionFacts{Execution: "exec_a", Scope: Scope{Key: "k"}, Fingerprint: Fingerprint{1},
-		Parts: parts("POST", "h", "", "/p", "", "b"), Credentials: "mine"},
+	first := &Record{ExecutionFacts: ExecutionFacts{Execution: "exec_a", Scope: Scope{Key: "k"},
+		Fingerprint: Fingerprint{1},
+		Parts:       parts("POST", "h", "", "/p", "", "b"), Credentials: "mine"},
 		End: End{Outcome: Executed, Remembered: true}}
 	ask := func(credentials string, verified bool) Verdict {
 		return Decide(&Obstacle{Record: first}, &Request{

@@ -29,7 +29,8 @@ func TestAStepEndsTheOneBeforeIt(t *testing.T) {
 		!reflect.DeepEqual(planned.Plan, []string{"c"}) {
 		t.Errorf("a plan alone: %+v, %v", planned.Steps, planned.Plan)
 	}
-	ended := &Lock{ExecutionFacts: ExecutionFacts{Steps: []Step{{Name: "a", Status: StepDone, StartedAt: at(1), FinishedAt: at(2)}}}}
+	ended := &Lock{ExecutionFacts: ExecutionFacts{Steps: []Step{{Name: "a", Status: StepDone, StartedAt: at(1),
+		FinishedAt: at(2)}}}}
 	if next := ended.BeginStep("b", nil, at(5)); !next.Steps[0].FinishedAt.Equal(at(2)) || len(next.Steps) != 2 {
 		t.Errorf("a step that had ended: %+v", next.Steps)
 	}
@@ -78,7 +79,8 @@ func TestTheStepsOfAnExecutionFollowItsState(t *testing.T) {
 	}{
 		"it runs":         {Found{Lock: lock(nil)}, []Step{running}},
 		"it is cancelled": {Found{Lock: lock(&Cancel{By: "ops"})}, []Step{running, skipped}},
-		"it has ended": {Found{Record: &Record{ExecutionFacts: ExecutionFacts{Steps: []Step{skipped}}}, Lock: lock(nil)},
+		"it has ended": {Found{Record: &Record{ExecutionFacts: ExecutionFacts{Steps: []Step{skipped}}},
+			Lock: lock(nil)},
 			[]Step{skipped}},
 		"it has only arrived": {Found{Arrivals: &History{}}, nil},
 	} {

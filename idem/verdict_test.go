@@ -136,7 +136,8 @@ func TestAStatusOutsideOfASetIsNotInIt(t *testing.T) {
 }
 
 func TestARefusalSaysWhenAHoldRunsOut(t *testing.T) {
-	held := &Lock{ExecutionFacts: ExecutionFacts{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: keyA}}, Held: true,
+	held := &Lock{ExecutionFacts: ExecutionFacts{Execution: "exec_holder", Scope: Scope{Workflow: "w", Key: keyA}},
+		Held:      true,
 		HoldUntil: noon.Add(42 * time.Second)}
 	for key, want := range map[Key]Decision{keyA: DecisionInFlight, keyB: DecisionLocked} {
 		v := Decide(&Obstacle{Lock: held}, &Request{Scope: Scope{Workflow: "w", Key: key}, Policy: testPolicy()}, noon)

@@ -15,8 +15,9 @@ func TestOfTooManyMarksTheOldestGo(t *testing.T) {
 	etcd := etcdtest.Start(t)
 	s := openStore(t, etcdlock.Options{Endpoints: []string{etcd.Endpoint}})
 	mark := func(route string) idem.Acknowledgement {
-		return idem.Acknowledgement{Concern: idem.Concern{Kind: idem.ConcernUnknown, Route: route}, By: "ops", Reason: "why",
-			At: time.Unix(7, 0).UTC(), Until: time.Unix(5, 0).UTC()}
+		return idem.Acknowledgement{Concern: idem.Concern{Kind: idem.ConcernUnknown, Route: route}, By: "ops",
+			Reason: "why",
+			At:     time.Unix(7, 0).UTC(), Until: time.Unix(5, 0).UTC()}
 	}
 	const more = 2
 	for i := range idem.MaxAcknowledgements + more {
@@ -26,7 +27,8 @@ func TestOfTooManyMarksTheOldestGo(t *testing.T) {
 	}
 	other := openStore(t, etcdlock.Options{Endpoints: []string{etcd.Endpoint}})
 	all, err := other.Acknowledgements(within(t, patience))
-	if err != nil || len(all) != idem.MaxAcknowledgements || all[0] != mark(fmt.Sprint(idem.MaxAcknowledgements+more-1)) ||
+	if err != nil || len(all) != idem.MaxAcknowledgements ||
+		all[0] != mark(fmt.Sprint(idem.MaxAcknowledgements+more-1)) ||
 		all[len(all)-1] != mark(fmt.Sprint(more)) {
 		t.Fatalf("%d marks: %v", len(all), err)
 	}

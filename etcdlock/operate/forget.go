@@ -14,12 +14,16 @@ import (
 	"hooklock/idem"
 )
 
-// Forget lets the event of an ended execution run again: its record is deleted, and every process drops what it remembers of it. So is the high-water mark of
-// its scope, if this execution raised it last: later events are judged by those that go through from then on. It returns what is forgotten; that by did it
-// stays known for 30 days, unless by.Erase: then how the event arrived is deleted as well. Of a dead letter the stored request is deleted as well, wherever it is, before Forget returns. It returns idem.ErrNotErased if that
-// failed outside of etcd: the event is forgotten then. Else it returns idem.ErrAlive if the execution, or another one of the event, has not ended,
-// idem.ErrSuperseded, idem.ErrNoExecution or idem.ErrStoreUnavailable.
-func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cancel, audit *idem.Audit) (found *idem.Found, err error) {
+// Forget lets the event of an ended execution run again: its record is deleted, and every process
+// drops what it remembers of it. So is the high-water mark of its scope, if this execution raised
+// it last: later events are judged by those that go through from then on. It returns what is
+// forgotten; that by did it stays known for 30 days, unless by.Erase: then how the event arrived is
+// deleted as well. Of a dead letter the stored request is deleted as well, wherever it is, before
+// Forget returns. It returns idem.ErrNotErased if that failed outside of etcd: the event is
+// forgotten then. Else it returns idem.ErrAlive if the execution, or another one of the event, has
+// not ended, idem.ErrSuperseded, idem.ErrNoExecution or idem.ErrStoreUnavailable.
+func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cancel,
+	audit *idem.Audit) (found *idem.Found, err error) {
 	f := &forgetting{trail: op.trail(audit), by: by}
 	err = op.repeat(ctx, id, func(ctx context.Context, at *history.State) (_ bool, err error) {
 		found, err = at.Found()
@@ -53,7 +57,8 @@ type forgetting struct {
 	request   []byte      // what etcd had of its stored request; nil = there was none
 }
 
-// try sends the transaction that forgets the record of found, with what shows the event from then on.
+// try sends the transaction that forgets the record of found, with what shows the event from then
+// on.
 func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Found) (done bool, err error) {
 	rec, k := found.Record, at.Keys
 	f.request = nil
@@ -68,7 +73,8 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	}
 	mark := protocol.EncodeHighWaterMark(&rec.ExecutionFacts)
 	k.HighWaterMark = f.options.Layout.HighWaterMark(at.Scope.Workflow, rec.Order)
-	r := commit.NewRequest(k.Lock, protocol.Forget(k, protocol.Revisions{Record: at.Prev}, news, mark, rec.RequestKept), len(news.Value)+len(mark))
+	r := commit.NewRequest(k.Lock, protocol.Forget(k, protocol.Revisions{Record: at.Prev}, news, mark, rec.RequestKept),
+		len(news.Value)+len(mark))
 	r.SharedLease = news.Lease
 	if mark != nil {
 		r.Slots = append(r.Slots, k.HighWaterMark)
@@ -86,7 +92,8 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	}
 	f.says(string(found.Status()), "forgotten")
 	shown, err := f.options.Duplicates.Forgotten(ctx, &rec.ExecutionFacts, idem.Forgotten{
-		Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: f.by.By, Reason: f.by.Reason, At: f.by.At,
+		Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: f.by.By, Reason: f.by.Reason,
+		At: f.by.At,
 	})
 	if err != nil {
 		return false, err
@@ -97,7 +104,8 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	return applied, err
 }
 
-// refuseAlive refuses to forget what has not ended. A dead execution is reaped first, as everywhere.
+// refuseAlive refuses to forget what has not ended. A dead execution is reaped first, as
+// everywhere.
 func (op *Operator) refuseAlive(ctx context.Context, at *history.State) (bool, error) {
 	runs := at.CopyRuns(at.Scope.Key)
 	if runs == nil {
@@ -113,10 +121,13 @@ func (op *Operator) refuseAlive(ctx context.Context, at *history.State) (bool, e
 	return false, op.options.Reaper.Reap(ctx, runs)
 }
 
-// ForceRelease takes the lock of workflow away from the execution id, in by's name: a call that runs is closed, the response is lock_lost, and the record is
-// ABORTED with an unknown outcome, or if it is parked with that of its tries. A lock in its release delay is free at once. It returns the execution's
-// record; or idem.ErrNoLock, idem.ErrLockLost if another execution has the lock, or idem.ErrStoreUnavailable.
-func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, by idem.Cancel, audit *idem.Audit) (found *idem.Found, err error) {
+// ForceRelease takes the lock of workflow away from the execution id, in by's name: a call that
+// runs is closed, the response is lock_lost, and the record is ABORTED with an unknown outcome, or
+// if it is parked with that of its tries. A lock in its release delay is free at once. It returns
+// the execution's record; or idem.ErrNoLock, idem.ErrLockLost if another execution has the lock, or
+// idem.ErrStoreUnavailable.
+func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.ExecutionID, by idem.Cancel,
+	audit *idem.Audit) (found *idem.Found, err error) {
 	scope, err := op.options.Reader.Scope(ctx, id)
 	switch {
 	case errors.Is(err, idem.ErrNoExecution), err == nil && scope.Workflow != workflow:
@@ -146,7 +157,8 @@ func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.E
 				status = found.Status()
 			}
 			t.says("locked by "+string(id), "free, execution "+string(status))
-			_, applied, err := t.change(ctx, commit.NewRequest(at.Keys.Lock, protocol.ForceReleaseCooling(at.Keys, protocol.Revisions{Lock: at.Lock.Revision}), 0).AddSlots(at.Keys))
+			_, applied, err := t.change(ctx, commit.NewRequest(at.Keys.Lock,
+				protocol.ForceReleaseCooling(at.Keys, protocol.Revisions{Lock: at.Lock.Revision}), 0).AddSlots(at.Keys))
 			freed = freed || err != nil
 			return applied, err
 		}
@@ -162,7 +174,8 @@ func (t *trail) force(ctx context.Context, at *history.State, by *idem.Cancel, w
 	if at.Lock.IsParked() {
 		outcome = at.Lock.Parked.Outcome()
 	}
-	record := protocol.RecordOf(at.Lock, idem.End{Status: idem.Aborted, Outcome: outcome, FinishedAt: t.options.Clock.Now(), Abort: by})
+	record := protocol.RecordOf(at.Lock,
+		idem.End{Status: idem.Aborted, Outcome: outcome, FinishedAt: t.options.Clock.Now(), Abort: by})
 	record.RequestKept = at.Lock.IsParked()
 	news, err := t.options.Leases.Notice(ctx, commit.NoticeLife)
 	if err != nil {
@@ -172,7 +185,8 @@ func (t *trail) force(ctx context.Context, at *history.State, by *idem.Cancel, w
 	free.ReleaseDelay = 0 // a person who forces it wants it free
 	found, _, err := t.end(ctx, at, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
 		if at.Lock.IsParked() {
-			return protocol.ForceReleaseParked(at.Keys, protocol.Revisions{Lock: at.Lock.Revision}, rec, news, *finish.DeadLetter(at.Lock, record))
+			return protocol.ForceReleaseParked(at.Keys, protocol.Revisions{Lock: at.Lock.Revision}, rec, news,
+				*finish.DeadLetter(at.Lock, record))
 		}
 		return protocol.ForceRelease(at.Keys, protocol.Revisions{Lock: at.Lock.Revision}, rec, news)
 	})

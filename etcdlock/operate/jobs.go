@@ -58,7 +58,8 @@ func (op *Operator) jobsBelow(ctx context.Context, kind string) (all []idem.Job,
 // Job returns one job. It returns idem.ErrNoJob or idem.ErrStoreUnavailable.
 func (op *Operator) Job(ctx context.Context, id string) (*idem.Job, error) {
 	answers, _, err := op.options.Pool.Read(ctx,
-		clientv3.OpGet(op.options.Layout.Job(id, idem.JobRunning)), clientv3.OpGet(op.options.Layout.Job(id, idem.JobDone)))
+		clientv3.OpGet(op.options.Layout.Job(id, idem.JobRunning)),
+		clientv3.OpGet(op.options.Layout.Job(id, idem.JobDone)))
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -111,7 +112,8 @@ func (op *Operator) BeginJob(ctx context.Context, j *idem.Job, audit *idem.Audit
 
 func (op *Operator) dropJob(ctx context.Context, j *idem.Job) {
 	key := op.options.Layout.Job(j.ID, j.State)
-	_ = op.options.Sender.Do(ctx, commit.NewRequest(key, protocol.DropJob(key, j.Revision, op.options.Layout.JobRuns(j.ID)), 0))
+	_ = op.options.Sender.Do(ctx, commit.NewRequest(key,
+		protocol.DropJob(key, j.Revision, op.options.Layout.JobRuns(j.ID)), 0))
 }
 
 // changeJob sends a transaction about a job once, and sets its Revision. It returns

@@ -108,7 +108,8 @@ func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record
 			return nil, answer, err
 		}
 	}
-	r, err := t.options.Request(ctx, &finish.Ended{Lock: l, RestsSince: l.Revision, Record: record, Writer: writer}, txn,
+	r, err := t.options.Request(ctx, &finish.Ended{Lock: l, RestsSince: l.Revision, Record: record, Writer: writer},
+		txn,
 		at.Keys)
 	if err != nil {
 		return nil, answer, err

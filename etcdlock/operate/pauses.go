@@ -141,7 +141,8 @@ func (op *Operator) Pauses(ctx context.Context) ([]idem.PauseState, error) {
 			}
 		}
 	}
-	for _, prefix := range []string{op.options.Layout.All(protocol.KindLocks), op.options.Layout.All(protocol.KindQueue)} {
+	for _, prefix := range []string{op.options.Layout.All(protocol.KindLocks),
+		op.options.Layout.All(protocol.KindQueue)} {
 		if err := op.countFor(ctx, states, prefix, revision); err != nil {
 			return nil, commit.Unavailable(err)
 		}

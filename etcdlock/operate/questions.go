@@ -76,7 +76,8 @@ func (q *Questions) Answer(ctx context.Context, id idem.ExecutionID, said idem.A
 
 // drop deletes a question that needs no answer.
 func (op *Operator) drop(ctx context.Context, question string) error {
-	if answer := op.options.Sender.Do(ctx, commit.NewRequest(question, protocol.DropNote(question), 0)); answer.Err != nil {
+	if answer := op.options.Sender.Do(ctx,
+		commit.NewRequest(question, protocol.DropNote(question), 0)); answer.Err != nil {
 		return commit.Unavailable(answer.Err)
 	}
 	return nil
@@ -165,7 +166,8 @@ func (c *correction) request(ctx context.Context, at *history.State, r *idem.Rec
 	}
 	var mark *protocol.Leased
 	if value := protocol.EncodeHighWaterMark(&r.ExecutionFacts); value != nil && c.record.Status == idem.Success {
-		k.HighWaterMark, mark = o.Layout.HighWaterMark(at.Scope.Workflow, r.Order), &protocol.Leased{Value: value, Lease: lease}
+		k.HighWaterMark, mark = o.Layout.HighWaterMark(at.Scope.Workflow, r.Order),
+			&protocol.Leased{Value: value, Lease: lease}
 	}
 	cools := at.Lock != nil && at.Lock.Cooling && at.Lock.Execution == at.ID
 	seen := protocol.Revisions{Record: at.Prev, Lock: at.LockRevision(), OtherLock: at.OtherRevision()}

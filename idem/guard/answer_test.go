@@ -100,10 +100,24 @@ func TestAnAttachedDuplicateGetsTheEndOfTheExecutionThatItIsAttachedTo(t *testin
 		"not that of the event's next execution, which settles nothing": {
 			idem.Obstacle{Record: &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_next"},
 				End: idem.End{Status: idem.Failed, Outcome: idem.Executed, Answer: answer}}}, idem.DecisionLockLost},
-		"nor its unknown outcome":                            {idem.Obstacle{Record: &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_next"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "upstream_timeout"}}}}, idem.DecisionLockLost},
-		"but the answer of the next one, where that settles": {idem.Obstacle{Record: &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_next"}, End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: answer}}}, idem.DecisionAttached},
-		"its time-out":                      {idem.Obstacle{Record: &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first"}, End: idem.End{Status: idem.Failed, Outcome: idem.Unknown, Error: &idem.Failure{Code: "upstream_timeout"}}}}, idem.DecisionUpstreamTimeout},
-		"its abort":                         {idem.Obstacle{Record: &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first"}, End: idem.End{Status: idem.Aborted, Outcome: idem.Unknown, Abort: &idem.Cancel{By: "ops"}}}}, idem.DecisionAborted},
+		"nor its unknown outcome": {
+			idem.Obstacle{Record: &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_next"},
+				End: idem.End{Status: idem.Failed, Outcome: idem.Unknown,
+					Error: &idem.Failure{Code: "upstream_timeout"}}}},
+			idem.DecisionLockLost},
+		"but the answer of the next one, where that settles": {
+			idem.Obstacle{Record: &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_next"},
+				End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true, Answer: answer}}},
+			idem.DecisionAttached},
+		"its time-out": {
+			idem.Obstacle{Record: &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first"},
+				End: idem.End{Status: idem.Failed, Outcome: idem.Unknown,
+					Error: &idem.Failure{Code: "upstream_timeout"}}}},
+			idem.DecisionUpstreamTimeout},
+		"its abort": {
+			idem.Obstacle{Record: &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first"},
+				End: idem.End{Status: idem.Aborted, Outcome: idem.Unknown, Abort: &idem.Cancel{By: "ops"}}}},
+			idem.DecisionAborted},
 		"nothing, where nobody can tell":    {idem.Obstacle{}, idem.DecisionLockLost},
 		"its release, which reached nobody": {idem.Obstacle{Released: true}, idem.DecisionUpstreamUnreachable},
 	} {
@@ -114,7 +128,8 @@ func TestAnAttachedDuplicateGetsTheEndOfTheExecutionThatItIsAttachedTo(t *testin
 }
 
 func TestAnAttachedDuplicateWithOtherCredentialsGetsTheStatusAlone(t *testing.T) {
-	ended := &idem.Obstacle{Record: &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first", Credentials: "alice"},
+	ended := &idem.Obstacle{Record: &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first",
+		Credentials: "alice"},
 		End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true,
 			Answer: &idem.Answer{Status: 200, Whole: true}}}}
 	login := func(name string) func(idem.ExecutionID) string { return func(idem.ExecutionID) string { return name } }

@@ -54,7 +54,8 @@ func (f *followed) Reap(_ context.Context, dead *idem.Lock) error {
 }
 
 func TestADuplicateIsAttachedUntilItsTimeIsUpOrTheFirstOneHasEnded(t *testing.T) {
-	running := idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
+	running := idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first",
+		Scope: idem.Scope{Workflow: "w", Key: keyA},
 		Token: 5, TraceParent: "trace"}}
 	dead := running
 	dead.Dead = true

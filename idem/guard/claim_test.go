@@ -45,7 +45,8 @@ func (s *script) Duplicate(idem.ExecutionID, time.Duration) { s.copies++ }
 
 // What a claim says is all that any process will ever know of the delivery.
 func TestAClaimSaysAllOfItsDelivery(t *testing.T) {
-	earlier := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
+	earlier := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first",
+		Scope:       idem.Scope{Workflow: "w", Key: keyA},
 		Fingerprint: idem.Fingerprint{1}, Attempt: 4}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
 	l := &script{answers: []answered{{seen: &idem.Obstacle{Record: earlier, RecordRevision: 9}}, {}}}
 	p := testPolicy()
@@ -61,7 +62,8 @@ func TestAClaimSaysAllOfItsDelivery(t *testing.T) {
 		t.Fatalf("%+v, claims over %v", a, l.prevs)
 	}
 	got, key := l.locks[1], sha256.Sum256([]byte(a.Execution.CallbackKey))
-	want := idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: got.Execution, Scope: r.Scope, Route: "orders", EventID: "evt_1",
+	want := idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: got.Execution, Scope: r.Scope, Route: "orders",
+		EventID:     "evt_1",
 		Fingerprint: r.Fingerprint, Credentials: "login for " + string(got.Execution),
 		CallbackHash: hex.EncodeToString(key[:10]), TraceParent: "trace", Attempt: 5,
 		Earlier: []idem.Attempt{earlier.Short()}, StartedAt: noon, Retention: 24 * time.Hour}, MaxDuration: time.Hour,
@@ -141,7 +143,8 @@ func TestAConflictInOneProcessCostsNoCallToTheLedger(t *testing.T) {
 }
 
 func TestAClaimGoesOnUntilTheLedgerHasSaidSomething(t *testing.T) {
-	dead := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_dead", Scope: idem.Scope{Workflow: "w", Key: keyB}},
+	dead := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_dead",
+		Scope: idem.Scope{Workflow: "w", Key: keyB}},
 		Dead: true}
 	l := &script{answers: []answered{{err: idem.ErrNotClaimed}, {seen: &idem.Obstacle{Lock: dead}}, {}}}
 	a := guardOf(t, l, &noon).Admit(t.Context(),

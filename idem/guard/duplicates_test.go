@@ -30,7 +30,8 @@ func (c *counting) Duplicate(id idem.ExecutionID, retention time.Duration) {
 func TestADuplicateThatIsAnsweredWithoutRunningCountsForItsExecution(t *testing.T) {
 	const id = idem.ExecutionID("exec_first")
 	record := func(change func(*idem.Record)) idem.Obstacle {
-		r := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: id, Scope: idem.Scope{Key: keyA}, Retention: time.Hour},
+		r := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: id, Scope: idem.Scope{Key: keyA},
+			Retention: time.Hour},
 			End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true,
 				Answer: &idem.Answer{Status: 200}}}
 		change(r)
@@ -39,7 +40,8 @@ func TestADuplicateThatIsAnsweredWithoutRunningCountsForItsExecution(t *testing.
 	keep := func(*idem.Record) {}
 	running := idem.Obstacle{Lock: &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: id,
 		Scope: idem.Scope{Workflow: "w", Key: keyA}, Token: 5}}}
-	parked := idem.Obstacle{Lock: &idem.Lock{ExecutionFacts: running.Lock.ExecutionFacts, Parked: &idem.Parked{Since: noon}}}
+	parked := idem.Obstacle{Lock: &idem.Lock{ExecutionFacts: running.Lock.ExecutionFacts,
+		Parked: &idem.Parked{Since: noon}}}
 	other := idem.Obstacle{Lock: &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: id,
 		Scope: idem.Scope{Workflow: "w", Key: keyB}, Token: 5}}}
 	ended := record(keep)

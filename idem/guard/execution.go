@@ -44,7 +44,8 @@ type Execution struct {
 // newExecution returns the execution that has a lock; r is nil for a try of an accepted event.
 func newExecution(g *Guard, p *idem.Policy, r *idem.Request, held idem.RunningLock, at *spot,
 	callbackKey string) *Execution {
-	x := &Execution{guard: g, policy: p, request: r, held: held, spot: at, began: g.options.Now(), CallbackKey: callbackKey}
+	x := &Execution{guard: g, policy: p, request: r, held: held, spot: at, began: g.options.Now(),
+		CallbackKey: callbackKey}
 	x.ctx, x.stop = context.WithCancelCause(g.options.Base)
 	x.deadline = func() {}
 	if d := p.MaxDuration; d > 0 {

@@ -61,8 +61,8 @@ func (l *live) enter(ctx context.Context, s idem.Scope) (*spot, *idem.Lock, erro
 	}
 }
 
-// won records that the claim took the lock.
-func (l *live) won(s *spot, lock *idem.Lock) {
+// addRunning records that the claim took the lock.
+func (l *live) addRunning(s *spot, lock *idem.Lock) {
 	l.replace(s, lock)
 	close(s.decided)
 }

@@ -22,7 +22,7 @@ func TestSecondDeliveryWaitsForTheClaimAndThenKnowsTheHolder(t *testing.T) {
 			got <- lock
 		}()
 		synctest.Wait()
-		l.won(first, &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_1"}})
+		l.addRunning(first, &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_1"}})
 		if lock := <-got; lock == nil || lock.Execution != "exec_1" {
 			t.Errorf("got %v", lock)
 		}
@@ -83,9 +83,10 @@ func TestALockOfTheQueueIsNotedWhileAClaimIsDecided(t *testing.T) {
 	}
 	noted := make(chan *spot)
 	go func() {
-		noted <- l.settle(idem.Scope{Workflow: "w", Key: keyB}, &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Token: 1}})
+		noted <- l.settle(idem.Scope{Workflow: "w", Key: keyB},
+			&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Token: 1}})
 	}()
-	l.won(claims, &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Token: 2}})
+	l.addRunning(claims, &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Token: 2}})
 	if <-noted != nil {
 		t.Error("the older lock is noted")
 	}

@@ -101,7 +101,8 @@ func (l *line) Leave(context.Context) error {
 }
 
 func busy() idem.Lock {
-	return idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_holder", Scope: idem.Scope{Workflow: "w", Key: keyB},
+	return idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_holder",
+		Scope:       idem.Scope{Workflow: "w", Key: keyB},
 		TraceParent: "trace of the holder"}, Revision: 5}
 }
 
@@ -142,7 +143,8 @@ func TestADuplicateIsAnsweredAsOneAlsoWhereTheQueueIsFull(t *testing.T) {
 func TestADeliveryWaitsForItsTurnAndRunsThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &line{awaits: []awaited{{seen: &idem.Obstacle{Queue: true,
-			Waiting: &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_itself", Scope: idem.Scope{Key: keyA}}}}}}}
+			Waiting: &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_itself",
+				Scope: idem.Scope{Key: keyA}}}}}}}
 		a, g := lined(t, l, nil)
 		if a.Execution == nil || a.Decision != "" || len(l.enqueued) != 1 || l.behind[0] != 5 || l.left != 0 {
 			t.Fatalf("%+v, behind %v, left %d times", a, l.behind, l.left)
@@ -199,7 +201,9 @@ func TestADeliveryThatTimesOutNamesTheExecutionInItsWay(t *testing.T) {
 func TestADeliveryThatGivesUpNamesTheOldestThatRunsThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := idem.Obstacle{Full: &idem.Slot{LimitName: idem.OwnLimit("w")}, Oldest: "exec_oldest"}
-		a, _ := lined(t, &line{awaits: []awaited{{wait: true, seen: &full}}}, func(p *idem.Policy) { p.Concurrency = 2 })
+		a, _ := lined(t, &line{awaits: []awaited{{wait: true, seen: &full}}}, func(p *idem.Policy) {
+			p.Concurrency = 2
+		})
 		if a.Decision != idem.DecisionWaitTimeout || a.Holder != "exec_oldest" || !a.Full {
 			t.Errorf("%+v", a)
 		}
@@ -256,7 +260,8 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 	deadCopy := dead
 	deadCopy.Scope.Key = keyA
 	other := busy()
-	again := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
+	again := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first",
+		Scope:       idem.Scope{Workflow: "w", Key: keyA},
 		Fingerprint: idem.Fingerprint{1}, Attempt: 3}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
 	cancelled := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_own"},
 		End: idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, Abort: &idem.Cancel{By: "ops"}}}
@@ -277,7 +282,8 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 		"it was settled before it had a place": {[]queued{{seen: &idem.Obstacle{Record: settled,
 			RecordRevision: 9}}}, nil, nil, idem.DecisionReplayed, nil, 0, 1, 0, 0},
 		"a copy waits already": {[]queued{{seen: &idem.Obstacle{Lock: &other,
-			Waiting: &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_copy", Scope: idem.Scope{Key: keyA},
+			Waiting: &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_copy",
+				Scope:       idem.Scope{Key: keyA},
 				Fingerprint: idem.Fingerprint{1}}}}}}, nil, nil, idem.DecisionInFlight, nil, 0, 1, 0, 0},
 		"its record has changed, and it may run again": {nil,
 			[]awaited{{seen: &idem.Obstacle{Record: again, RecordRevision: 9}}}, nil, "", nil, 0, 1, 4, 0},
@@ -365,7 +371,8 @@ func TestAQueueEntryThatCannotBeLeftIsReported(t *testing.T) {
 func TestAWaiterUsesItsLastReadAndBeginsWhenItHasTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := busy()
-		again := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
+		again := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first",
+			Scope:       idem.Scope{Workflow: "w", Key: keyA},
 			Fingerprint: idem.Fingerprint{1}, Attempt: 3}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
 		l := &line{awaits: []awaited{{seen: &idem.Obstacle{Lock: &other, Record: again, RecordRevision: 9}},
 			{seen: &idem.Obstacle{Record: again, RecordRevision: 9}, after: time.Second}}}
@@ -382,7 +389,8 @@ func TestAWaiterUsesItsLastReadAndBeginsWhenItHasTheLock(t *testing.T) {
 }
 
 func TestAWaiterUsesTheQuotaOfItsRouteOnlyForANewEvent(t *testing.T) {
-	again := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first", Scope: idem.Scope{Workflow: "w", Key: keyA},
+	again := &idem.Record{ExecutionFacts: idem.ExecutionFacts{Execution: "exec_first",
+		Scope:   idem.Scope{Workflow: "w", Key: keyA},
 		Attempt: 3}, End: idem.End{Status: idem.Failed, Outcome: idem.Executed}}
 	for name, c := range map[string]struct {
 		record *idem.Record

@@ -139,7 +139,7 @@ func (g *Guard) admit(r *idem.Request) Admission {
 		}
 		return Admission{Verdict: v}
 	}
-	g.live.won(mine, held.Lock())
+	g.live.addRunning(mine, held.Lock())
 	return g.endIfStale(newExecution(g, r.Policy, r, held, mine, callbackKey), r)
 }
 
@@ -276,7 +276,8 @@ func (t *turn) queue(ctx context.Context) {
 	held, left, v, err := idem.AwaitLock(ctx, g.options.Ledger, w, idem.Verdict{Attempt: 1, Behind: t.admission.Behind})
 	switch t.entry = left; {
 	case held != nil:
-		t.admission = g.endIfStale(newExecution(g, r.Policy, r, held, g.live.settle(r.Scope, held.Lock()), w.callbackKey), r)
+		t.admission = g.endIfStale(newExecution(g, r.Policy, r, held, g.live.settle(r.Scope, held.Lock()),
+			w.callbackKey), r)
 	case v.Decision == idem.DecisionWaitTimeout:
 		t.admission = w.gaveUp()
 	case v.Decision != "":

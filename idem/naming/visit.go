@@ -136,8 +136,8 @@ func appendStep(path, name []byte) []byte {
 // spelledStep spells a step to a member as a template does.
 func spelledStep(name string) string { return string(appendStep(nil, []byte(name))) }
 
-// written visits a value as JSON has it.
-func (v *MemberVisitor) written(value *fastjson.Value) {
+// visitText visits a value as JSON has it.
+func (v *MemberVisitor) visitText(value *fastjson.Value) {
 	v.value = value.MarshalTo(v.value[:0])
 	v.add(v.value)
 	if cap(v.value) > maxScratch {
@@ -156,7 +156,7 @@ func (v *MemberVisitor) json(value *fastjson.Value, depth int) {
 	case fastjson.TypeNull:
 	case fastjson.TypeObject:
 		if depth == maxVisitedDepth {
-			v.written(value)
+			v.visitText(value)
 			return
 		}
 		value.GetObject().Visit(func(name []byte, member *fastjson.Value) {
@@ -173,7 +173,7 @@ func (v *MemberVisitor) json(value *fastjson.Value, depth int) {
 		}
 		v.add(text)
 	default:
-		v.written(value)
+		v.visitText(value)
 	}
 }
 
@@ -183,7 +183,7 @@ func (v *MemberVisitor) elements(value *fastjson.Value, depth int) {
 	v.add(strconv.AppendInt(nil, int64(len(elements)), 10))
 	v.path = v.path[:at]
 	if depth == maxVisitedDepth || len(elements) > maxElements {
-		v.written(value)
+		v.visitText(value)
 		return
 	}
 	for i, e := range elements {
