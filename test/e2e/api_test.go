@@ -232,6 +232,25 @@ func TestATokenEndsWithTheFileThatHasItNoMore(t *testing.T) {
 	may("the one in its place", localToken(t, h), 200, 404)
 }
 
+func TestAGeneratedTokenIsRolledWithoutARestart(t *testing.T) {
+	t.Parallel()
+	h := own(t, shared.config("rolled", ""))
+	old := localToken(t, h)
+	if err := os.Remove(filepath.Join(filepath.Dir(h.Config), "hooklock-data", "admin.token")); err != nil {
+		t.Fatal(err)
+	}
+	if status, a := asked(t, h, "POST", "/v1/config/reload", old, ""); status != 200 {
+		t.Fatalf("a reload is %d: %v", status, a)
+	}
+	const change = "/v1/locks/nothing?reason=r&execution=exec_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	if status, a := asked(t, h, "DELETE", change, old, ""); status != 401 {
+		t.Errorf("a change with the token that was removed is %d: %v", status, a)
+	}
+	if status, a := asked(t, h, "DELETE", change, localToken(t, h), ""); status != 404 {
+		t.Errorf("a change with the token in its place is %d: %v", status, a)
+	}
+}
+
 func TestTheHealthListenerHasNoAPI(t *testing.T) {
 	t.Parallel()
 	address := testkit.FreePort(t)

@@ -59,13 +59,20 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 
 // takeLocalToken sets the generated token for changes, if no tokens are configured: the
 // configuration then allows only a listener of this machine. Deliveries do not need the token: if
-// it cannot be stored, the API refuses changes.
-func (s *Service) takeLocalToken(token string, err error) {
-	if err != nil {
+// it cannot be stored, the API refuses changes. A reload that cannot read it leaves the one before.
+// It reports whether the token replaces another one.
+func (s *Service) takeLocalToken(token string, err error) (replaced bool) {
+	switch {
+	case err != nil && s.localToken != "":
+		s.Log.Warn("config.warning", "problem", "the generated token stays: "+err.Error())
+		return false
+	case err != nil:
 		s.Log.Warn("admin.read_only", "reason", err.Error(), "help",
 			"configure admin.tokens, or give hooklock a data_dir that it can write to")
 	}
+	replaced = s.localToken != "" && s.localToken != token
 	s.localToken = token
+	return replaced
 }
 
 // access returns the tokens of the API: the configured ones, or else the generated one for changes,

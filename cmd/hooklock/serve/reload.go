@@ -50,8 +50,7 @@ type reading struct {
 	text   []byte // of the file; nil = not read
 	loaded *config.Loaded
 	err    error
-	// localToken is the result of admin.LocalToken; nil = the process has that token, or needs
-	// none.
+	// localToken is the result of admin.LocalToken; nil = the process needs none.
 	localToken func() (string, error)
 }
 
@@ -73,7 +72,7 @@ func (r *reloader) lookAgain() {
 func (r *reloader) start(heard func([]byte)) {
 	read := make(chan reading, 1)
 	r.read, r.late, r.look = read, time.After(readPatience), nil
-	dir, has := r.service.config.DataDir, r.service.localToken != ""
+	dir := r.service.config.DataDir
 	go func() {
 		text, err := os.ReadFile(r.path)
 		if err != nil {
@@ -82,7 +81,7 @@ func (r *reloader) start(heard func([]byte)) {
 		heard(text)
 		result := reading{text: text}
 		result.loaded, result.err = wiring.Load(r.env, r.path, text, true)
-		if result.err == nil && len(result.loaded.Config.Admin.Tokens) == 0 && !has {
+		if result.err == nil && len(result.loaded.Config.Admin.Tokens) == 0 {
 			token, err := admin.LocalToken(dir)
 			result.localToken = func() (string, error) { return token, err }
 		}
@@ -209,8 +208,8 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 	if err := s.requests.Reload(wiring.ParkOptions(loaded.Config)); err != nil {
 		return nil, err
 	}
-	if read.localToken != nil {
-		s.takeLocalToken(read.localToken())
+	if read.localToken != nil && s.takeLocalToken(read.localToken()) {
+		reload = append(reload, "the generated token: another one is in its place")
 	}
 	s.api.SetAccess(s.access(loaded.Config))
 	if len(loaded.Config.Admin.Tokens) > 0 {
