@@ -286,6 +286,9 @@ func Open(o Options) (*Store, error) {
 		Pool: p, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Clock: o.Clock, Writer: s.writer,
 		Keeper: s.keeper, Finisher: s.finisher,
 		View: s.view, Listener: around, Predecessors: s.predecessors,
+		Correct: func(ctx context.Context, lost *idem.Lock, end idem.End) (*idem.Record, error) {
+			return s.operator.Correct(ctx, lost, end)
+		},
 	})
 	ledger := s.newLedger(claim.New(s.claimOptions()))
 	locks := &locker.Locks{Ledger: ledger, Keeper: s.keeper, Clock: s.clock, Pool: p}

@@ -90,8 +90,8 @@ type Execution struct {
 	FailedAnswers []FailedAnswer `json:"failedAnswers,omitempty"`
 	// Asked is what the service said when the outcome was unknown; nil: it was not asked (on_unknown: ask).
 	Asked *Asked `json:"asked,omitempty"`
-	// ProvenAt is when another process found its end in the file of the process that ran it and died. Zero: that one
-	// had recorded it.
+	// ProvenAt is when its end was recorded late: by another process, out of the file of the one that ran it and died, or
+	// by that one itself, which had stood still. Zero: it was recorded when it ended.
 	ProvenAt Time `json:"provenAt,omitzero"`
 	// RequestStored says whether its request is in the request store, where its route keeps it (requests.keep): yes, no,
 	// or unknown if the store does not answer. "" = its route keeps none, or it is from a list.

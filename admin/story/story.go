@@ -355,8 +355,8 @@ func (s *Story) ended() string {
 	case s.Response != nil:
 		answered := Sentence("The service answered " + strconv.Itoa(s.Response.Status) + at + s.LastFailed())
 		if !s.ProvenAt.IsZero() {
-			answered += " Its process died before etcd had that; its file proved it at " +
-				s.Stamp(s.ProvenAt.Time) + ", and duplicates get the status alone."
+			answered += " Its process died, or stood still, before etcd had that; what it knew was recorded at " +
+				s.Stamp(s.ProvenAt.Time) + "."
 		}
 		return answered
 	}

@@ -33,8 +33,8 @@ func TestEachEndHasASentenceForTheOperatorAndSaysWhatToDo(t *testing.T) {
 			"The service answered 200 at 02:13:31 after 4 s. 2 duplicates answered without running it again.", ""},
 		"proven": {client.Execution{Status: client.Success, Outcome: client.Executed,
 			Response: &client.Response{Status: 200}, ProvenAt: client.Time{Time: ended.Add(time.Second)}}, nil,
-			"The service answered 200 at 02:13:31 after 4 s. Its process died before etcd had that; its file proved it at " +
-				"02:13:32, and duplicates get the status alone.", ""},
+			"The service answered 200 at 02:13:31 after 4 s. Its process died, or stood still, before etcd had that; " +
+				"what it knew was recorded at 02:13:32.", ""},
 		"failed": {client.Execution{Status: client.Failed, Outcome: client.Executed,
 			Response: &client.Response{Status: 500}}, nil,
 			"The service answered 500 at 02:13:31 after 4 s.",

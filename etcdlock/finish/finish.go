@@ -96,13 +96,27 @@ func Reduce(refusals int, l *idem.Lock, r *idem.Record) *idem.Lock {
 	return &small
 }
 
-// record returns the record as it is stored, with the leases that it is on. An answer that does not
-// settle its event stays in the record, which the next attempt replaces: apart, those of a hundred
-// attempts would be there at a time.
+// record returns the record as it is stored, with the leases that it is on.
 func (f *Finisher) record(ctx context.Context, e *Ended) (stored protocol.Leased, err error) {
-	l, r, writer := e.Lock, e.Record, e.Writer
+	l, r := e.Lock, e.Record
+	if stored, err = f.Stored(ctx, r, e.Writer, l.ReplayFor); err != nil || !e.leavesQuestion() {
+		return stored, err
+	}
+	question := idem.OpenQuestion{Route: l.Route, URL: l.Question.URL}
+	stored.Apart = &protocol.Apart{Key: f.Layout.Of(protocol.KindQuestions, r.Execution), Leased: protocol.Leased{
+		Value: protocol.EncodeQuestion(&question), Lease: stored.Lease,
+	}}
+	return stored, nil
+}
+
+// Stored returns a record as it is stored by a writer, with the leases that it is on: its answer
+// leaves after replayFor, 0 = with the record. An answer that does not settle its event stays in the
+// record, which the next attempt replaces: apart, those of a hundred attempts would be there at a
+// time.
+func (f *Finisher) Stored(ctx context.Context, r *idem.Record, writer string,
+	replayFor time.Duration) (stored protocol.Leased, err error) {
 	var answer []byte
-	if l.ReplayFor == 0 || !r.Remembered {
+	if replayFor == 0 || !r.Remembered {
 		stored.Value, err = protocol.EncodeRecord(r, writer)
 	} else {
 		stored.Value, answer, err = protocol.SplitRecord(r, writer)
@@ -111,22 +125,12 @@ func (f *Finisher) record(ctx context.Context, e *Ended) (stored protocol.Leased
 		return stored, err
 	}
 	row := protocol.RowOf(r)
-	if stored.Lease, err = f.Leases.Take(ctx, l.Retention, protocol.KindRecords, &row); err != nil {
+	if stored.Lease, err = f.Leases.Take(ctx, r.Retention, protocol.KindRecords, &row); err != nil || answer == nil {
 		return stored, err
-	}
-	if e.leavesQuestion() {
-		question := idem.OpenQuestion{Route: l.Route, URL: l.Question.URL}
-		stored.Apart = &protocol.Apart{Key: f.Layout.Of(protocol.KindQuestions, r.Execution), Leased: protocol.Leased{
-			Value: protocol.EncodeQuestion(&question), Lease: stored.Lease,
-		}}
-		return stored, nil
-	}
-	if answer == nil {
-		return stored, nil
 	}
 	stored.Apart = &protocol.Apart{Key: f.Layout.Of(protocol.KindAnswers, r.Execution),
 		Leased: protocol.Leased{Value: answer}}
-	stored.Apart.Lease, err = f.Leases.Take(ctx, l.ReplayFor, "", nil)
+	stored.Apart.Lease, err = f.Leases.Take(ctx, replayFor, "", nil)
 	return stored, err
 }
 

@@ -20,28 +20,53 @@ import (
 // process carries it on, or its event has run again. It returns idem.ErrStoreUnavailable.
 func (op *Operator) Prove(ctx context.Context, id idem.ExecutionID, end idem.End, counts []idem.Counted,
 	sessions []string) (*idem.Record, error) {
-	end.ProvenAt = op.options.Clock.Now().UTC()
-	p := &proof{end: end}
-	p.correction = correction{op: op, question: op.options.Layout.Of(protocol.KindQuestions, id),
-		writer: session.NewName(), correct: p.correct}
+	p := op.proofOf(id, end)
 	for _, name := range sessions {
 		p.alive = append(p.alive, protocol.SessionAlive(name))
 	}
 	for i := range counts {
 		p.counts = append(p.counts, &commit.Count{Counted: counts[i]})
 	}
-	err := op.repeat(ctx, id, p.try)
+	record, err := p.run(ctx)
+	if record != nil {
+		op.options.OnEnded(record, true)
+	}
+	return record, err
+}
+
+// Correct ends the execution of a lock that this process has lost, for instance because it was
+// frozen, and whose service had answered it whole. A record that another process wrote because this
+// one seemed to be dead is corrected, as Prove does. It returns nil without an error if nothing was
+// to be corrected, or idem.ErrStoreUnavailable.
+func (op *Operator) Correct(ctx context.Context, l *idem.Lock, end idem.End) (*idem.Record, error) {
+	p := op.proofOf(l.Execution, end)
+	p.replayFor = l.ReplayFor
+	return p.run(ctx)
+}
+
+// proof is the end of an execution whose process is dead, or has lost its lock, on its way into the
+// record.
+type proof struct {
+	correction
+	id    idem.ExecutionID
+	end   idem.End
+	alive []string // of the dead process
+}
+
+func (op *Operator) proofOf(id idem.ExecutionID, end idem.End) *proof {
+	end.ProvenAt = op.options.Clock.Now().UTC()
+	p := &proof{id: id, end: end}
+	p.correction = correction{op: op, question: op.options.Layout.Of(protocol.KindQuestions, id),
+		writer: session.NewName(), correct: p.correct}
+	return p
+}
+
+func (p *proof) run(ctx context.Context) (*idem.Record, error) {
+	err := p.op.repeat(ctx, p.id, p.try)
 	if errors.Is(err, idem.ErrNoExecution) { // no lock, no record: it is forgotten, or was erased
 		err = nil
 	}
 	return p.record, err
-}
-
-// proof is the end of an execution of a dead process, on its way into the record.
-type proof struct {
-	correction
-	end   idem.End
-	alive []string // of the dead process
 }
 
 func (p *proof) try(ctx context.Context, at *history.State) (done bool, err error) {
@@ -73,7 +98,6 @@ func (p *proof) try(ctx context.Context, at *history.State) (done bool, err erro
 	}
 	if done, err = p.send(ctx, request); done {
 		_ = p.op.trail(nil).erase(ctx, at.ID, stored) // else it is swept
-		p.op.options.OnEnded(p.record, true)
 	}
 	return done, err
 }

@@ -90,6 +90,8 @@ type correction struct {
 	writer   string // marks the record that it writes
 	correct  func(*idem.Record) *idem.Record
 	counts   []*commit.Count // committed with it
+	// replayFor is for how long its answer is kept; 0 = as long as the record.
+	replayFor time.Duration
 
 	record *idem.Record
 }
@@ -124,6 +126,7 @@ func (c *correction) send(ctx context.Context, request *commit.Request) (done bo
 	o := c.op.options
 	answer := o.Sender.Do(ctx, request)
 	o.Leases.DropIfGone(request.SharedLease, answer.Err)
+	o.Leases.DropIfGone(request.AnswerLease, answer.Err)
 	if answer.Err == nil && answer.Succeeded {
 		c.record.Revision = answer.Revision
 		return true, nil
@@ -151,14 +154,9 @@ func (a *answered) correct(r *idem.Record) *idem.Record {
 func (c *correction) request(ctx context.Context, at *history.State, r *idem.Record) (*commit.Request, error) {
 	o, k := c.op.options, at.Keys
 	c.record = c.correct(r)
-	value, err := protocol.EncodeRecord(c.record, c.writer)
+	stored, err := o.Stored(ctx, c.record, c.writer, c.replayFor)
 	if err != nil {
 		return nil, fmt.Errorf("correct %s: %w", at.ID, err)
-	}
-	row := protocol.RowOf(c.record)
-	lease, err := o.Leases.Take(ctx, r.Retention, protocol.KindRecords, &row)
-	if err != nil {
-		return nil, err
 	}
 	news, err := o.Leases.Notice(ctx, commit.NoticeLife)
 	if err != nil {
@@ -167,14 +165,18 @@ func (c *correction) request(ctx context.Context, at *history.State, r *idem.Rec
 	var mark *protocol.Leased
 	if value := protocol.EncodeHighWaterMark(&r.ExecutionFacts); value != nil && c.record.Status == idem.Success {
 		k.HighWaterMark, mark = o.Layout.HighWaterMark(at.Scope.Workflow, r.Order),
-			&protocol.Leased{Value: value, Lease: lease}
+			&protocol.Leased{Value: value, Lease: stored.Lease}
 	}
 	cools := at.Lock != nil && at.Lock.Cooling && at.Lock.Execution == at.ID
 	seen := protocol.Revisions{Record: at.Prev, Lock: at.LockRevision(), OtherLock: at.OtherRevision()}
-	txn := protocol.Correct(k, seen, protocol.Leased{Value: value, Lease: lease}, news, c.question, cools, mark)
-	request := commit.NewRequest(k.Lock, txn, len(value)+len(news.Value))
-	request.Counts = c.counts
-	if request.SharedLease = lease; cools {
+	txn := protocol.Correct(k, seen, stored, news, c.question, cools, mark)
+	request := commit.NewRequest(k.Lock, txn, len(stored.Value)+len(news.Value))
+	request.Counts, request.SharedLease = c.counts, stored.Lease
+	if stored.Apart != nil {
+		request.Size += len(stored.Apart.Value)
+		request.AnswerLease = stored.Apart.Lease
+	}
+	if c.record.Size = len(stored.Value); cools {
 		request = request.AddSlots(k)
 	}
 	if mark != nil {

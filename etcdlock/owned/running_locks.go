@@ -31,6 +31,9 @@ type Options struct {
 	Finisher *finish.Finisher // ends executions
 	// Predecessors have the file that proves how executions ended. Nil: there is none.
 	Predecessors *predecessor.Predecessors
+	// Correct puts the end of an execution whose lock was lost into a record that says unknown. It
+	// returns nil if nothing was to be corrected, or idem.ErrStoreUnavailable.
+	Correct func(ctx context.Context, lost *idem.Lock, end idem.End) (*idem.Record, error)
 	*view.View
 	Listener
 }

@@ -310,7 +310,8 @@ func (s *settling) needsNoRecord(err error) bool {
 
 // endedBefore tells an end of this process, whose answer got lost, from one that another process
 // wrote. Where the event has run again since, our record is not there any more, and etcd is asked
-// how it was.
+// how it was. If that process wrote unknown, because this one was frozen or cut off, it is corrected
+// by what this one knows.
 func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.Record, error) {
 	h := s.lock
 	h.locks.LetGo(h)
@@ -332,6 +333,14 @@ func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.
 	// the upstream itself has completed it
 	if record != nil && (writer == h.writer || !h.worked && record.Outcome == idem.Executed) {
 		return record, nil
+	}
+	if record != nil && record.Outcome == idem.Unknown && s.end.Outcome == idem.Executed && !h.worked {
+		switch corrected, err := h.options.Correct(life, l, s.end); {
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
+		case corrected != nil:
+			return corrected, nil
+		}
 	}
 	return record, idem.ErrLockLost
 }

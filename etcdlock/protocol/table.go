@@ -271,8 +271,8 @@ func Forget(k Keys, at Revisions, news Leased, mark []byte, letter bool) Op {
 		nil)
 }
 
-// Correct writes down what the service says of an event whose record says unknown, and deletes the
-// question. It compares everything that a later attempt of the event would be: one that runs or
+// Correct writes down what the service says of an event whose record says unknown, or what the
+// process that ran it knows, and deletes the question. It compares everything that a later attempt of the event would be: one that runs or
 // waits is not rewritten. With cools, the lock is that of the execution, which cools, and is freed.
 // With a mark the event went through.
 func Correct(k Keys, at Revisions, record, news Leased, question string, cools bool, mark *Leased) Op {
@@ -283,7 +283,7 @@ func Correct(k Keys, at Revisions, record, news Leased, question string, cools b
 	return txn(
 		Compares{modified(k.Record, at.Record), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock),
 			Absent(k.Entry)},
-		append(writes, raiseHighWaterMark(k, mark)...),
+		append(append(writes, raiseHighWaterMark(k, mark)...), answerOf(record)...),
 		nil)
 }
 

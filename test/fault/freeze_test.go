@@ -7,6 +7,7 @@ import (
 
 	"hooklock/etcdlock/etcdtest"
 	"hooklock/test/fault/cluster"
+	"hooklock/test/testkit"
 )
 
 // frozenStep is a moment at which a process stands still for longer than its session lives.
@@ -148,5 +149,40 @@ func (s *stage) checkToken(st frozenStep) {
 	}
 	if len(overlaps) != want || stale != want {
 		s.t.Errorf("overlaps %v, stale effects refused %d; expected %d of each", overlaps, stale, want)
+	}
+}
+
+// Another process has recorded the event as unknown meanwhile, and under `on_unknown: block`
+// nothing ran it again.
+func TestAProcessThatWakesWithTheAnswerCorrectsARecordThatSaysUnknown(t *testing.T) {
+	t.Parallel()
+	etcd := etcdtest.Start(t)
+	s := newStage(t, etcd, "block", nil)
+	moment := frozenSteps[len(frozenSteps)-1].arrange(s)
+	s.send()
+	await(t, "the whole answer came", moment)
+	s.victim.Freeze(t)
+	if ended := s.ended(); ended != "FAILED unknown" {
+		t.Fatalf("it ended as %s", ended)
+	}
+	if a := s.copy(); a.Code != "outcome_unknown" {
+		t.Fatalf("a copy got %v", a)
+	}
+	s.wire.Blackhole(false)
+	s.victim.Thaw(t)
+
+	if a := s.sent(); a.Status != 200 { // it may have been told that etcd has not got it yet
+		t.Errorf("the sender got %v", a)
+	}
+	s.journal.Await("the correction", func(c cluster.Change) bool {
+		return cluster.RecordOf(s.delivery.Event)(c) && c.Value.Ended() == "SUCCESS executed"
+	})
+	runs := s.up.Of(s.delivery.Event)
+	testkit.Until(t, "a copy at another replica gets the answer", func() bool {
+		a := s.copy()
+		return a.String() == "200 replayed" && a.Body == runs[0].Receipt()
+	})
+	if len(runs) != 1 {
+		t.Errorf("the service saw the event %d times", len(runs))
 	}
 }

@@ -98,7 +98,7 @@ type witness struct {
 	again     [maxExecutions]bool      // a person lets it run although its event is settled
 	successor [maxExecutions]execution // who replaced it in the queue
 	// noted is how it ends as a process has written down in its file before it tells etcd, and proven
-	// the same once that process is dead
+	// the same once that process is dead, or knows that it has lost the lock
 	noted  [maxExecutions]noted
 	proven [maxExecutions]proof
 	// a try of the parked execution ended so, and nobody has said since that it may go on
@@ -112,10 +112,18 @@ type noted struct {
 	session session // of the lock then
 }
 
-// proof is an end in the file of a dead process, with the sessions that it had.
+// proof is an end in the file of a dead process, with the sessions that it had; without them, of one
+// that has lost its lock.
 type proof struct {
 	outcome  outcome
 	sessions [2]session
+}
+
+// wakes is when the process that ran x learns that it has lost the lock: it knows how x ended.
+func (w *witness) wakes(x execution) {
+	if end := w.noted[x]; end.outcome != 0 {
+		w.proven[x], w.noted[x] = proof{outcome: end.outcome}, noted{}
+	}
 }
 
 const ( // witness.where

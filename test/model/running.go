@@ -172,6 +172,7 @@ func (a *actor) settle() {
 			if n.known.ended[x] == 0 && !n.known.accepted[x] { // a parked one may be carried on by another process
 				a.m.broke(knownOutcomeKept)
 			}
+			n.known.wakes(x)
 			a.finish(t, lockLost)
 		}
 	}

@@ -269,7 +269,8 @@ func (m *model) people(s *state, to visit) {
 }
 
 // readFiles: a process finds in the file of a dead one how an execution ended: its answer had come
-// whole. It settles it where it still has its lock, and corrects a record that says unknown.
+// whole. It settles it where it still has its lock, and corrects a record that says unknown. The
+// last is done by the process itself, too, if it lives and has lost the lock.
 func (m *model) readFiles(s *state, to visit) {
 	for x := execution(1); x < maxExecutions && s.left.proof > 0; x++ {
 		end := s.known.proven[x]
@@ -280,7 +281,8 @@ func (m *model) readFiles(s *state, to visit) {
 		l, e := s.locks[m.lock(x)], m.event(x)
 		switch {
 		case l.created != 0 && l.by == x && !l.cooling:
-			if l.alive != alive(end.sessions[0]) && l.alive != alive(end.sessions[1]) && m.breaks != provesForOthers {
+			mine := end.sessions[0] != 0 && (l.alive == alive(end.sessions[0]) || l.alive == alive(end.sessions[1]))
+			if !mine && m.breaks != provesForOthers {
 				continue // another process carries it on by now
 			}
 			t := settleOf(l, txn{by: x, created: l.created, l: l.modified, outcome: end.outcome, cancel: l.cancel})
