@@ -51,7 +51,7 @@ func TestWhatIsWrongAtAnyReplicaIsInTheOneList(t *testing.T) {
 			Route: "stripe",
 			Spell: &report.Spell{Since: now.Add(-time.Hour), Last: now, Failed: 60, All: 60,
 				Failure: report.Failure{Cause: "the service says 500", Said: "database is locked"}},
-			Standing: report.Standing{InRow: 60, First: now.Add(-time.Hour), Last: now},
+			Standings: report.Standings{Verified: report.Standing{InRow: 60, First: now.Add(-time.Hour), Last: now}},
 		}}})
 	f.describes(&attention.Note{Replica: "two/7", NotReady: "shutting down",
 		Config: attention.Config{File: "a.yaml", Refused: []string{"a.yaml:3:1: no"},

@@ -206,7 +206,7 @@ func (in *Input) succeededSince(route string, s *routeState) bool {
 
 // add adds what a replica says of the route, or said before it ended.
 func (s *routeState) add(replica string, r *Route, alive bool) {
-	s.standing.Add(r.Standing)
+	s.standing.Add(r.Verified)
 	if alive && r.WrongEventID != nil && (s.wrong == nil || r.WrongEventID.At.After(s.wrong.At.Time)) {
 		s.wrong = r.WrongEventID
 	}

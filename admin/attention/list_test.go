@@ -59,7 +59,7 @@ func TestEqualThingsAreOneItemAndTheWorstIsFirst(t *testing.T) {
 	spell := &report.Spell{Since: ago(time.Hour), Last: ago(0), Failed: 20, All: 20,
 		Failure: report.Failure{Cause: "the service says 500", Said: "database is locked"}}
 	failing := Route{Route: "shopify", Spell: spell,
-		Standing: report.Standing{InRow: 3, First: ago(time.Hour), Last: ago(0)}}
+		Standings: report.Standings{Verified: report.Standing{InRow: 3, First: ago(time.Hour), Last: ago(0)}}}
 	in := &Input{
 		Rules: []client.RouteRules{{Route: "shopify", Sender: &client.RouteSender{Preset: "shopify",
 			GivesUp: "deleted after 8 failures in a row", Limits: []client.SenderLimit{{Limit: "8_in_a_row"}}}}},
@@ -102,7 +102,7 @@ func TestARouteThatFailsAtOneReplicaSaysWhere(t *testing.T) {
 func TestFailuresOfAReplicaThatHasEndedCountUntilOneSucceeds(t *testing.T) {
 	spell := &report.Spell{Since: ago(time.Hour), Last: ago(10 * time.Minute), Failed: 7, All: 7}
 	before := Route{Route: "r", Spell: spell,
-		Standing: report.Standing{InRow: 7, First: spell.Since, Last: spell.Last}}
+		Standings: report.Standings{Verified: report.Standing{InRow: 7, First: spell.Since, Last: spell.Last}}}
 	in := &Input{Now: ago(0), Rules: []client.RouteRules{{Route: "r", Sender: &client.RouteSender{Preset: "shopify",
 		GivesUp: "deleted", Limits: []client.SenderLimit{{Limit: "8_in_a_row"}}}}},
 		Replicas: []Replica{noteOf("host/1", false, ago(5*time.Minute), before)}}
@@ -112,8 +112,8 @@ func TestFailuresOfAReplicaThatHasEndedCountUntilOneSucceeds(t *testing.T) {
 	}{
 		{"nothing", "r fails now: 7 of 7 |  | shopify is at 88% of 8 in a row: deleted", Route{}},
 		{"one more", "r fails now: 7 of 7 |  | shopify has counted 8 in a row: deleted",
-			Route{Route: "r", Standing: report.Standing{InRow: 1, First: ago(0), Last: ago(0)}}},
-		{"a success", "", Route{Route: "r", Standing: report.Standing{Good: ago(time.Minute), All: 1}}},
+			Route{Route: "r", Standings: report.Standings{Verified: report.Standing{InRow: 1, First: ago(0), Last: ago(0)}}}},
+		{"a success", "", Route{Route: "r", Standings: report.Standings{Verified: report.Standing{Good: ago(time.Minute), All: 1}}}},
 	} {
 		now := noteOf("host/2", true, ago(0), c.after)
 		now.StartedAt = ago(time.Minute)

@@ -35,9 +35,9 @@ type Config struct {
 type Route struct {
 	Route string        `json:"route"`
 	Spell *report.Spell `json:"spell,omitempty"` // in which it fails now; nil: it does not
-	// Standing is how its sender counts failures; the zero value: it has counted nothing, or no
+	// Standings are how its sender counts failures; the zero value: it has counted nothing, or no
 	// limit is known.
-	Standing     report.Standing      `json:"standing,omitzero"`
+	report.Standings
 	WrongEventID *client.WrongEventID `json:"wrongEventId,omitempty"`
 }
 

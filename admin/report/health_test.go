@@ -42,6 +42,26 @@ func TestFailuresInARowAreCountedUntilTheSenderGetsASuccess(t *testing.T) {
 	near(t, tally, 0, 0)
 }
 
+func TestFailuresAtOtherProcessesCountUntilASuccessAtAnyOne(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	tally := answered(&now, Limit{InRow: 4})
+	failed := func(n int) Standing { return Standing{InRow: n, First: now, Last: now} }
+	if tally.Note(&Delivery{Route: "r", Verified: true, Status: 500}); tally.NearLimit("r") {
+		t.Error("one failure of four is half of them")
+	}
+	tally.SetElsewhere(map[string]Standings{"r": {Verified: failed(1), Suspected: failed(2)}})
+	near(t, tally, 0.5)
+	if h := tally.Health()[0]; !about(h.Limits[0].Unverified, 0.75) || h.Standings.Verified.InRow != 1 || !tally.NearLimit("r") {
+		t.Errorf("%+v, near: %v", h, tally.NearLimit("r"))
+	}
+	now = now.Add(time.Second)
+	tally.Note(&Delivery{Route: "r", Verified: true, Status: 200})
+	near(t, tally, 0)
+	now = now.Add(time.Second)
+	tally.SetElsewhere(map[string]Standings{"r": {Verified: failed(3)}})
+	near(t, tally, 0.75)
+}
+
 func TestALongTimeOfNothingButFailures(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	tally := answered(&now, Limit{For: 24 * time.Hour})

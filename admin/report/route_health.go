@@ -41,14 +41,13 @@ type Sender struct {
 	Fails func(status int, took time.Duration) bool
 }
 
-// Health is the standing of a route with its sender, as this process has seen it.
+// Health is the standing of a route with its sender.
 type Health struct {
 	Route  string
-	Last   time.Time // when the newest verified delivery ended; zero: none has since the start
-	Limits []Near
-	// Standing is what Limits come from, of verified deliveries, for adding up with that of other
-	// processes.
-	Standing Standing
+	Last   time.Time // when the newest verified delivery to this process ended; zero: none has since the start
+	Limits []Near    // over all processes
+	// Standings are what this process has seen, for adding up with those of other processes.
+	Standings Standings
 	// Spell is the time in which the route fails now; nil: it does not.
 	Spell *Spell
 }
@@ -64,12 +63,12 @@ type Near struct {
 
 // Health returns the health of all routes, in their order.
 func (t *Tally) Health() []Health {
-	now := t.clock()
+	now := moment{t.clock(), t.now()}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	all := make([]Health, 0, len(t.order))
 	for _, name := range t.order {
-		all = append(all, t.routes[name].healthOf(name, t.senders[name].Limits, moment{now, t.now()}))
+		all = append(all, t.routes[name].healthOf(name, t.senders[name].Limits, t.elsewhere[name], now))
 	}
 	return all
 }
@@ -80,34 +79,72 @@ const half = 0.5
 // NearLimit reports whether the sender of a route is half way to one of its limits, by verified
 // deliveries. It does not allocate.
 func (t *Tally) NearLimit(name string) bool {
-	now := t.clock()
+	now := moment{t.clock(), t.now()}
 	t.mu.RLock()
-	r, limits := t.routes[name], t.senders[name].Limits
+	r, limits, elsewhere := t.routes[name], t.senders[name].Limits, t.elsewhere[name].Verified
 	t.mu.RUnlock()
 	if r == nil {
 		return false
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	all := r.failures.standing(now)
+	r.mu.Unlock()
+	all.Add(elsewhere)
 	for _, l := range limits {
-		if r.failures.near(l, now) >= half {
+		if all.Near(l) >= half {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *route) healthOf(name string, limits []Limit, now moment) Health {
+// SetElsewhere sets what other processes have seen of the senders of routes: what a sender counts
+// goes over all of them. It takes the map over.
+func (t *Tally) SetElsewhere(all map[string]Standings) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.elsewhere = all
+}
+
+// HasLimits reports whether a sender of a route is known to switch its endpoint off.
+func (t *Tally) HasLimits() bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, s := range t.senders {
+		if len(s.Limits) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *route) healthOf(name string, limits []Limit, elsewhere Standings, now moment) Health {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := Health{Route: name, Last: r.verified, Spell: r.spell.now(now)}
-	for _, l := range limits {
-		h.Limits = append(h.Limits, Near{l, r.failures.near(l, now.at), r.suspected.near(l, now.at)})
+	if len(limits) == 0 {
+		return h
 	}
-	if len(limits) > 0 {
-		h.Standing = r.failures.standing(now)
+	h.Standings = Standings{r.failures.standing(now), r.suspected.standing(now)}
+	all := h.Standings
+	all.Add(elsewhere)
+	for _, l := range limits {
+		h.Limits = append(h.Limits, Near{l, all.Verified.Near(l), all.Suspected.Near(l)})
 	}
 	return h
+}
+
+// Standings are the failures of a route by its verified deliveries, and by those that may be its
+// sender's, verified or not.
+type Standings struct {
+	Verified  Standing `json:"standing,omitzero"`
+	Suspected Standing `json:"suspected,omitzero"`
+}
+
+// Add adds what another process has seen of the same sender.
+func (s *Standings) Add(other Standings) {
+	s.Verified.Add(other.Verified)
+	s.Suspected.Add(other.Suspected)
 }
 
 // Standing is the failures of a route, as its sender counts them, with times of the wall clock.
@@ -202,12 +239,6 @@ func (f *failures) standing(now moment) Standing {
 		}
 	}
 	return s
-}
-
-// near returns how near they are to a limit.
-func (f *failures) near(l Limit, now time.Time) float64 {
-	s := f.standing(moment{now, now})
-	return s.Near(l)
 }
 
 // ParseLimit reads what Limit.String returns. ok: it could be read.

@@ -107,7 +107,9 @@ type Tally struct {
 	modes  map[string]string
 	// senders are how the senders of the routes count failures.
 	senders map[string]Sender
-	left    []idem.RouteCounts // of dropped routes, for Take
+	// elsewhere is what other processes have seen of those senders.
+	elsewhere map[string]Standings
+	left      []idem.RouteCounts // of dropped routes, for Take
 }
 
 // New makes a tally for the process that is called replica. now is the wall clock, which may be set

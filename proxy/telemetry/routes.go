@@ -44,7 +44,7 @@ func (t *Telemetry) watchRoutes(routes func() []RouteHealth) error {
 		}))
 	return errors.Join(last,
 		t.watchLimits(routes, "hooklock.sender.limit", "How near the sender is to disabling its endpoint, 0 to 1, "+
-			"by verified deliveries to this process. Only of presets with a known limit.",
+			"by verified deliveries to all replicas. Only of presets with a known limit.",
 			func(l *SenderLimit) float64 { return l.Near }),
 		t.watchLimits(routes, "hooklock.sender.limit.unverified", "hooklock.sender.limit, counting unverified "+
 			"deliveries too: the sender's if a secret changed on one side, else a stranger's.",

@@ -147,3 +147,37 @@ routes:
 		"hooklock_sender_limit_ratio"+limit+"0.5")
 	post(202, "4", token) // its sender is spared further failures
 }
+
+// A balancer gives each replica a part of the failures, of which the sender counts all.
+func TestFailuresInARowAtAnotherReplicaSpareTheSenderFurtherOnes(t *testing.T) {
+	t.Parallel()
+	config := fmt.Sprintf(`
+listen: 127.0.0.1:0
+admin: {listen: "127.0.0.1:0"}
+upstream: {url: %q}
+etcd: {endpoints: [%q], prefix: %s}
+routes:
+  - {name: gitlab, path: "/balanced/{w}", workflow: "{path.w}", preset: gitlab, verify: {secret_env: SIGNED}, park: {enabled: true, on: [locked]}, on_sender_limit: park}
+`, shared.up.URL, shared.etcd.Endpoint, ownPrefix())
+	both := []*testkit.Hooklock{own(t, config, "SIGNED="+planted), own(t, config, "SIGNED="+planted)}
+	path := at(t, "balanced")
+	shared.on(t, path, answers(testkit.Reply(500, "broken"), testkit.Reply(500, "broken"), testkit.OK("mended")))
+	near := func(want string) {
+		t.Helper()
+		for _, h := range both {
+			testkit.Until(t, "each replica to show "+want, func() bool {
+				_, said := asked(t, h, http.MethodGet, "/v1/routes", "", "")
+				return strings.Contains(fmt.Sprint(said), "map[limit:4_in_a_row ratio:"+want+"]") && strings.Contains(h.Metrics(t),
+					`hooklock_sender_limit_ratio{limit="4_in_a_row",route="gitlab"} `+want+"\n")
+			})
+		}
+	}
+	for i, h := range both {
+		if a := testkit.Post(t, h.Addr, path, "{}", key(fmt.Sprint(i)), "X-Gitlab-Token: "+planted); a.Status != 500 {
+			t.Fatal(a)
+		}
+	}
+	near("0.5")
+	acceptedAs(t, testkit.Post(t, both[0].Addr, path, "{}", key("3"), "X-Gitlab-Token: "+planted), 202)
+	near("0")
+}

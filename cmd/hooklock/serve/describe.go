@@ -29,9 +29,9 @@ func (s *Service) describe() []byte {
 		wrong[rates[i].Route] = i
 	}
 	for _, h := range s.report.Health() {
-		one := attention.Route{Route: h.Route, Spell: h.Spell, Standing: h.Standing,
+		one := attention.Route{Route: h.Route, Spell: h.Spell, Standings: h.Standings,
 			WrongEventID: rates[wrong[h.Route]].WrongID}
-		if one.Spell == nil && one.Standing == (report.Standing{}) && one.WrongEventID == nil {
+		if one.Spell == nil && one.Standings == (report.Standings{}) && one.WrongEventID == nil {
 			continue
 		}
 		n.Routes = append(n.Routes, one)

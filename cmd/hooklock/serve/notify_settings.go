@@ -18,6 +18,7 @@ func (s *Service) openNotify(context.Context) error {
 	s.notifier.SetSettings(notifySettings(s.config))
 	s.beside("notify", s.notifier.Run)
 	s.beside("count of attention", s.countAttention)
+	s.beside("failures at other replicas", s.followStandings)
 	if s.embedded == nil {
 		s.beside("space of etcd", s.space.follow)
 	}
