@@ -321,8 +321,8 @@ type End struct {
 	// Asked is what the service said when the outcome was unknown; nil = it was not asked.
 	Asked *Asked `json:"asked,omitempty"`
 	// ProvenAt is when this end was recorded late: another process found it in the file of the one
-	// that ran it, which had died, or that one had stood still and corrected what another had recorded
-	// meanwhile. Zero: it was recorded when it ended.
+	// that ran it, which had died, or that one had stood still and corrected what another had
+	// recorded meanwhile. Zero: it was recorded when it ended.
 	ProvenAt time.Time `json:"provenAt,omitzero"`
 	// Tried is the try of a parked execution that this ends with, if it is not written down yet;
 	// nil: there is none.

@@ -110,9 +110,9 @@ func (f *Finisher) record(ctx context.Context, e *Ended) (stored protocol.Leased
 }
 
 // Stored returns a record as it is stored by a writer, with the leases that it is on: its answer
-// leaves after replayFor, 0 = with the record. An answer that does not settle its event stays in the
-// record, which the next attempt replaces: apart, those of a hundred attempts would be there at a
-// time.
+// leaves after replayFor, 0 = with the record. An answer that does not settle its event stays in
+// the record, which the next attempt replaces: apart, those of a hundred attempts would be there at
+// a time.
 func (f *Finisher) Stored(ctx context.Context, r *idem.Record, writer string,
 	replayFor time.Duration) (stored protocol.Leased, err error) {
 	var answer []byte

@@ -310,8 +310,8 @@ func (s *settling) needsNoRecord(err error) bool {
 
 // endedBefore tells an end of this process, whose answer got lost, from one that another process
 // wrote. Where the event has run again since, our record is not there any more, and etcd is asked
-// how it was. If that process wrote unknown, because this one was frozen or cut off, it is corrected
-// by what this one knows.
+// how it was. If that process wrote unknown, because this one was frozen or cut off, that is
+// corrected by what this one knows.
 func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.Record, error) {
 	h := s.lock
 	h.locks.LetGo(h)

@@ -272,8 +272,9 @@ func Forget(k Keys, at Revisions, news Leased, mark []byte, letter bool) Op {
 }
 
 // Correct writes down what the service says of an event whose record says unknown, or what the
-// process that ran it knows, and deletes the question. It compares everything that a later attempt of the event would be: one that runs or
-// waits is not rewritten. With cools, the lock is that of the execution, which cools, and is freed.
+// process that ran it knows, and deletes the question. It compares everything that a later attempt
+// of the event would be: one that runs or waits is not rewritten. With cools, the lock is that of
+// the execution, which cools, and is freed.
 // With a mark the event went through.
 func Correct(k Keys, at Revisions, record, news Leased, question string, cools bool, mark *Leased) Op {
 	writes := Writes{Put(k.Record, record), Put(k.Forget, news), del(question)}

@@ -1,9 +1,12 @@
 package e2e
 
 import (
+	"crypto/tls"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -137,5 +140,42 @@ func TestKeptRequestsAreNotSentToTheServiceItselfNorBackHere(t *testing.T) {
 	}
 	if n := len(shared.up.Received("/kept/own")); n != 1 {
 		t.Errorf("the service was called %d times", n)
+	}
+}
+
+// A staging service has a certificate of its own authority more often than not.
+func TestKeptRequestsGoToAServiceWithAPrivateAuthority(t *testing.T) {
+	t.Parallel()
+	h, _ := keeping(t, "")
+	a := testkit.Post(t, h.Addr, "/kept/tls", `{"customer":"tls"}`, key("tls"))
+	passed(t, a, 200, "done", "executed")
+	isStored(t, h, a.Execution())
+	other := testkit.NewTLSUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
+	conn, err := tls.Dial("tcp", other.Addr, other.TLS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := conn.ConnectionState().PeerCertificates
+	_ = conn.Close()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	signed := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: chain[len(chain)-1].Raw})
+	if err := os.WriteFile(file, signed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		to   string
+		code int
+		says string
+		more []string
+	}{
+		{other.URL, 0, "1 answered as recorded", []string{"--to-ca-file", file}},
+		{other.URL, 1, "1 without a whole answer", nil},
+		{other.URL, 2, "no such file", []string{"--to-ca-file", file + ".not"}},
+		{"http://" + other.Addr, 2, "is for https", []string{"--to-ca-file", file}},
+	} {
+		args := append([]string{"--label", "customer=tls", "--reason", "release 2"}, c.more...)
+		if code, out, said := rerunTo(t, h, c.to, args...); code != c.code || !strings.Contains(said, c.says) {
+			t.Errorf("%s %v: code %d\n%s\n%s", c.to, c.more, code, out, said)
+		}
 	}
 }

@@ -194,7 +194,7 @@ the record has its hash). The exit code is 1 where any does, or none came. It ne
 func newPerson(e *cli.Environment, r *Remote, p *person) *cobra.Command {
 	var b client.Bulk
 	var byState, detach, again bool
-	var to string
+	var to, toCA string
 	name := string(p.action)
 	cmd := &cobra.Command{
 		ValidArgsFunction: r.ask(e, keptExecutions(p.known)),
@@ -218,12 +218,15 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 			if byState {
 				b.Filter.State = p.state
 			}
+			if toCA != "" && to == "" {
+				return cli.Misuse(errors.New("--to-ca-file is of --to: say where the requests are to go"))
+			}
 			many, err := p.many(cmd, args, &b, again, to != "")
 			if err != nil {
 				return err
 			}
 			if to != "" {
-				return r.replay(cmd.Context(), e, to, args, &b)
+				return r.replay(cmd.Context(), e, to, toCA, args, &b)
 			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				switch {
@@ -259,6 +262,8 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 		againFlags(cmd, &b, &again)
 		textFlag(cmd, &to, "to", "send the kept requests from here to another service, as http://HOST:PORT, and run "+
 			"nothing")
+		cmd.Flags().StringVar(&toCA, "to-ca-file", "", "authority that signed the certificate of an https --to "+
+			"(default: the system's)")
 	}
 	reasonFlag(cmd, &b.Reason)
 	return cmd

@@ -25,6 +25,7 @@ import (
 
 	"hooklock/admin/client"
 	"hooklock/cmd/hooklock/cli"
+	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
 	"hooklock/proxy/wire"
 )
@@ -103,14 +104,36 @@ func readTarget(text string) (*url.URL, error) {
 	return u, nil
 }
 
+// trustIn returns how the service at to is verified; nil: it has no TLS. The authorities in caFile
+// are trusted instead of the system's; "" = the system's are.
+func trustIn(to *url.URL, caFile string) (t *tls.Config, err error) {
+	switch {
+	case to.Scheme == "https":
+		t = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: to.Hostname()}
+	case caFile != "":
+		return nil, cli.Misuse(fmt.Errorf("--to-ca-file is for https, and --to %s has no certificate", to))
+	}
+	if caFile != "" {
+		if t.RootCAs, err = wiring.Authorities(caFile); err != nil {
+			return nil, cli.Misuse(fmt.Errorf("--to-ca-file: %w", err))
+		}
+	}
+	return t, nil
+}
+
 // replay sends the request of the execution that args name, or of all that match.
-func (r *Remote) replay(ctx context.Context, e *cli.Environment, to string, args []string, b *client.Bulk) error {
+func (r *Remote) replay(ctx context.Context, e *cli.Environment, to, caFile string, args []string,
+	b *client.Bulk) error {
 	target, err := readTarget(to)
 	if err != nil {
 		return err
 	}
+	trust, err := trustIn(target, caFile)
+	if err != nil {
+		return err
+	}
 	return r.run(ctx, e, func(ctx context.Context, d *Desk) error {
-		s, err := d.newReplay(ctx, target, b.Reason)
+		s, err := d.newReplay(ctx, target, trust, b.Reason)
 		if err != nil {
 			return err
 		}
@@ -125,14 +148,11 @@ func (r *Remote) replay(ctx context.Context, e *cli.Environment, to string, args
 }
 
 // newReplay returns a replay to a service that is neither the upstream nor Hooklock.
-func (d *Desk) newReplay(ctx context.Context, to *url.URL, reason string) (*replay, error) {
+func (d *Desk) newReplay(ctx context.Context, to *url.URL, trust *tls.Config, reason string) (*replay, error) {
 	if err := d.refuseOwn(ctx, to); err != nil {
 		return nil, err
 	}
-	o := wire.Options{Addr: config.WithPort(to), ConnectTimeout: connectTimeout}
-	if to.Scheme == "https" {
-		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: to.Hostname()}
-	}
+	o := wire.Options{Addr: config.WithPort(to), ConnectTimeout: connectTimeout, TLS: trust}
 	r := &replay{d: d, to: to, reason: reason, up: wire.NewUpstream(o)}
 	r.report.To, r.report.Statuses = to.Scheme+"://"+to.Host, map[string]int{}
 	r.report.Differences = []replayDifference{}

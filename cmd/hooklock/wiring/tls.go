@@ -21,7 +21,7 @@ func ClientTLS(setting string, c *config.ClientTLS, log *slog.Logger) (*tls.Conf
 	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
 	var err error
 	if c.CAFile != "" {
-		if t.RootCAs, err = authorities(c.CAFile); err != nil {
+		if t.RootCAs, err = Authorities(c.CAFile); err != nil {
 			return nil, cli.Misuse(fmt.Errorf("%s.ca_file: %w", setting, err))
 		}
 	}
@@ -57,13 +57,14 @@ func AdminTLS(c *config.AdminTLS, log *slog.Logger) (*tls.Config, error) {
 		return t, err
 	}
 	t.ClientAuth = tls.RequireAndVerifyClientCert
-	if t.ClientCAs, err = authorities(c.ClientCAFile); err != nil {
+	if t.ClientCAs, err = Authorities(c.ClientCAFile); err != nil {
 		return nil, cli.Misuse(fmt.Errorf("admin.tls.client_ca_file: %w", err))
 	}
 	return t, nil
 }
 
-func authorities(file string) (*x509.CertPool, error) {
+// Authorities returns the certificates in a PEM file, for trusting what they have signed.
+func Authorities(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
