@@ -41,10 +41,10 @@ func (a *attempt) answered() idem.Decision {
 	return idem.DecisionExecuted
 }
 
-// finishCall ends the execution with what its call brought. answer is nil if none came. told: the
-// sender has a part of it.
-func (a *attempt) finishCall(answer *idem.Answer, told bool) guard.Ending {
-	t := guard.Tried{Answer: answer, Sent: a.sent, Told: told}
+// finishCall ends the execution with what its call brought. answer is nil if none came.
+// responseBegun: the sender has a part of it.
+func (a *attempt) finishCall(answer *idem.Answer, responseBegun bool) guard.Ending {
+	t := guard.Tried{Answer: answer, Sent: a.sent, ResponseBegun: responseBegun}
 	if answer == nil {
 		t.Failure = a.why.recorded()
 	} else {
@@ -213,7 +213,7 @@ func lossOf(cause error, end guard.Ending) Loss {
 // abandon ends an execution that was not settled, on whatever way the delivery ended.
 func (d *delivery) abandon() {
 	if x := d.execution; x != nil && !x.Ended() {
-		d.reportEnd(x.End(guard.Tried{Sent: true, Told: true,
+		d.reportEnd(x.End(guard.Tried{Sent: true, ResponseBegun: true,
 			Failure: idem.Failure{Code: string(idem.DecisionInternalError), Detail: "the proxy did not end this " +
 				"execution"}}))
 	}

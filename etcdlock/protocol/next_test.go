@@ -18,38 +18,38 @@ func TestWhatAWaitingExecutionDoesNext(t *testing.T) {
 		"one that was handed the lock goes, though its time is over": {Known{Granted: true,
 			TimeUp: true, SessionOver: true}, Go},
 		"one whose session is over has lost its entry, whatever was read": {Known{SessionOver: true,
-			TimeUp: true, Told: true, Where: Locking}, Lost},
+			TimeUp: true, Reported: true, Where: Locking}, Lost},
 		"one whose time is over gives up, before it waits for an answer": {Known{TimeUp: true,
 			Offered: true}, GiveUp},
 		"a hand-off that is under way is waited for before anything is read": {Known{Offered: true},
 			AwaitAnswer},
-		"an entry that has become its lock was handed over, or claimed before": {Known{Told: true, Where: Locking,
+		"an entry that has become its lock was handed over, or claimed before": {Known{Reported: true, Where: Locking,
 			Unread: true}, FindLock},
-		"one that ran and has ended has lost its lock": {Known{Told: true, Where: Ended,
+		"one that ran and has ended has lost its lock": {Known{Reported: true, Where: Ended,
 			Began: true, Vouched: true}, LockLost},
-		"one that never ran and has ended was cancelled": {Known{Told: true, Where: Ended},
+		"one that never ran and has ended was cancelled": {Known{Reported: true, Where: Ended},
 			Cancelled},
-		"an entry that is gone with its session is lost, though nobody said so": {Known{Told: true, Where: Gone},
+		"an entry that is gone with its session is lost, though nobody said so": {Known{Reported: true, Where: Gone},
 			Lost},
-		"an entry that is gone without its session was cancelled": {Known{Told: true, Where: Gone,
+		"an entry that is gone without its session was cancelled": {Known{Reported: true, Where: Gone,
 			Vouched: true}, Cancelled},
-		"a record of a newer release is in the way, whatever is before the entry": {Known{Told: true, Unread: true,
+		"a record of a newer release is in the way, whatever is before the entry": {Known{Reported: true, Unread: true,
 			Changed: true, Preceded: true}, Unreadable},
-		"a record that has changed is decided on, though others are before it": {Known{Told: true, Changed: true,
+		"a record that has changed is decided on, though others are before it": {Known{Reported: true, Changed: true,
 			Preceded: true, Locked: true}, Decide},
-		"one behind another waits for that entry, and not for the lock": {Known{Told: true, Preceded: true,
+		"one behind another waits for that entry, and not for the lock": {Known{Reported: true, Preceded: true,
 			Locked: true, Dead: true}, AwaitEntry},
-		"the head of the queue waits for the lock": {Known{Told: true, Locked: true,
+		"the head of the queue waits for the lock": {Known{Reported: true, Locked: true,
 			Paused: true, Rests: true, Limited: true}, AwaitLock},
-		"the head of the queue has a dead owner's execution reaped, also in a pause": {Known{Told: true, Locked: true,
+		"the head of the queue has a dead owner's execution reaped, also in a pause": {Known{Reported: true, Locked: true,
 			Dead: true, Paused: true}, Decide},
-		"what is paused waits for no slot": {Known{Told: true, Paused: true,
+		"what is paused waits for no slot": {Known{Reported: true, Paused: true,
 			Rests: true, Limited: true}, AwaitPause},
-		"what rests waits for no slot": {Known{Told: true, Rests: true,
+		"what rests waits for no slot": {Known{Reported: true, Rests: true,
 			Limited: true}, AwaitRest},
-		"the head of the queue asks for a slot when nothing else is in the way": {Known{Told: true, Limited: true},
+		"the head of the queue asks for a slot when nothing else is in the way": {Known{Reported: true, Limited: true},
 			AwaitSlot},
-		"the head of the queue takes the lock when nothing is in the way": {Known{Told: true}, TakeLock},
+		"the head of the queue takes the lock when nothing is in the way": {Known{Reported: true}, TakeLock},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if got := WhileQueued(&c.known); got != c.want {
@@ -65,13 +65,13 @@ func TestAnExecutionTakesTheLockOnlyAtItsTurn(t *testing.T) {
 	for n := range 4 << bits {
 		is := func(i int) bool { return n>>i&1 == 1 }
 		k := Known{
-			Granted: is(0), SessionOver: is(1), TimeUp: is(2), Offered: is(3), Told: is(4), Vouched: is(5),
+			Granted: is(0), SessionOver: is(1), TimeUp: is(2), Offered: is(3), Reported: is(4), Vouched: is(5),
 			Began:  is(6),
 			Unread: is(7), Changed: is(8), Preceded: is(9), Locked: is(10), Dead: is(10) && is(11), Paused: is(11),
 			Rests: is(12), Limited: is(13),
 			Where: Where(n >> bits), //nolint:gosec // below 4
 		}
-		turn := k.Told && k.Where == Queued && !k.Preceded && !k.Locked && !k.Paused && !k.Rests && !k.Unread &&
+		turn := k.Reported && k.Where == Queued && !k.Preceded && !k.Locked && !k.Paused && !k.Rests && !k.Unread &&
 			!k.SessionOver
 		switch step := WhileQueued(&k); {
 		case (step == TakeLock || step == AwaitSlot) && !turn:
@@ -82,7 +82,7 @@ func TestAnExecutionTakesTheLockOnlyAtItsTurn(t *testing.T) {
 			t.Fatalf("it waits at its turn (%v) with %+v", step, k)
 		case step >= AwaitAnswer && step <= AwaitSlot && (k.SessionOver || k.TimeUp):
 			t.Fatalf("it waits for ever (%v) with %+v", step, k)
-		case step == Look && k.Told:
+		case step == Look && k.Reported:
 			t.Fatalf("it looks again and again with %+v", k)
 		case (step == FindLock || step == LockLost || step == Cancelled) && k.Where == Queued:
 			t.Fatalf("its entry is there, and it is %v with %+v", step, k)
@@ -129,7 +129,7 @@ func TestWhatWasReadSaysWhereAnExecutionIs(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			var got Known
 			got.Saw(&c.state, mine, at)
-			if c.want.Told = true; got != c.want {
+			if c.want.Reported = true; got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})

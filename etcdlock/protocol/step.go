@@ -75,7 +75,7 @@ type Known struct {
 	SessionOver bool // the session that its entry lives on is over
 	TimeUp      bool // it may wait no longer, or etcd could not be read
 	Offered     bool // this process hands the lock to the head of its queue, and does not know yet how that went
-	Told        bool // what follows is known: it was read, or a watch has reported it
+	Reported    bool // what follows is known: it was read, or a watch has reported it
 
 	Where    Where // where it was when it was read
 	Vouched  bool  // its session was there when it was read
@@ -93,7 +93,7 @@ type Known struct {
 // Saw adds what was read, for an execution whose entry is of revision at.Entry and that knows the
 // record of revision at.Record.
 func (k *Known) Saw(st *State, id idem.ExecutionID, at Revisions) {
-	k.Told = true
+	k.Reported = true
 	switch ended := st.Ended(id); {
 	case st.Place == at.Entry:
 		k.Where = Queued
@@ -119,7 +119,7 @@ func WhileQueued(k *Known) Step {
 		return GiveUp
 	case k.Offered:
 		return AwaitAnswer
-	case !k.Told:
+	case !k.Reported:
 		return Look
 	case k.Where != Queued:
 		return nextWithoutEntry(k)

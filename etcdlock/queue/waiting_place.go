@@ -55,7 +55,7 @@ func (p *Entry) Await(ctx context.Context, prev int64) (*idem.Obstacle, error) {
 	}
 	var behind *idem.Obstacle // the lock that was read last
 	for {
-		at := p.told(ctx)
+		at := p.knownPosition(ctx)
 		step := protocol.WhileQueued(&at.Known)
 		if step == protocol.Look {
 			at = p.lookAt(ctx, prev)
@@ -103,8 +103,8 @@ func (p *Entry) position(err error) *position {
 		TimeUp: err != nil}, err: err}
 }
 
-// told is what this process knows without asking etcd.
-func (p *Entry) told(ctx context.Context) *position {
+// knownPosition is what this process knows without asking etcd.
+func (p *Entry) knownPosition(ctx context.Context) *position {
 	var timeUp error
 	if ctx.Err() != nil {
 		timeUp = leftWaiting(ctx)
@@ -113,7 +113,7 @@ func (p *Entry) told(ctx context.Context) *position {
 	ahead := p.options.View.Queues.Ahead(&p.entry)
 	at.news, at.Offered, at.Locked, at.Preceded = ahead.Answer, ahead.Answer != nil, ahead.Lock != nil,
 		ahead.Entry != ""
-	if at.Told = at.Locked || at.Preceded; at.Told {
+	if at.Reported = at.Locked || at.Preceded; at.Reported {
 		at.state = &queueState{State: &protocol.State{Lock: ahead.Lock, Revision: ahead.Revision}, before: ahead.Entry}
 	}
 	return at

@@ -53,8 +53,8 @@ const maxRecent = 4096
 
 // subscription lists the keys whose deletion wakes one waiter.
 type subscription struct {
-	keys []sum
-	told chan struct{} // closed when one of the keys is gone, or when that is not known any more
+	keys  []sum
+	woken chan struct{} // closed when one of the keys is gone, or when that is not known any more
 }
 
 func newWatcher(v *View) *Watcher {
@@ -75,7 +75,7 @@ func (h *Watcher) Wait(ctx context.Context, over, news <-chan struct{}, revision
 		return
 	}
 	select {
-	case <-n.told:
+	case <-n.woken:
 		return
 	case <-over:
 	case <-news:
@@ -104,7 +104,7 @@ func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 			return nil
 		}
 	}
-	n := &subscription{keys: make([]sum, len(keys)), told: make(chan struct{})}
+	n := &subscription{keys: make([]sum, len(keys)), woken: make(chan struct{})}
 	for i, key := range keys {
 		n.keys[i] = h.sum(key)
 		h.waiters[n.keys[i]] = append(h.waiters[n.keys[i]], n)
@@ -141,7 +141,7 @@ func (h *Watcher) removeLocked(n *subscription) {
 func (h *Watcher) tellLocked(key sum) {
 	for _, n := range append([]*subscription(nil), h.waiters[key]...) {
 		h.removeLocked(n)
-		close(n.told)
+		close(n.woken)
 	}
 }
 
@@ -293,7 +293,7 @@ func (h *Watcher) breakLocked(revision int64) {
 		for _, n := range waiting {
 			if n.keys != nil {
 				n.keys = nil
-				close(n.told)
+				close(n.woken)
 			}
 		}
 	}

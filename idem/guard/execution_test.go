@@ -179,7 +179,7 @@ func TestAnEndDoesNotWaitForADiskThatIsAskedToKeepTheRequest(t *testing.T) {
 			if err := x.Park(called); !errors.Is(err, context.Canceled) || x.Parked() {
 				t.Errorf("parked: %v, %v", x.Parked(), err)
 			}
-			end.Told = true
+			end.ResponseBegun = true
 			if e := x.End(end); !e.Recorded || e.Parked {
 				t.Errorf("it ended with %+v", e)
 			}

@@ -97,7 +97,7 @@ func (x *Execution) Park(ctx context.Context) error {
 // isStorable reports whether the event may be accepted for that reason, instead of telling its
 // sender how its call ended.
 func (x *Execution) isStorable(on idem.ParkOn, t *Tried) bool {
-	if on == "" || t.Told || x.request == nil || !x.guard.MayPark(x.request, on) {
+	if on == "" || t.ResponseBegun || x.request == nil || !x.guard.MayPark(x.request, on) {
 		return false
 	}
 	cause := context.Cause(x.ctx) // it may have been cancelled, or belong to another process

@@ -425,7 +425,7 @@ func (a *actor) wait() {
 // lock for free.
 func (a *actor) known() protocol.Known {
 	t, x, l, rec := a.delivery(), a.execution(), a.s.locks[a.lock()], a.s.records[a.event()]
-	known := protocol.Known{Told: true, SessionOver: a.stale(), Vouched: a.s.sessions[t.session] != 0,
+	known := protocol.Known{Reported: true, SessionOver: a.stale(), Vouched: a.s.sessions[t.session] != 0,
 		Limited: a.m.limited()}
 	known.Paused = a.paused() && a.m.breaks != turnWhilePaused
 	switch {

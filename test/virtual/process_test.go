@@ -247,7 +247,7 @@ func (p *process) call(e *event, x *guard.Execution) called {
 
 // settle writes down how a call ended.
 func (p *process) settle(r *idem.Request, e *event, x *guard.Execution, got called) reply {
-	defer x.End(guard.Tried{Sent: true, Told: true, Failure: idem.Failure{Code: "internal_error"}})
+	defer x.End(guard.Tried{Sent: true, ResponseBegun: true, Failure: idem.Failure{Code: "internal_error"}})
 	end := x.End(got.tried())
 	if end.On != "" && !p.net.isDead() {
 		p.w.judge.accepted(e, x.Lock().Execution)
