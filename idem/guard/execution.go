@@ -25,7 +25,7 @@ type Execution struct {
 	// request is what was admitted; nil: its event was accepted before, and this is one of its
 	// tries.
 	request *idem.Request
-	held    idem.RunningLock
+	running idem.RunningLock
 	spot    *spot
 	began   time.Time // by the guard's clock; MaxDuration is counted from here
 	// CallbackKey is the bearer token for callbacks about this execution. It goes to the upstream
@@ -42,21 +42,21 @@ type Execution struct {
 }
 
 // newExecution returns the execution that has a lock; r is nil for a try of an accepted event.
-func newExecution(g *Guard, p *idem.Policy, r *idem.Request, held idem.RunningLock, at *spot,
+func newExecution(g *Guard, p *idem.Policy, r *idem.Request, running idem.RunningLock, at *spot,
 	callbackKey string) *Execution {
-	x := &Execution{guard: g, policy: p, request: r, held: held, spot: at, began: g.options.Now(),
+	x := &Execution{guard: g, policy: p, request: r, running: running, spot: at, began: g.options.Now(),
 		CallbackKey: callbackKey}
 	x.ctx, x.stop = context.WithCancelCause(g.options.Base)
 	x.deadline = func() {}
 	if d := p.MaxDuration; d > 0 {
 		x.ctx, x.deadline = context.WithTimeoutCause(x.ctx, d, ErrMaxDuration)
 	}
-	held.OnStop(func(cause error) { x.stop(cause) })
+	running.OnStop(func(cause error) { x.stop(cause) })
 	return x
 }
 
 // Lock returns the lock of the execution. The caller must not change it.
-func (x *Execution) Lock() *idem.Lock { return x.held.Lock() }
+func (x *Execution) Lock() *idem.Lock { return x.running.Lock() }
 
 // Context ends when the execution has to stop; its cause says why: ErrLockLost, ErrCancelled,
 // ErrMaxDuration or ErrShutdown. It is the execution's life and not the sender's.
@@ -68,7 +68,7 @@ func (x *Execution) Begin() error {
 	if err := context.Cause(x.ctx); err != nil {
 		return err
 	}
-	return x.held.Begin()
+	return x.running.Begin()
 }
 
 // Ended reports whether it has ended, or this process has let go of it.
@@ -132,7 +132,7 @@ func (x *Execution) count(j *idem.Judgement, t *Tried) bool {
 		result = idem.CountSucceeded
 	}
 	one.Kinds |= idem.CountSetOf(result)
-	x.held.Count(one)
+	x.running.Count(one)
 	return true
 }
 
@@ -203,7 +203,7 @@ func (x *Execution) release() Ending {
 	ctx, cancel := x.bounded()
 	defer cancel()
 	since := x.guard.options.Now()
-	err := x.held.Release(ctx)
+	err := x.running.Release(ctx)
 	took := x.guard.options.Now().Sub(since)
 	if errors.Is(err, idem.ErrCancelled) {
 		return Ending{Recorded: true, Cancelled: true, Took: took}
@@ -234,7 +234,7 @@ func (x *Execution) hold(ttl time.Duration) Ending {
 	ttl = max((min(ttl, maxHold) + time.Second - 1).Truncate(time.Second), minHold)
 	ctx, cancel := x.bounded()
 	defer cancel()
-	err := x.held.Hold(ctx, ttl)
+	err := x.running.Hold(ctx, ttl)
 	return Ending{Hold: ttl, Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost),
 		Took: x.guard.options.Now().Sub(since), Err: err}
 }
@@ -248,7 +248,7 @@ func (x *Execution) settle(end idem.End) Ending {
 	seenAt := x.guard.cache.seenAt(end.FinishedAt)
 	ctx, cancel := x.bounded()
 	defer cancel()
-	rec, err := x.held.Settle(ctx, end)
+	rec, err := x.running.Settle(ctx, end)
 	if err == nil {
 		x.guard.cache.remember(x.policy, rec, seenAt, rec.Retention)
 	}

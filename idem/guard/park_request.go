@@ -134,11 +134,11 @@ func (x *Execution) park(ctx context.Context, on idem.ParkOn, last *idem.Evidenc
 	// The park worker gets the end of this try at once, and writes down its answer and what follows
 	// from an unknown outcome. Until then that is the outcome of a try that has not ended.
 	p.Trying, p.Failed = last == nil || last.Outcome == idem.Unknown, nil
-	if err := x.held.Park(writing, p); err != nil {
+	if err := x.running.Park(writing, p); err != nil {
 		return err
 	}
 	x.parked = true
-	x.guard.live.replace(x.spot, x.held.Lock())
+	x.guard.live.replace(x.spot, x.running.Lock())
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (x *Execution) handBack(t *Tried) bool {
 	x.deadline()
 	x.stop(nil)
 	if x.result = *t; x.request != nil { // no worker runs it yet
-		x.guard.worker.TakeOver(&ParkedExecution{x.held, x.guard, x.spot}, *t)
+		x.guard.worker.TakeOver(&ParkedExecution{x.running, x.guard, x.spot}, *t)
 	}
 	return true
 }

@@ -9,7 +9,7 @@ import (
 // ask asks the service what became of the latest try. If it was executed, the execution ends with
 // it.
 func (r *run) ask() (over bool) {
-	lock := r.held.Lock()
+	lock := r.running.Lock()
 	policy := r.worker.options.Policy(lock.Route)
 	if policy == nil || policy.Ask == nil { // the route has changed just now
 		return false
@@ -22,8 +22,8 @@ func (r *run) ask() (over bool) {
 	ctx, done := r.bounded()
 	defer done()
 	if said.Outcome != idem.Executed {
-		err := r.held.Rest(ctx, lock.Parked.AfterQuestion(&said, policy.Ask, r.worker.options.Now()))
-		switch now := r.held.Lock().Parked; {
+		err := r.running.Rest(ctx, lock.Parked.AfterQuestion(&said, policy.Ask, r.worker.options.Now()))
+		switch now := r.running.Lock().Parked; {
 		case err != nil: // Begin says what stops it
 			_ = sleep(r.worker.life, firstPause)
 		case now.Blocked != "":
@@ -32,7 +32,7 @@ func (r *run) ask() (over bool) {
 		r.plan()
 		return false
 	}
-	rec, err := r.held.Settle(ctx, idem.End{
+	rec, err := r.running.Settle(ctx, idem.End{
 		Status: idem.Success, Outcome: idem.Executed, Remembered: policy.Idempotency, Asked: &said, FinishedAt: said.At,
 		Answer: &idem.Answer{Status: policy.Ask.Answer, Whole: true},
 	})

@@ -13,12 +13,12 @@ import (
 // run is one execution that this process runs. Its methods are not safe for concurrent use; other
 // goroutines may send on wake.
 type run struct {
-	worker *Worker
-	held   *guard.ParkedExecution
-	id     idem.ExecutionID
-	scope  idem.Scope    // of its lock
-	bytes  int64         // of its request
-	wake   chan struct{} // something about it has changed
+	worker  *Worker
+	running *guard.ParkedExecution
+	id      idem.ExecutionID
+	scope   idem.Scope    // of its lock
+	bytes   int64         // of its request
+	wake    chan struct{} // something about it has changed
 
 	tooOld  bool      // when it was taken; later the ledger reports it
 	request []byte    // for the first try, as it was read when it was taken; nil = to be read
@@ -47,7 +47,7 @@ func (r *run) run(t *guard.Tried) {
 	if t != nil {
 		r.noteEnd(t)
 	}
-	r.held.OnStop(func(error) { poke(r.wake) })
+	r.running.OnStop(func(error) { poke(r.wake) })
 	for over := false; !over; {
 		over = r.do(r.next())
 	}
@@ -55,7 +55,7 @@ func (r *run) run(t *guard.Tried) {
 
 // next says what the execution does now.
 func (r *run) next() idem.Action {
-	lock, policy := r.held.Lock(), r.worker.options.Policy(r.held.Lock().Route)
+	lock, policy := r.running.Lock(), r.worker.options.Policy(r.running.Lock().Route)
 	now := idem.Situation{
 		Stop:      r.stopOf(lock),
 		Ending:    r.ending || r.worker.life.Err() != nil,
@@ -87,7 +87,7 @@ func (r *run) stopOf(lock *idem.Lock) idem.Stop {
 	if r.ended != nil {
 		err = r.ended.tried.Stopped
 	} else {
-		err = r.held.Begin()
+		err = r.running.Begin()
 	}
 	switch {
 	case errors.Is(err, idem.ErrUnheard):
@@ -127,9 +127,9 @@ func (r *run) do(what idem.Action) (over bool) {
 	case idem.ActAbort, idem.ActSkip:
 		return r.cancelled()
 	case idem.ActSupersede:
-		return r.superseded(r.held.Lock().Stale)
+		return r.superseded(r.running.Lock().Stale)
 	case idem.ActRefuse:
-		stale := r.held.Lock().Stale
+		stale := r.running.Lock().Stale
 		t := guard.Tried{Failure: idem.Failure{Code: idem.DecisionStale.Row().Code, Detail: stale.Reason()}}
 		return r.dead(&t, nextStep{code: t.Failure.Code, why: t.Failure.Detail})
 	case idem.ActExpire:
@@ -138,7 +138,7 @@ func (r *run) do(what idem.Action) (over bool) {
 		r.putDown()
 		return true
 	case idem.ActFreeSlots:
-		r.giveSlotsBack(r.held.Lock())
+		r.giveSlotsBack(r.running.Lock())
 	case idem.ActAwaitLock:
 		return sleep(r.worker.life, firstPause) != nil
 	case idem.ActAwaitChange:
@@ -173,7 +173,7 @@ func (r *run) hasTurn() bool {
 func (r *run) awaitTurn() {
 	if r.slot == nil {
 		given := make(chan struct{})
-		lock := r.held.Lock()
+		lock := r.running.Lock()
 		r.slot, r.given = r.worker.slots.join(lock.Route, lock.Scope.Workflow, func(*turn) { close(given) }), given
 	}
 	r.sleep(ageLook, r.given)
@@ -195,8 +195,8 @@ func (r *run) over() {
 		delete(r.worker.runs, r.scope)
 	}
 	r.worker.mu.Unlock()
-	r.held.Leave()
-	r.worker.options.Ledger.MarkReady(r.held.Lock().Scope)
+	r.running.Leave()
+	r.worker.options.Ledger.MarkReady(r.running.Lock().Scope)
 	if r.unneeded && r.worker.options.Drop != nil { // last: a disk that hangs must not delay the executions behind it
 		r.worker.options.Drop(r.id, r.bytes)
 	}
@@ -213,7 +213,7 @@ func (r *run) sleep(d time.Duration, given <-chan struct{}) {
 	case <-timer.C:
 	case <-r.wake:
 		// an operator wants it to run now
-		if p := r.held.Lock().Parked; p.NextAttempt.IsZero() && p.Blocked == "" && !p.Trying {
+		if p := r.running.Lock().Parked; p.NextAttempt.IsZero() && p.Blocked == "" && !p.Trying {
 			r.due, r.tooOld = time.Time{}, false
 		}
 	case <-r.worker.life.Done():
@@ -226,7 +226,7 @@ func (r *run) sleep(d time.Duration, given <-chan struct{}) {
 func (r *run) giveSlotsBack(lock *idem.Lock) {
 	ctx, done := r.bounded()
 	defer done()
-	if err := r.held.Rest(ctx, *lock.Parked); err != nil { // Begin says what stops it
+	if err := r.running.Rest(ctx, *lock.Parked); err != nil { // Begin says what stops it
 		_ = sleep(r.worker.life, firstPause)
 	}
 }
@@ -236,17 +236,17 @@ func (r *run) giveSlotsBack(lock *idem.Lock) {
 func (r *run) putDown() {
 	ctx, done := r.bounded()
 	defer done()
-	_ = r.held.Release(ctx) // goes on by itself, and at the latest the session's end does the same
+	_ = r.running.Release(ctx) // goes on by itself, and at the latest the session's end does the same
 }
 
 // cancelled ends an execution that was cancelled. over is false if that is not known yet.
 func (r *run) cancelled() (over bool) {
-	cancel := r.held.Lock().Cancel
-	end := idem.End{Status: idem.Aborted, Outcome: r.held.Lock().Parked.Outcome(), Abort: cancel,
+	cancel := r.running.Lock().Cancel
+	end := idem.End{Status: idem.Aborted, Outcome: r.running.Lock().Parked.Outcome(), Abort: cancel,
 		FinishedAt: r.worker.options.Now()}
 	ctx, done := r.bounded()
 	defer done()
-	rec, err := r.held.Settle(ctx, end)
+	rec, err := r.running.Settle(ctx, end)
 	if cancel.Skip {
 		r.report(EventDeadLetter, "skipped", cancel.Reason, err)
 	}
@@ -258,13 +258,13 @@ func (r *run) cancelled() (over bool) {
 
 // call sends the request once, and notes how that ended.
 func (r *run) call() {
-	policy := r.worker.options.Policy(r.held.Lock().Route)
+	policy := r.worker.options.Policy(r.running.Lock().Route)
 	if policy == nil { // the route was removed just now
 		return
 	}
 	began := time.Now()
 	t := r.try(policy)
-	r.held.OnStop(func(error) { poke(r.wake) })
+	r.running.OnStop(func(error) { poke(r.wake) })
 	if t.Sent || t.Answer != nil {
 		r.worker.slots.noteAnswer(policy.Route, time.Since(began))
 	}
@@ -283,12 +283,12 @@ func (r *run) try(policy *idem.Policy) guard.Tried {
 	if err != nil {
 		return guard.Tried{Failure: idem.Failure{Code: "request_unavailable", Detail: err.Error()}}
 	}
-	return r.held.Try(ctx, policy, func(x *guard.Execution) { r.worker.options.Try(x, request) })
+	return r.running.Try(ctx, policy, func(x *guard.Execution) { r.worker.options.Try(x, request) })
 }
 
 // noteEnd notes how a try ended, and what follows.
 func (r *run) noteEnd(t *guard.Tried) {
-	lock := r.held.Lock()
+	lock := r.running.Lock()
 	policy := r.worker.options.Policy(lock.Route)
 	if policy == nil || policy.Park == nil { // the route is gone, or parks no more
 		policy = fallback(policy, lock)
@@ -348,7 +348,7 @@ func fallback(p *idem.Policy, lock *idem.Lock) *idem.Policy {
 // done ends the execution with the upstream's answer, or lets go of it if the upstream goes on.
 func (r *run) done() bool {
 	t := &r.ended.tried
-	end := r.held.End(r.ended.policy, t)
+	end := r.running.End(r.ended.policy, t)
 	r.report(EventDone, "", "", end.Err)
 	if end.Recorded && t.Hold == 0 {
 		r.drop(end.Record)
@@ -365,14 +365,14 @@ func (r *run) drop(rec *idem.Record) {
 // dead ends it as a dead letter.
 func (r *run) dead(t *guard.Tried, step nextStep) bool {
 	var last *idem.Evidence
-	p := *r.held.Lock().Parked
-	if policy := r.worker.options.Policy(r.held.Lock().Route); policy != nil && t.Failure.Code != idem.CodeTooOld {
+	p := *r.running.Lock().Parked
+	if policy := r.worker.options.Policy(r.running.Lock().Route); policy != nil && t.Failure.Code != idem.CodeTooOld {
 		last = t.Evidence(policy, r.worker.options.Now())
 		p = p.AfterTry(last)
 	}
 	ctx, cancel := r.bounded()
 	defer cancel()
-	_, err := r.held.Settle(ctx, idem.End{
+	_, err := r.running.Settle(ctx, idem.End{
 		Status: idem.Failed, Outcome: p.Outcome(), RequestKept: true, Tried: last, Answer: t.Answer,
 		Error: &idem.Failure{Code: step.code, Detail: step.why}, FinishedAt: r.worker.options.Now(),
 	})
@@ -391,7 +391,7 @@ func (r *run) superseded(by *idem.Stale) bool {
 	ctx, cancel := r.bounded()
 	defer cancel()
 	abort := by.Abort(now)
-	rec, err := r.held.Settle(ctx, idem.End{Status: idem.Aborted, Outcome: r.held.Lock().Parked.Outcome(), Abort: abort,
+	rec, err := r.running.Settle(ctx, idem.End{Status: idem.Aborted, Outcome: r.running.Lock().Parked.Outcome(), Abort: abort,
 		FinishedAt: now})
 	r.report(EventSuperseded, string(idem.DecisionSuperseded), abort.Reason, err)
 	if err == nil {
@@ -405,7 +405,7 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 	last := t.Evidence(orNone(policy), r.worker.options.Now())
 	for {
 		now := r.worker.options.Now()
-		p := *r.held.Lock().Parked
+		p := *r.running.Lock().Parked
 		if !tells(&p, last) { // a request whose answer got lost has written it
 			if step.failed {
 				p.Failures++
@@ -423,7 +423,7 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 			}
 		}
 		ctx, cancel := r.bounded()
-		err := r.held.Rest(ctx, p)
+		err := r.running.Rest(ctx, p)
 		cancel()
 		switch {
 		case err == nil:
@@ -452,7 +452,7 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 func (r *run) plan() {
 	r.due = time.Time{}
 	now := r.worker.options.Now()
-	p := r.held.Lock().Parked.Resumed(now, 0) // the process that accepted it may have another clock
+	p := r.running.Lock().Parked.Resumed(now, 0) // the process that accepted it may have another clock
 	if at := p.NextAttempt; !at.IsZero() {
 		r.due = now.Add(at.Sub(now)) // on the monotonic clock: the wall clock may be set meanwhile
 	}
@@ -472,7 +472,7 @@ func orNone(p *idem.Policy) *idem.Policy {
 }
 
 func (r *run) report(what EventKind, code, why string, err error) {
-	r.worker.options.OnEvent(Event{What: what, Lock: r.held.Lock(), Code: code, Why: why, Err: err})
+	r.worker.options.OnEvent(Event{What: what, Lock: r.running.Lock(), Code: code, Why: why, Err: err})
 }
 
 // bounded returns the context of one request to the ledger. The end of a try is written down also

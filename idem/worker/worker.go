@@ -233,9 +233,9 @@ func (w *Worker) TakeOver(x *guard.ParkedExecution, t guard.Tried) {
 }
 
 // begin registers an execution that this process runs.
-func (w *Worker) begin(held *guard.ParkedExecution) *run {
-	lock := held.Lock()
-	r := &run{worker: w, held: held, id: lock.Execution, scope: lock.Scope.OfLock(), bytes: lock.Parked.Bytes,
+func (w *Worker) begin(running *guard.ParkedExecution) *run {
+	lock := running.Lock()
+	r := &run{worker: w, running: running, id: lock.Execution, scope: lock.Scope.OfLock(), bytes: lock.Parked.Bytes,
 		wake: make(chan struct{}, 1)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
