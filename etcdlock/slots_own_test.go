@@ -36,7 +36,7 @@ func TestAWaiterThatTimesOutNamesTheOldestExecutionWithASlot(t *testing.T) {
 		seen, err := p.Await(ctx, 0)
 		ended <- result{seen, err}
 	}()
-	eventually(t, "both turns", func() bool { return countKeys(t, e, s.layout.All(protocol.KindTurns)) == 2 })
+	eventually(t, "both turns", func() bool { return countKeys(t, e, s.layout.All(protocol.KindSlotWaiters)) == 2 })
 	mustSettle(t, oldest)
 	if held, err := inTurn(within(t, patience), before, next); held == nil {
 		t.Fatal(err)

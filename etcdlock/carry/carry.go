@@ -136,11 +136,11 @@ func (t *taking) take(ctx context.Context, mine func(route string) bool) (*idem.
 	case err != nil:
 		return nil, commit.Unavailable(err)
 	case client != nil: // all queues of its workflow are looked at when that is gone
-		t.options.View.Slots.LeaveAndDropTurn(head.Execution)
+		t.options.View.Slots.LeaveAndDropSlotWaiter(head.Execution)
 		t.behind = client.Alive
 		return nil, nil
 	case t.options.View.Pauses.Of(head.Route, head.Scope.Workflow) != nil: // all queues are looked at when that is over
-		t.options.View.Slots.LeaveAndDropTurn(head.Execution)
+		t.options.View.Slots.LeaveAndDropSlotWaiter(head.Execution)
 		return nil, nil
 	case head.Parked == nil, t.options.Layout.Lock(head.Scope) != k.Lock, !mine(head.Route):
 		// its own process, another queue or other processes are for it
@@ -233,7 +233,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 	l.Alive, l.Holder, l.StartedAt = protocol.SessionAlive(session.Name), session.Holder(), t.options.Clock.Now()
 	var turn string
 	if limit := t.options.View.Slots.TurnOf(l.Execution); len(l.Slots) > 0 && limit != "" {
-		turn = t.options.Layout.Turn(limit, l.Execution)
+		turn = t.options.Layout.SlotWaiter(limit, l.Execution)
 	}
 	held, seen, err := t.options.Claims.ClaimHead(ctx, l, session, around.prev, q, turn, t.help)
 	if held != nil && len(l.Slots) > 0 {
@@ -355,7 +355,7 @@ func (t *taking) slotFor(ctx context.Context, session *session.Session, k protoc
 		return true
 	}
 	if !inLine {
-		_ = t.options.View.Slots.TakeTurn(ctx, w, k, q, session, limit) // it is looked after
+		_ = t.options.View.Slots.EnterSlotWaiters(ctx, w, k, q, session, limit) // it is looked after
 	}
 	return false
 }

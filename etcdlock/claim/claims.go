@@ -94,7 +94,7 @@ func (s *Claims) ClaimHead(
 	}
 	c := &claimer{options: s.options, session: of, lock: *l, keys: s.options.Layout.Keys(l), value: value, prev: prev,
 		place: q}
-	c.keys.Turn = turn
+	c.keys.SlotWaiter = turn
 	return c.run(ctx, help)
 }
 

@@ -116,7 +116,7 @@ func (r *Request) AddSlots(k protocol.Keys) *Request {
 		r.Slots = append(r.Slots, k.Slots[i].Key)
 		r.Size += keysPerSlot*len(k.Slots[i].Key) + len(k.Slots[i].Value)
 	}
-	for _, turn := range [...]string{k.Turn, k.OldTurn} {
+	for _, turn := range [...]string{k.SlotWaiter, k.OldSlotWaiter} {
 		if turn != "" {
 			r.Slots = append(r.Slots, turn)
 		}

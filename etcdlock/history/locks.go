@@ -73,7 +73,7 @@ func (s *Reader) Slots(ctx context.Context, q idem.LockQuery) (idem.SlotPage, er
 
 // Turns returns a part of the slot waiters, limit by limit. Its errors are those of Slots.
 func (s *Reader) Turns(ctx context.Context, q idem.LockQuery) (idem.SlotPage, error) {
-	return s.slotPage(ctx, q, protocol.KindTurns)
+	return s.slotPage(ctx, q, protocol.KindSlotWaiters)
 }
 
 func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, kind string) (page idem.SlotPage, err error) {

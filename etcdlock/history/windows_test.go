@@ -101,7 +101,7 @@ func FuzzPlaceOfACursor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, cursor string) {
 		for _, prefix := range []string{s.options.Layout.All(protocol.KindLocks),
 			s.options.Layout.All(protocol.KindSlots),
-			s.options.Layout.All(protocol.KindTurns)} {
+			s.options.Layout.All(protocol.KindSlotWaiters)} {
 			keys, err := s.pageRange(strings.TrimPrefix(prefix, s.options.Layout.Root), cursor)
 			if err != nil {
 				if !errors.Is(err, idem.ErrCursor) {

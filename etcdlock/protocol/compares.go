@@ -124,24 +124,24 @@ func takeSlots(k Keys) (w Writes) {
 	for _, slot := range k.Slots {
 		w = append(w, Put(slot.Key, Leased{Value: slot.Value}))
 	}
-	if k.Turn != "" {
-		w = append(w, del(k.Turn))
+	if k.SlotWaiter != "" {
+		w = append(w, del(k.SlotWaiter))
 	}
 	return w
 }
 
-func takeTurn(k Keys, turn Leased) Writes {
-	if k.Turn == "" {
+func enterSlotWaiters(k Keys, waiter Leased) Writes {
+	if k.SlotWaiter == "" {
 		return nil
 	}
-	return Writes{Put(k.Turn, turn)}
+	return Writes{Put(k.SlotWaiter, waiter)}
 }
 
-func leaveLine(k Keys) Writes {
-	if k.OldTurn == "" {
+func leaveSlotWaiters(k Keys) Writes {
+	if k.OldSlotWaiter == "" {
 		return nil
 	}
-	return Writes{del(k.OldTurn)}
+	return Writes{del(k.OldSlotWaiter)}
 }
 
 func freeSlots(k Keys) (w Writes) {

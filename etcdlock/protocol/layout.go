@@ -65,7 +65,7 @@ const (
 	KindEndedJobs        = "jobs/ended/" // <job>, of one that has ended or is stopped
 	kindJobRuns          = "jobs/runs/"  // <job>/<execution>
 	KindSlots            = "slots/"      // <W>/<limit>/<n>: it is taken
-	KindTurns            = "turns/"      // <W>/<limit>/<execution>, a slot waiter
+	KindSlotWaiters      = "turns/"      // <W>/<limit>/<execution>, a slot waiter
 )
 
 // All returns the prefix of all keys of a kind, or of those whose keys begin with kind.
@@ -75,7 +75,7 @@ func (y Layout) All(kind string) string { return y.Root + kind }
 func (y Layout) Of(kind string, id idem.ExecutionID) string { return y.Root + kind + string(id) }
 
 // OfLimit returns the prefix of the taken slots of a limit (KindSlots), or of its slot waiters
-// (KindTurns).
+// (KindSlotWaiters).
 func (y Layout) OfLimit(kind, limit string) string { return y.Root + kind + pathOf(limit) + "/" }
 
 // Duplicates returns the prefix of the counts of duplicates of an execution, one for each process.
@@ -159,9 +159,9 @@ func (y Layout) Slot(limit string, n int) string {
 	return y.OfLimit(KindSlots, limit) + strconv.Itoa(n)
 }
 
-// Turn returns the key of an execution that waits for a slot of a limit.
-func (y Layout) Turn(limit string, id idem.ExecutionID) string {
-	return y.OfLimit(KindTurns, limit) + string(id)
+// SlotWaiter returns the key of an execution that waits for a slot of a limit.
+func (y Layout) SlotWaiter(limit string, id idem.ExecutionID) string {
+	return y.OfLimit(KindSlotWaiters, limit) + string(id)
 }
 
 // SlotAt reads the key of a slot, or of a slot waiter, below its kind: the limit, and what is
@@ -325,7 +325,7 @@ func (y Layout) SlotsOf(l *idem.Lock) (keys []SlotKey) {
 	for _, slot := range l.Slots {
 		if slot.Index >= 0 {
 			keys = append(keys, SlotKey{Key: y.Slot(slot.LimitName, slot.Index),
-				Waiters: y.OfLimit(KindTurns, slot.LimitName)})
+				Waiters: y.OfLimit(KindSlotWaiters, slot.LimitName)})
 		}
 	}
 	return keys

@@ -29,9 +29,9 @@ type Keys struct {
 
 	// Slots are those that the lock has, or is to take: each is taken and freed with it, and while
 	// a parked execution rests. No other transaction touches them.
-	Slots   []SlotKey
-	Turn    string // its entry among the slot waiters of a limit; "" = it has none, and makes none
-	OldTurn string // the slot waiter that it had at another limit before; "" = none
+	Slots         []SlotKey
+	SlotWaiter    string // its entry among the slot waiters of a limit; "" = it has none, and makes none
+	OldSlotWaiter string // the slot waiter that it had at another limit before; "" = none
 
 	Latest *Latest // the execution that it replaces, under strategy latest; nil: none
 }
@@ -101,13 +101,13 @@ func Claim(k Keys, at Revisions, lock Leased) Op {
 // Enqueue compares the lock that the refusal showed, revision 0 = it was free: otherwise a
 // duplicate could have been claimed meanwhile, or been handed the lock, and the event would wait
 // and run at once. If another event has the other lock, at.OtherLock is its revision, as with
-// Claim. With k.Turn it also becomes a slot waiter. With k.Latest it replaces the waiting
+// Claim. With k.SlotWaiter it also becomes a slot waiter. With k.Latest it replaces the waiting
 // execution, which ends for good in the transaction that enqueues its successor.
-func Enqueue(k Keys, at Revisions, place, turn Leased) Op {
+func Enqueue(k Keys, at Revisions, place, waiter Leased) Op {
 	return txn(
 		append(append(Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock),
 			Absent(k.Entry), modified(k.Record, at.Record)}, noNewEntry(k)...), stillWaits(k)...),
-		append(append(Writes{Put(k.Entry, place)}, takeTurn(k, turn)...), replace(k)...),
+		append(append(Writes{Put(k.Entry, place)}, enterSlotWaiters(k, waiter)...), replace(k)...),
 		lockRecordPlaceAndOther(k))
 }
 
@@ -124,29 +124,29 @@ func ClaimAsHead(k Keys, at Revisions, lock Leased) Op {
 		LockRecordAndQueue(k))
 }
 
-// Leave removes a queue entry, and the slot waiter k.OldTurn. Both revisions of an entry are equal
-// until it is parked: then the process that made it may not end it.
+// Leave removes a queue entry, and the slot waiter k.OldSlotWaiter. Both revisions of an entry are
+// equal until it is parked: then the process that made it may not end it.
 func Leave(k Keys, at Revisions) Op {
 	return txn(
 		Compares{modified(k.Entry, at.Entry)},
-		append(Writes{del(k.Entry)}, leaveLine(k)...),
+		append(Writes{del(k.Entry)}, leaveSlotWaiters(k)...),
 		LockRecordAndQueue(k))
 }
 
-// TakeTurn lets the head of the queue wait for a slot of a limit: no later one gets a slot before
-// it. It compares the queue entry, so that no slot waiter is left behind when that is gone.
-func TakeTurn(k Keys, at Revisions, turn Leased) Op {
+// EnterSlotWaiters lets the head of the queue wait for a slot of a limit: no later one gets a slot
+// before it. It compares the queue entry, so that no slot waiter is left behind when that is gone.
+func EnterSlotWaiters(k Keys, at Revisions, waiter Leased) Op {
 	return txn(
 		Compares{Created(k.Entry, at.Entry)},
-		append(leaveLine(k), Put(k.Turn, turn)),
+		append(leaveSlotWaiters(k), Put(k.SlotWaiter, waiter)),
 		nil)
 }
 
-// DropTurn removes a slot waiter whose queue entry has ended, or waits no more.
-func DropTurn(k Keys) Op {
+// DropSlotWaiter removes a slot waiter whose queue entry has ended, or waits no more.
+func DropSlotWaiter(k Keys) Op {
 	return txn(
 		Compares{},
-		Writes{del(k.Turn)},
+		Writes{del(k.SlotWaiter)},
 		nil)
 }
 

@@ -24,8 +24,8 @@ func EncodeSlot(l *idem.Lock, slot *idem.Slot) []byte {
 	return encodeHolder(SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow, Route: l.Route, Rule: slot.Rule})
 }
 
-// EncodeTurn encodes l as a slot waiter of a limit.
-func EncodeTurn(l *idem.Lock, limit, session string, since int64) []byte {
+// EncodeSlotWaiter encodes l as a slot waiter of a limit.
+func EncodeSlotWaiter(l *idem.Lock, limit, session string, since int64) []byte {
 	v := SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow, Route: l.Route, Session: session, Since: since}
 	for i := range l.Slots {
 		if l.Slots[i].LimitName == limit {

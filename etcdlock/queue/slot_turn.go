@@ -42,7 +42,7 @@ func (t *slotTurn) key() string {
 	if limit == "" {
 		return ""
 	}
-	return t.place.options.Layout.Turn(limit, t.place.entry.Execution)
+	return t.place.options.Layout.SlotWaiter(limit, t.place.entry.Execution)
 }
 
 // atOnce returns the keys and the turn of an Enqueue where no lock is in the way, only the limit.
@@ -59,14 +59,14 @@ func (t *slotTurn) atOnce(k protocol.Keys, at protocol.Revisions) (protocol.Keys
 	if limit == "" {
 		return k, protocol.Leased{}
 	}
-	k.Turn = o.Layout.Turn(limit, e.Execution)
-	return k, protocol.Leased{Value: protocol.EncodeTurn(t.lock(), limit, e.Session.Name, 0), Lease: e.Session.Lease}
+	k.SlotWaiter = o.Layout.SlotWaiter(limit, e.Execution)
+	return k, protocol.Leased{Value: protocol.EncodeSlotWaiter(t.lock(), limit, e.Session.Name, 0), Lease: e.Session.Lease}
 }
 
 // leave gives the turn up, when the place waits for something else, or no more.
 func (t *slotTurn) leave() {
 	if t != nil {
-		t.place.options.View.Slots.LeaveAndDropTurn(t.place.entry.Execution)
+		t.place.options.View.Slots.LeaveAndDropSlotWaiter(t.place.entry.Execution)
 	}
 }
 
@@ -86,7 +86,7 @@ func (t *slotTurn) await(ctx context.Context, revision int64) bool {
 	}
 	if !inLine {
 		_, err := commit.InTime(ctx, p.options.Tasks.Start, func(life context.Context) error {
-			return p.options.View.Slots.TakeTurn(life, w, p.keys(), p.entry.Revision, p.entry.Session, limit)
+			return p.options.View.Slots.EnterSlotWaiters(life, w, p.keys(), p.entry.Revision, p.entry.Session, limit)
 		}, nil)
 		if err != nil {
 			return false

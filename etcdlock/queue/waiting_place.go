@@ -295,7 +295,7 @@ func (p *Entry) leave(life context.Context) error {
 	if p.won != nil {
 		return p.won.GiveBack(life)
 	}
-	k.OldTurn = p.turn.key()
+	k.OldSlotWaiter = p.turn.key()
 	for pause := link.NewBackoff(); ; {
 		answer := p.options.Sender.Do(life, commit.NewRequest(k.Lock,
 			protocol.Leave(k, protocol.Revisions{Entry: p.entry.Revision}), 0).AddSlots(k))

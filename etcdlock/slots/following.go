@@ -49,7 +49,7 @@ func (f *following) end() {
 func (f *following) List(ctx context.Context) (int64, error) {
 	p := f.slots
 	answers, revision, err := p.options.Pool.Read(ctx, clientv3.OpGet(p.options.Layout.All(protocol.KindSlots),
-		clientv3.WithPrefix()), clientv3.OpGet(p.options.Layout.All(protocol.KindTurns), clientv3.WithPrefix()))
+		clientv3.WithPrefix()), clientv3.OpGet(p.options.Layout.All(protocol.KindSlotWaiters), clientv3.WithPrefix()))
 	if err != nil {
 		return 0, err
 	}
@@ -73,7 +73,7 @@ func (f *following) List(ctx context.Context) (int64, error) {
 // could report that an execution waits no more before the other reports its slot: then the next one
 // would try that slot.
 func (f *following) Watches(from int64) []link.Watch {
-	both := clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.slots.options.Layout.All(protocol.KindTurns)))
+	both := clientv3.WithRange(clientv3.GetPrefixRangeEnd(f.slots.options.Layout.All(protocol.KindSlotWaiters)))
 	return []link.Watch{{Key: f.slots.options.Layout.All(protocol.KindSlots),
 		Opts: []clientv3.OpOption{both, clientv3.WithRev(from)}, News: f.applyEvent}}
 }
@@ -81,7 +81,7 @@ func (f *following) Watches(from int64) []link.Watch {
 func (f *following) applyEvent(e *clientv3.Event) {
 	p := f.slots
 	slot := strings.HasPrefix(string(e.Kv.Key), p.options.Layout.All(protocol.KindSlots))
-	if !slot && !strings.HasPrefix(string(e.Kv.Key), p.options.Layout.All(protocol.KindTurns)) {
+	if !slot && !strings.HasPrefix(string(e.Kv.Key), p.options.Layout.All(protocol.KindSlotWaiters)) {
 		return // of a kind that this release does not know
 	}
 	p.mu.Lock()
@@ -125,19 +125,19 @@ func (f *following) lookAfter() (nobody bool) {
 		for x, t := range in.waiters {
 			if t.Session == session.Name &&
 				(p.waiters[x] == nil || p.waiters[x].turn != name && p.waiters[x].idle > 1) {
-				p.dropTurn(name, x)
+				p.dropSlotWaiter(name, x)
 			}
 		}
 	}
 	return f.idleLocked()
 }
 
-// dropTurn removes a slot waiter, in the background.
-func (p *Slots) dropTurn(at string, x idem.ExecutionID) {
-	key := p.options.Layout.Turn(at, x)
+// dropSlotWaiter removes a slot waiter, in the background.
+func (p *Slots) dropSlotWaiter(at string, x idem.ExecutionID) {
+	key := p.options.Layout.SlotWaiter(at, x)
 	p.options.Tasks.Help(func(life context.Context) {
 		for pause := link.NewBackoff(); ; {
-			answer := p.options.Sender.Do(life, commit.NewRequest(key, protocol.DropTurn(protocol.Keys{Turn: key}), 0))
+			answer := p.options.Sender.Do(life, commit.NewRequest(key, protocol.DropSlotWaiter(protocol.Keys{SlotWaiter: key}), 0))
 			if answer.Err == nil || pause.Wait(life) != nil {
 				return
 			}
@@ -145,21 +145,21 @@ func (p *Slots) dropTurn(at string, x idem.ExecutionID) {
 	})
 }
 
-// TakeTurn makes the head of a queue a slot waiter of a limit, and removes the one that it had at
-// another. A refusal means that its queue entry is gone, which its waiter finds out.
-func (p *Slots) TakeTurn(life context.Context, w *Waiter, k protocol.Keys, q int64, session *session.Session,
+// EnterSlotWaiters makes the head of a queue a slot waiter of a limit, and removes the one that it
+// had at another. A refusal means that its queue entry is gone, which its waiter finds out.
+func (p *Slots) EnterSlotWaiters(life context.Context, w *Waiter, k protocol.Keys, q int64, session *session.Session,
 	at string) error {
 	id := w.lock.Execution
-	k.Turn = p.options.Layout.Turn(at, id)
+	k.SlotWaiter = p.options.Layout.SlotWaiter(at, id)
 	if w.turn != "" && w.turn != at {
-		k.OldTurn = p.options.Layout.Turn(w.turn, id)
+		k.OldSlotWaiter = p.options.Layout.SlotWaiter(w.turn, id)
 	}
-	turn := protocol.Leased{Value: protocol.EncodeTurn(&w.lock, at, session.Name, q), Lease: session.Lease}
+	turn := protocol.Leased{Value: protocol.EncodeSlotWaiter(&w.lock, at, session.Name, q), Lease: session.Lease}
 	p.mu.Lock()
 	if w := p.waiters[id]; w != nil {
 		w.turn = at // also if its answer gets lost
 	}
 	p.mu.Unlock()
-	return p.options.Sender.Do(life, commit.NewRequest(k.Lock, protocol.TakeTurn(k, protocol.Revisions{Entry: q}, turn),
+	return p.options.Sender.Do(life, commit.NewRequest(k.Lock, protocol.EnterSlotWaiters(k, protocol.Revisions{Entry: q}, turn),
 		len(turn.Value)).AddSlots(k)).Err
 }

@@ -237,7 +237,7 @@ func (k *known) openTo(l *idem.Lock, name string) (free int, counts bool) {
 
 // at splits the key of a slot, or of a slot waiter.
 func (k *known) at(kv *mvccpb.KeyValue, slot bool) (name, rest string, ok bool) {
-	prefix := k.layout.All(protocol.KindTurns)
+	prefix := k.layout.All(protocol.KindSlotWaiters)
 	if slot {
 		prefix = k.layout.All(protocol.KindSlots)
 	}

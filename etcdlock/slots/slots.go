@@ -169,7 +169,7 @@ func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 	}
 	for _, slot := range of {
 		for _, prefix := range []string{p.options.Layout.OfLimit(protocol.KindSlots, slot.LimitName),
-			p.options.Layout.OfLimit(protocol.KindTurns, slot.LimitName)}[:step] {
+			p.options.Layout.OfLimit(protocol.KindSlotWaiters, slot.LimitName)}[:step] {
 			ops = append(ops, link.Read(clientv3.OpGet(prefix, clientv3.WithPrefix())))
 		}
 	}
@@ -273,10 +273,10 @@ func (p *Slots) Leave(x idem.ExecutionID) (turn string) {
 	return w.turn
 }
 
-// LeaveAndDropTurn is Leave, and removes that slot waiter.
-func (p *Slots) LeaveAndDropTurn(x idem.ExecutionID) {
+// LeaveAndDropSlotWaiter is Leave, and removes that slot waiter.
+func (p *Slots) LeaveAndDropSlotWaiter(x idem.ExecutionID) {
 	if turn := p.Leave(x); turn != "" {
-		p.dropTurn(turn, x)
+		p.dropSlotWaiter(turn, x)
 	}
 }
 

@@ -36,7 +36,7 @@ func waitsForSlot(t *testing.T, s *etcdlock.Store, l idem.Lock) <-chan idem.Runn
 func turnsAre(t *testing.T, e *etcdtest.Etcd, s *etcdlock.Store, n int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%d turns", n), func() bool {
-		return countKeys(t, e, ledgertest.Layout.All(protocol.KindTurns)) == n
+		return countKeys(t, e, ledgertest.Layout.All(protocol.KindSlotWaiters)) == n
 	})
 }
 

@@ -88,7 +88,7 @@ func TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes(t *testing.T)
 	for n := range 2 {
 		l := limitedLock(fmt.Sprint("waits", n), "a")
 		lines = append(lines, l.Execution)
-		event(y.Turn("erp", l.Execution), int64(10+n), protocol.EncodeTurn(&l, "erp", "s", int64(10+n)))
+		event(y.SlotWaiter("erp", l.Execution), int64(10+n), protocol.EncodeSlotWaiter(&l, "erp", "s", int64(10+n)))
 	}
 	in := p.known.limits["erp"]
 	event(y.Slot("erp", 2), 20, nil)
@@ -102,7 +102,7 @@ func TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes(t *testing.T)
 		t.Errorf("with another one they take %d and %d", first, second)
 	}
 	event(y.Root+"supers/of/a/later/release", 22, []byte("x"))
-	event(y.Turn("erp", lines[0]), 23, nil)
+	event(y.SlotWaiter("erp", lines[0]), 23, nil)
 	if second := p.known.free(in, lines[1], AsHead, 4); second != 2 {
 		t.Errorf("alone it takes %d", second)
 	}

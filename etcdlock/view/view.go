@@ -95,7 +95,7 @@ func (s *surroundings) MarkReady(lock string) {
 }
 
 // OnLeftQueue implements park.Process.
-func (s *surroundings) OnLeftQueue(id idem.ExecutionID) { s.view.Slots.LeaveAndDropTurn(id) }
+func (s *surroundings) OnLeftQueue(id idem.ExecutionID) { s.view.Slots.LeaveAndDropSlotWaiter(id) }
 
 // OnFirstParked implements park.Process.
 func (s *surroundings) OnFirstParked() { s.view.Watcher.want() }

@@ -97,7 +97,7 @@ func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 	if !r.Policy.Idempotency || r.Scope.Key == "" {
 		r.Scope.Key = g.randomKey()
 	}
-	t := turn{guard: g, request: r, sender: sender}
+	t := acquisition{guard: g, request: r, sender: sender}
 	t.take()
 	a := t.admission
 	if err := g.whole(&a.Verdict); err != nil {

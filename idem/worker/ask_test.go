@@ -41,7 +41,7 @@ func asksAboutOne(t *testing.T, said ...idem.Asked) (*run, *askedLock) {
 		asked++
 		return said[asked-1]
 	}})
-	return &run{worker: w, held: g.Resume(held), wake: make(chan struct{}, 1)}, held
+	return &run{worker: w, running: g.Resume(held), wake: make(chan struct{}, 1)}, held
 }
 
 func TestTheServiceIsAskedBeforeAnotherTry(t *testing.T) {

@@ -40,7 +40,7 @@ func TestAServiceThatIsBusyIsNotMetWithAHerd(t *testing.T) {
 		s, service, began := newSlots(16), &limitedService{most: 50}, time.Now()
 		var try func(workflow string, tries int)
 		try = func(workflow string, tries int) {
-			s.join("r", workflow, func(turn *turn) {
+			s.join("r", workflow, func(slot *trySlot) {
 				time.AfterFunc(5*time.Millisecond, func() {
 					if !service.takes(time.Now()) {
 						s.refused("r", time.Second)
@@ -48,7 +48,7 @@ func TestAServiceThatIsBusyIsNotMetWithAHerd(t *testing.T) {
 							try(workflow, tries+1)
 						})
 					}
-					turn.leave()
+					slot.leave()
 				})
 			})
 		}

@@ -7,10 +7,10 @@ import (
 
 // routeLine is what waits of one route, and what is known of it.
 type routeLine struct {
-	// workflows are those that wait, in the order in which they are served: each has one turn, and
-	// then goes to the end. waits has the line of each.
+	// workflows are those that wait, in the order in which they are served: each is served once,
+	// and then goes to the end. waits has the line of each.
 	workflows []string
-	waits     map[string][]*turn
+	waits     map[string][]*trySlot
 	underWay  int           // tries that have begun and not ended
 	used      time.Duration // slot time so far
 	usual     time.Duration // how long its calls take, those that hang as far as their slot counted
@@ -49,10 +49,10 @@ func (r *routeLine) before(other *routeLine) bool {
 	return r.used < other.used
 }
 
-// add adds a turn to the line of its workflow.
-func (r *routeLine) add(t *turn) {
+// add adds a place to the line of its workflow.
+func (r *routeLine) add(t *trySlot) {
 	if r.waits == nil {
-		r.waits = map[string][]*turn{}
+		r.waits = map[string][]*trySlot{}
 	}
 	if len(r.waits[t.workflow]) == 0 {
 		r.workflows = append(r.workflows, t.workflow)
@@ -60,8 +60,8 @@ func (r *routeLine) add(t *turn) {
 	r.waits[t.workflow] = append(r.waits[t.workflow], t)
 }
 
-// take returns the turn that is next, and removes it.
-func (r *routeLine) take() *turn {
+// take returns the place that is next, and removes it.
+func (r *routeLine) take() *trySlot {
 	workflow := r.workflows[0]
 	r.workflows = r.workflows[1:]
 	line := r.waits[workflow]
@@ -76,9 +76,9 @@ func (r *routeLine) take() *turn {
 	return t
 }
 
-// drop removes a turn that waits.
-func (r *routeLine) drop(t *turn) {
-	line := slices.DeleteFunc(r.waits[t.workflow], func(o *turn) bool { return o == t })
+// drop removes a place that waits.
+func (r *routeLine) drop(t *trySlot) {
+	line := slices.DeleteFunc(r.waits[t.workflow], func(o *trySlot) bool { return o == t })
 	if len(line) > 0 {
 		r.waits[t.workflow] = line
 		return

@@ -24,7 +24,7 @@ type run struct {
 	request []byte    // for the first try, as it was read when it was taken; nil = to be read
 	full    bool      // a limit had no slot for it, and nothing has woken it since
 	due     time.Time // of the next try, by the guard's clock; zero = now
-	slot    *turn     // this worker's: it has it, or waits for it; nil = neither
+	slot    *trySlot  // this worker's: it has it, or waits for it; nil = neither
 	// closed when slot is one, and not a place in the line any more; nil = it was one from the
 	// beginning
 	given    chan struct{}
@@ -174,7 +174,7 @@ func (r *run) awaitTurn() {
 	if r.slot == nil {
 		given := make(chan struct{})
 		lock := r.running.Lock()
-		r.slot, r.given = r.worker.slots.join(lock.Route, lock.Scope.Workflow, func(*turn) { close(given) }), given
+		r.slot, r.given = r.worker.slots.join(lock.Route, lock.Scope.Workflow, func(*trySlot) { close(given) }), given
 	}
 	r.sleep(ageLook, r.given)
 }

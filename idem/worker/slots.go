@@ -24,9 +24,9 @@ type slots struct {
 
 	mu     sync.Mutex
 	closed bool
-	routes map[string]*routeLine // those that have a turn, or that know how long their calls take
-	taken  []*turn               // those that have a slot
-	recent []*turn               // those that count against the share of the slots
+	routes map[string]*routeLine // those with a place in the line, or that know how long their calls take
+	taken  []*trySlot            // those that have a slot
+	recent []*trySlot            // those that count against the share of the slots
 	missed int                   // tries in a row of which nothing reached the upstream
 	openAt time.Time             // no try before it
 	again  *time.Timer           // looks at the lines when only time has to pass; nil = never needed so far
@@ -51,33 +51,33 @@ const mostRest = 100 * time.Millisecond
 // not hold back events that could run.
 const mostShare = time.Second
 
-// turn is a place in the line of its workflow, and then a slot.
-type turn struct {
+// trySlot is a place in the line of its workflow, and then a slot for one try after the other.
+type trySlot struct {
 	slots    *slots
 	route    *routeLine
 	workflow string
-	begin    func(*turn)
-	state    turnState
+	begin    func(*trySlot)
+	state    trySlotState
 	since    time.Time // it has its slot
 	until    time.Time // it counts against the share until then
 	hangs    time.Time // it counts against its route alone from then on
 }
 
-type turnState uint8
+type trySlotState uint8
 
 const (
-	turnWaits turnState = iota
-	turnHasSlot
-	turnOver
+	trySlotWaits trySlotState = iota
+	trySlotGiven
+	trySlotOver
 )
 
-// join adds a place to the end of the line of a workflow. begin is called once when the turn has
+// join adds a place to the end of the line of a workflow. begin is called once when it has
 // its slot, perhaps before join returns. It must not block, nor call the slots. After close it is
 // never called.
-func (s *slots) join(route, workflow string, begin func(*turn)) *turn {
+func (s *slots) join(route, workflow string, begin func(*trySlot)) *trySlot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := &turn{slots: s, route: s.routeLocked(route), workflow: workflow, begin: begin}
+	t := &trySlot{slots: s, route: s.routeLocked(route), workflow: workflow, begin: begin}
 	if !s.closed {
 		s.activateLocked(t.route)
 		t.route.add(t)
@@ -114,21 +114,21 @@ func (s *slots) activateLocked(r *routeLine) {
 }
 
 // leave gives the slot back, or leaves the line. A second call does nothing.
-func (t *turn) leave() {
+func (t *trySlot) leave() {
 	s := t.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch t.state {
-	case turnWaits:
+	case trySlotWaits:
 		t.route.drop(t)
-	case turnHasSlot:
+	case trySlotGiven:
 		now := time.Now()
-		s.taken = slices.DeleteFunc(s.taken, func(o *turn) bool { return o == t })
+		s.taken = slices.DeleteFunc(s.taken, func(o *trySlot) bool { return o == t })
 		t.route.underWay--
 		t.route.used += earlier(now, t.hangs).Sub(t.since)
 		t.until = earlier(t.until, now.Add(min(now.Sub(t.since), mostRest)))
 	}
-	t.state = turnOver
+	t.state = trySlotOver
 	s.serveLocked()
 }
 
@@ -146,7 +146,7 @@ func (s *slots) serve() {
 	s.serveLocked()
 }
 
-// close ends the lines: no other turn gets a slot.
+// close ends the lines: no other place gets a slot.
 func (s *slots) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +170,7 @@ func (s *slots) serveLocked() {
 			return
 		}
 		t := next.take()
-		t.state, t.since, t.until, t.hangs = turnHasSlot, now, now.Add(mostShare), now.Add(next.patience())
+		t.state, t.since, t.until, t.hangs = trySlotGiven, now, now.Add(mostShare), now.Add(next.patience())
 		next.underWay++
 		next.pace.begin(now)
 		s.taken = append(s.taken, t)

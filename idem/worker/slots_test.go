@@ -12,10 +12,10 @@ func newSlots(running int) *slots {
 	return &slots{running: func() int { return running }, busy: func() time.Duration { return 0 }}
 }
 
-// entered waits in the line, and returns the turn when it has its slot.
-func (s *slots) entered() *turn {
+// entered waits in the line, and returns its place when that has a slot.
+func (s *slots) entered() *trySlot {
 	given := make(chan struct{})
-	t := s.join("", "w", func(*turn) { close(given) })
+	t := s.join("", "w", func(*trySlot) { close(given) })
 	<-given
 	return t
 }
@@ -25,13 +25,13 @@ func TestWhileTheUpstreamIsAwayOneTryAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(4)
 		for range away {
-			turn := s.entered()
+			slot := s.entered()
 			s.outcome(false)
-			turn.leave()
+			slot.leave()
 		}
-		entered := make(chan *turn, 8)
+		entered := make(chan *trySlot, 8)
 		for range 8 {
-			s.join("r", "w", func(t *turn) { entered <- t })
+			s.join("r", "w", func(t *trySlot) { entered <- t })
 		}
 		if len(entered) > 0 {
 			t.Fatal("a try without a pause")
@@ -54,9 +54,9 @@ func TestWhileTheUpstreamIsAwayOneTryAsks(t *testing.T) {
 func TestATurnThatHasLeftTheLineIsSkipped(t *testing.T) {
 	s := newSlots(1)
 	first := s.entered()
-	gone := s.join("r", "w", func(*turn) { t.Error("it had left the line") })
+	gone := s.join("r", "w", func(*trySlot) { t.Error("it had left the line") })
 	last := false
-	s.join("r", "w", func(*turn) { last = true })
+	s.join("r", "w", func(*trySlot) { last = true })
 	gone.leave()
 	gone.leave()
 	if last {
@@ -66,7 +66,7 @@ func TestATurnThatHasLeftTheLineIsSkipped(t *testing.T) {
 		t.Fatal("the slot is free, and the next one does not get it")
 	}
 	first.leave()
-	s.join("r", "w", func(*turn) { t.Error("two have the only slot") })
+	s.join("r", "w", func(*trySlot) { t.Error("two have the only slot") })
 	s.close()
 }
 
@@ -77,12 +77,12 @@ func TestTheLineIsServedInItsOrder(t *testing.T) {
 		s := newSlots(1)
 		var order []int
 		for i := range 6 {
-			s.join("r", "w", func(t *turn) {
+			s.join("r", "w", func(t *trySlot) {
 				order = append(order, i)
 				if len(order) == 1 { // it fails, and is tried again
 					time.AfterFunc(time.Second, func() {
 						t.leave()
-						s.join("r", "w", func(*turn) { order = append(order, 6) })
+						s.join("r", "w", func(*trySlot) { order = append(order, 6) })
 					})
 					return
 				}
@@ -104,7 +104,7 @@ func TestMoreSlotsAreUsedAtOnce(t *testing.T) {
 	s.running = func() int { return running }
 	entered := 0
 	for range 8 {
-		s.join("r", "w", func(*turn) { entered++ })
+		s.join("r", "w", func(*trySlot) { entered++ })
 	}
 	if entered != 2 {
 		t.Fatalf("%d tries go on, and two may", entered)
@@ -138,7 +138,7 @@ func TestDeliveriesHavePriority(t *testing.T) {
 			s, began, tries := newSlots(16), time.Now(), 0
 			s.busy = func() time.Duration { return max(c.busy-time.Since(began), 0) }
 			for range 100 {
-				s.join("r", "w", func(t *turn) {
+				s.join("r", "w", func(t *trySlot) {
 					tries++
 					time.AfterFunc(c.takes, t.leave)
 				})
@@ -176,7 +176,7 @@ func (s *scheduler) count(route string) int {
 // line lets n tries of a workflow wait, each of which takes so long.
 func (s *scheduler) line(route, workflow string, n int, takes time.Duration) {
 	for range n {
-		s.join(route, workflow, func(t *turn) {
+		s.join(route, workflow, func(t *trySlot) {
 			s.begun[route]++
 			s.order = append(s.order, workflow)
 			time.AfterFunc(takes, func() { s.noteAnswer(route, takes); t.leave() })

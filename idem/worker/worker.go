@@ -127,7 +127,7 @@ func (w *Worker) lineUp(scope idem.Scope, route string) {
 	if waits {
 		return
 	}
-	w.slots.join(route, scope.Workflow, func(slot *turn) {
+	w.slots.join(route, scope.Workflow, func(slot *trySlot) {
 		w.mu.Lock()
 		delete(w.inLine, scope)
 		w.mu.Unlock()
@@ -184,7 +184,7 @@ func (w *Worker) Close(ctx context.Context) error {
 }
 
 // take runs the first execution of a queue if it is parked and no worker runs it.
-func (w *Worker) take(s idem.Scope, slot *turn) {
+func (w *Worker) take(s idem.Scope, slot *trySlot) {
 	ctx, cancel := context.WithTimeout(w.life, w.options.RequestTimeout)
 	taken, err := w.options.Ledger.Take(ctx, s, func(route string) bool { return w.options.Policy(route) != nil })
 	cancel()

@@ -40,7 +40,7 @@ func TestATryCountsOnce(t *testing.T) {
 			held.lock.Parked = &idem.Parked{Tries: 2, Failures: 1, Trying: true,
 				Last: &idem.Evidence{Outcome: idem.Unknown, Code: "upstream_failed", At: time.Now().Add(-time.Minute)}}
 			g := guard.New(guard.Options{Ledger: held, Base: t.Context()})
-			r := &run{worker: New(Options{Guard: g}), held: g.Resume(held), wake: make(chan struct{}, 1)}
+			r := &run{worker: New(Options{Guard: g}), running: g.Resume(held), wake: make(chan struct{}, 1)}
 			tried := &guard.Tried{Answer: &idem.Answer{Status: 503}, Failure: idem.Failure{Code: "upstream_status"}}
 			if r.rest(tried, nextStep{kind: idem.ToTryAgain, failed: true}, testPolicy()) ||
 				held.lock.Parked.Failures != 2 || len(held.lock.Parked.Failed) != 1 || held.rests != lost+1 {
@@ -76,7 +76,7 @@ func TestTheBytesOfADeadLetterStay(t *testing.T) {
 				t.Errorf("the lock is still held: %+v", a.Verdict)
 			}
 		}})
-		r := &run{worker: w, held: g.Resume(held), wake: make(chan struct{}, 1)}
+		r := &run{worker: w, running: g.Resume(held), wake: make(chan struct{}, 1)}
 		r.superseded(&idem.Stale{})
 		if r.over(); dropped == kept {
 			t.Errorf("the request is kept: %v, and its bytes are dropped: %v", kept, dropped)
@@ -111,7 +111,7 @@ func TestAnExecutionThatRunNowReleasesIsTried(t *testing.T) {
 		w := New(Options{Guard: g, Ledger: held, Running: func() int {
 			return 1
 		}, Policy: func(string) *idem.Policy { return policy }})
-		r := &run{worker: w, held: g.Resume(held), tooOld: true, due: time.Now().Add(time.Hour),
+		r := &run{worker: w, running: g.Resume(held), tooOld: true, due: time.Now().Add(time.Hour),
 			wake: make(chan struct{}, 1)}
 		for does := r.next(); does != idem.ActCall; does = r.next() {
 			if r.do(does) {
@@ -344,7 +344,7 @@ func TestAnEventThatAPersonLetsRunAgainIsNotRefusedForItsAge(t *testing.T) {
 			Policy: func(string) *idem.Policy { return p }, OnEvent: func(Event) {},
 		})
 		r := w.begin(w.options.Guard.Resume(held))
-		r.slot, r.given = &turn{}, nil
+		r.slot, r.given = &trySlot{}, nil
 		if got := r.next(); got != want {
 			t.Errorf("parked for %s: %v, want %v", on, got, want)
 		}

@@ -87,7 +87,7 @@ func (a *actor) deliver() {
 	case trying:
 		a.try()
 	case done:
-		a.dropTurn()
+		a.dropSlotWaiter()
 	}
 }
 
@@ -183,25 +183,25 @@ func (m *model) slotsFor(p uint8) []uint8 {
 	return []uint8{1, 2}[:m.limits[p]]
 }
 
-// takeTurn is for the first one in its queue, whose lock is free, where no slot is.
-func (a *actor) takeTurn() {
+// enterSlotWaiters is for the first one in its queue, whose lock is free, where no slot is.
+func (a *actor) enterSlotWaiters() {
 	t := a.delivery()
 	if a.s.turns[a.execution()] != 0 || a.m.ahead(a.s, a.lock(), t.q) > 0 || a.s.locks[a.lock()].created != 0 ||
 		!a.m.full(a.s, t.process, a.execution()) {
 		return
 	}
-	a.send(txn{kind: takeTurn, session: t.session, q: t.q}, func(_ *state, t *delivery, ok bool) {
+	a.send(txn{kind: enterSlotWaiters, session: t.session, q: t.q}, func(_ *state, t *delivery, ok bool) {
 		t.turn = t.turn || ok
 	}, func(n *state) { a.of(n).turn = true })
 }
 
-// dropTurn is for who waits no more. A turn that it took with its place, or that has become a lock,
+// dropSlotWaiter is for who waits no more. A turn that it took with its place, or that has become a lock,
 // has gone with that.
-func (a *actor) dropTurn() {
+func (a *actor) dropSlotWaiter() {
 	if !a.delivery().turn || a.m.breaks == turnIsKept || !a.m.anybodyUp(a.s) {
 		return
 	}
-	a.send(txn{kind: dropTurn}, func(_ *state, t *delivery, _ bool) { t.turn = false }, nil)
+	a.send(txn{kind: dropSlotWaiter}, func(_ *state, t *delivery, _ bool) { t.turn = false }, nil)
 }
 
 // explainRefusal goes on after a refusal, which brings lock, record and place. What they do not
@@ -413,7 +413,7 @@ func (a *actor) wait() {
 		a.hangOn()
 	case protocol.AwaitSlot:
 		a.hangOn()
-		a.takeTurn()
+		a.enterSlotWaiters()
 		a.claimAsHead()
 	case protocol.TakeLock:
 		a.hangOn()

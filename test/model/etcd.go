@@ -113,7 +113,7 @@ func (m *model) compileCompare(t *txn, is *pb.Compare) compare {
 func (m *model) nameOf(c *compare, key, other string) string {
 	if strings.HasSuffix(key, "/") || len(c.refs) != 1 {
 		what := "queue"
-		if strings.HasPrefix(key, m.spelled.layout.All(protocol.KindTurns)) {
+		if strings.HasPrefix(key, m.spelled.layout.All(protocol.KindSlotWaiters)) {
 			what = "waiters"
 		}
 		switch c.result {

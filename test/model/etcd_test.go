@@ -189,7 +189,7 @@ func (w *twin) transaction(r *rand.Rand) *txn {
 	switch {
 	case t.kind == handOver && t.next == 0:
 		t.kind = settle
-	case t.kind >= takeTurn && !m.limited():
+	case t.kind >= enterSlotWaiters && !m.limited():
 		t.kind = leave
 	case t.kind == forceReleaseParked:
 		t.letter = true

@@ -83,7 +83,8 @@ func (m *model) spell() {
 			ageKey,
 			uint8(x),
 		}
-		k.refs[answerOf(&k, x)], k.refs[k.layout.Turn(limitName, id)] = ref{answerKey, uint8(x)}, ref{turnKey, uint8(x)}
+		k.refs[answerOf(&k, x)], k.refs[k.layout.SlotWaiter(limitName, id)] = ref{answerKey, uint8(x)},
+			ref{turnKey, uint8(x)}
 		if own.HighWaterMark != "" {
 			k.refs[own.HighWaterMark] = ref{markKey, 0}
 		}
@@ -127,16 +128,16 @@ func (m *model) keys(t *txn) protocol.Keys {
 		k.Slots = m.slotKeys(t.by, t.slot)
 	}
 	if m.limited() {
-		turn := m.spelled.layout.Turn(limitName, m.spelled.lock[t.by].Execution)
+		turn := m.spelled.layout.SlotWaiter(limitName, m.spelled.lock[t.by].Execution)
 		switch t.kind {
 		case enqueue:
 			if t.turn {
-				k.Turn = turn
+				k.SlotWaiter = turn
 			}
-		case claim, claimAsHead, takeTurn, dropTurn:
-			k.Turn = turn
+		case claim, claimAsHead, enterSlotWaiters, dropSlotWaiter:
+			k.SlotWaiter = turn
 		case leave:
-			k.OldTurn = turn
+			k.OldSlotWaiter = turn
 		}
 	}
 	return k
@@ -160,7 +161,8 @@ func (m *model) ended(t *txn) protocol.Keys {
 
 func (m *model) slotKeys(x execution, slot uint8) []protocol.SlotKey {
 	keys := m.spelled.layout.SlotsOf(
-		&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Slots: []idem.Slot{{LimitName: limitName, Index: int(slot) - 1}}}},
+		&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Slots: []idem.Slot{{LimitName: limitName,
+			Index: int(slot) - 1}}}},
 	)
 	keys[0].Value = []byte{byte(x)}
 	return keys

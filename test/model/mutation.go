@@ -115,7 +115,7 @@ var brokenBy = map[kind]map[string]string{
 		"record.mod":   "dead letter, rerun, forget",
 	},
 
-	takeTurn: {"entry.create": "limit, wait behind another"},
+	enterSlotWaiters: {"entry.create": "limit, wait behind another"},
 }
 
 // cover says why a compare that nothing needs is kept.

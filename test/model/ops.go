@@ -54,10 +54,10 @@ func (m *model) sound(t *txn) protocol.Op {
 		return protocol.Enqueue(k, at, placeValue(t.by, t.session), leased(sessionLease(t.session), byte(t.session)))
 	case leave:
 		return protocol.Leave(k, at)
-	case takeTurn:
-		return protocol.TakeTurn(k, at, leased(sessionLease(t.session), byte(t.session)))
-	case dropTurn:
-		return protocol.DropTurn(k)
+	case enterSlotWaiters:
+		return protocol.EnterSlotWaiters(k, at, leased(sessionLease(t.session), byte(t.session)))
+	case dropSlotWaiter:
+		return protocol.DropSlotWaiter(k)
 	case settle:
 		return protocol.Settle(m.ended(t), at, m.recordOf(t), m.cooling(t), m.raised(t))
 	case handOver:

@@ -38,8 +38,8 @@ const (
 	runNow
 	rerun
 	sweepLetter
-	takeTurn
-	dropTurn
+	enterSlotWaiters
+	dropSlotWaiter
 	correct
 	kinds
 )
@@ -53,7 +53,7 @@ var kindNames = [kinds]string{
 	parkRunning: "parkRunning", attempt: "attempt", rest: "rest", carry: "carry", settleParked: "settleParked",
 	settleTooOld: "settleTooOld", endUncarried: "endUncarried", endParkedPlace: "endParkedPlace",
 	forceReleaseParked: "forceReleaseParked", runNow: "runNow", rerun: "rerun", sweepLetter: "sweepLetter",
-	takeTurn: "takeTurn", dropTurn: "dropTurn", correct: "correct",
+	enterSlotWaiters: "enterSlotWaiters", dropSlotWaiter: "dropSlotWaiter", correct: "correct",
 }
 
 func (k kind) String() string { return kindNames[k] }

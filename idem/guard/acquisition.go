@@ -9,8 +9,8 @@ import (
 	"hooklock/idem"
 )
 
-// turn is one delivery on its way to the lock.
-type turn struct {
+// acquisition is one delivery on its way to the lock.
+type acquisition struct {
 	guard   *Guard
 	request *idem.Request
 	sender  context.Context
@@ -25,7 +25,7 @@ type turn struct {
 }
 
 // take does what idem.Next says, until the delivery has the lock or its sender an answer.
-func (t *turn) take() {
+func (t *acquisition) take() {
 	defer t.leave()
 	g := t.guard
 	for {
@@ -53,7 +53,7 @@ func (t *turn) take() {
 }
 
 // situation says how far the delivery is.
-func (t *turn) situation() idem.Situation {
+func (t *acquisition) situation() idem.Situation {
 	p := t.request.Policy
 	now := idem.Situation{Attached: true, Way: idem.Way{
 		Barred: t.barred(), Skips: p.Strategy == idem.Skip, Waits: p.Strategy.Waits(),
@@ -77,7 +77,7 @@ func (t *turn) situation() idem.Situation {
 }
 
 // barred says why the delivery does not have the lock.
-func (t *turn) barred() idem.Barred {
+func (t *acquisition) barred() idem.Barred {
 	switch {
 	case !t.asked:
 		return idem.BarUnasked
@@ -230,7 +230,7 @@ func (g *Guard) newLock(r *idem.Request, v idem.Verdict) (idem.Lock, string) {
 
 // waitForLock lets the delivery wait in the queue. One that was overtaken is refused as at once if
 // its moment is over.
-func (t *turn) waitForLock() {
+func (t *acquisition) waitForLock() {
 	g, p := t.guard, t.request.Policy
 	limit, moment := p.WaitTimeout, !p.Strategy.Waits()
 	if moment {
@@ -252,7 +252,7 @@ func (t *turn) waitForLock() {
 
 // wait lets the delivery wait for something, at most for limit, and records how long it did. parks:
 // the wait ends when the process is about to.
-func (t *turn) wait(limit time.Duration, parks bool, something func(context.Context)) {
+func (t *acquisition) wait(limit time.Duration, parks bool, something func(context.Context)) {
 	g, r, v, waited, since := t.guard, t.request, t.admission.Verdict, t.admission.Waited, t.guard.options.Now()
 	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.options.MaxWaiting(), since)
 	if seat == nil {
@@ -269,7 +269,7 @@ func (t *turn) wait(limit time.Duration, parks bool, something func(context.Cont
 }
 
 // queue enqueues the delivery, which is admitted from the head of the queue.
-func (t *turn) queue(ctx context.Context) {
+func (t *acquisition) queue(ctx context.Context) {
 	g, r := t.guard, t.request
 	w := &waiter{guard: g, request: r, ctx: ctx}
 	w.behind(t.admission.Verdict)
@@ -289,7 +289,7 @@ func (t *turn) queue(ctx context.Context) {
 
 // follow lets a duplicate wait for the end of the first delivery, whose answer it gets. It never
 // runs anything itself.
-func (t *turn) follow(ctx context.Context) {
+func (t *acquisition) follow(ctx context.Context) {
 	first, ledger := t.admission.Verdict, t.guard.options.Ledger
 	seen, err := ledger.Follow(ctx, first.Copy)
 	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == first.Holder {
@@ -310,7 +310,7 @@ func (t *turn) follow(ctx context.Context) {
 }
 
 // leave takes the delivery out of the queue, if it is still there.
-func (t *turn) leave() {
+func (t *acquisition) leave() {
 	if t.entry == nil {
 		return
 	}
@@ -321,7 +321,7 @@ func (t *turn) leave() {
 
 // store parks the delivery where it waits, or at the end of the queue, or finds that another one of
 // its event was before it. It returns false if it could not be stored.
-func (t *turn) store() bool {
+func (t *acquisition) store() bool {
 	t.stored = true
 	if t.request.Policy.Observe {
 		t.admission.Decision = idem.DecisionParked
@@ -352,7 +352,7 @@ func (t *turn) store() bool {
 }
 
 // parkOn returns the reason for which the delivery would be parked now.
-func (t *turn) parkOn() idem.ParkOn {
+func (t *acquisition) parkOn() idem.ParkOn {
 	switch {
 	case !t.asked && t.request.Parking.AtOnce:
 		return idem.ParkSenderLimit
