@@ -22,7 +22,7 @@ func notices(tb testing.TB, s *Store) idem.Notices {
 // keepNotices writes what was told, at s. It returns 0 if another process was faster.
 func keepNotices(tb testing.TB, s *Store, says string, since int64) int64 {
 	tb.Helper()
-	kept, err := s.KeepNotices(within(tb, patience), json.RawMessage(says), since)
+	kept, err := s.StoreNotices(within(tb, patience), json.RawMessage(says), since)
 	if err != nil {
 		tb.Fatal(err)
 	}

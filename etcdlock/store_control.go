@@ -51,8 +51,8 @@ func (s *Store) ShedArrivals() int64 { return s.duplicates.Shed() }
 
 // AuditRefusal notes what was refused to the owner of a token; what was done has its audit in the
 // transaction that did it. It never blocks. Other processes can read it within a second, as long as
-// etcd takes it, and for idem.AuditKept. If the process is killed before that, it is lost; while
-// 10,000 wait to be written, further ones are shed.
+// etcd takes it, and for idem.AuditRetention. If the process is killed before that, it is lost;
+// while 10,000 wait to be written, further ones are shed.
 func (s *Control) AuditRefusal(a idem.Audit) { s.audits.Add(a) }
 
 // Audits returns a page of what was asked for with tokens. It returns idem.ErrCursor or

@@ -28,17 +28,17 @@ func (s *Control) Notices(ctx context.Context) (n idem.Notices, err error) {
 	return n, nil
 }
 
-// KeepNotices stores says, the messages that people got, and that this process sends them from now
+// StoreNotices stores says, the messages that people got, and that this process sends them from now
 // on. It does so only if no process has written since the revision since, at which it was read.
 // kept is the revision at which it was written; 0: another process was faster. It returns
 // idem.ErrStoreUnavailable if etcd did not take it, or did not say so: then it may be written all
 // the same.
-func (s *Control) KeepNotices(ctx context.Context, says json.RawMessage, since int64) (kept int64, err error) {
+func (s *Control) StoreNotices(ctx context.Context, says json.RawMessage, since int64) (kept int64, err error) {
 	session := s.sessionName()
 	if session == "" { // others could not see that this process lives
 		return 0, commit.Unavailable(errNoSession)
 	}
-	lease, err := s.leases.Take(ctx, idem.NoticesKept, "", nil)
+	lease, err := s.leases.Take(ctx, idem.NoticesRetention, "", nil)
 	if err != nil {
 		return 0, commit.Unavailable(err)
 	}

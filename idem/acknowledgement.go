@@ -54,11 +54,11 @@ func ParseConcern(text string) (Concern, error) {
 	return Concern{ConcernKind(kind), route}, nil
 }
 
-// AcknowledgementsKept is for how long an Acknowledgement is kept, and MaxAcknowledgements how many
-// are: the oldest go first.
+// AcknowledgementRetention is for how long an Acknowledgement is kept, and MaxAcknowledgements how
+// many are: the oldest go first.
 const (
-	AcknowledgementsKept = AuditKept
-	MaxAcknowledgements  = 500
+	AcknowledgementRetention = AuditRetention
+	MaxAcknowledgements      = 500
 )
 
 // ErrNotAcknowledged says that nothing of a concern is marked as looked at.

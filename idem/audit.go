@@ -45,10 +45,10 @@ type Audit struct {
 	Name string `json:"-"`
 }
 
-// AuditKept is for how long an Audit is kept. Of those that changed nothing fewer are: MaxRefused
-// of one token, and MaxRefusedOfAll together, the newest.
+// AuditRetention is for how long an Audit is kept. Of those that changed nothing fewer are:
+// MaxRefused of one token, and MaxRefusedOfAll together, the newest.
 const (
-	AuditKept       = 30 * 24 * time.Hour
+	AuditRetention  = 30 * 24 * time.Hour
 	MaxRefused      = 1000
 	MaxRefusedOfAll = 20_000
 )

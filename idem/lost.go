@@ -3,9 +3,9 @@ package idem
 import "time"
 
 const (
-	// RefusedKept is for how long at least it is stored how an event was refused that may be lost,
-	// and that it is possibly lost.
-	RefusedKept = 24 * time.Hour
+	// RefusedRetention is for how long at least it is stored how an event was refused that may be
+	// lost, and that it is possibly lost.
+	RefusedRetention = 24 * time.Hour
 	// ResendTime is how long a sender may take to send a refused event again if nothing is known of
 	// its schedule.
 	ResendTime = 10 * time.Minute

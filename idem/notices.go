@@ -15,5 +15,5 @@ type Notices struct {
 	Self  bool `json:"-"` // the process that reads them wrote them
 }
 
-// NoticesKept is for how long notices are kept after they were written.
-const NoticesKept = AuditKept
+// NoticesRetention is for how long notices are kept after they were written.
+const NoticesRetention = AuditRetention

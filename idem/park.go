@@ -279,9 +279,9 @@ type Parking struct {
 	// Patience is how long the sender still waits for an answer; less than 0 = no longer.
 	Patience time.Duration
 	Size     int // bytes of the request
-	// Keep stores the request of this execution, and returns what the ledger keeps of it. After a
+	// Store stores the request of this execution, and returns what the ledger keeps of it. After a
 	// nil error, what is stored outside of the ledger is durable.
-	Keep func(ctx context.Context, id ExecutionID) (StoredRequest, error)
+	Store func(ctx context.Context, id ExecutionID) (StoredRequest, error)
 }
 
 // ParkedCount is what is parked over all processes, as far as this one knows.

@@ -21,10 +21,10 @@ type BadSignature struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// BadSignatures are kept for BadSignatureKept, MaxBadSignatures of one route and
+// BadSignatures are kept for BadSignatureRetention, MaxBadSignatures of one route and
 // MaxBadSignaturesOfAll together, the newest.
 const (
-	BadSignatureKept      = 30 * 24 * time.Hour
+	BadSignatureRetention = 30 * 24 * time.Hour
 	MaxBadSignatures      = 1000
 	MaxBadSignaturesOfAll = 20_000
 )

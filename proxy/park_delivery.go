@@ -39,7 +39,7 @@ func (d *delivery) parking() *idem.Parking {
 		size, err := d.handler.options.Requests.Size(value)
 		return idem.StoredRequest{Value: value, Bytes: size, MaxAge: p.MaxAge}, err
 	}
-	return &idem.Parking{AtOnce: near, Patience: d.patience(), Size: d.req.size(), Keep: keep}
+	return &idem.Parking{AtOnce: near, Patience: d.patience(), Size: d.req.size(), Store: keep}
 }
 
 // stored returns the delivery as it is stored. It shares the memory of its body.

@@ -32,10 +32,10 @@ var ErrNoReceiver = errors.New("no receiver is configured: set notify.url_file")
 type Ledger interface {
 	// Notices returns what was told, and by which process.
 	Notices(ctx context.Context) (idem.Notices, error)
-	// KeepNotices makes this process the one that tells, unless something was written since that
+	// StoreNotices makes this process the one that tells, unless something was written since that
 	// revision. kept is the revision at which it was written; 0: another process was faster. With
 	// an error it may be written or not.
-	KeepNotices(ctx context.Context, says json.RawMessage, since int64) (kept int64, err error)
+	StoreNotices(ctx context.Context, says json.RawMessage, since int64) (kept int64, err error)
 }
 
 // Settings say which receiver is told, and how often.
@@ -168,7 +168,7 @@ func (n *Notifier) keep(ctx context.Context, s *state, since int64) (int64, erro
 	if err != nil {
 		return 0, err // of texts, numbers and times: it does not happen
 	}
-	return n.options.Ledger.KeepNotices(ctx, says, since)
+	return n.options.Ledger.StoreNotices(ctx, says, since)
 }
 
 // tell sends what has changed since what is kept, as the process that tells.

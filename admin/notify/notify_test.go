@@ -47,7 +47,7 @@ func (o of) Notices(context.Context) (idem.Notices, error) {
 	return n, nil
 }
 
-func (o of) KeepNotices(_ context.Context, says json.RawMessage, since int64) (int64, error) {
+func (o of) StoreNotices(_ context.Context, says json.RawMessage, since int64) (int64, error) {
 	if o.silent || o.full {
 		return 0, errSilent
 	}

@@ -16,7 +16,7 @@ import (
 const MaxEvents = 10_000
 
 // NoteArrival notes a delivery that was not executed. It never blocks; others know of it within a
-// second, as long as the store takes it, and for retention after it, or idem.RefusedKept if the
+// second, as long as the store takes it, and for retention after it, or idem.RefusedRetention if the
 // event may be lost. When 10,000 events have arrivals that are not written yet, those of further
 // events are shed.
 func (d *Duplicates) NoteArrival(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
@@ -24,7 +24,7 @@ func (d *Duplicates) NoteArrival(event idem.Scope, route, eventID string, a idem
 	key := d.options.Layout.Arrivals(event)
 	var following idem.Following
 	if a.Decision.Row().MayBeLost {
-		following, retention = d.options.Follow(route, eventID == ""), max(retention, idem.RefusedKept)
+		following, retention = d.options.Follow(route, eventID == ""), max(retention, idem.RefusedRetention)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

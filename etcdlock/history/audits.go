@@ -41,7 +41,7 @@ func NewAudits(o *Options) *Audits {
 }
 
 // Add adds an audit that no transaction writes. It never blocks. Other replicas see it within a
-// second, as long as etcd takes it, and for idem.AuditKept. A process that is killed before that
+// second, as long as etcd takes it, and for idem.AuditRetention. A process that is killed before that
 // loses it, and when 10,000 audits wait to be written, further ones are dropped and counted.
 func (a *Audits) Add(one idem.Audit) {
 	refused := one.Name == "" && one.ChangedNothing()
@@ -53,7 +53,7 @@ func (a *Audits) Add(one idem.Audit) {
 		return
 	}
 	value := protocol.EncodeAudit(&one)
-	a.enqueueLocked(&note{retention: idem.AuditKept, says: func() (string, []byte, *protocol.Row) {
+	a.enqueueLocked(&note{retention: idem.AuditRetention, says: func() (string, []byte, *protocol.Row) {
 		return one.Name, value, nil
 	}})
 }
@@ -76,7 +76,7 @@ func (a *Audits) Name(one *idem.Audit) {
 // returns the error of the grant or of ctx.
 func (a *Audits) Note(ctx context.Context, one *idem.Audit) (n Note, err error) {
 	n.Key, n.Value = one.Name, protocol.EncodeAudit(one)
-	n.Lease, err = a.leases.Take(ctx, idem.AuditKept, "", nil)
+	n.Lease, err = a.leases.Take(ctx, idem.AuditRetention, "", nil)
 	return n, err
 }
 

@@ -65,7 +65,7 @@ func NewSignatures(o *Options) *Signatures {
 }
 
 // NoteBadSignature lists a delivery, or counts it. It never blocks. Other replicas see it within a
-// second, as long as etcd takes it, and for idem.BadSignatureKept. eventID is called only if it is
+// second, as long as etcd takes it, and for idem.BadSignatureRetention. eventID is called only if it is
 // listed.
 func (s *Signatures) NoteBadSignature(b idem.BadSignature, eventID func() string) {
 	b.At = b.At.UTC().Round(time.Millisecond)
@@ -106,7 +106,7 @@ func (s *Signatures) place(b *idem.BadSignature) *signature {
 	s.numbered++
 	key := s.options.Layout.BadSignature(b.At, s.options.Writer, s.numbered, b.Route)
 	one := &signature{BadSignature: *b}
-	one.retention = idem.BadSignatureKept
+	one.retention = idem.BadSignatureRetention
 	one.says = func() (string, []byte, *protocol.Row) {
 		return key, protocol.EncodeBadSignature(&one.BadSignature), nil
 	}

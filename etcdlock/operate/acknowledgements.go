@@ -30,7 +30,7 @@ func (op *Operator) Acknowledgements(ctx context.Context) (all []idem.Acknowledg
 	return all, nil
 }
 
-// Acknowledge keeps that a person has looked at a concern, for idem.AcknowledgementsKept. before is
+// Acknowledge keeps that a person has looked at a concern, for idem.AcknowledgementRetention. before is
 // the mark that it replaced, or nil; the later Until stays. Of more than idem.MaxAcknowledgements
 // marks the oldest go. It returns idem.ErrStoreUnavailable if etcd does not take it.
 func (op *Operator) Acknowledge(ctx context.Context, mark idem.Acknowledgement, audit *idem.Audit,
@@ -39,7 +39,7 @@ func (op *Operator) Acknowledge(ctx context.Context, mark idem.Acknowledgement, 
 	if err != nil {
 		return nil, nil, err
 	}
-	lease, err := op.options.Leases.Take(ctx, idem.AcknowledgementsKept, "", nil)
+	lease, err := op.options.Leases.Take(ctx, idem.AcknowledgementRetention, "", nil)
 	if err != nil {
 		return nil, nil, commit.Unavailable(err)
 	}

@@ -152,7 +152,7 @@ func storing(t *testing.T, o idem.Ledger, keep func(context.Context, idem.Execut
 	p.Park = &idem.ParkPolicy{After: time.Minute, Slow: true, Unreachable: true, Unknown: true, Failed: true,
 		MaxWaiting: 10}
 	a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p,
-		Parking: &idem.Parking{Keep: keep}})
+		Parking: &idem.Parking{Store: keep}})
 	if a.Execution == nil {
 		t.Fatalf("not admitted: %+v", a)
 	}

@@ -45,7 +45,7 @@ func (g *Guard) park(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admiss
 	defer cancel()
 	var unstored error // if the store took all the time there was, no other error says so
 	keep := func(ctx context.Context, id idem.ExecutionID) (idem.StoredRequest, error) {
-		kept, err := r.Parking.Keep(ctx, id)
+		kept, err := r.Parking.Store(ctx, id)
 		if err != nil {
 			unstored = fmt.Errorf("%w: %w", errNotStored, err)
 			err = unstored
@@ -74,7 +74,7 @@ var errNotStored = errors.New("the request could not be kept")
 func (g *Guard) parkEntry(r *idem.Request, e *idem.Waiting, on idem.ParkOn) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.options.Base), g.options.RequestTimeout)
 	defer cancel()
-	kept, err := r.Parking.Keep(ctx, e.Lock.Execution)
+	kept, err := r.Parking.Store(ctx, e.Lock.Execution)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNotStored, err)
 	}
@@ -120,7 +120,7 @@ func (x *Execution) store(on idem.ParkOn, t *Tried) Ending {
 // park makes it an accepted one. last is how its only try ended; nil: the try still goes on.
 func (x *Execution) park(ctx context.Context, on idem.ParkOn, last *idem.Evidence) error {
 	keeping, cancel := context.WithTimeout(ctx, x.guard.options.RequestTimeout) // as long as a disk takes
-	kept, err := x.request.Parking.Keep(keeping, x.Lock().Execution)
+	kept, err := x.request.Parking.Store(keeping, x.Lock().Execution)
 	cancel()
 	if err == nil {
 		err = context.Cause(ctx) // the stored request belongs to no execution, and is swept

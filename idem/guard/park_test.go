@@ -31,7 +31,7 @@ func TestAStoreThatDoesNotTakeARequestIsAskedOnce(t *testing.T) {
 	p.Park = &idem.ParkPolicy{Locked: true, MaxWaiting: 10}
 	asked := 0
 	a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p,
-		Parking: &idem.Parking{Keep: func(context.Context, idem.ExecutionID) (idem.StoredRequest, error) {
+		Parking: &idem.Parking{Store: func(context.Context, idem.ExecutionID) (idem.StoredRequest, error) {
 			asked++
 			return idem.StoredRequest{}, errors.New("it is away")
 		}}})
@@ -121,7 +121,7 @@ func TestADelayAcceptsEachDeliveryAtOnce(t *testing.T) {
 		p.Park = &idem.ParkPolicy{Locked: true, MaxWaiting: 10, After: time.Minute, Delay: delay}
 		a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyA}, Policy: p,
 			Parking: &idem.Parking{
-				Patience: time.Minute, Keep: func(context.Context, idem.ExecutionID) (idem.StoredRequest, error) {
+				Patience: time.Minute, Store: func(context.Context, idem.ExecutionID) (idem.StoredRequest, error) {
 					return idem.StoredRequest{}, nil
 				},
 			}})

@@ -158,7 +158,7 @@ func (p *process) deliver(e *event) reply {
 	defer gone()
 	r := e.request(policy, p.w.chance(20))
 	if park := policy.Park; park != nil {
-		r.Parking = &idem.Parking{Patience: park.After, Size: len(e.id), Keep: p.keep(e, park)}
+		r.Parking = &idem.Parking{Patience: park.After, Size: len(e.id), Store: p.keep(e, park)}
 	}
 	a := p.guard.Admit(sender, r)
 	if p.net.isDead() {
