@@ -16,9 +16,9 @@ import (
 const MaxEvents = 10_000
 
 // NoteArrival notes a delivery that was not executed. It never blocks; others know of it within a
-// second, as long as the store takes it, and for retention after it, or idem.RefusedRetention if the
-// event may be lost. When 10,000 events have arrivals that are not written yet, those of further
-// events are shed.
+// second, as long as the store takes it, and for retention after it, or idem.RefusedRetention if
+// the event may be lost. When 10,000 events have arrivals that are not written yet, those of
+// further events are shed.
 func (d *Duplicates) NoteArrival(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
 	a.At, a.Took = a.At.UTC().Round(time.Millisecond), (a.Took + time.Millisecond - 1).Truncate(time.Millisecond)
 	key := d.options.Layout.Arrivals(event)

@@ -41,8 +41,8 @@ func NewAudits(o *Options) *Audits {
 }
 
 // Add adds an audit that no transaction writes. It never blocks. Other replicas see it within a
-// second, as long as etcd takes it, and for idem.AuditRetention. A process that is killed before that
-// loses it, and when 10,000 audits wait to be written, further ones are dropped and counted.
+// second, as long as etcd takes it, and for idem.AuditRetention. A process that is killed before
+// that loses it, and when 10,000 audits wait to be written, further ones are dropped and counted.
 func (a *Audits) Add(one idem.Audit) {
 	refused := one.Name == "" && one.ChangedNothing()
 	a.Name(&one)

@@ -65,8 +65,8 @@ func NewSignatures(o *Options) *Signatures {
 }
 
 // NoteBadSignature lists a delivery, or counts it. It never blocks. Other replicas see it within a
-// second, as long as etcd takes it, and for idem.BadSignatureRetention. eventID is called only if it is
-// listed.
+// second, as long as etcd takes it, and for idem.BadSignatureRetention. eventID is called only if
+// it is listed.
 func (s *Signatures) NoteBadSignature(b idem.BadSignature, eventID func() string) {
 	b.At = b.At.UTC().Round(time.Millisecond)
 	one := s.place(&b)

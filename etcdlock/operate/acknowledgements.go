@@ -30,9 +30,10 @@ func (op *Operator) Acknowledgements(ctx context.Context) (all []idem.Acknowledg
 	return all, nil
 }
 
-// Acknowledge keeps that a person has looked at a concern, for idem.AcknowledgementRetention. before is
-// the mark that it replaced, or nil; the later Until stays. Of more than idem.MaxAcknowledgements
-// marks the oldest go. It returns idem.ErrStoreUnavailable if etcd does not take it.
+// Acknowledge keeps that a person has looked at a concern, for idem.AcknowledgementRetention.
+// before is the mark that it replaced, or nil; the later Until stays. Of more than
+// idem.MaxAcknowledgements marks the oldest go. It returns idem.ErrStoreUnavailable if etcd does
+// not take it.
 func (op *Operator) Acknowledge(ctx context.Context, mark idem.Acknowledgement, audit *idem.Audit,
 ) (kept, before *idem.Acknowledgement, err error) {
 	all, err := op.Acknowledgements(ctx)

@@ -60,7 +60,8 @@ func (t *slotTurn) atOnce(k protocol.Keys, at protocol.Revisions) (protocol.Keys
 		return k, protocol.Leased{}
 	}
 	k.SlotWaiter = o.Layout.SlotWaiter(limit, e.Execution)
-	return k, protocol.Leased{Value: protocol.EncodeSlotWaiter(t.lock(), limit, e.Session.Name, 0), Lease: e.Session.Lease}
+	return k, protocol.Leased{Value: protocol.EncodeSlotWaiter(t.lock(), limit, e.Session.Name, 0),
+		Lease: e.Session.Lease}
 }
 
 // leave gives the turn up, when the place waits for something else, or no more.

@@ -103,7 +103,9 @@ func TestSlotsAreGivenInTheOrderOfArrivalOverAllWorkflows(t *testing.T) {
 	if !slices.IsSorted(order) || len(order) != waiters {
 		t.Errorf("they ran in the order %v", order)
 	}
-	eventually(t, "no turns", func() bool { return countKeys(t, e, ledgertest.Layout.All(protocol.KindSlotWaiters)) == 0 })
+	eventually(t, "no turns", func() bool {
+		return countKeys(t, e, ledgertest.Layout.All(protocol.KindSlotWaiters)) == 0
+	})
 	if left := takenSlots(t, e); len(left) > 0 {
 		t.Errorf("slots are left: %v", left)
 	}
@@ -115,7 +117,9 @@ func TestARaisedLimitLetsWaitersInAndALoweredOneEndsNoExecution(t *testing.T) {
 	s := limitedStore(t, e, n)
 	one := mustClaim(t, s, limitedLock("w1", "a"), 0)
 	got := waitsForSlot(t, s, limitedLock("w2", "b"))
-	eventually(t, "its turn", func() bool { return countKeys(t, e, ledgertest.Layout.All(protocol.KindSlotWaiters)) == 1 })
+	eventually(t, "its turn", func() bool {
+		return countKeys(t, e, ledgertest.Layout.All(protocol.KindSlotWaiters)) == 1
+	})
 	n.Store(2)
 	two := <-got
 	n.Store(1)
@@ -142,13 +146,17 @@ func TestASlotWaiterThatGivesUpLeavesNoKey(t *testing.T) {
 	ctx, cancel := context.WithCancel(within(t, patience))
 	done := make(chan error, 1)
 	go func() { _, err := inTurn(ctx, p, l); done <- err }()
-	eventually(t, "its turn", func() bool { return countKeys(t, e, ledgertest.Layout.All(protocol.KindSlotWaiters)) == 1 })
+	eventually(t, "its turn", func() bool {
+		return countKeys(t, e, ledgertest.Layout.All(protocol.KindSlotWaiters)) == 1
+	})
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("it got the lock")
 	}
 	must(t, p.Leave)
-	eventually(t, "no turns", func() bool { return countKeys(t, e, ledgertest.Layout.All(protocol.KindSlotWaiters)) == 0 })
+	eventually(t, "no turns", func() bool {
+		return countKeys(t, e, ledgertest.Layout.All(protocol.KindSlotWaiters)) == 0
+	})
 	mustSettle(t, holder)
 	eventually(t, "the slot is free for the next one, when the watch has said so", func() bool {
 		held, _, err := tryClaim(t, s, limitedLock("w3", "c"), 0)
@@ -177,7 +185,9 @@ func TestAParkedExecutionWaitsForASlotInItsTurn(t *testing.T) {
 	}
 	got := make(chan *idem.Taken, 1)
 	go func() { got <- takeNext(t, b) }()
-	eventually(t, "its turn", func() bool { return countKeys(t, e, ledgertest.Layout.All(protocol.KindSlotWaiters)) == 1 })
+	eventually(t, "its turn", func() bool {
+		return countKeys(t, e, ledgertest.Layout.All(protocol.KindSlotWaiters)) == 1
+	})
 	if _, seen, err := tryClaim(t, a, limitedLock("w3", "later"), 0); err != nil || seen == nil || seen.Full == nil {
 		t.Errorf("who came later: %+v %v", seen, err)
 	}
@@ -213,7 +223,9 @@ func TestASkippedSlotWaiterLeavesNoKey(t *testing.T) {
 			_, _ = s.Take(ctx, scope, anyRoute)
 		}
 	}()
-	eventually(t, "its turn", func() bool { return countKeys(t, e, ledgertest.Layout.All(protocol.KindSlotWaiters)) == 1 })
+	eventually(t, "its turn", func() bool {
+		return countKeys(t, e, ledgertest.Layout.All(protocol.KindSlotWaiters)) == 1
+	})
 	stop()
 	<-looked
 	if _, _, err := s.Skip(within(t, patience), l.Execution, byOps(false), nil); err != nil {

@@ -137,7 +137,8 @@ func (p *Slots) dropSlotWaiter(at string, x idem.ExecutionID) {
 	key := p.options.Layout.SlotWaiter(at, x)
 	p.options.Tasks.Help(func(life context.Context) {
 		for pause := link.NewBackoff(); ; {
-			answer := p.options.Sender.Do(life, commit.NewRequest(key, protocol.DropSlotWaiter(protocol.Keys{SlotWaiter: key}), 0))
+			answer := p.options.Sender.Do(life,
+				commit.NewRequest(key, protocol.DropSlotWaiter(protocol.Keys{SlotWaiter: key}), 0))
 			if answer.Err == nil || pause.Wait(life) != nil {
 				return
 			}
@@ -160,6 +161,7 @@ func (p *Slots) EnterSlotWaiters(life context.Context, w *Waiter, k protocol.Key
 		w.turn = at // also if its answer gets lost
 	}
 	p.mu.Unlock()
-	return p.options.Sender.Do(life, commit.NewRequest(k.Lock, protocol.EnterSlotWaiters(k, protocol.Revisions{Entry: q}, turn),
-		len(turn.Value)).AddSlots(k)).Err
+	return p.options.Sender.Do(life,
+		commit.NewRequest(k.Lock, protocol.EnterSlotWaiters(k, protocol.Revisions{Entry: q}, turn),
+			len(turn.Value)).AddSlots(k)).Err
 }

@@ -22,7 +22,8 @@ type Tried struct {
 	Failure idem.Failure // why no answer came
 	// Hopeless: no other try can succeed, whatever the policy says; Failure says why.
 	Hopeless bool
-	// ResponseBegun: a response to the sender has begun, so it can no longer say that the event is accepted.
+	// ResponseBegun: a response to the sender has begun, so it can no longer say that the event is
+	// accepted.
 	ResponseBegun bool
 	// Counted is what the try adds to the counts of its route, but for its result, which the Guard
 	// adds. Without a Route it is not counted with its end.

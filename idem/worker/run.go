@@ -391,7 +391,8 @@ func (r *run) superseded(by *idem.Stale) bool {
 	ctx, cancel := r.bounded()
 	defer cancel()
 	abort := by.Abort(now)
-	rec, err := r.running.Settle(ctx, idem.End{Status: idem.Aborted, Outcome: r.running.Lock().Parked.Outcome(), Abort: abort,
+	rec, err := r.running.Settle(ctx, idem.End{Status: idem.Aborted, Outcome: r.running.Lock().Parked.Outcome(),
+		Abort:      abort,
 		FinishedAt: now})
 	r.report(EventSuperseded, string(idem.DecisionSuperseded), abort.Reason, err)
 	if err == nil {
