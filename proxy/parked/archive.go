@@ -15,8 +15,8 @@ import (
 // Place is what tells where the Archive has the request of an execution: its record has both.
 type Place struct {
 	Execution idem.ExecutionID
-	// StartedAt is ExecutionFacts.StartedAt of its lock or its record. The two may differ by the clocks of
-	// two processes, at most a minute.
+	// StartedAt is ExecutionFacts.StartedAt of its lock or its record. The two may differ by the
+	// clocks of two processes, at most a minute.
 	StartedAt time.Time
 }
 
@@ -62,8 +62,8 @@ type ArchiveCounts struct {
 //
 // A request is on the shelf of the minute in which its execution began, and of the time for which
 // it is kept: a folder. So an execution says where its request is, and what is old goes with its
-// whole folder. The names in the folder `counts` say how much each process has put where: nothing is
-// opened to be counted.
+// whole folder. The names in the folder `counts` say how much each process has put where: nothing
+// is opened to be counted.
 type Archive struct {
 	keeper *Keeper
 	area   area
@@ -214,7 +214,7 @@ func (a *Archive) take() (batch []*unwritten) {
 	for i, u := range a.queue {
 		switch {
 		case u.gone:
-			a.doneLocked(u)
+			a.finishLocked(u)
 		case len(batch) == maxBatch || len(batch) > 0 && size+len(u.plain) > maxBatchBytes:
 			others = append(others, a.queue[i:]...)
 			a.queue = others
@@ -230,8 +230,8 @@ func (a *Archive) take() (batch []*unwritten) {
 	return batch
 }
 
-// doneLocked ends the life of u in memory.
-func (a *Archive) doneLocked(u *unwritten) {
+// finishLocked ends the life of u in memory.
+func (a *Archive) finishLocked(u *unwritten) {
 	a.waiting -= int64(len(u.plain))
 	if a.pending[u.at.Execution] == u {
 		delete(a.pending, u.at.Execution)
@@ -257,7 +257,7 @@ func (a *Archive) write(ctx context.Context, batch []*unwritten) {
 		} else {
 			n.add(tally{1, int64(len(u.frame))})
 		}
-		a.doneLocked(u)
+		a.finishLocked(u)
 	}
 	a.counts.Written += n.events
 	a.since.add(n)

@@ -18,8 +18,8 @@ type area interface {
 	has(ctx context.Context, s shelf, execution idem.ExecutionID) error            // ErrNotKept: there is none
 	erase(ctx context.Context, s shelf, execution idem.ExecutionID) error          // nil if there is none
 	removeAll(ctx context.Context, s shelf) error                                  // nil if there is none
-	// note makes an empty file in the folder of counts; forget deletes it, and returns nil if there is
-	// none.
+	// note makes an empty file in the folder of counts; forget deletes it, and returns nil if there
+	// is none.
 	note(ctx context.Context, name string) error
 	forget(ctx context.Context, name string) error
 	// names returns the names of what is in a folder, files and folders; none if there is no such

@@ -82,7 +82,9 @@ func TestARecordThatSaysUnknownIsCorrectedByTheFileOfTheDeadProcess(t *testing.T
 		t.Fatalf("a copy got %v", a)
 	}
 	cluster.StartReplica(t, programs, s.config)
-	testkit.Until(t, "a copy at another replica is answered", func() bool { return s.copy().String() == "200 replayed" })
+	testkit.Until(t, "a copy at another replica is answered", func() bool {
+		return s.copy().String() == "200 replayed"
+	})
 	s.ranOnce()
 }
 

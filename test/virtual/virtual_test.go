@@ -100,7 +100,8 @@ func (w *world) calm() {
 			return
 		}
 	}
-	w.fail("two hours after the last fault, %d accepted events still wait", w.anyProcess().store.Parked(idem.Scope{}).Events)
+	w.fail("two hours after the last fault, %d accepted events still wait",
+		w.anyProcess().store.Parked(idem.Scope{}).Events)
 }
 
 // leave waits until all records are gone by their time, ends the processes, and looks what is left

@@ -5,4 +5,7 @@
 // rollouts depend on: the order of init containers, sidecars and containers, startup and readiness
 // probes, preStop hooks, SIGTERM and patience, restarts, volumes from ConfigMaps and Secrets. It
 // has neither exec nor logs, no liveness probes, and no limits of memory and CPU.
+//
+// Fewer parts do not show the same: a simulated node (kwok) runs no process, so no delivery would
+// go through a rollout, and kind, k3s and the real kubelet need a container engine.
 package kubelet
