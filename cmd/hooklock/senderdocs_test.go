@@ -60,7 +60,7 @@ func senderPage(p *sender.Preset) string {
 func selfHostedPage() string {
 	var refusals, notes strings.Builder
 	var routes []string
-	all := sender.SelfHostedSenders()
+	all := selfHostedSenders()
 	for _, p := range sender.Presets() {
 		if p.Tried != nil {
 			tried := *p.Tried

@@ -1,13 +1,15 @@
-package sender
+package main
+
+import "hooklock/proxy/sender"
 
 // selfHostedOnce returns those that make one try for an event.
-func selfHostedOnce() []SelfHosted {
+func selfHostedOnce() []sender.SelfHosted {
 	return append(selfHostedRefusable(), selfHostedAsking()...)
 }
 
 // selfHostedRefusable returns those that lose an event which is refused.
-func selfHostedRefusable() []SelfHosted {
-	return []SelfHosted{
+func selfHostedRefusable() []sender.SelfHosted {
+	return []sender.SelfHosted{
 		{
 			Name: "Gitea", Version: "1.25.4",
 			Refused: "lost", Unavailable: "lost", Redirected: "GET, lost", Silent: "waits 5 s, lost",
@@ -96,8 +98,8 @@ func reportRoute(name string) string {
 }
 
 // selfHostedAsking returns those that go on by the answer, such as to let a person in.
-func selfHostedAsking() []SelfHosted {
-	return []SelfHosted{
+func selfHostedAsking() []sender.SelfHosted {
+	return []sender.SelfHosted{
 		{
 			Name: "Node-RED (http request)", Version: "4.1.15",
 			Refused: "the flow decides", Unavailable: "the same", Redirected: "POST again, delivered",
@@ -144,8 +146,8 @@ func askingRoute(name, workflow string) string {
 }
 
 // selfHostedUntilAccepted returns those that send an event again for long.
-func selfHostedUntilAccepted() []SelfHosted {
-	return []SelfHosted{
+func selfHostedUntilAccepted() []sender.SelfHosted {
+	return []sender.SelfHosted{
 		{
 			Name: "MinIO (with queue_dir)", Version: "2026-02-12",
 			Refused: "again at once, then each 3 s, without end; later events wait", Unavailable: "the same",
