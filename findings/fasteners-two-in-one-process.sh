@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Guess: two InterProcessLocks for one path exclude each other, also between threads of one process;
-#   a lock that excludes other processes is the stronger one.
+# Guess: two InterProcessLocks for one path exclude each other, also between threads of one
+#   process; a lock that excludes other processes is the stronger one.
 # Software: Debian package python3-fasteners 0.17.3-2 (needs Debian 12 and its Python).
-# Seen: the second acquire returns True at once, both say that they are acquired. When one of them is
-#   released, another process gets the lock, while the other one still says that it has it.
-# Why it matters: a service with threads that makes a lock for each request, named by the order, runs
-#   two events of one order at once; with several processes the first to end frees it for them all.
+# Seen: the second acquire returns True at once, both say that they are acquired. When one of them
+#   is released, another process gets the lock, while the other one still says that it has it.
+# Why it matters: a service with threads that makes a lock for each request, named by the order,
+#   runs two events of one order at once; with several processes the first to end frees it for them
+#   all.
 set -euo pipefail
 dir=$(mktemp -d); chmod 755 "$dir"; trap 'rm -rf "$dir"' EXIT; cd "$dir"
 apt-get download python3-fasteners=0.17.3-2 >log 2>&1 || { cat log; exit 2; }

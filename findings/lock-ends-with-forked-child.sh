@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Guess: a lock that a process took stays its own until it releases it or ends; a child that it forks
-#   and that ends at once changes nothing.
+# Guess: a lock that a process took stays its own until it releases it or ends; a child that it
+#   forks and that ends at once changes nothing.
 # Software: Debian packages php-symfony-lock 5.4.53+dfsg-0+deb12u1 (FlockStore), python3-filelock
 #   3.9.0-1+deb12u1 and libfile-nfslock-perl 1.29-2, defaults (needs Debian 12 with php8.2-cli, its
 #   Python and Perl).
 # Seen: in all three the child's end releases it: the copy of the lock object is destroyed, and
-#   unlocks the file that both share. Another process gets it, while isAcquired() and is_locked of the
-#   first two say that the parent has it. Symfony's stays if it was made with autoRelease false.
+#   unlocks the file that both share. Another process gets it, while isAcquired() and is_locked of
+#   the first two say that the parent has it. Symfony's stays if it was made with autoRelease
+#   false.
 # Why it matters: a worker that forks once while it handles an order's event (for a mail, a report)
 #   works on without its lock, and cannot tell.
 set -euo pipefail

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Guess: a message ID (Nats-Msg-Id) that JetStream has seen on one subject is new on another; what was
-#   purged, deleted or given up may be sent again under its ID.
-# Software: github.com/nats-io/nats-server/v2 v2.15.3, github.com/nats-io/nats.go v1.55.0, a stream with
-#   its defaults.
+# Guess: a message ID (Nats-Msg-Id) that JetStream has seen on one subject is new on another; what
+#   was purged, deleted or given up may be sent again under its ID.
+# Software: github.com/nats-io/nats-server/v2 v2.15.3, github.com/nats-io/nats.go v1.55.0, a stream
+#   with its defaults.
 # Seen: the ID counts for the whole stream and by time alone (two minutes). The second message is
 #   acknowledged without an error, and stored nowhere. So is one sent again after a purge, or when
 #   its consumer has used up MaxDeliver, while the first lies in the work queue that nothing reads.

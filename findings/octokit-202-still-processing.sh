@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Guess: the middleware of @octokit/webhooks answers when its handlers have ended: 200, or 500 if one
-#   of them threw, as it does for a handler that throws at once.
+# Guess: the middleware of @octokit/webhooks answers when its handlers have ended: 200, or 500 if
+#   one of them threw, as it does for a handler that throws at once.
 # Software: @octokit/webhooks 14.2.0 (npm), createNodeMiddleware, defaults.
 # Seen: after nine seconds it answers "202 still processing" while the handler works on. If that
 #   throws afterwards, nothing is answered, logged or rejected.
-# Why it matters: for the sender, and for a proxy that keeps events of one repository apart, the event
-#   is over: the next one runs beside it, and a failure is final without a trace.
+# Why it matters: for the sender, and for a proxy that keeps events of one repository apart, the
+#   event is over: the next one runs beside it, and a failure is final without a trace.
 set -euo pipefail
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT; cd "$dir"
 npm init -y >/dev/null

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Guess: RQ refuses, or leaves out, a job whose ID is that of one in the queue; or both run, each with
-#   what it was given.
-# Software: Debian packages python3-rq 1.13.0-1, redis-server 5:7.0.15-1~deb12u10 (needs Debian 12 and
-#   its Python).
-# Seen: the second takes the first one's place and the ID is in the queue twice: the second job runs
-#   twice, the first never. enqueue raises nothing. A job that has ended runs again under its ID.
+# Guess: RQ refuses, or leaves out, a job whose ID is that of one in the queue; or both run, each
+#   with what it was given.
+# Software: Debian packages python3-rq 1.13.0-1, redis-server 5:7.0.15-1~deb12u10 (needs Debian 12
+#   and its Python).
+# Seen: the second takes the first one's place and the ID is in the queue twice: the second job
+#   runs twice, the first never. enqueue raises nothing. A job that has ended runs again under its
+#   ID.
 # Why it matters: the event ID of a webhook as job ID looks like what makes it run once. Two events
-#   under one name ("order-7") are a double charge and a lost one; a copy that comes while the first
-#   waits runs twice.
+#   under one name ("order-7") are a double charge and a lost one; a copy that comes while the
+#   first waits runs twice.
 set -euo pipefail
 dir=$(mktemp -d); chmod 755 "$dir"; cd "$dir"
 trap 'kill "${pid:-}" 2>/dev/null || true; rm -rf "$dir"' EXIT
