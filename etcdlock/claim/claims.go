@@ -132,7 +132,7 @@ func (c *claimer) claim(life context.Context, abandoned <-chan struct{}, r *comm
 			c.unchoose()
 		}
 	}()
-	for ; r != nil; r, epoch = c.depart() {
+	for ; r != nil; r, epoch = c.depart(life) {
 		switch answer := c.await(abandoned, r); {
 		case answer.Applied():
 			return c.applied(answer)
@@ -300,7 +300,7 @@ func (c *claimer) run(ctx context.Context, help func(func(life context.Context))
 	if r := c.choose(ctx); r != nil {
 		return nil, r.obstacle, r.err
 	}
-	r, epoch := c.depart()
+	r, epoch := c.depart(ctx)
 	if r == nil {
 		c.unchoose()
 		result := c.whilePaused(ctx)
@@ -331,7 +331,7 @@ func (c *claimer) run(ctx context.Context, help func(func(life context.Context))
 
 // depart sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read
 // after the epoch, see view.Pauses.
-func (c *claimer) depart() (r *commit.Request, epoch int64) {
+func (c *claimer) depart(ctx context.Context) (r *commit.Request, epoch int64) {
 	epoch = c.session.Epoch()
 	if c.pause = c.options.View.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		return nil, epoch
@@ -340,7 +340,11 @@ func (c *claimer) depart() (r *commit.Request, epoch int64) {
 		c.transaction(protocol.Revisions{Epoch: epoch, OtherLock: c.other, Record: c.prev, Entry: c.place}),
 		len(c.value)).AddSlots(c.keys).AddOtherLock(c.keys, &c.lock)
 	r.Unbatched = c.hold != nil
-	c.options.Sender.Send(r)
+	if c.place == 0 && c.hold == nil {
+		c.options.Sender.SendInPlace(ctx, r)
+	} else { // its caller may give up before the time of ctx is over
+		c.options.Sender.Send(r)
+	}
 	return r, epoch
 }
 

@@ -186,7 +186,37 @@ func (s *Sender) Send(r *Request) {
 	s.sendLocked(r)
 }
 
+// SendInPlace is Send for a caller that will do nothing but wait for the answer. Where r can leave at
+// once, it leaves on the caller's goroutine: no other one wakes up for it, nor for its answer. ctx
+// bounds the caller's wait; where a request may take longer than that, r leaves as Send has it leave.
+func (s *Sender) SendInPlace(ctx context.Context, r *Request) {
+	end, bounded := ctx.Deadline()
+	s.mu.Lock()
+	s.queueLocked(r)
+	var batch []*Request
+	if s.inFlight < maxInFlight && (!bounded || end.Sub(s.clock.Now()) >= mostOfBatch(s.pool.Txn)) {
+		if batch = s.batchLocked(); len(batch) > 0 {
+			s.inFlight++
+		}
+	}
+	s.dispatchLocked()
+	s.mu.Unlock()
+	if len(batch) > 0 {
+		s.travel(batch)
+	}
+}
+
+// mostOfBatch returns how long a request takes at most that is sent once more without its counts,
+// where txn bounds each.
+func mostOfBatch(txn time.Duration) time.Duration { return 2 * txn }
+
 func (s *Sender) sendLocked(r *Request) {
+	s.queueLocked(r)
+	s.dispatchLocked()
+}
+
+// queueLocked makes r ready, or lets it wait for its keys.
+func (s *Sender) queueLocked(r *Request) {
 	if left := r.HoldUntil.Sub(s.clock.Now()); r.Contended && left > 0 && s.conflicts[r.Lock] == nil {
 		at := &conflict{shared: true}
 		s.conflicts[r.Lock] = at
@@ -199,7 +229,6 @@ func (s *Sender) sendLocked(r *Request) {
 	if r.blockedBy == 0 {
 		s.ready = append(s.ready, r)
 	}
-	s.dispatchLocked()
 }
 
 // takeLocked gives r a key, or lets it wait for that.
@@ -361,15 +390,20 @@ func (s *Sender) dispatchLocked() {
 // its stack each time.
 func (s *Sender) run() {
 	for batch := range s.departing {
-		s.deliver(batch)
-		s.mu.Lock()
-		s.inFlight--
-		for _, r := range batch {
-			s.freeAllLocked(r)
-		}
-		s.dispatchLocked()
-		s.mu.Unlock()
+		s.travel(batch)
 	}
+}
+
+// travel delivers a batch, and lets what has waited for its keys, or for its return, go.
+func (s *Sender) travel(batch []*Request) {
+	s.deliver(batch)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inFlight--
+	for _, r := range batch {
+		s.freeAllLocked(r)
+	}
+	s.dispatchLocked()
 }
 
 // batchLocked takes the next batch out of ready.

@@ -122,6 +122,49 @@ func TestOneWorkflowIsInOneUnansweredRequestAndDelaysNoOther(t *testing.T) {
 	}
 }
 
+func TestWhatCanLeaveAtOnceIsAnsweredWhenItsCallerReturns(t *testing.T) {
+	s, kv, _ := gatedSender(t)
+	kv.gate <- struct{}{}
+	r := putRequest("w", "k")
+	s.SendInPlace(within(t, patience), r)
+	select {
+	case answer := <-r.Reply:
+		if !answer.Applied() {
+			t.Fatal(answer.Err)
+		}
+	default:
+		t.Fatal("not answered")
+	}
+}
+
+func TestACallerDoesNotWaitInPlaceForOthersOrForLongerThanItMay(t *testing.T) {
+	s, kv, _ := gatedSender(t)
+	soon, cancel := context.WithTimeout(context.Background(), s.pool.Txn)
+	defer cancel()
+	first, second, third := putRequest("v", "1"), putRequest("w", "2"), putRequest("x", "3")
+	s.SendInPlace(soon, first) // a request may take longer than soon
+	s.Send(second)
+	s.SendInPlace(context.Background(), third) // as many as may are under way
+	open2(kv)
+	kv.gate <- struct{}{}
+	applied(t, first, second, third)
+}
+
+func TestWhatWaitsForAKeyOfARequestInPlaceLeavesBehindIt(t *testing.T) {
+	s, kv, _ := gatedSender(t)
+	first, second := putRequest("w", "1"), putRequest("w", "2")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.SendInPlace(context.Background(), first)
+	}()
+	<-kv.sizes
+	s.SendInPlace(context.Background(), second) // it returns: first has the key
+	open2(kv)
+	applied(t, first, second)
+	<-done
+}
+
 func TestAWithdrawnRequestIsNeverSent(t *testing.T) {
 	s, kv, e := gatedSender(t)
 	s.Send(putRequest("w", "first"))

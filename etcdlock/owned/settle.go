@@ -153,7 +153,7 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 	if l.Parked == nil && len(l.Slots) == 0 {
 		request.Side = commit.Ends
 	}
-	lock.options.Sender.Send(request)
+	lock.options.Sender.SendInPlace(ctx, request)
 	return c, nil
 }
 
