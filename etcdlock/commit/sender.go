@@ -186,9 +186,10 @@ func (s *Sender) Send(r *Request) {
 	s.sendLocked(r)
 }
 
-// SendInPlace is Send for a caller that will do nothing but wait for the answer. Where r can leave at
-// once, it leaves on the caller's goroutine: no other one wakes up for it, nor for its answer. ctx
-// bounds the caller's wait; where a request may take longer than that, r leaves as Send has it leave.
+// SendInPlace is Send for a caller that will do nothing but wait for the answer. Where r can leave
+// at once, it leaves on the caller's goroutine: no other one wakes up for it, nor for its answer.
+// ctx bounds the caller's wait; where a request may take longer than that, r leaves as Send has it
+// leave.
 func (s *Sender) SendInPlace(ctx context.Context, r *Request) {
 	end, bounded := ctx.Deadline()
 	s.mu.Lock()
