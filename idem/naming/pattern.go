@@ -104,6 +104,11 @@ func checkLiteral(text string, last bool) error {
 	return nil
 }
 
+// IsLiteral reports whether a segment of a raw path can stand for itself in a pattern.
+func IsLiteral(segment string) bool {
+	return !strings.ContainsAny(segment, "{}") && checkLiteral(segment, true) == nil
+}
+
 // String returns the pattern as it was written.
 func (p *Pattern) String() string { return p.text }
 
