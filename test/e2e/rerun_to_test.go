@@ -122,6 +122,7 @@ func TestKeptRequestsAreNotSentToTheServiceItselfNorBackHere(t *testing.T) {
 	_, adminPort, _ := strings.Cut(h.Admin, ":")
 	for to, setting := range map[string]string{
 		shared.up.URL: "upstream", "http://localhost:" + port: "upstream", "http://localhost:" + adminPort: "admin",
+		"http://0.0.0.0:" + port: "upstream",
 	} {
 		if code, _, said := rerunTo(t, h, to, a.Execution()); code != 2 ||
 			!strings.Contains(said, "a replay goes to another service") ||

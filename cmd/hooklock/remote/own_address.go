@@ -89,7 +89,8 @@ func (d *Desk) addressesOf(ctx context.Context, host string, configured bool) ad
 			continue
 		}
 		for _, ip := range found {
-			all[ip.Unmap()] = true
+			ip = ip.Unmap() // ::ffff:0.0.0.0, as which 0.0.0.0 comes here, is not unspecified to netip
+			all[ip] = true
 			if ip.IsLoopback() || ip.IsUnspecified() {
 				all.addMachine()
 			}
