@@ -67,10 +67,15 @@ func (c *call) eraseRequests(ctx context.Context, id idem.ExecutionID) error {
 	if err != nil || f.Record == nil { // it is refused by what comes next
 		return err
 	}
+	return c.eraseRequestsOf(ctx, f.Record)
+}
+
+// eraseRequestsOf deletes the requests of an execution and of the attempts before it.
+func (c *call) eraseRequestsOf(ctx context.Context, r *idem.Record) error {
 	life, done := context.WithTimeout(context.WithoutCancel(ctx), keptTime)
 	defer done()
-	entries := []idem.ExecutionFacts{f.Record.ExecutionFacts}
-	for _, a := range f.Record.Earlier {
+	entries := []idem.ExecutionFacts{r.ExecutionFacts}
+	for _, a := range r.Earlier {
 		entries = append(entries, idem.ExecutionFacts{Execution: a.Execution, StartedAt: a.StartedAt})
 	}
 	for i := range entries {

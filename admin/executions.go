@@ -249,7 +249,8 @@ func (c *call) forget() error {
 	return c.ok(http.StatusOK, viewOfExecution(found))
 }
 
-// forgetAs removes the record of an execution in the caller's name. With erase, the requests of all attempts of its event go
+// forgetAs removes the record of an execution in the caller's name. No command leads to the
+// requests of its event from then on, so those of all attempts are deleted. With erase they go
 // first, and with the record how it arrived.
 func (c *call) forgetAs(ctx context.Context, id idem.ExecutionID, reason string, erase bool) (*idem.Found, error) {
 	if erase {
@@ -261,5 +262,11 @@ func (c *call) forgetAs(ctx context.Context, id idem.ExecutionID, reason string,
 		defer done()
 	}
 	by := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now(), Erase: erase}
-	return c.api.options.Ledger.Forget(ctx, id, by, &c.audit.Audit)
+	found, err := c.api.options.Ledger.Forget(ctx, id, by, &c.audit.Audit)
+	isForgotten := err == nil || errors.Is(err, idem.ErrNotErased)
+	if isForgotten && !erase && c.api.options.Archive != nil &&
+		c.api.keepsRequests(found.Record.Route) {
+		_ = c.eraseRequestsOf(ctx, found.Record) // it is logged, and they go when they are old
+	}
+	return found, err
 }

@@ -443,6 +443,15 @@ func (r *Record) AndBefore(next Parts) []Attempt {
 	return append(r.Earlier[max(0, n-maxEarlier+1):n:n], last)
 }
 
+// Fading returns the attempt that e is the last to name, because the next one drops it; nil: the
+// next one will name all that e does.
+func (e *ExecutionFacts) Fading() *Attempt {
+	if len(e.Earlier) < maxEarlier {
+		return nil
+	}
+	return &e.Earlier[0]
+}
+
 // Settled reports whether the event of r never runs again, unless a person lets it: duplicates get
 // the kept answer. An attempt that a person lets run does not change that, whatever becomes of it.
 func (r *Record) Settled() bool { return r.Remembered && r.Outcome == Executed || r.SettledBefore() }

@@ -75,6 +75,7 @@ type Archive struct {
 	queue   []*unwritten
 	pending map[idem.ExecutionID]*unwritten // those of the queue, and those that are being written
 	waiting int64                           // their bytes
+	dropped []Place                         // to be deleted
 	counts  ArchiveCounts
 	since   tally           // what this process has written since the last look at all
 	own     map[shelf]tally // what it has written
@@ -130,6 +131,32 @@ func (a *Archive) Put(at Place, keep time.Duration, r *kept.Request) {
 	u := &unwritten{at: at, shelf: shelfOf(keep, at.StartedAt), plain: plain, done: make(chan struct{})}
 	if !a.enqueue(u) {
 		a.drop(errBehind)
+	}
+}
+
+// Drop has the request of an execution deleted, as Put has one written. If too many wait to be
+// deleted, it goes when it is old.
+func (a *Archive) Drop(at Place) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.dropped) < maxUnwritten {
+		a.dropped = append(a.dropped, at)
+		signal(a.come)
+	}
+}
+
+// deleteDropped deletes what Drop was given.
+func (a *Archive) deleteDropped(ctx context.Context) {
+	a.mu.Lock()
+	dropped := a.dropped
+	a.dropped = nil
+	a.mu.Unlock()
+	ctx, done := context.WithTimeout(ctx, unwrittenTimeout)
+	defer done()
+	for _, at := range dropped {
+		if err := a.Delete(ctx, at); err != nil {
+			a.o.OnError(err)
+		}
 	}
 }
 
@@ -198,6 +225,7 @@ func (a *Archive) Run(ctx, rest context.Context) {
 		for batch := a.take(); len(batch) > 0; batch = a.take() {
 			a.write(rest, batch)
 		}
+		a.deleteDropped(rest)
 	}
 	tending.Wait()
 	if err := a.sayCounts(rest); err != nil {

@@ -136,6 +136,30 @@ func TestADeletedRequestIsGoneAlsoIfItWaitsToBeWritten(t *testing.T) {
 	})
 }
 
+func TestADroppedRequestIsDeletedBehind(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() *archiveRig) {
+		before := open()
+		stop := before.run(t)
+		before.Put(place(1, noon), week, requestOf("written before"))
+		before.Put(place(2, noon), week, requestOf("stays"))
+		stop()
+		a := open()
+		a.Put(place(3, noon), week, requestOf("waits to be written"))
+		a.Drop(place(1, noon))
+		a.Drop(place(3, noon))
+		a.Drop(place(4, noon)) // there is none
+		a.run(t)()
+		for n, want := range map[byte]bool{1: false, 2: true, 3: false} {
+			if has, err := a.Has(t.Context(), place(n, noon)); err != nil || has != want {
+				t.Errorf("that of %d is there: %v, %v", n, has, err)
+			}
+		}
+		if len(a.errs) != 0 {
+			t.Errorf("told %v", a.errs)
+		}
+	})
+}
+
 func TestOldRequestsGoByTheMinuteAndOthersStay(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() *archiveRig) {
 		one, other := open(), open()

@@ -176,8 +176,8 @@ func (s *Set) snapshot() (all []named) {
 	return all
 }
 
-// generalPath returns a raw path with variables for the segments that look like an ID, and for those
-// that a route cannot name, such as caf%C3%A9.
+// generalPath returns a raw path with variables for the segments that look like an ID, and for
+// those that a route cannot name, such as caf%C3%A9.
 func generalPath(raw []byte) (path string, vars []naming.PathVar) {
 	segments := bytes.Split(raw, []byte{'/'})
 	for i, s := range segments {

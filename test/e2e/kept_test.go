@@ -187,3 +187,25 @@ func TestAllThatIsKnownOfACustomerIsErased(t *testing.T) {
 	}
 	passed(t, testkit.Post(t, h.Addr, "/kept/e", `{"customer":"4711"}`, key("erase_4711_0")), 200, "done", "executed")
 }
+
+// TestTheRequestsOfAllAttemptsAreErased is an event with more attempts than its record names, and
+// one that was forgotten: no command leads to the requests of such attempts.
+func TestTheRequestsOfAllAttemptsAreErased(t *testing.T) {
+	t.Parallel()
+	h, folder := keeping(t, "")
+	id := testkit.Post(t, h.Addr, "/kept/often", "{}", key("often")).Execution()
+	for range 20 {
+		isStored(t, h, id)
+		again := anExecution.FindString(cli(t, h, "rerun", id, "--again", "--reason", "it was wrong"))
+		testkit.Until(t, again+" has run", func() bool { return execution(t, h, again)["status"] == "SUCCESS" })
+		id = again
+	}
+	isStored(t, h, id)
+	cli(t, h, "forget", id, "--erase", "--reason", "request 12")
+	testkit.Until(t, "no request is left", func() bool { return len(framesIn(t, folder)) == 0 })
+
+	id = testkit.Post(t, h.Addr, "/kept/often", "{}", key("forgotten")).Execution()
+	isStored(t, h, id)
+	cli(t, h, "forget", id, "--reason", "the bank has no trace of it")
+	testkit.Until(t, "its request is not left", func() bool { return len(framesIn(t, folder)) == 0 })
+}

@@ -374,7 +374,7 @@ The exit code is 4 while the execution has not ended.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&erase, "erase", false, "delete the kept requests of all its attempts, and how it arrived, as well")
+	cmd.Flags().BoolVar(&erase, "erase", false, "delete how it arrived, too, and nothing if kept requests cannot be")
 	reasonFlag(cmd, &reason)
 	return cmd
 }

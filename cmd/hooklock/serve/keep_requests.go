@@ -68,8 +68,13 @@ func (t *archiveTrouble) note(err error) {
 
 // archiveRequest implements proxy.HandlerOptions.Archive.
 func (s *Service) archiveRequest(e *idem.ExecutionFacts, keep time.Duration, r *kept.Request) {
-	if a := s.archive.Load(); a != nil {
-		a.Put(parked.PlaceOf(e), keep, r)
+	a := s.archive.Load()
+	if a == nil {
+		return
+	}
+	a.Put(parked.PlaceOf(e), keep, r)
+	if old := e.Fading(); old != nil { // an erasure would not find it later
+		a.Drop(parked.Place{Execution: old.Execution, StartedAt: old.StartedAt})
 	}
 }
 
