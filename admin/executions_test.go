@@ -467,7 +467,7 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 	arrive(idem.Arrival{
 		At: time.Now(), Decision: idem.DecisionUpstreamUnreachable, Status: 502, Execution: l.Execution, From: "192.0.2.1", TraceID: "0af7651916cd43dd8448eb211c80319c",
 	})
-	arrive(idem.Arrival{At: time.Now(), Decision: idem.DecisionBypassed, Would: idem.DecisionMismatch, Status: 200, Differs: []string{"body"}, Detail: "why", Took: time.Second})
+	arrive(idem.Arrival{At: time.Now(), Decision: idem.DecisionBypassed, Would: idem.DecisionMismatch, Status: 200, EventID: "twin", Differs: []string{"body"}, Detail: "why", Took: time.Second})
 	list := func(token, query string) (found []any) {
 		a := f.want(200, "", "GET", "/v1/executions?"+query, token, "")
 		found, _ = a.json["executions"].([]any)
@@ -481,6 +481,9 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 	arrivals, _ := x["arrivals"].(map[string]any)
 	if x["status"] != "REFUSED" || x["executionId"] != "" || x["eventId"] != "evt_1" || x["route"] != "route" || len(arrivals["newest"].([]any)) != 2 || arrivals["newest"].([]any)[0].(map[string]any)["detail"] != "why" {
 		t.Errorf("%v", x)
+	}
+	if newest, _ := arrivals["newest"].([]any)[0].(map[string]any); newest["eventId"] != "twin" {
+		t.Errorf("an arrival does not say under which ID it came: %v", newest)
 	}
 	if labels, _ := x["labels"].(map[string]any); labels["order"] != "10%2542" {
 		t.Errorf("%v", x)

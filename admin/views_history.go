@@ -118,7 +118,7 @@ func viewOfAttempt(a *idem.Attempt) client.Attempt {
 func viewOfArrival(a *idem.Arrival) client.Arrival {
 	v := client.Arrival{
 		At: client.Time{Time: a.At}, Decision: string(a.Decision), Would: string(a.Would), Status: a.Status,
-		ExecutionID: string(a.Execution), From: a.From,
+		ExecutionID: string(a.Execution), EventID: a.EventID, From: a.From,
 		Differs: a.Differs, TraceID: a.TraceID, Detail: a.Detail,
 	}
 	if a.Took > 0 {

@@ -58,11 +58,12 @@ type TwinsMode string
 // The values of twins.
 const (
 	TwinsReport TwinsMode = "report"
+	TwinsSame   TwinsMode = "same_event"
 	TwinsOff    TwinsMode = "off"
 )
 
 // Choices lists the values.
-func (TwinsMode) Choices() []string { return []string{"report", "off"} }
+func (TwinsMode) Choices() []string { return []string{"report", "same_event", "off"} }
 
 // Scope is a right of a token of the admin API.
 type Scope string

@@ -232,8 +232,8 @@ type Route struct {
 	// on_mismatch and the payload key, leave them out; what is forwarded has them. At most 64.
 	// Default none.
 	Ignore []string `koanf:"ignore"`
-	// Whether events are counted and named that have the same body as another one, but for its ID.
-	// report or off is the short form of mode.
+	// Whether events are counted and named, or are one event, that have the same body but for the
+	// ID. A mode alone is the short form.
 	Twins Twins `koanf:"twins" short:"mode"`
 	// Whether the service asks its senders for HTTP Digest. Then a request without body and without
 	// Authorization is no event: it passes to the service without a lock, which answers with its

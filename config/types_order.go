@@ -9,7 +9,8 @@ import (
 // Twins says what happens to an event whose body came before under another event ID, within one
 // route and workflow: two subscriptions of one hook, or two events that are alike.
 type Twins struct {
-	// report counts and names such events, and runs them; off does not look. Default report.
+	// report counts and names such events, and runs them; same_event takes each for a duplicate of
+	// the first, whatever its ID is; off does not look. Default report.
 	Mode TwinsMode `koanf:"mode"`
 	// Within what time after the first of them. Default 10m.
 	Window time.Duration `koanf:"window"`

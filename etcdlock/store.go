@@ -325,8 +325,8 @@ func Open(o Options) (*Store, error) {
 
 func (s *core) claimOptions() *claim.Options {
 	return &claim.Options{
-		Pool: s.pool, Sender: s.sender, Tasks: s.tasks, Layout: s.layout, Keeper: s.keeper, View: s.view, Own: s.own,
-		Reaper: s.reaper,
+		Pool: s.pool, Sender: s.sender, Tasks: s.tasks, Leases: s.leases, Layout: s.layout, Keeper: s.keeper,
+		View: s.view, Own: s.own, Reaper: s.reaper,
 	}
 }
 

@@ -23,6 +23,11 @@ var (
 	_ idem.ParkLedger = (*Ledger)(nil)
 )
 
+// FirstTwin implements idem.Ledger.
+func (s *Ledger) FirstTwin(ctx context.Context, t *idem.Twin) (idem.FirstTwin, error) {
+	return s.claims.FirstTwin(ctx, t)
+}
+
 // Claim implements idem.Ledger.
 func (s *Ledger) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Obstacle, error) {
 	return s.claims.Claim(ctx, l, prev)

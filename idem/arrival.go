@@ -19,7 +19,10 @@ type Arrival struct {
 	Status int      `json:"status"` // the status sent in response
 	// the execution that stood in the way or gave the answer, or the delivery's own
 	Execution ExecutionID `json:"executionId,omitempty"`
-	From      string      `json:"from,omitempty"` // the client's IP address
+	// the event ID that it came with, if it was taken for the event because of its body (twins:
+	// same_event); "" = that of the event
+	EventID string `json:"eventId,omitempty"`
+	From    string `json:"from,omitempty"` // the client's IP address
 	// of a mismatch: what differs from the first delivery of the event
 	Differs []string `json:"differs,omitempty"`
 	TraceID string   `json:"traceId,omitempty"`

@@ -16,7 +16,9 @@ type Request struct {
 	Order *Order
 	// ByPayload: the fingerprint is the key, so equal bodies are one event only for the policy's
 	// PayloadRetention.
-	ByPayload   bool
+	ByPayload bool
+	// Twin: it has an event ID, and a body of which something counts, so that it may have a twin.
+	Twin        bool
 	Policy      *Policy
 	TraceParent string
 	// Credentials digests the credentials of this delivery, salted with an execution; see

@@ -36,6 +36,10 @@ var (
 // Ledger is the store of locks and records as the Guard needs it. Every call ends when its context
 // does.
 type Ledger interface {
+	// FirstTwin returns the first event with the body of t, which t is from then on, whatever
+	// becomes of either; the zero value if that is t itself. Events that are asked about at once
+	// get one answer, at all processes. It returns ErrStoreUnavailable.
+	FirstTwin(ctx context.Context, t *Twin) (FirstTwin, error)
 	// Claim takes the lock of l.Scope for l.Execution, if it is free and not paused, if its queue
 	// is empty, and if the event's record is still at revision prev (0: absent). Exactly one of the
 	// three results is set: the held lock, what stands in the way, or an error. The ledger fills in

@@ -180,6 +180,9 @@ type Policy struct {
 	Credentials []string
 	// Park is the route's policy of parking; nil = nothing is parked.
 	Park *ParkPolicy
+	// TwinWindow is for how long another event ID with the body of an event, in its workflow, is
+	// taken for the same event; 0 = two IDs are two events.
+	TwinWindow time.Duration
 	// Order is the route's policy for events that come out of order; nil = order is not checked.
 	Order *OrderPolicy
 	// Observe: every delivery runs, whatever is decided, so no duplicate counts as answered without

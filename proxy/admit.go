@@ -23,6 +23,7 @@ func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
 		stages.Wait = Stretch{since.Add(claim), a.Waited}
 	}
 	d.report.Met = a.HolderTrace
+	d.noteFirstTwin(&a.Twin)
 	if d.execution = a.Execution; d.execution != nil {
 		d.report.noteStale(d.execution.Lock().Stale, d.route)
 		return nil
@@ -53,6 +54,7 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) guard.Admission {
 		EventID: d.names.EventID, Labels: d.names.Labels, Fingerprint: d.names.Fingerprint, Parts: d.names.Parts,
 		ByPayload: d.names.ByPayload, Order: d.names.Order, Question: d.names.Question,
 		Policy: p, Limits: d.names.Limits, TraceParent: d.trace.String(), Parking: d.parking(),
+		Twin: p.TwinWindow > 0 && d.route.Keys.HasTwins(&d.req.msg, &d.names),
 		Credentials: func(id idem.ExecutionID) string {
 			return naming.CredentialsDigest(id, &d.req.msg, &d.route.Policy)
 		},

@@ -203,6 +203,9 @@ func (x *Explanation) name(route *Route, names *naming.Names, faults []*naming.N
 	if names.ByPayload {
 		x.Note = fmt.Sprintf("the payload is the key: equal deliveries are one event for %s after it ended",
 			route.Policy.PayloadRetention)
+	} else if within := route.Policy.TwinWindow; within > 0 {
+		x.Note = fmt.Sprintf("twins is same_event: another event ID with this body in this workflow is this event "+
+			"if it comes within %s", idem.DurationText(within))
 	}
 }
 

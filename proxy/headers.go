@@ -13,8 +13,9 @@ const (
 	headerExecution = "Hooklock-Execution"
 	headerRecorded  = "Hooklock-Recorded"
 	headerReplayed  = "Idempotent-Replayed"
-	headerHold      = "Hooklock-Hold"  // from the upstream alone
-	headerStale     = "Hooklock-Stale" // to the upstream alone
+	headerTwinOf    = "Hooklock-Twin-Of" // the event ID of the first event with the body
+	headerHold      = "Hooklock-Hold"    // from the upstream alone
+	headerStale     = "Hooklock-Stale"   // to the upstream alone
 )
 
 // appendExecution appends the header lines that tell the upstream what it runs.

@@ -48,11 +48,14 @@ type Report struct {
 	Changed  bool     // it is a duplicate by its event ID, but another request than the first delivery
 	// TwinOf is the short key of an event of the same route and workflow that came before with the
 	// same body and another ID; "": none did, or this delivery is not the first of its event.
-	TwinOf    string
-	EventID   string // the sender's ID of the event; "" if it has none
-	Labels    idem.Labels
-	Execution idem.ExecutionID
-	ParkedOn  idem.ParkOn // why it was accepted; "": it was not
+	TwinOf string
+	// FirstEventID is the ID of the event that the delivery was taken for, because that came first
+	// with the same body; "": it is its own.
+	FirstEventID string
+	EventID      string // the sender's ID of the event; "" if it has none
+	Labels       idem.Labels
+	Execution    idem.ExecutionID
+	ParkedOn     idem.ParkOn // why it was accepted; "": it was not
 	// Counted: the delivery, or the try, and the result of its call are counted with its outcome.
 	Counted    bool
 	Attempt    int // 0: it did not run

@@ -89,8 +89,13 @@ func (d *delivery) noteArrival() {
 	}
 	p := &d.route.Policy
 	event := idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key, PerEvent: p.PerEvent()}
-	d.handler.options.Arrivals.NoteArrival(event, d.route.Name, d.names.EventID, idem.Arrival{
-		At: r.Started, Took: r.Total, Decision: r.Decision, Would: r.Would, Status: r.Status, Execution: r.Execution,
+	eventID, own := d.names.EventID, ""
+	if r.FirstEventID != "" {
+		event.Key, eventID, own = d.asked.Scope.Key, r.FirstEventID, eventID
+	}
+	d.handler.options.Arrivals.NoteArrival(event, d.route.Name, eventID, idem.Arrival{
+		EventID: own,
+		At:      r.Started, Took: r.Total, Decision: r.Decision, Would: r.Would, Status: r.Status, Execution: r.Execution,
 		Differs: r.Differs, From: string(d.req.peer), TraceID: r.TraceID, Labels: d.names.Labels,
 		Detail: r.whyFailed(),
 	}, p.RetentionOf(d.names.ByPayload))
@@ -168,7 +173,7 @@ func (r *Report) noteStale(stale *idem.Stale, route *Route) {
 // well are, once a duplicate of the route was another request.
 func (d *delivery) comparesMembers() bool {
 	r := &d.report
-	if r.Key == "" || r.EventID == "" || !r.Keyed {
+	if r.Key == "" || r.EventID == "" || !r.Keyed || r.FirstEventID != "" { // the IDs of twins differ
 		return false
 	}
 	switch {

@@ -85,3 +85,14 @@ func (d *delivery) findTwin() {
 		d.report.TwinOf = d.handler.twins.find(&scope, d.report.Key, d.report.Started, d.route.TwinWindow)
 	}
 }
+
+// noteFirstTwin makes the delivery one of the first event with its body, for whatever reports it.
+func (d *delivery) noteFirstTwin(first *idem.FirstTwin) {
+	if first.Key == "" {
+		return
+	}
+	d.report.Key, d.report.FirstEventID = first.Key.Short(), first.EventID
+	if first.New {
+		d.report.TwinOf = d.report.Key
+	}
+}

@@ -130,6 +130,9 @@ func (d *reply) mark(end *ending) {
 		if d.report.Execution != "" {
 			h.Set(headerExecution, string(d.report.Execution))
 		}
+		if d.report.FirstEventID != "" && !end.bare {
+			h.Set(headerTwinOf, d.report.FirstEventID)
+		}
 	case end.rejected != nil && end.rejected.About != nil:
 		h.Set(headerDecision, string(end.decision))
 		if end.rejected.Status == fasthttp.StatusMethodNotAllowed {

@@ -46,10 +46,12 @@ type Arrival struct {
 	Would  string `json:"would,omitempty"`
 	Status int    `json:"status"` // the status sent in response
 	// the execution that stood in the way or gave the answer, or its own
-	ExecutionID string   `json:"executionId,omitempty"`
-	From        string   `json:"from,omitempty"`    // the client's IP address
-	Differs     []string `json:"differs,omitempty"` // of a mismatch: what differs from the first delivery
-	TraceID     string   `json:"traceId,omitempty"`
+	ExecutionID string `json:"executionId,omitempty"`
+	// its own event ID, if it was taken for the event because of its body (twins: same_event)
+	EventID string   `json:"eventId,omitempty"`
+	From    string   `json:"from,omitempty"`    // the client's IP address
+	Differs []string `json:"differs,omitempty"` // of a mismatch: what differs from the first delivery
+	TraceID string   `json:"traceId,omitempty"`
 	// of the newest: the error of the call or of etcd that was the reason, at most 160 bytes
 	Detail string `json:"detail,omitempty"`
 	// Behind is the execution that had the lock; nil if none had, or if nothing is known of it any

@@ -255,6 +255,9 @@ func arrivalItems(a *client.Arrival, own map[string]time.Time) (items []item) {
 	if len(a.Differs) > 0 {
 		i.Why += " What differs: " + strings.Join(a.Differs, ", ") + "."
 	}
+	if a.EventID != "" {
+		i.Why += " It came as " + a.EventID + ", with the body of this event (twins: same_event)."
+	}
 	if a.From != "" {
 		i.Cells = append(i.Cells, text("from "+a.From))
 	}

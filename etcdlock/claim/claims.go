@@ -43,6 +43,7 @@ type Options struct {
 	Pool   *link.Pool      // reads and watches etcd
 	Sender *commit.Sender  // sends the transactions
 	Tasks  *commit.Tasks   // run in the background; Store.Close waits for them
+	Leases *commit.Leases  // of the names of twins
 	Layout protocol.Layout // spells the keys
 	Keeper *session.Keeper // keeps the session of this process
 	View   *view.View      // what this process knows of waiting and parked executions

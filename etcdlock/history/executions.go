@@ -48,6 +48,9 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 		}
 		behind = beginning // the kinds behind the cursor's own are shown from their beginning
 	}
+	if err := p.showFirstTwins(ctx); err != nil {
+		return idem.ExecutionPage{}, commit.Unavailable(err)
+	}
 	if err := p.complete(ctx, p.revision); err != nil {
 		return idem.ExecutionPage{}, err
 	}

@@ -83,7 +83,12 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	f.forgotten = found
 	if f.by.Erase {
 		f.says(string(found.Status()), "erased")
-		r.Txn = protocol.Erased(r.Txn, f.options.Layout.Arrivals(rec.Scope), f.options.Layout.Duplicates(rec.Execution))
+		names, err := f.eraseTwins(ctx, rec.Key)
+		if err != nil {
+			return false, err
+		}
+		r.Txn = protocol.Erased(r.Txn, append(names, f.options.Layout.Arrivals(rec.Scope),
+			f.options.Layout.Duplicates(rec.Execution))...)
 		_, applied, err := f.change(ctx, r)
 		if applied {
 			f.options.Duplicates.Erase(rec.Scope, rec.Execution)

@@ -66,6 +66,9 @@ const (
 	kindJobRuns          = "jobs/runs/"  // <job>/<execution>
 	KindSlots            = "slots/"      // <W>/<limit>/<n>: it is taken
 	KindSlotWaiters      = "turns/"      // <W>/<limit>/<execution>, a slot waiter
+	KindAliases          = "aliases/"    // <key>: the event that the event of that key is
+	kindTwins            = "twins/"      // <hash of route, workflow and body>: the first event with that body
+	kindJoined           = "joined/"     // <key>/<key of an event that is the first one>
 )
 
 // All returns the prefix of all keys of a kind, or of those whose keys begin with kind.

@@ -67,11 +67,28 @@ func (c *codec) arrivals(h *idem.History, explained bool) {
 	}
 	if n := len(h.Newest); n > 0 && int64(n) == all {
 		h.First = h.Newest[n-1]
-		c.codeDurations(h)
+	} else {
+		c.arrival(&h.First)
+	}
+	c.codeDurations(h)
+	c.codeTwins(h)
+}
+
+// codeTwins codes the event IDs of arrivals that came with another one than their event's, behind
+// the durations: a release before does not read on there.
+func (c *codec) codeTwins(h *idem.History) {
+	of := []*idem.Arrival{&h.First}
+	for i := range h.Newest {
+		of = append(of, &h.Newest[i])
+	}
+	if c.reads && len(c.data) == 0 || !c.reads && !slices.ContainsFunc(of, func(a *idem.Arrival) bool {
+		return a.EventID != ""
+	}) {
 		return
 	}
-	c.arrival(&h.First)
-	c.codeDurations(h)
+	for _, a := range of {
+		c.text(&a.EventID)
+	}
 }
 
 // codeDurations codes how long the deliveries took, behind all else: a release before ends its

@@ -81,14 +81,17 @@ type Admission struct {
 	// Waited is how long the delivery waited: in the queue, or for the answer of the first delivery
 	// of its event. 0 = it did not wait.
 	Waited time.Duration
+	// Twin is the earlier event that the delivery was decided as; the zero value: it is its own.
+	Twin idem.FirstTwin
 	// Unrecorded: (of superseded) the event did not run, but the ledger does not have this yet.
 	Unrecorded bool
 	Err        error // the cause of store_unavailable, for the log
 }
 
 // Admit decides about one delivery. It returns within RequestTimeout, or twice that if the request
-// store hangs, unless the policy lets the delivery wait. sender ends when the sender no longer
-// waits for the answer; a decision that is under way does not depend on it.
+// store hangs or the policy has a TwinWindow, unless the policy lets the delivery wait. sender ends
+// when the sender no longer waits for the answer; a decision that is under way does not depend on
+// it.
 func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 	r.Scope.PerEvent = r.Policy.PerEvent()
 	if r.Policy.Strategy == idem.NoLock {
@@ -97,11 +100,17 @@ func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 	if !r.Policy.Idempotency || r.Scope.Key == "" {
 		r.Scope.Key = g.randomKey()
 	}
+	twin, refused := g.joinTwins(r)
+	if refused != nil {
+		return *refused
+	}
 	t := acquisition{guard: g, request: r, sender: sender}
 	t.take()
 	a := t.admission
+	a.Twin = twin
 	if err := g.whole(&a.Verdict); err != nil {
 		a = unavailable(err)
+		a.Twin = twin
 	}
 	if a.WhileWaiting && r.Policy.Observe {
 		g.options.Ledger.Drop(a.Record)

@@ -54,6 +54,8 @@ type KeySpec struct {
 	Open       Open // what the signature of a delivery leaves open
 	// Ignore are the members that the fingerprint leaves out; see CompileIgnored.
 	Ignore []string
+	// SameEvent: events of one body are one event, so the fingerprint leaves the event ID out, too.
+	SameEvent bool
 	// OrderBy is the template of an event's position in its scope; empty: order is not checked.
 	// OrderScope is that of the scope, inside of the workflow; empty: the workflow is one scope.
 	OrderBy, OrderScope string
@@ -137,6 +139,9 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 			"source such as {header.Idempotency-Key} or {body.id}")
 	}
 	k.withoutID = withoutID(spec.Ignore, k.event)
+	if spec.SameEvent && k.withoutID != nil {
+		k.ignored, k.withoutID = k.withoutID, nil
+	}
 	return k, nil
 }
 

@@ -27,10 +27,16 @@ func withoutID(ignored []string, event *Template) *Ignored {
 // no event ID, the payload is part of its key, or nothing of a body counts.
 func (k *Keys) TwinPrint(m *Message, names *Names) (twin idem.Fingerprint, ok bool) {
 	switch {
-	case names.EventID == "" || names.ByPayload || len(m.Body) == 0 || k.ignored != nil && k.ignored.all:
+	case !k.HasTwins(m, names):
 		return twin, false
 	case k.withoutID == nil:
 		return names.Fingerprint, true
 	}
 	return FingerprintOf(m, k.open, k.withoutID), true
+}
+
+// HasTwins reports whether m may have a twin. names are those of m. With KeySpec.SameEvent its
+// fingerprint is its TwinPrint.
+func (k *Keys) HasTwins(m *Message, names *Names) bool {
+	return names.EventID != "" && !names.ByPayload && len(m.Body) > 0 && (k.ignored == nil || !k.ignored.all)
 }

@@ -47,6 +47,12 @@ func TestTwinsDifferInTheirEventIDAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			spec := c.spec
+			spec.SameEvent = true
+			same, err := NewKeys(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
 			printOf := func(text string) (string, bool) {
 				id, body, _ := strings.Cut(text, " ")
 				m := &Message{Method: []byte("POST"), Path: []byte("/r"), Host: []byte("a"), Body: []byte(body),
@@ -65,6 +71,10 @@ func TestTwinsDifferInTheirEventIDAlone(t *testing.T) {
 				twin, ok := keys.TwinPrint(m, &names)
 				if names.Fingerprint != before {
 					t.Error("the fingerprint of the delivery has changed")
+				}
+				one, err := same.Name(m)
+				if err != nil || same.HasTwins(m, &one) != ok || ok && one.Fingerprint != twin {
+					t.Errorf("where twins are one event, the fingerprint has more than their print: %v", err)
 				}
 				return string(twin[:]), ok
 			}

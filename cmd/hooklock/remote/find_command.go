@@ -313,12 +313,17 @@ func (d *Desk) history(x *client.Execution) error {
 	return nil
 }
 
-// decided returns the decision about a delivery, with what it would have been in mode enforce.
+// decided returns the decision about a delivery, with what it would have been in mode enforce, and
+// the ID of its own that a twin came with.
 func decided(a *client.Arrival) string {
-	if a.Would == "" {
-		return a.Decision
+	text := a.Decision
+	if a.Would != "" {
+		text += " (would be " + a.Would + ")"
 	}
-	return a.Decision + " (would be " + a.Would + ")"
+	if a.EventID != "" { // a twin
+		text += " (as " + a.EventID + ")"
+	}
+	return text
 }
 
 // number returns "" for 0.

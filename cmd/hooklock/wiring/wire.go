@@ -114,6 +114,7 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		Labels:     c.Labels.Used(),
 		Ignore:     c.Ignore,
 		PerRequest: c.Idempotency.OnMismatch == idem.MismatchExecute,
+		SameEvent:  c.Twins.Mode == config.TwinsSame,
 	}
 	if c.Idempotency.OnUnknown == idem.UnknownAsk {
 		spec.Question = c.Ask.URL
@@ -142,8 +143,11 @@ func newRoute(c *config.Route, upstream time.Duration) (*proxy.Route, error) {
 		Respond: map[idem.Decision]int{}, Ask: askRule(c), KeepRequests: c.Requests.Keep,
 	}
 	r.Policy.Order = order
-	if c.Twins.Mode == config.TwinsReport {
+	switch c.Twins.Mode {
+	case config.TwinsReport:
 		r.TwinWindow = c.Twins.Window
+	case config.TwinsSame:
+		r.Policy.TwinWindow = c.Twins.Window
 	}
 	if c.Park.Enabled && c.Park.Signature == idem.SignatureRenew && c.Verify.Complete() {
 		if r.Renewer, err = sender.NewRenewer(signatureConfig(&c.Verify)); err != nil {
