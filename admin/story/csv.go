@@ -33,10 +33,22 @@ func CSVRow(x *client.Execution, now time.Time) []string {
 		at, trace = x.Arrivals.Newest[0].At, x.Arrivals.Newest[0].TraceID
 	}
 	return []string{
-		CSVTime(at), Name(x), x.Route, x.Workflow, string(x.Status), string(x.Outcome), Short(x, now), told(x), took,
+		CSVTime(at), Name(x), x.Route, x.Workflow, ShownStatus(x), string(x.Outcome), Short(x, now), told(x), took,
 		strconv.Itoa(x.Attempt),
 		strconv.FormatInt(x.Duplicates, 10), Labels(x), x.ExecutionID, trace,
 	}
+}
+
+// StatusBlocked is shown for a parked event that waits for a decision.
+const StatusBlocked = "BLOCKED"
+
+// ShownStatus returns the status of an execution for people: a parked one that waits for a decision
+// is not called RUNNING.
+func ShownStatus(x *client.Execution) string {
+	if x.Parked != nil && x.Parked.Blocked != "" {
+		return StatusBlocked
+	}
+	return string(x.Status)
 }
 
 // CSVTime spells a time for a spreadsheet; "" for none.

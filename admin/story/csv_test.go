@@ -33,3 +33,10 @@ func TestAnEventForASpreadsheetHasWhatItsSenderGot(t *testing.T) {
 		}
 	}
 }
+
+func TestABlockedEventIsNotRunningInASpreadsheet(t *testing.T) {
+	x := client.Execution{Status: client.Running, Parked: &client.Parked{Blocked: "failed"}}
+	if row := CSVRow(&x, ended.Time); row[4] != "BLOCKED" {
+		t.Errorf("%q", row)
+	}
+}

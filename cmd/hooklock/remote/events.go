@@ -23,7 +23,7 @@ func (d *Desk) asEvents(l *listing[client.Execution]) {
 		if t := cameAt(x); !t.IsZero() {
 			at = d.shown.Clock(t, now)
 		}
-		return []string{at, story.Name(x), shownStatus(x), story.Short(x, now), x.Workflow, duration(x, now),
+		return []string{at, story.Name(x), story.ShownStatus(x), story.Short(x, now), x.Workflow, duration(x, now),
 			x.ExecutionID}
 	}
 }
@@ -45,18 +45,6 @@ func cameAt(x *client.Execution) time.Time {
 		return x.Arrivals.Newest[0].At.Time
 	}
 	return time.Time{}
-}
-
-// statusBlocked is shown for a parked event that waits for a decision.
-const statusBlocked = "BLOCKED"
-
-// shownStatus returns the status of an execution for people: a parked one that waits for a decision
-// is not called RUNNING.
-func shownStatus(x *client.Execution) string {
-	if x.Parked != nil && x.Parked.Blocked != "" {
-		return statusBlocked
-	}
-	return string(x.Status)
 }
 
 // duration returns how long an execution ran, or has been running; "" if there is none.

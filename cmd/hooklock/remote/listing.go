@@ -195,7 +195,7 @@ var hues = map[string]cli.Hue{
 	string(client.Success): cli.Good, string(client.Failed): cli.Bad, string(client.Aborted): cli.Warning,
 	string(client.Running): cli.Busy, string(client.Pending): cli.Busy, string(client.CancelRequested): cli.Warning,
 	string(client.Unknown): cli.Bad,
-	stateBlocked:           cli.Bad, statusBlocked: cli.Bad,
+	stateBlocked:           cli.Bad, story.StatusBlocked: cli.Bad,
 	stateRunning: cli.Busy, stateCooling: cli.Warning, stateRunning + stateStale: cli.Bad,
 	stateHeld + stateStale: cli.Bad, stateCooling + stateStale: cli.Bad,
 }
