@@ -213,13 +213,13 @@ func addCounts(to, more *client.Counts) {
 	to.BadSignatures, to.Refused = to.BadSignatures+more.BadSignatures, to.Refused+more.Refused
 }
 
-// roughly returns an estimate in two digits or so.
+// roughly formats an estimate in seconds.
 func roughly(estimate float64) string {
-	d := seconds(estimate)
+	d := story.Estimate(estimate)
 	if d < time.Second {
-		return fmt.Sprintf("%d ms", max(d.Round(time.Millisecond), time.Millisecond).Milliseconds())
+		return fmt.Sprintf("%d ms", d.Milliseconds())
 	}
-	return story.Span(d.Round(100 * time.Millisecond))
+	return story.Span(d)
 }
 
 // countColumns show the counts of a route. status may be nil.

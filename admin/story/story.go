@@ -444,6 +444,16 @@ func Count[N int | int64](n N, one, many string) string {
 	return strconv.FormatInt(int64(n), 10) + " " + many
 }
 
+// Estimate returns how long something took by an estimate in seconds, as page and commands show it:
+// in milliseconds, and above a second in tenths of one. What took any time took 1 ms at least.
+func Estimate(seconds float64) time.Duration {
+	d := time.Duration(max(0, min(seconds, 1e9)) * float64(time.Second))
+	if d < time.Second {
+		return max(d.Round(time.Millisecond), time.Millisecond)
+	}
+	return d.Round(100 * time.Millisecond)
+}
+
 // Span formats a duration for readers.
 func Span(d time.Duration) string {
 	switch {

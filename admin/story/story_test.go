@@ -242,3 +242,13 @@ func TestAnEventThatFailedTooOftenIsSaidToWaitForAPerson(t *testing.T) {
 		}
 	}
 }
+
+// Page and commands show the same number for the same estimate.
+func TestAnEstimateIsRoundedAndNeverNothing(t *testing.T) {
+	for took, want := range map[float64]string{0.0000001: "0.001 s", 0.0127: "0.013 s", 0.9996: "1 s", 1.26: "1.3 s",
+		59.94: "59 s"} {
+		if got := Span(Estimate(took)); got != want {
+			t.Errorf("%v s: %s, want %s", took, got, want)
+		}
+	}
+}

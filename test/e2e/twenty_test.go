@@ -68,13 +68,14 @@ func TestATaskOfANightOnCallTakesTwoCommandsAtMost(t *testing.T) {
 			run(fmt.Sprintf(`(?m)^duplicates +%d\b`, truth["stripe"].Copies), "show", "evt_1QGood")
 		}},
 		{"14 the numbers of each route", func(run func(string, ...string) string) {
-			out := run(`(?m)^ROUTE +MODE +A MINUTE +SUCCEEDED +FAILED +ERRORS +PARKED +COPIES +LOCKED +REFUSED +DEAD `, "status")
+			out := run(`(?m)^ROUTE +MODE +A MINUTE +SUCCEEDED +FAILED +ERRORS +PARKED +DUPLICATES +BUSY +BAD-SIG +REFUSED +DEAD `, "status")
 			for route, c := range truth {
 				row := strings.Fields(regexp.MustCompile(`(?m)^` + route + ` +enforce .*$`).FindString(out))
-				if len(row) < 11 {
+				if len(row) < 12 {
 					t.Fatalf("no row of %s in\n%s", route, out)
 				}
-				equal(route, row[3:11], []int{c.Succeeded, c.Failed, c.Errors, c.Parked, c.Copies, c.Locked, c.BadSignatures, c.Dead})
+				equal(route, row[3:12], []int{c.Succeeded, c.Failed, c.Errors, c.Parked, c.Copies, c.Locked,
+					c.BadSignatures, 0, c.Dead})
 			}
 		}},
 		{"15 what runs, and with which configuration", func(run func(string, ...string) string) {

@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +69,7 @@ func counts(d *Desk, list *client.CountList, route string) *listing[routeStep] {
 		drop: []string{"BAD-SIG", "BUSY", "REFUSED"}, cut: map[string]int{"ROUTE": 8},
 		row: func(s *routeStep) []string {
 			return countRow(s, d.shown.Stamp(s.At.Time), func(seconds float64) string {
-				return cli.Span(time.Duration(seconds * float64(time.Second)).Round(100 * time.Microsecond))
+				return cli.Span(story.Estimate(seconds))
 			})
 		},
 		csvHead: []string{"from", "route", "deliveries", "succeeded", "failed", "errors", "parked_events", "duplicates", "busy",

@@ -38,12 +38,13 @@ process, of the last five minutes. Three count requests to the service, those of
   FAILED     the service answered with another status
   ERRORS     no whole answer came, the lock was lost, or the execution was cancelled
 
-Four count deliveries by what was decided, unless mode observe forwarded them:
+Five count deliveries by what was decided, unless mode observe forwarded them:
 
-  PARKED     accepted, to run later
-  COPIES     of an event that is settled or runs: answered without running
-  LOCKED     another event of the workflow ran, or a limit had no slot
-  REFUSED    mismatches, signatures, forms, events that are older, paused or over new_per_second, etcd away
+  PARKED      accepted, to run later
+  DUPLICATES  of an event that is settled or runs: answered without running
+  BUSY        another event of the workflow ran, or a limit had no slot
+  BAD-SIG     the signature was not valid
+  REFUSED     mismatches, forms, events that are older, paused or over new_per_second, etcd away
 
 A MINUTE is of the last hour, DEAD is the dead letters that there are now, and P50 and P95 estimate how long the service took.`,
 		Example: `  hooklock status
@@ -344,6 +345,8 @@ func recentCounts(s *client.ReplicaStatus) *client.CountList {
 				n.Duplicates += times
 			case row.Class == idem.ClassOverlap:
 				n.Busy += times
+			case row.Class == idem.ClassForged:
+				n.BadSignatures += times
 			case row.Class == idem.ClassFailed, row.Class == idem.ClassBug: // an error
 			case row.Own():
 				n.Refused += times
@@ -367,9 +370,10 @@ func (d *Desk) printCounts(s *client.ReplicaStatus, counts *client.CountList, ag
 		title = "last " + lookback(counts) + ", this replica alone: those of all are not known"
 	}
 	fmt.Fprintln(d.environment.Stdout, title)
-	t := d.table("ROUTE", "MODE", "A MINUTE", "SUCCEEDED", "FAILED", "ERRORS", "PARKED", "COPIES", "LOCKED", "REFUSED",
-		"DEAD", "P50", "P95", "LAST")
-	t.Drop, t.Cut = []string{"P50", "P95", "MODE", "A MINUTE", "DEAD"}, map[string]int{"ROUTE": 8}
+	t := d.table("ROUTE", "MODE", "A MINUTE", "SUCCEEDED", "FAILED", "ERRORS", "PARKED", "DUPLICATES",
+		"BUSY", "BAD-SIG", "REFUSED", "DEAD", "P50", "P95", "LAST")
+	t.Drop, t.Cut = []string{"P50", "P95", "MODE", "A MINUTE", "DEAD", "BAD-SIG", "BUSY", "REFUSED"},
+		map[string]int{"ROUTE": 8}
 	place := func(name string) int {
 		return slices.IndexFunc(s.Routes, func(r client.RouteRate) bool { return r.Route == name })
 	}
@@ -410,12 +414,12 @@ func countsRow(r *client.RouteCounts, mode string, letters int, counts *client.C
 		if seconds == 0 {
 			return ""
 		}
-		return cli.SpanSeconds(max(seconds, 0.001)) // as precise as an estimate gets
+		return cli.Span(story.Estimate(seconds))
 	}
 	row := []string{r.Route, mode, strconv.FormatFloat(r.PerMinute, 'f', 1, 64)}
 	n := &r.Total
 	for _, number := range []int64{n.Succeeded, n.Failed, n.Errors, n.Parked, n.Duplicates, n.Busy,
-		n.Refused + n.BadSignatures, int64(letters)} {
+		n.BadSignatures, n.Refused, int64(letters)} {
 		row = append(row, strconv.FormatInt(number, 10))
 	}
 	return append(row, took(r.P50Seconds), took(r.P95Seconds), last)
@@ -498,7 +502,8 @@ func (r *Remote) ShowRunning(ctx context.Context, e *cli.Environment, origin boo
 			return err
 		}
 		return d.object(running.RawJSON(), func() error {
-			fmt.Fprintf(d.environment.Stderr, "%s sha256:%s, loaded %s\n", cli.Plain(running.File), cli.Plain(running.SHA256),
+			fmt.Fprintf(d.environment.Stderr, "%s sha256:%s, loaded %s\n", cli.Plain(running.File),
+				cli.Plain(running.SHA256),
 				d.shown.Stamp(running.LoadedAt.Time))
 			for line := range strings.Lines(running.YAML) {
 				if _, err := fmt.Fprintln(d.environment.Stdout, cli.Plain(strings.TrimSuffix(line, "\n"))); err != nil {

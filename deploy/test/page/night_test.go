@@ -3,7 +3,9 @@ package page
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -51,6 +53,76 @@ func (o *operator) do(selector, result string) {
 	o.says("#result", result)
 }
 
+// saysAsStatus waits until each number that both "hooklock status" and the overview show is the
+// same on both.
+func (o *operator) saysAsStatus(n *testkit.Night) {
+	o.t.Helper()
+	c := exec.CommandContext(o.t.Context(), program, "status")
+	c.Dir, c.Env = filepath.Dir(n.Config), append(os.Environ(), "HOOKLOCK_ADMIN=http://"+n.Admin)
+	out, err := c.Output()
+	if err != nil {
+		o.t.Fatalf("hooklock status: %v\n%s", err, out)
+	}
+	same := func(what, status, page string) {
+		o.t.Helper()
+		if status == "0" { // of which the page shows nothing
+			status = ""
+		}
+		o.until(fmt.Sprintf("%s is %s, as in\n%s", what, status, out), fmt.Sprintf(
+			`(%s ?? "").replace(/^0$/, "").replaceAll(" ", "") === %q`, page, status))
+	}
+	_, table, _ := strings.Cut(string(out), "\nROUTE ")
+	lines := strings.Split(strings.TrimSpace("ROUTE "+table), "\n")
+	// column returns what stands below a head of the table of routes.
+	column := func(line, head string) string {
+		at := strings.Index(lines[0], "  "+head+"  ") + 2
+		if at < 2 {
+			o.t.Fatalf("no column %s in\n%s", head, out)
+		}
+		below, _, _ := strings.Cut(line[at:], "  ")
+		return below
+	}
+	if len(lines) != 1+len(n.Truth()) {
+		o.t.Fatalf("not each route is in\n%s", out)
+	}
+	for _, line := range lines[1:] {
+		route, _, _ := strings.Cut(line, " ")
+		cell := func(head string) string {
+			return fmt.Sprintf(`document.querySelector('#rates tr[data-row=%q] td[data-head=%q]')?.innerText`, route,
+				head)
+		}
+		for head, there := range map[string]string{"A MINUTE": "per min", "SUCCEEDED": "Succeeded", "FAILED": "Failed",
+			"ERRORS": "Errors", "PARKED": "Accepted", "DUPLICATES": "Duplicates", "BUSY": "Busy",
+			"BAD-SIG": "Bad signature", "REFUSED": "Refused", "DEAD": "Dead letters"} {
+			same(there+" of "+route, column(line, head), cell(there))
+		}
+		if p50 := column(line, "P50"); p50 != "" {
+			same("p50 / p95 of "+route, p50+"/"+column(line, "P95"), cell("p50 / p95"))
+		}
+	}
+	for what, there := range map[string]string{"running": "running, this replica", "waiting": "waiting, this replica",
+		"held": "held, all replicas", "parked": "accepted, waiting, all replicas"} {
+		numbers := regexp.MustCompile(`(?m)^` + what +
+			` +(\d+).*?(?:(\d+) blocked, (\d+) dead letters)?$`).FindStringSubmatch(string(out))
+		if numbers == nil {
+			o.t.Fatalf("not how many are %s in\n%s", what, out)
+		}
+		fact := fmt.Sprintf(
+			`[...document.querySelectorAll("#process dl div")].find(e => e.querySelector("dt").textContent === %q)?.querySelector("dd").textContent`, there)
+		same(what, numbers[1], `/^\d+/.exec(`+fact+`)?.[0]`)
+		if numbers[2] != "" {
+			same("blocked", numbers[2], `/(\d+) blocked/.exec(`+fact+`)?.[1]`)
+			same("dead letters", numbers[3], `/(\d+) dead letter/.exec(`+fact+`)?.[1]`)
+		}
+	}
+	for _, item := range eval[[]string](o.tab,
+		`[...document.querySelectorAll('#attention td[data-head="What"]')].map(e => e.innerText)`) {
+		if !strings.Contains(string(out), item) {
+			o.t.Errorf("no %q in\n%s", item, out)
+		}
+	}
+}
+
 func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 	if chromium == "" {
 		t.Skip("Chromium is not installed (apt-get install chromium)")
@@ -69,6 +141,7 @@ func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 	o.run(chromedp.Evaluate(fmt.Sprintf(`sessionStorage.setItem("hooklock-token", %q)`,
 		strings.TrimSpace(string(token))), nil))
 
+	o.saysAsStatus(n)
 	truth := n.Truth()
 	for _, task := range []struct {
 		name string
@@ -116,14 +189,16 @@ func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 		}},
 		{"15 what runs, and with which configuration", func() {
 			o.says(`#replicas td[data-head="State"]`, "live, this one")
-			o.until("it has a configuration", `/^[0-9a-f]{12}$/.test(document.querySelector('#replicas td[data-head="Configuration"]')?.innerText)`)
+			o.until("it has a configuration",
+				`/^[0-9a-f]{12}$/.test(document.querySelector('#replicas td[data-head="Configuration"]')?.innerText)`)
 		}},
 		{"16 which signatures were not valid, and why", func() {
 			o.press(`#rates tr[data-row="stripe"] td[data-head="Bad signature"] a`)
 			o.says("#signatures", "Stripe-Signature")
-			o.until("each of them is listed, or counted", fmt.Sprintf(`[...document.querySelectorAll("#signatures tbody tr")].reduce(
+			o.until("each of them is listed, or counted",
+				fmt.Sprintf(`[...document.querySelectorAll("#signatures tbody tr")].reduce(
 				(n, row) => n + 1 + +(row.querySelector('td[data-head="And more"]')?.innerText ?? ""), 0) === %d`,
-				truth["stripe"].BadSignatures))
+					truth["stripe"].BadSignatures))
 		}},
 		{"17 how full etcd is", func() {
 			o.press("#process summary")
