@@ -183,28 +183,25 @@
     lines?.remove();
     putBar(lines);
     tell(next);
-    if (quiet) carry(screen, next);
-    const aside = quiet ? scrolled(screen) : [];
-    screen.replaceChildren(next);
-    for (const [name, left] of aside) for (const e of scrolling(screen)) if (called(e) === name) e.scrollLeft = left;
+    if (quiet) carry(screen, () => screen.replaceChildren(next)); else screen.replaceChildren(next);
     waiting.clear();
     late.clear();
     hint();
     if (!quiet) { $("main").focus({ preventScroll: true }); returnToRow(); }
   };
-  // What was unfolded in a section of old, and what was typed there and not sent, is so in the section of next that replaces it.
-  const carry = (old, next) => {
-    const name = (d) => d.closest("section")?.id + " " + d.querySelector("summary").textContent;
-    const unfolded = new Set([...old.querySelectorAll("details[open]")].map(name));
-    for (const d of next.querySelectorAll("details")) if (unfolded.has(name(d))) d.open = true;
-    const field = (f) => f.closest("section")?.id + " " + f.name, all = "form input[name], form select[name]";
-    const typed = new Map([...old.querySelectorAll(all)].filter(edited).map((f) => [field(f), f.value]));
-    for (const f of next.querySelectorAll(all)) if (typed.has(field(f))) f.value = typed.get(field(f));
-  };
   const edited = (f) => f.options ? f.selectedIndex !== Math.max(0, [...f.options].findIndex((o) => o.defaultSelected)) : f.value !== f.defaultValue;
-  // A wide table that was scrolled aside stays so.
-  const scrolling = (root) => [...root.querySelectorAll(".scroll")], called = (e) => e.closest("section")?.id + " " + e.getAttribute("aria-label");
-  const scrolled = (root) => scrolling(root).filter((e) => e.scrollLeft > 0).map((e) => [called(e), e.scrollLeft]);
+  // What a person has unfolded, typed and not sent, or scrolled aside in old is so in what put puts in its place.
+  const hands = [
+    ["details", (d) => d.querySelector("summary").textContent, (d) => d.open, (d, open) => { d.open = open; }],
+    ["form input[name], form select[name]", (f) => f.name, (f) => edited(f) ? f.value : null, (f, value) => { if (value !== null) f.value = value; }],
+    [".scroll", (e) => e.getAttribute("aria-label"), (e) => e.scrollLeft, (e, left) => { e.scrollLeft = left; }],
+  ];
+  const carry = (old, put) => {
+    const each = (root, [selector, name], use) => { for (const e of root.querySelectorAll(selector)) use(e.closest("section")?.id + " " + name(e), e); };
+    const kept = hands.map((hand) => { const all = new Map(); each(old, hand, (name, e) => all.set(name, hand[2](e))); return all; });
+    put();
+    hands.forEach((hand, n) => each(screen, hand, (name, e) => { if (kept[n].has(name)) hand[3](e, kept[n].get(name)); }));
+  };
   // A link in a row leaves a note in the history of the tab, by which Back returns to the row. Only a keyboard gets the focus there: under it nothing moves.
   screen.addEventListener("click", (e) => {
     const a = e.target.closest("tbody a[href^='#']");
@@ -290,9 +287,8 @@
     tell(next);
     const here = next.firstElementChild;
     if (still() && here.querySelectorAll("dl div, tr").length !== old.querySelectorAll("dl div, tr").length) return;
-    carry(old, next);
     late.delete(id);
-    old.replaceWith(next);
+    carry(old, () => old.replaceWith(next));
   };
   const rowsOf = (body) => new Map([...body.rows].map((r) => [r.dataset.row, r]));
   const settle = () => {
