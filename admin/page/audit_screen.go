@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"net"
 
 	"hooklock/admin/client"
 )
@@ -45,6 +46,7 @@ func audit(v *visit) ([]section, error) {
 			n++
 			return fmt.Sprint(n)
 		})
+		s.Table.Lines = true
 	}
 	if page.NextCursor != "" {
 		s.Links = append(s.Links, link{"Older", to("audit", v.keep("cursor", page.NextCursor)...)})
@@ -58,7 +60,7 @@ func auditColumns() []column[client.Audit] {
 		{"When", func(a *client.Audit) cell { return when(a.At, "at") }},
 		{"Who", func(a *client.Audit) cell { return cut(a.Who) }},
 		{"What", func(a *client.Audit) cell { return text(a.What) }},
-		{"Why", func(a *client.Audit) cell { return cut(a.Why) }},
+		{"Why", func(a *client.Audit) cell { return whole(a.Why) }},
 		{"Result", func(a *client.Audit) cell {
 			c := text(a.Result)
 			switch {
@@ -69,10 +71,25 @@ func auditColumns() []column[client.Audit] {
 			}
 			return c
 		}},
-		{"Workflow", func(a *client.Audit) cell { return cut(a.Workflow) }},
-		{"Execution", func(a *client.Audit) cell { return ofExecution(a.ExecutionID) }},
-		{"Before", func(a *client.Audit) cell { return text(a.Before) }},
-		{"After", func(a *client.Audit) cell { return cut(a.After) }},
-		{"From", func(a *client.Audit) cell { return text(a.Remote) }},
+		{"Workflow, event", func(a *client.Audit) cell {
+			event := ofExecution(a.ExecutionID)
+			if a.Workflow != "" {
+				event.Text, event.Title, event.Class = cut(a.Workflow).Text, a.Workflow+" "+a.ExecutionID, ""
+			}
+			return event
+		}},
+		{"Change", func(a *client.Audit) cell {
+			if a.Before == "" {
+				return whole(a.After)
+			}
+			return whole(a.Before + " → " + a.After)
+		}},
+		{"From", func(a *client.Audit) cell {
+			host, _, err := net.SplitHostPort(a.Remote)
+			if err != nil {
+				host = a.Remote
+			}
+			return cell{Text: host, Title: a.Remote}
+		}},
 	}
 }

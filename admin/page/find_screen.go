@@ -41,7 +41,7 @@ func find(v *visit) ([]section, error) {
 	v.readSearch()
 	s := section{ID: "found", Title: "Events", Search: &search{"find", []input{{
 		Name: "text", Label: "Event, delivery or trace ID; narrow with route: workflow: status: since: until: got: " +
-			"label:", Hint: "status:failed route:stripe since:02:13", Value: searchText(v.query), Main: true,
+			"label:", Hint: "status:failed since:02:13", Value: searchText(v.query), Main: true,
 	}}}, Links: v.tabs(nil)}
 	page, q, err := v.found(findPage)
 	if is(err, client.CodeStoreUnavailable) {

@@ -20,7 +20,7 @@ const (
 
 // needs shows everything that needs attention.
 func needs(v *visit) ([]section, error) {
-	s, err := v.attentionSection()
+	s, err := v.attentionSection(true)
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +54,10 @@ type kept struct {
 // attention returns what needs attention, for the overview; a stream reads it now and then.
 func (v *visit) attention() (section, error) {
 	if v.kept == nil {
-		return v.attentionSection()
+		return v.attentionSection(false)
 	}
 	if v.now.Sub(v.kept.at) >= attentionEvery {
-		s, err := v.attentionSection()
+		s, err := v.attentionSection(false)
 		if err != nil {
 			return s, err
 		}
@@ -66,8 +66,8 @@ func (v *visit) attention() (section, error) {
 	return v.kept.section, nil
 }
 
-// attentionSection shows the list, one line for each item.
-func (v *visit) attentionSection() (section, error) {
+// attentionSection shows the list; unless it is shown in full, each item is one line, which may be cut.
+func (v *visit) attentionSection(full bool) (section, error) {
 	list, err := v.attentionList()
 	if err != nil {
 		return section{}, err
@@ -103,15 +103,25 @@ func (v *visit) attentionSection() (section, error) {
 			}
 			return c
 		}},
-		{"Cause", func(i *client.AttentionItem) cell { return cell{Text: i.CauseText(), Title: i.CauseText()} }},
+		{"Cause", func(i *client.AttentionItem) cell {
+			if full {
+				return text(i.CauseText())
+			}
+			return whole(strings.Trim(i.CauseText()+"; "+i.Next, "; "))
+		}},
 		{"Since", func(i *client.AttentionItem) cell { return when(i.SinceAt, "at") }},
-		{"What follows", func(i *client.AttentionItem) cell { return cell{Text: i.Next, Title: i.Next} }},
+		{"What follows", func(i *client.AttentionItem) cell {
+			if !full {
+				return cell{}
+			}
+			return text(i.Next)
+		}},
 		{"Actions", func(i *client.AttentionItem) cell {
 			asked++
 			return cell{Asks: v.asks(i, list, asked <= mostAsked)}
 		}},
 	}, list.Items, func(i *client.AttentionItem) string { return i.ID })
-	s.Table.Lines = true
+	s.Table.Lines = !full
 	return s, nil
 }
 

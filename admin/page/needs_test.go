@@ -52,6 +52,10 @@ func TestEachItemIsOneRowThatLeadsToWhatItIsAbout(t *testing.T) {
 		}
 		last += at
 	}
+	if _, text := get(t, server, "/page/now"); !strings.Contains(text,
+		">the service says 500: database is locked; it is deleted after 8 failures<") {
+		t.Errorf("the overview has no line with cause and consequence: %s", text)
+	}
 	if _, text := get(t, server, "/page/bar"); !strings.Contains(text, `data-attention="3"`) {
 		t.Errorf("the count of the bar: %s", text)
 	}

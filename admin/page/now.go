@@ -403,8 +403,8 @@ func lockColumns() []column[client.Lock] {
 		{"Held for", func(l *client.Lock) cell {
 			held := cell{More: []cell{when(l.LockedAt, "for")}}
 			if l.Parked == nil && !l.Cooling && !l.ExpiresAt.IsZero() {
-				held.More = append(held.More, text("of "+story.Span(l.ExpiresAt.Sub(l.LockedAt.Time))),
-					cell{Text: l.EndsBy, Class: "dim"}, cell{At: l.ExpiresAt.Time, From: l.LockedAt.Time})
+				held.More = append(held.More, cell{Text: "of " + story.Span(l.ExpiresAt.Sub(l.LockedAt.Time)),
+					Title: l.EndsBy}, cell{At: l.ExpiresAt.Time, From: l.LockedAt.Time})
 			}
 			return held
 		}},

@@ -43,9 +43,15 @@ func routes(v *visit) ([]section, error) {
 	case err != nil:
 		return nil, err
 	default:
-		found.Table = tableOf("Problems by route", reportColumns(), report.Routes, func(r *client.RouteReport) string {
-			return r.Route
+		found.Empty = "No delivery came."
+		came := slices.DeleteFunc(slices.Clone(report.Routes), func(r client.RouteReport) bool {
+			return r.Deliveries == 0
 		})
+		if found.Count = len(came); found.Count > 0 {
+			found.Table = tableOf("Problems by route", reportColumns(), came, func(r *client.RouteReport) string {
+				return r.Route
+			})
+		}
 	}
 	all := []section{rates, found}
 	if examples := examplesOf(report); examples.Table != nil {
@@ -126,6 +132,7 @@ func examplesOf(report *client.Report) section {
 	if len(all) > 0 {
 		n := 0
 		s.Table = tableOf("Examples", exampleColumns(), all, func(*example) string { n++; return fmt.Sprint(n) })
+		s.Table.Lines = true
 	}
 	return s
 }
@@ -139,15 +146,15 @@ func exampleColumns() []column[example] {
 		{"Why", func(e *example) cell {
 			switch {
 			case e.Signature != "":
-				return text("signature: " + e.Signature)
+				return whole("signature: " + e.Signature)
 			case e.Code != "":
-				return text(e.Code)
+				return whole(e.Code)
 			case e.TwinOf != "":
-				return text("has the body of " + e.TwinOf)
+				return whole("has the body of " + e.TwinOf)
 			case len(e.Differs) > 0:
-				return text("another " + strings.Join(e.Differs, ", ") + " than the first delivery of the event ID")
+				return whole("another " + strings.Join(e.Differs, ", ") + " than the first delivery of the event ID")
 			}
-			return text(idem.Decision(e.Decision).Row().Happened)
+			return whole(idem.Decision(e.Decision).Row().Happened)
 		}},
 		{"Workflow", func(e *example) cell { return cut(e.Workflow) }},
 		{"Event", func(e *example) cell {
@@ -157,7 +164,9 @@ func exampleColumns() []column[example] {
 			return cell{Text: e.Key[:min(16, len(e.Key))], Class: "id", Title: e.Key,
 				Href: to("story", "key", e.Key, "workflow", e.Workflow)}
 		}},
-		{"Trace", func(e *example) cell { return cell{Text: e.TraceID, Class: "id"} }},
+		{"Trace", func(e *example) cell {
+			return cell{Text: e.TraceID[:min(8, len(e.TraceID))], Class: "id", Title: e.TraceID}
+		}},
 	}
 }
 

@@ -189,6 +189,9 @@ func timed(s string) cell {
 	return c
 }
 
+// whole shows a text in a row of one line: where it is cut there, its title has all of it.
+func whole(s string) cell { return cell{Text: s, Title: s} }
+
 func number(n int64) cell {
 	if n == 0 {
 		return cell{}

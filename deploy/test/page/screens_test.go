@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"hooklock/admin/client"
+	"hooklock/etcdlock/etcdtest"
 	"hooklock/test/testkit"
 )
 
@@ -31,10 +31,19 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// busy is a desk on which something is on each screen, and the event of a long story.
+// busy is a desk on which something is on each screen, and the event of a long story. Beside it is
+// a replica with another configuration.
 func busy(t *testing.T) (d *desk, story string) {
 	t.Helper()
-	d = newDesk(t, embedded, "")
+	if chromium == "" {
+		t.Skip("Chromium is not installed (apt-get install chromium)")
+	}
+	d = newDesk(t, fmt.Sprintf("{endpoints: [%q], request_timeout: 10s}", etcdtest.Start(t).Endpoint), "")
+	configured, err := os.ReadFile(d.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Serve(t, program, strings.Replace(string(configured), "release_delay: 10m", "release_delay: 9m", 1))
 	story = d.start("/orders/acme?sleep", "evt_long", "RUNNING")
 	for range 3 {
 		d.deliver("/orders/acme?sleep", "evt_long") // copies of what runs
@@ -60,6 +69,17 @@ func busy(t *testing.T) (d *desk, story string) {
 		d.api("GET", "/v1/executions?parked=true&state=dead_letter", "", &page)
 		return len(page.Executions) > 0
 	})
+	d.deliver("/parked/globex?status=500", "evt_again")
+	again := d.parked("evt_again")
+	d.job(`{"kind":"skip","executions":["` + again + `"],"reason":"the service is broken"}`)
+	d.job(`{"kind":"rerun","executions":["` + again + `"],"reason":"the service is repaired"}`)
+	for _, delay := range []string{"soon", "11m"} { // the first is refused
+		changed := strings.Replace(string(configured), "release_delay: 10m", "release_delay: "+delay, 1)
+		if err := os.WriteFile(d.Config, []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d.api("POST", "/v1/config/reload", "{}", nil)
+	}
 	testkit.Until(t, "the arrivals are written", func() bool {
 		var page struct{ Executions []any }
 		d.api("GET", "/v1/executions?decision=mismatch&since=1h", "", &page)
@@ -96,6 +116,19 @@ func (d *desk) parked(event string) (id string) {
 	return id
 }
 
+// job starts a job, and waits until it has ended.
+func (d *desk) job(request string) {
+	d.t.Helper()
+	var job client.Job
+	if status := d.api("POST", "/v1/jobs", request, &job); status > 299 {
+		d.t.Fatalf("a job %s: %d", request, status)
+	}
+	testkit.Until(d.t, "the job has ended", func() bool {
+		d.api("GET", "/v1/jobs/"+job.JobID, "", &job)
+		return job.State == client.JobDone
+	})
+}
+
 // looks are how a screen is looked at.
 var looks = []struct {
 	name          string
@@ -112,6 +145,8 @@ var looks = []struct {
 
 func TestEachScreenInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 	d, story := busy(t)
+	var jobs client.JobList
+	d.api("GET", "/v1/jobs", "", &jobs)
 	screens := []struct{ name, screen, title, says string }{
 		{"now", "now", "Overview", "orders/acme"},
 		{"find", "find?text=nowhere", "Events", "No event matches"},
@@ -120,7 +155,11 @@ func TestEachScreenInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 		{"story", "story?id=" + story, "Event", "Attempt 1 started"},
 		{"needs", "needs", "Needs attention", "unknown outcome of orders (orders/globex)"},
 		{"routes", "routes", "Routes", "Route stripe"},
-		{"audit", "audit", "Audit", "a customer called"},
+		{"latency", "latency?route=orders", "Route over time", "Latency as a table"},
+		{"audit", "audit", "Audit", "config.reload"},
+		{"jobs", "jobs?job=" + jobs.Jobs[0].JobID, "Jobs", "the service is repaired"},
+		{"suggestions", "suggestions", "Suggestions", "/parked/"},
+		{"signatures", "signatures", "Bad signatures", "Stripe-Signature"},
 	}
 	for _, l := range looks {
 		t.Run(l.name, func(t *testing.T) {
@@ -137,13 +176,7 @@ func TestEachScreenInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 			for _, s := range screens {
 				b.visit(d.url, s.screen, s.title)
 				b.says("#screen", s.says)
-				if wide := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
-					t.Errorf("%s: %d pixels too wide", s.name, wide)
-				}
-				if hidden := eval[string](b,
-					`[...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.getAttribute("aria-label")).join(", ")`); hidden != "" {
-					t.Errorf("%s: columns of %s are off the screen", s.name, hidden)
-				}
+				b.readable(s.name)
 				b.accessible(s.name)
 				b.picture(s.name + "-" + l.name)
 			}
@@ -180,6 +213,38 @@ func TestTheRoutesScreenShowsHowNearASenderIsToGivingUpAndWhatWasStale(t *testin
 	b.says("#examples", "stale")
 }
 
+// unreadable is what of a screen one cannot read: columns and texts that are cut, and, where the rows
+// of a table are cards, values that are not beside their names.
+const unreadable = `(() => {
+  const all = (selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility()), bad = [];
+  if (document.documentElement.scrollWidth > innerWidth) bad.push("it is " + (document.documentElement.scrollWidth - innerWidth) + " pixels too wide");
+  const wide = (e) => e.scrollWidth > e.clientWidth + 1;
+  for (const e of all(".scroll").filter(wide)) bad.push("columns of " + e.getAttribute("aria-label") + " are off the screen");
+  for (const e of all("td").filter(wide)) {
+    if (!e.querySelector(":not(time)[title]") || e.querySelector("button")) bad.push(e.dataset.head + " is cut: " + e.innerText);
+  }
+  const pen = document.createElement("canvas").getContext("2d");
+  for (const e of all("input[placeholder]")) {
+    const style = getComputedStyle(e);
+    pen.font = style.font;
+    if (pen.measureText(e.placeholder).width > e.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - (e.type === "search" ? 20 : 0)) bad.push("the placeholder is cut: " + e.placeholder);
+  }
+  for (const e of all("td").filter((e) => getComputedStyle(e.closest("table").tHead).position === "absolute")) {
+    const of = document.createRange();
+    of.selectNodeContents(e);
+    const first = of.getClientRects()[0];
+    if (first && first.left < e.getBoundingClientRect().left + 90) bad.push(e.dataset.head + " has its value below its name: " + e.innerText);
+  }
+  return bad.slice(0, 5).join("\n");
+})()`
+
+func (b *tab) readable(screen string) {
+	b.t.Helper()
+	if bad := eval[string](b, unreadable); bad != "" {
+		b.t.Errorf("%s: %s", screen, bad)
+	}
+}
+
 // accessible fails for each finding of axe-core.
 func (b *tab) accessible(screen string) {
 	b.t.Helper()
@@ -208,7 +273,7 @@ const neutral = `(() => {
   }
 })()`
 
-// picture keeps what is seen, where pictures are asked for.
+// picture keeps what is seen, and all of the screen, where pictures are asked for.
 func (b *tab) picture(name string) {
 	b.t.Helper()
 	dir := os.Getenv("PICTURES")
@@ -219,6 +284,10 @@ func (b *tab) picture(name string) {
 	var text []byte
 	b.run(chromedp.CaptureScreenshot(&text))
 	if err := os.WriteFile(filepath.Join(dir, "page-"+name+".png"), text, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+	b.run(chromedp.FullScreenshot(&text, 100))
+	if err := os.WriteFile(filepath.Join(dir, "whole-"+name+".png"), text, 0o644); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -381,22 +450,6 @@ func TestEverythingIsReachedByKeyboardAlone(t *testing.T) {
 	}
 }
 
-func TestWhatIsUnfoldedStaysSoWhenTheStreamReplacesItsSection(t *testing.T) {
-	if chromium == "" {
-		t.Skip("Chromium is not installed (apt-get install chromium)")
-	}
-	d := newDesk(t, embedded, "")
-	b := signedIn(d)
-	b.visit(d.url, "now", "Overview")
-	b.until("it is unfolded", `(document.querySelector("#process details").open = true)`)
-	b.run(chromedp.Evaluate(`document.querySelector("#process").older = true`, nil))
-	if status := d.api("POST", "/v1/locks/job/acquire", `{"holder":"cron","ttl":"1h"}`, nil); status != http.StatusCreated {
-		t.Fatalf("acquire: %d", status)
-	}
-	b.until("the section is another one", `!document.querySelector("#process").older`)
-	b.says("#process", "of a quota of")
-}
-
 // The first screen that is seen after signing in has the bar.
 func TestWhatIsPausedStandsAboveTheFirstScreenAfterSigningIn(t *testing.T) {
 	d := newDesk(t, embedded, "")
@@ -417,40 +470,6 @@ func TestWhatIsPausedStandsAboveTheFirstScreenAfterSigningIn(t *testing.T) {
 	if got := eval[string](b, `window.firstBar`); !strings.Contains(got, "PAUSED route:orders by admin") {
 		t.Errorf("above the first screen stands %q", got)
 	}
-}
-
-// What a person has typed, and how far a table was scrolled, outlives a refresh; text that is
-// selected is not replaced, and is newer once it is not.
-func TestARefreshTakesNothingFromUnderAPersonsHands(t *testing.T) {
-	d := newDesk(t, embedded, "")
-	b := open(t, d.Admin)
-	b.visit(d.url, "find", "Events")
-	b.run(chromedp.Evaluate(`document.querySelector("#found form [name=text]").value = "route:half"`, nil))
-	b.run(chromedp.Evaluate(`document.querySelector("#found").older = true; document.querySelector("#refresh").click()`, nil))
-	b.until("the screen is another one", `document.querySelector("#found") && !document.querySelector("#found").older`)
-	if got := eval[string](b, `document.querySelector("#found form [name=text]").value`); got != "route:half" {
-		t.Errorf("the field has %q", got)
-	}
-	b.visit(d.url, "now", "Overview")
-	b.until("a text is selected", `(() => {
-		const e = document.querySelector("#process h2");
-		if (!e) return false;
-		document.querySelector("#process").older = true;
-		getSelection().selectAllChildren(e);
-		return true;
-	})()`)
-	hold := func(workflow string) {
-		if status := d.api("POST", "/v1/locks/"+workflow+"/acquire", `{"holder":"cron","ttl":"1h"}`, nil); status != http.StatusCreated {
-			t.Fatalf("acquire: %d", status)
-		}
-	}
-	hold("one")
-	b.says("#waiting", "1 new")
-	if !eval[bool](b, `document.querySelector("#process").older === true && String(getSelection()) !== ""`) {
-		t.Error("what was selected is replaced")
-	}
-	b.run(chromedp.Evaluate(`getSelection().removeAllRanges()`, nil))
-	b.until("the section is another one", `!document.querySelector("#process").older`)
 }
 
 func TestBackReturnsToTheRowAndTheKeysAreShown(t *testing.T) {
