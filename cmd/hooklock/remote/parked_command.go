@@ -230,21 +230,12 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				switch {
-				case !many && again:
+				case many:
+					return d.actOnAll(ctx, p, &b, again, detach)
+				case again:
 					return d.runAgain(ctx, p, args[0], b.Reason)
-				case !many:
-					return d.actOn(ctx, p, args[0], b.Reason)
 				}
-				d.moments(&b.Filter.Since, &b.Filter.Until)
-				fixTimes(time.Now(), &b.Filter.Since, &b.Filter.Until)
-				if again {
-					return d.allAgain(ctx, &b, detach)
-				}
-				if b.DryRun {
-					return d.dryRun(ctx, p.action, b)
-				}
-				return d.startJob(ctx, client.NewJob{Kind: client.JobKind(p.action), Reason: b.Reason, Filter: b.Filter,
-					Rate: b.Rate}, detach)
+				return d.actOn(ctx, p, args[0], b.Reason)
 			})
 		},
 	}
@@ -400,4 +391,18 @@ func keptExecutions(states []client.ParkState) func(context.Context, *Desk, []st
 		}
 		return words
 	}
+}
+
+// actOnAll does it with all that fit the filter, or shows them.
+func (d *Desk) actOnAll(ctx context.Context, p *person, b *client.Bulk, again, detach bool) error {
+	d.moments(&b.Filter.Since, &b.Filter.Until)
+	fixTimes(time.Now(), &b.Filter.Since, &b.Filter.Until)
+	switch {
+	case again:
+		return d.allAgain(ctx, b, detach)
+	case b.DryRun:
+		return d.dryRun(ctx, p.action, *b)
+	}
+	return d.startJob(ctx, client.NewJob{Kind: client.JobKind(p.action), Reason: b.Reason, Filter: b.Filter,
+		Rate: b.Rate}, detach)
 }

@@ -134,7 +134,7 @@ func (t *txn) String() string {
 }
 
 func compareOf(t *txn, is *pb.Compare) string {
-	what := "name"
+	what := "alias"
 	switch at := refs[string(is.Key)]; {
 	case at == first:
 		what = "first"
@@ -345,7 +345,7 @@ func TestEveryScenarioOfTwinsKeepsEveryPromise(t *testing.T) {
 
 // brokenBy names the scenario that needs each compare.
 var brokenBy = map[string]string{
-	"name name":   "the window ends",
+	"name alias":  "the window ends",
 	"name first":  "twins at once",
 	"name record": "it ran before",
 	"join first":  "a person erases",
@@ -354,7 +354,7 @@ var brokenBy = map[string]string{
 
 // redundant says why a compare is kept that nothing needs.
 var redundant = map[string]string{
-	"join name": "two joins of an event to the same first one do no harm, but its ID is new to one of them alone",
+	"join alias": "two joins of an event to the same first one do no harm, but its ID is new to one of them alone",
 }
 
 func TestEveryCompareOfTwinsIsNeeded(t *testing.T) {
