@@ -43,8 +43,8 @@ Five count deliveries by what was decided, unless mode observe forwarded them:
   PARKED      accepted, to run later
   DUPLICATES  of an event that is settled or runs: answered without running
   BUSY        another event of the workflow ran, or a limit had no slot
-  BAD-SIG     the signature was not valid
   REFUSED     mismatches, forms, events that are older, paused or over new_per_second, etcd away
+  BAD-SIG     the signature was not valid (left out where there is none)
 
 A MINUTE is of the last hour, DEAD is the dead letters that there are now, and P50 and P95 estimate how long the service took.`,
 		Example: `  hooklock status
@@ -370,8 +370,13 @@ func (d *Desk) printCounts(s *client.ReplicaStatus, counts *client.CountList, ag
 		title = "last " + lookback(counts) + ", this replica alone: those of all are not known"
 	}
 	fmt.Fprintln(d.environment.Stdout, title)
-	t := d.table("ROUTE", "MODE", "A MINUTE", "SUCCEEDED", "FAILED", "ERRORS", "PARKED", "DUPLICATES",
-		"BUSY", "BAD-SIG", "REFUSED", "DEAD", "P50", "P95", "LAST")
+	forged := slices.ContainsFunc(counts.Routes, func(r client.RouteCounts) bool { return r.Total.BadSignatures > 0 })
+	head := []string{"ROUTE", "MODE", "A MINUTE", "SUCCEEDED", "FAILED", "ERRORS", "PARKED", "DUPLICATES",
+		"BUSY", "REFUSED", "DEAD", "P50", "P95"}
+	if forged {
+		head = append(head, "BAD-SIG")
+	}
+	t := d.table(append(head, "LAST")...)
 	t.Drop, t.Cut = []string{"P50", "P95", "MODE", "A MINUTE", "DEAD", "BAD-SIG", "BUSY", "REFUSED"},
 		map[string]int{"ROUTE": 8}
 	place := func(name string) int {
@@ -390,7 +395,15 @@ func (d *Desk) printCounts(s *client.ReplicaStatus, counts *client.CountList, ag
 		}); at >= 0 {
 			letters = s.Parked.DeadLetterRoutes[at].Count
 		}
-		t.Add(countsRow(&all[i], mode, letters, counts, ago)...)
+		row := countsRow(&all[i], mode, letters)
+		if forged {
+			row = append(row, strconv.FormatInt(all[i].Total.BadSignatures, 10))
+		}
+		last := "none in " + lookback(counts)
+		if !all[i].LastAt.IsZero() {
+			last = ago(all[i].LastAt) + " ago"
+		}
+		t.Add(append(row, last)...)
 	}
 	return t.Flush()
 }
@@ -403,13 +416,8 @@ func lookback(counts *client.CountList) string {
 	return "24h"
 }
 
-// countsRow returns the row of a route, which has so many dead letters now.
-func countsRow(r *client.RouteCounts, mode string, letters int, counts *client.CountList,
-	ago func(client.Time) string) []string {
-	last := "none in " + lookback(counts)
-	if !r.LastAt.IsZero() {
-		last = ago(r.LastAt) + " ago"
-	}
+// countsRow returns the row of a route, which has so many dead letters now, up to its latencies.
+func countsRow(r *client.RouteCounts, mode string, letters int) []string {
 	took := func(seconds float64) string {
 		if seconds == 0 {
 			return ""
@@ -419,10 +427,10 @@ func countsRow(r *client.RouteCounts, mode string, letters int, counts *client.C
 	row := []string{r.Route, mode, strconv.FormatFloat(r.PerMinute, 'f', 1, 64)}
 	n := &r.Total
 	for _, number := range []int64{n.Succeeded, n.Failed, n.Errors, n.Parked, n.Duplicates, n.Busy,
-		n.BadSignatures, n.Refused, int64(letters)} {
+		n.Refused, int64(letters)} {
 		row = append(row, strconv.FormatInt(number, 10))
 	}
-	return append(row, took(r.P50Seconds), took(r.P95Seconds), last)
+	return append(row, took(r.P50Seconds), took(r.P95Seconds))
 }
 
 // mood adds a row: good in green if well, else bad in red.

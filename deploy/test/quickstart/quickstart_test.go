@@ -158,7 +158,7 @@ func TestTheREADMELeadsFromTwoLinesToARoute(t *testing.T) {
 				fmt.Sprintf(`{"event_id":"e%d","customer":"c%d","try":%d,"sum":%d}`, event, event%3, try+1, event))
 		}
 	}
-	suggest, validate, _ := strings.Cut(kit.Fenced(t, "README.md", "Then ask which routes fit", ""), "\n")
+	suggest, validate, _ := strings.Cut(kit.Fenced(t, "README.md", "ask which routes fit", ""), "\n")
 	routes := p.shell(t, "HOOKLOCK_ADMIN="+admin+" "+suggest)
 	p.write(t, "shop.yaml", p.here(file)+routes)
 	if out := p.shell(t, validate); !strings.Contains(out, "shop.yaml: valid") {
