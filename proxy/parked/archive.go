@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -76,6 +77,8 @@ type Archive struct {
 	pending map[idem.ExecutionID]*unwritten // those of the queue, and those that are being written
 	waiting int64                           // their bytes
 	dropped []Place                         // to be deleted
+	newest  []Place                         // the last maxUnwritten that Put was given, in a ring
+	at      int                             // the oldest of them, once the ring is full
 	counts  ArchiveCounts
 	since   tally           // what this process has written since the last look at all
 	own     map[shelf]tally // what it has written
@@ -134,15 +137,39 @@ func (a *Archive) Put(at Place, keep time.Duration, r *kept.Request) {
 	}
 }
 
+// Forget is called when the record of an execution was removed, at whichever process. What erased
+// it has deleted its request before, but perhaps not one that this process had not written yet.
+func (a *Archive) Forget(id idem.ExecutionID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := slices.IndexFunc(a.newest, func(at Place) bool { return at.Execution == id }); i >= 0 {
+		a.dropLocked(a.newest[i])
+	}
+}
+
 // Drop has the request of an execution deleted, as Put has one written. If too many wait to be
 // deleted, it goes when it is old.
 func (a *Archive) Drop(at Place) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.dropLocked(at)
+}
+
+func (a *Archive) dropLocked(at Place) {
 	if len(a.dropped) < maxUnwritten {
 		a.dropped = append(a.dropped, at)
 		signal(a.come)
 	}
+}
+
+// noteNewestLocked remembers that a request is to be written here.
+func (a *Archive) noteNewestLocked(at Place) {
+	if len(a.newest) < maxUnwritten {
+		a.newest = append(a.newest, at)
+		return
+	}
+	a.newest[a.at] = at
+	a.at = (a.at + 1) % maxUnwritten
 }
 
 // deleteDropped deletes what Drop was given.
@@ -182,6 +209,7 @@ func (a *Archive) enqueue(u *unwritten) bool {
 	a.queue = append(a.queue, u)
 	a.waiting += size
 	a.pending[u.at.Execution] = u
+	a.noteNewestLocked(u.at)
 	signal(a.come)
 	return true
 }

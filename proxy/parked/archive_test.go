@@ -77,6 +77,24 @@ func eachStore(t *testing.T, test func(t *testing.T, open func() *archiveRig)) {
 	})
 }
 
+func TestARequestThatIsWrittenAfterAnotherProcessHasErasedItGoes(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() *archiveRig) {
+		writes, erases := open(), open()
+		writes.Put(place(1, noon), week, requestOf("erased"))
+		writes.Put(place(2, noon), week, requestOf("kept"))
+		if err := erases.Delete(t.Context(), place(1, noon)); err != nil {
+			t.Fatal(err)
+		}
+		writes.Forget(execution(1))
+		writes.run(t)()
+		for n, want := range map[byte]bool{1: false, 2: true} {
+			if there, err := erases.Has(t.Context(), place(n, noon)); there != want || err != nil {
+				t.Errorf("%d: %v %v", n, there, err)
+			}
+		}
+	})
+}
+
 func TestAnArchivedRequestIsFoundByItsExecutionInAnyProcess(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() *archiveRig) {
 		one, other := open(), open()

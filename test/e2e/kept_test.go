@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hooklock/test/testkit"
@@ -190,6 +191,30 @@ func TestAllThatIsKnownOfACustomerIsErased(t *testing.T) {
 
 // TestTheRequestsOfAllAttemptsAreErased is an event with more attempts than its record names, and
 // one that was forgotten: no command leads to the requests of such attempts.
+// What a replica has not written yet when another one erases the event is not written, or goes.
+func TestARequestThatAnotherReplicaHasNotWrittenYetIsErased(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "requests")
+	config := bare(shared.up.URL, fmt.Sprintf(`
+park_store: {dir: %q}
+routes:
+  - {name: kept, path: "/kept/{test}", event_id: "{header.Idempotency-Key}", requests: {keep: 24h}}
+`, folder))
+	writes, erases := own(t, config), own(t, config)
+	shared.on(t, "/kept/elsewhere", answers(testkit.OK("done")))
+	a := testkit.Post(t, writes.Addr, "/kept/elsewhere", "{}", key("evt_elsewhere"))
+	passed(t, a, 200, "done", "executed")
+	path := "/v1/executions/" + a.Execution() + "?erase=true&reason=asked"
+	if status, text := asked(t, erases, http.MethodDelete, path, localToken(t, erases), ""); status != 200 {
+		t.Fatalf("%d %s", status, text)
+	}
+	writes.Signal(t, syscall.SIGTERM) // it writes what waits
+	_ = writes.ExitCode(t)
+	if left := framesIn(t, folder); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
 func TestTheRequestsOfAllAttemptsAreErased(t *testing.T) {
 	t.Parallel()
 	h, folder := keeping(t, "")

@@ -196,7 +196,13 @@ func (s *Service) openStore(context.Context) error {
 	}
 	o.Dir = wiring.ProcessDir(s.config)
 	cache := guard.NewCache(0)
-	o.OnForget, o.OnReset = cache.Forget, cache.Reset
+	o.OnReset = cache.Reset
+	o.OnForget = func(id idem.ExecutionID) {
+		cache.Forget(id)
+		if a := s.archive.Load(); a != nil {
+			a.Forget(id)
+		}
+	}
 	o.Rekeep, o.Archived, o.Erase = s.rekeep, s.archivedAgain, s.eraseRequest
 	o.Limit = func(route string, slot idem.Slot) int { return s.limits.Load().slots(route, slot) }
 	o.OnReaped, o.OnEnded, o.OnReduced = s.telemetry.OnReaped, s.telemetry.OnEnded, s.telemetry.OnReduced
