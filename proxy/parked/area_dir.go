@@ -96,30 +96,30 @@ func (d *dirArea) add(folder, name string, b []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-func (d *dirArea) read(ctx context.Context, s shelf, execution idem.ExecutionID) (sealed []byte, err error) {
-	err = d.at(ctx, s, execution, func(f *os.File, offset int64, size int) error {
+func (d *dirArea) read(ctx context.Context, s shelf, execution idem.ExecutionID) ([]byte, error) {
+	sealed, err := d.at(ctx, s, execution, func(f *os.File, offset int64, size int) ([]byte, error) {
 		b := make([]byte, frameHead+size)
 		if _, err := f.ReadAt(b, offset); err != nil {
-			return err
+			return nil, err
 		}
-		var ok bool
-		if sealed, ok = unframed(execution, b); !ok {
-			return fmt.Errorf("%w: what is there was cut short, or is not what was written", ErrNotKept)
+		sealed, ok := unframed(execution, b)
+		if !ok {
+			return nil, fmt.Errorf("%w: what is there was cut short, or is not what was written", ErrNotKept)
 		}
-		return nil
+		return sealed, nil
 	})
 	return sealed, d.told("read a request from", err)
 }
 
 func (d *dirArea) has(ctx context.Context, s shelf, execution idem.ExecutionID) error {
-	return d.told("look for a request in",
-		d.at(ctx, s, execution, func(*os.File, int64, int) error { return nil }))
+	_, err := d.at(ctx, s, execution, func(*os.File, int64, int) ([]byte, error) { return nil, nil })
+	return d.told("look for a request in", err)
 }
 
 func (d *dirArea) erase(ctx context.Context, s shelf, execution idem.ExecutionID) error {
-	err := d.at(ctx, s, execution, func(f *os.File, offset int64, size int) error {
+	_, err := d.at(ctx, s, execution, func(f *os.File, offset int64, size int) ([]byte, error) {
 		_, err := f.WriteAt(make([]byte, frameHead-frameSum+size), offset+int64(frameSum))
-		return err
+		return nil, err
 	})
 	if errors.Is(err, ErrNotKept) {
 		return nil
@@ -127,36 +127,37 @@ func (d *dirArea) erase(ctx context.Context, s shelf, execution idem.ExecutionID
 	return d.told("delete a request from", err)
 }
 
-// at calls do with the file that has the frame of an execution, and with its place and size. It
-// returns ErrNotKept if there is none.
-func (d *dirArea) at(ctx context.Context, s shelf, execution idem.ExecutionID,
-	do func(f *os.File, offset int64, size int) error) error {
-	return d.ask(ctx, func() error {
+// at returns what do returns, which is called with the file that has the frame of an execution, and
+// with its place and size. It returns ErrNotKept if there is none.
+func (d *dirArea) at(ctx context.Context, s shelf, execution idem.ExecutionID, do inFrame) ([]byte, error) {
+	return askFor(ctx, d.Dir, func() ([]byte, error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		names, err := d.list(s.folder())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, name := range names {
-			err := d.in(s.folder()+"/"+name, execution, do)
+			b, err := d.in(s.folder()+"/"+name, execution, do)
 			if err == nil || !errors.Is(err, ErrNotKept) {
-				return err
+				return b, err
 			}
 		}
-		return ErrNotKept
+		return nil, ErrNotKept
 	})
 }
 
+// inFrame does something with a frame in a file. It may run after its caller has gone on.
+type inFrame func(f *os.File, offset int64, size int) ([]byte, error)
+
 // in is at of one file.
-func (d *dirArea) in(name string, execution idem.ExecutionID,
-	do func(f *os.File, offset int64, size int) error) (err error) {
+func (d *dirArea) in(name string, execution idem.ExecutionID, do inFrame) (b []byte, err error) {
 	f, err := d.tree().OpenFile(name, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return ErrNotKept
+		return nil, ErrNotKept
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if d.frames > maxFound {
@@ -170,18 +171,18 @@ func (d *dirArea) in(name string, execution idem.ExecutionID,
 	offset, is := of.at[execution]
 	if !is {
 		if err := d.lookOver(of, f); err != nil {
-			return err
+			return nil, err
 		}
 		if offset, is = of.at[execution]; !is {
-			return ErrNotKept
+			return nil, ErrNotKept
 		}
 	}
 	head := make([]byte, frameHead+1+len(execution))
 	if _, err := f.ReadAt(head, offset); err != nil {
-		return err
+		return nil, err
 	}
 	if id, _, ok := cutID(head[frameHead:]); !ok || id != execution { // it was erased
-		return ErrNotKept
+		return nil, ErrNotKept
 	}
 	size, _ := frameSize(head)
 	return do(f, offset, size)
@@ -236,12 +237,9 @@ func (d *dirArea) forget(ctx context.Context, name string) error {
 	return d.told("count the requests in", d.ask(ctx, func() error { return d.remove(countsFolder + "/" + name) }))
 }
 
-func (d *dirArea) names(ctx context.Context, folder string) (names []string, err error) {
-	err = d.ask(ctx, func() (err error) { names, err = d.list(folder); return err })
-	if err != nil {
-		return nil, d.told("list the requests in", err)
-	}
-	return names, nil
+func (d *dirArea) names(ctx context.Context, folder string) ([]string, error) {
+	names, err := askFor(ctx, d.Dir, func() ([]string, error) { return d.list(folder) })
+	return names, d.told("list the requests in", err)
 }
 
 func (d *dirArea) list(folder string) (names []string, err error) {

@@ -74,28 +74,38 @@ func (d *Dir) Close(ctx context.Context) error {
 	return d.disk.Close()
 }
 
-// ask runs a call of the disk for as long as that takes, and waits for it until ctx ends. Variables
-// that the call shares with its caller may be read only after ask has returned nil or the call's
-// own error.
+// ask runs a call of the disk for as long as that takes, and waits for it until ctx ends.
 func (d *Dir) ask(ctx context.Context, call func() error) error {
+	_, err := askFor(ctx, d, func() (struct{}, error) { return struct{}{}, call() })
+	return err
+}
+
+// askFor is ask of a call that returns something. The call must share no variable with its caller,
+// which may have gone on: what it returns is the zero value then.
+func askFor[T any](ctx context.Context, d *Dir, call func() (T, error)) (nothing T, err error) {
 	if ctx.Err() != nil { // a select takes either of two that are ready
-		return context.Cause(ctx)
+		return nothing, context.Cause(ctx)
 	}
 	select {
 	case d.asking <- struct{}{}:
 	case <-ctx.Done():
-		return d.hangs(ctx)
+		return nothing, d.hangs(ctx)
 	}
-	answer := make(chan error, 1)
+	type answer struct {
+		got T
+		err error
+	}
+	come := make(chan answer, 1)
 	go func() { // Close waits for it
 		defer func() { <-d.asking }()
-		answer <- call()
+		got, err := call()
+		come <- answer{got, err}
 	}()
 	select {
-	case err := <-answer:
-		return err
+	case a := <-come:
+		return a.got, a.err
 	case <-ctx.Done():
-		return d.hangs(ctx)
+		return nothing, d.hangs(ctx)
 	}
 }
 
@@ -147,11 +157,7 @@ func (d *Dir) write(name string, b []byte) error {
 
 // Get reads a file whole.
 func (d *Dir) Get(ctx context.Context, execution idem.ExecutionID) ([]byte, error) {
-	var b []byte
-	if err := d.ask(ctx, func() (err error) { b, err = d.get(execution); return err }); err != nil {
-		return nil, err
-	}
-	return b, nil
+	return askFor(ctx, d, func() ([]byte, error) { return d.get(execution) })
 }
 
 func (d *Dir) get(execution idem.ExecutionID) ([]byte, error) {

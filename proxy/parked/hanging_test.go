@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"slices"
 	"testing"
 
@@ -42,6 +43,17 @@ func (h *hanging) Walk(each func(fs.DirEntry) bool) error {
 	h.hang()
 	return h.disk.Walk(each)
 }
+
+func (h *hanging) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	h.hang()
+	return h.disk.(tree).OpenFile(name, flag, perm)
+}
+
+func (h *hanging) MkdirAll(name string, perm fs.FileMode) error {
+	return h.disk.(tree).MkdirAll(name, perm)
+}
+
+func (h *hanging) RemoveAll(name string) error { return h.disk.(tree).RemoveAll(name) }
 
 // onHanging opens a Dir with one request in it, whose disk hangs from then on.
 func onHanging(t *testing.T) (*Dir, *hanging) {
@@ -89,6 +101,30 @@ func TestAWaitForADiskThatHangsEndsWithItsContext(t *testing.T) {
 	}
 	if got := list(t, d); !slices.Equal(got, []idem.ExecutionID{execution(1), execution(2)}) {
 		t.Errorf("there is %v; what was written late is for the sweeper", got)
+	}
+}
+
+// The race detector sees what a call of the disk shares with a caller that has gone on.
+func TestACallOfTheDiskThatOutlivesItsCallerSharesNothingWithIt(t *testing.T) {
+	of := shelfOf(week, noon)
+	for _, ask := range []func(ctx context.Context, area *dirArea) error{
+		func(ctx context.Context, area *dirArea) error { _, err := area.names(ctx, of.folder()); return err },
+		func(ctx context.Context, area *dirArea) error { _, err := area.read(ctx, of, execution(1)); return err },
+		func(ctx context.Context, area *dirArea) error { return area.erase(ctx, of, execution(1)) },
+	} {
+		for range 20 { // the answer may be there before the end is seen
+			d, h := onHanging(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-h.came
+				cancel()
+				close(h.released)
+			}()
+			if err := ask(ctx, newDirArea(d, "p")); err != nil && !errors.Is(err, context.Canceled) &&
+				!errors.Is(err, ErrNotKept) {
+				t.Error(err)
+			}
+		}
 	}
 }
 
