@@ -154,6 +154,9 @@ type RouteRate struct {
 	// WrongEventID is an event ID that came in the last day and names no single event; nil: none
 	// did.
 	WrongEventID *WrongEventID `json:"wrongEventId,omitempty"`
+	// Twins are the events of the last day that had the body of another one shortly before, under
+	// another event ID.
+	Twins int64 `json:"twins,omitempty"`
 }
 
 // Status returns the status of the process that answers.

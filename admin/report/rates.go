@@ -27,10 +27,12 @@ type Rate struct {
 	Last    time.Time // when the newest delivery ended; zero: none has since the start
 	// WrongID is an event ID that names no single event; nil: none was seen lately.
 	WrongID *client.WrongEventID
+	// Twins are the events of the last day that had the body of another one.
+	Twins int64
 }
 
-// wrongIDFor is for how long a wrong event ID is shown with the rates.
-const wrongIDFor = 24 * time.Hour
+// findingsFor is for how long a wrong event ID and twins are shown with the rates.
+const findingsFor = 24 * time.Hour
 
 // Result is the result of a request to the service. The zero value: there was none.
 type Result uint8
@@ -95,7 +97,9 @@ func (r *recent) add(d idem.Decision, result Result, now time.Time) {
 func (r *route) lately(now time.Time) Rate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found := Rate{Decisions: map[idem.Decision]int64{}, Last: r.newest, WrongID: r.ids.since(now.Add(-wrongIDFor))}
+	from := now.Add(-findingsFor)
+	found := Rate{Decisions: map[idem.Decision]int64{}, Last: r.newest, WrongID: r.ids.since(from),
+		Twins: r.found[twin].since(from.UnixNano()/int64(stepLength), now.UnixNano()/int64(stepLength))}
 	oldest := now.UnixNano()/int64(recentStep) - recentSteps + 1
 	for step := max(oldest, r.recent.last-recentSteps+1); step <= r.recent.last; step++ {
 		s := &r.recent.steps[step%recentSteps]

@@ -57,6 +57,11 @@ routes:
 	if strings.Contains(table, "quiet: ") {
 		t.Errorf("twins are named where they are off:\n%s", table)
 	}
+	status := cli(t, h, "status")
+	if !strings.Contains(status, "twins") || !strings.Contains(status, "header: 1 event of 24h had the body of another one") ||
+		strings.Contains(status, "quiet: ") {
+		t.Errorf("status says\n%s", status)
+	}
 	metrics := h.Metrics(t)
 	for _, line := range []string{`hooklock_events_twins_total{route="header"} 1`, `hooklock_events_twins_total{route="body"} 1`,
 		`hooklock_events_twins_total{route="quiet"} 0`} {

@@ -159,6 +159,7 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, ne
 			t.Add("", "  "+problem)
 		}
 	}
+	addTwins(t, s.Routes)
 	d.printAttention(t, needs)
 	if err := t.Flush(); err != nil {
 		return err
@@ -167,6 +168,18 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, ne
 		return err
 	}
 	return d.printWork(s, counts, ago)
+}
+
+// addTwins says how many twins this process has seen, by route.
+func addTwins(t *cli.Table, routes []client.RouteRate) {
+	name := "twins"
+	for i := range routes {
+		if n := routes[i].Twins; n > 0 {
+			t.Add(name, routes[i].Route+": "+story.Count(n, "event", "events")+
+				" of 24h had the body of another one; hooklock report names them")
+			name = ""
+		}
+	}
 }
 
 // nameListsThatFind gives each route with failures the command that lists them. It asks first: a

@@ -255,7 +255,7 @@ func (s *Service) Status() client.ReplicaStatus {
 	changes := s.changingRoutes()
 	for _, r := range s.report.Rates() {
 		rate := client.RouteRate{Route: r.Route, Mode: r.Mode, Decisions: map[string]int64{},
-			LastAt: client.Time{Time: r.Last}, Changes: changes[r.Route], WrongEventID: r.WrongID}
+			LastAt: client.Time{Time: r.Last}, Changes: changes[r.Route], WrongEventID: r.WrongID, Twins: r.Twins}
 		rate.Succeeded, rate.Failed, rate.Errors = r.Results[report.Succeeded], r.Results[report.Failed],
 			r.Results[report.Broken]
 		for d, count := range r.Decisions {
