@@ -86,6 +86,27 @@ func (s *Suggestion) compareHints(v *view, hints []string) {
 	}
 }
 
+// compareWorkflows says how many events each choice of a workflow would have stopped, because
+// another event of it still ran. found is nil if the workflow is not known.
+func (s *Suggestion) compareWorkflows(v *view, events []int, found *scope, others []*member) {
+	all := v.stopped(events, nil)
+	if all == 0 {
+		return // no two ran at the same time, or how long they took is not known
+	}
+	var choices []string
+	for _, m := range others[:min(len(others), maxChoices)] {
+		choices = append(choices, fmt.Sprintf("%d with {%s}", v.stopped(events, m), spelledSource(m.path)))
+	}
+	choices = append(choices, fmt.Sprintf("%d without workflow", all))
+	if found == nil {
+		s.say("Of %d events these came while another one of their workflow ran, and would have waited or been "+
+			"refused: %s.", len(events), strings.Join(choices, ", "))
+		return
+	}
+	s.say("Of %d events %d came while another one of this workflow ran, and would have waited or been refused; "+
+		"it would have been %s.", len(events), v.stopped(events, found.member), strings.Join(choices, ", "))
+}
+
 // twins returns the pairs of different events with the same body but for the ID, within ten
 // minutes.
 func (v *view) twins(event *candidate) (all []pair) {

@@ -2,8 +2,10 @@ package suggest
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A suggestion says how many senders there were, what other choices would have stopped and let run
@@ -49,6 +51,40 @@ func TestOnlyNamesOfFewSubscriptionsAreKept(t *testing.T) {
 		if len(known) > 0 {
 			t.Errorf("%s: %v", set.tables[0].names[i], known)
 		}
+	}
+}
+
+// Of each choice of a workflow it is said how many events it would have stopped, because another
+// one of it still ran.
+func TestASuggestionSaysWhatEachWorkflowWouldHaveStopped(t *testing.T) {
+	t.Parallel()
+	took := func(took time.Duration, send func(a attempt) []sent) string {
+		all := (&stream{repeat: 2, send: send}).deliveries(1)
+		for i, d := range all {
+			d.At, d.Took = begin.Add(time.Duration(i)*time.Second), took
+		}
+		return strings.Join(suggested(all).Sentences, "\n")
+	}
+	// An event each second takes 1.5 s: it meets the one before it.
+	two := func(a attempt) []sent {
+		return one([]string{js}, `{"event_id":%q,"order_id":"o%d","customer_id":"c%d"}`, hexOf(a.event), a.event/2%40,
+			a.event/2%40/4)
+	}
+	text := took(1500*time.Millisecond, two)
+	if !regexp.MustCompile(`Of \d+ events \d+ came while another one of this workflow ran, and would have waited or ` +
+		`been refused; it would have been \d+ with {body.customer_id}, \d+ without workflow\.`).MatchString(text) {
+		t.Error(text)
+	}
+	if text = took(0, two); strings.Contains(text, "without workflow") {
+		t.Errorf("nothing ran at the same time: %s", text)
+	}
+	v := &view{rows: make([]row, 6)}
+	for i := range v.rows {
+		v.rows[i].at, v.rows[i].took = begin.Add(time.Duration(i)*time.Second), 1500*time.Millisecond
+	}
+	m := &member{values: []uint64{1, 2, 1, 1, 0, 0}}
+	if all, some := v.stopped([]int{0, 1, 2, 3, 4, 5}, nil), v.stopped([]int{0, 1, 2, 3, 4, 5}, m); all != 5 || some != 2 {
+		t.Errorf("%d of one workflow, %d of three", all, some)
 	}
 }
 

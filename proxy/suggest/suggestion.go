@@ -311,7 +311,8 @@ func compare(events, other key) (missed, wrong int) {
 }
 
 func (s *Suggestion) nameWorkflow(v *view, event *candidate, preset *sender.Preset) {
-	found, hints := v.findWorkflow(event)
+	found, others, hints := v.findWorkflow(event)
+	s.compareWorkflows(v, v.firsts(event), found, others)
 	switch {
 	case found != nil:
 		other := ""

@@ -3,6 +3,7 @@ package suggest
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // scope is a workflow that was found.
@@ -14,9 +15,9 @@ type scope struct {
 	partly   bool    // some deliveries lack it
 }
 
-// findWorkflow returns what the events are about; nil: that is not known, and hints are what might
-// be.
-func (v *view) findWorkflow(event *candidate) (found *scope, hints []string) {
+// findWorkflow returns what the events are about, nil if that is not known, and the other members
+// that might be it. hints are those of them that fit as well.
+func (v *view) findWorkflow(event *candidate) (found *scope, others []*member, hints []string) {
 	events := v.firsts(event)
 	var all []*scope
 	for i := range v.members {
@@ -43,7 +44,13 @@ func (v *view) findWorkflow(event *candidate) (found *scope, hints []string) {
 		}
 		all = append(all, s)
 	}
-	return choose(v, all)
+	found, hints = choose(v, all)
+	for _, s := range all {
+		if s != found {
+			others = append(others, s.member)
+		}
+	}
+	return found, others, hints
 }
 
 // firsts returns the first delivery of each event.
@@ -67,6 +74,26 @@ func (v *view) overlaps(rows []int) (n int) {
 			if v.rows[b].at.Before(v.rows[a].end()) && !v.rows[a].end().Equal(v.rows[a].at) {
 				n++
 			}
+		}
+	}
+	return n
+}
+
+// stopped counts the events that came while another one of their workflow ran, as of names it; nil
+// is one workflow for all.
+func (v *view) stopped(events []int, of *member) (n int) {
+	free := map[uint64]time.Time{} // when the last event of each workflow was over
+	for _, row := range events {
+		var workflow uint64
+		if of != nil {
+			workflow = of.values[row]
+		}
+		r := &v.rows[row]
+		if r.at.Before(free[workflow]) {
+			n++
+		}
+		if free[workflow].Before(r.end()) {
+			free[workflow] = r.end()
 		}
 	}
 	return n
