@@ -46,6 +46,7 @@ type deliveryState struct {
 	early     *earlyAnswer  // nil: its sender waits for the end of the call (slow.go)
 	tap       *bodyTap      // of a body that passes through; nil: it has none, or nothing learns from it
 	original  *kept.Request // of a parked try; nil: the delivery is the original
+	left      bool          // its sender had gone before the answer came
 	detached  bool          // an answer is still being streamed, and its end ends the delivery
 	accepted  bool          // its sender was answered before
 	broken    bool          // a panic cut it short

@@ -3,8 +3,10 @@ package proxy
 import (
 	"hash/maphash"
 	"io"
+	"net"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"hooklock/idem"
 	"hooklock/idem/naming"
@@ -20,7 +22,8 @@ func (d *delivery) learn() {
 	if learner == nil || d.accepted && d.early == nil || !d.isEvent() {
 		return
 	}
-	found := suggest.Delivery{At: d.report.Started, Took: d.report.Total, Status: d.report.Status, Message: &d.req.msg}
+	found := suggest.Delivery{At: d.report.Started, Took: d.report.Total, Status: d.report.Status, Left: d.left,
+		Message: &d.req.msg}
 	event := ""
 	switch {
 	case d.route == nil && d.tap != nil:
@@ -43,6 +46,17 @@ func (d *delivery) learn() {
 		}
 	}
 	learner.Learn(&found, event)
+}
+
+// soon is how long no sender gives up an answer. A look at the connection of each delivery would
+// cost more than what is learned from it.
+const soon = 100 * time.Millisecond
+
+// noteLeft notes whether the sender has gone before its answer is written: it has a reason to send
+// the event again, whatever the answer is.
+func (d *delivery) noteLeft(sender net.Conn) {
+	o := &d.handler.options
+	d.left = o.Recorder != nil && !d.accepted && o.Now().Sub(d.report.Started) >= soon && wire.PeerLeft(sender)
 }
 
 // isEvent reports whether the delivery may be an event of a sender.

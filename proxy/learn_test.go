@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,5 +73,61 @@ func TestWhatPassesThroughIsLearnedFrom(t *testing.T) {
 		case path == "/long" && !strings.Contains(strings.Join(found[at].Sentences, ""), "8 bodies are longer"):
 			t.Errorf("%s", found[at].Sentences)
 		}
+	}
+}
+
+// A sender that gives up before the answer comes has a reason to send again, so its next delivery
+// of the same body is a retry, though the service says 200 to both.
+func TestASenderThatGivesUpTeachesWhatARetryIs(t *testing.T) {
+	var late atomic.Int64
+	answer, asked := make(chan struct{}), make(chan struct{})
+	up := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if r.Header.Get("X-Slow") != "" {
+			late.Add(int64(soon))
+			asked <- struct{}{}
+			<-answer
+		}
+	}))
+	defer up.Close()
+	pool := wire.NewUpstream(wire.Options{Addr: up.Listener.Addr().String()})
+	defer pool.Close()
+	learner := suggest.NewRecorder(8 << 20)
+	began := time.Now()
+	h, door := passes(t, HandlerOptions{Upstream: pool, Unmatched: pool, Base: t.Context(), Recorder: learner,
+		Now: func() time.Time { return began.Add(time.Duration(late.Load())) }})
+	send := func(order int, header string) net.Conn {
+		t.Helper()
+		c, err := net.Dial("tcp", door.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := fmt.Sprintf(`{"order_id":"o%d"}`, order)
+		_, err = fmt.Fprintf(c, "POST /in HTTP/1.1\r\nHost: a\r\nConnection: close\r\n%sContent-Length: %d\r\n\r\n%s",
+			header, len(body), body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for order := range 4 {
+		c := send(order, "X-Slow: 1\r\n")
+		<-asked
+		_ = c.Close()
+		answer <- struct{}{}
+		c = send(order, "")
+		if said, err := io.ReadAll(c); err != nil || !bytes.HasPrefix(said, []byte("HTTP/1.1 200")) {
+			t.Errorf("%s, %v", said, err)
+		}
+		_ = c.Close()
+	}
+	if err := h.pool.await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found := learner.Suggest(time.Time{}).Suggestions[0]
+	if text := strings.Join(found.Sentences, "\n"); found.EventID != "{fingerprint}" ||
+		!strings.Contains(text, "4 of them failed (4 because the sender did not wait for the answer)") ||
+		!strings.Contains(text, "4 deliveries came again (4 after a failure)") {
+		t.Errorf("%s\n%s", found.EventID, text)
 	}
 }

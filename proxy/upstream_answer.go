@@ -32,6 +32,7 @@ func (d *reply) write(end *ending) {
 	if end.source == fromFirst && !d.memory.Take(len(end.first.Body)) {
 		end = d.reject(badBody(wire.ErrMemory)) // it may come again
 	}
+	d.noteLeft(d.ctx.Conn())
 	switch end.source {
 	case fromHooklock:
 		d.writeRefusal(end)

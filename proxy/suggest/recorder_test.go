@@ -194,3 +194,20 @@ func TestASuggestionOfHostileDeliveriesTakesLittleTime(t *testing.T) {
 		t.Log(took)
 	}
 }
+
+// A delivery that ends after its retry comes before it: the retry is the repeat.
+func TestDeliveriesAreInTheOrderInWhichTheyCame(t *testing.T) {
+	t.Parallel()
+	set := NewSet(0)
+	for order := range 4 {
+		for n, late := range []int{1, 0} {
+			body := fmt.Appendf(nil, `{"order_id":"o%d"}`, order)
+			set.Add(&Delivery{At: begin.Add(time.Duration(10*order+late) * time.Second), Status: 200, Left: n == 1,
+				Message: &naming.Message{Method: []byte("POST"), Path: []byte("/in"), Body: body,
+					Fields: []naming.Field{{Name: []byte("Content-Type"), Value: []byte("application/json")}}}})
+		}
+	}
+	if found := set.Suggest(time.Time{})[0]; found.EventID != "{fingerprint}" {
+		t.Errorf("%s\n%s", found.EventID, found.Sentences)
+	}
+}

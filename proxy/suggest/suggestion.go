@@ -55,8 +55,8 @@ func (t *table) suggest(name string, since time.Time) *Suggestion {
 	v := newView(t, rows)
 	s := &Suggestion{Name: name, Path: t.path, Configured: t.route != "", Deliveries: len(rows), Since: rows[0].at,
 		Until: rows[len(rows)-1].at, comments: map[string]string{}}
-	s.say("%d deliveries from %s to %s, %s; %d of them failed.", len(rows), stamp(s.Since), stamp(s.Until),
-		v.senders(), v.failures())
+	s.say("%d deliveries from %s to %s, %s; %d of them failed%s.", len(rows), stamp(s.Since), stamp(s.Until),
+		v.senders(), v.failures(), v.givenUp())
 	if t.long > 0 {
 		s.say("%d bodies are longer than 64 KiB, have too many members or cannot be read: of these only the whole "+
 			"body was compared.", t.long)
@@ -134,6 +134,20 @@ func (v *view) failures() (n int) {
 		}
 	}
 	return n
+}
+
+// givenUp says how many of the failures are deliveries whose senders did not wait for the answer.
+func (v *view) givenUp() string {
+	n := 0
+	for i := range v.rows {
+		if v.rows[i].left {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d because the sender did not wait for the answer)", n)
 }
 
 // recognize notes the sender that the deliveries look like.

@@ -25,6 +25,7 @@ type Delivery struct {
 	At      time.Time     // when it came
 	Took    time.Duration // until its answer; 0 if that is not known
 	Status  int           // of the answer; 0 if that is not known, or if there was none
+	Left    bool          // the sender had gone before the answer came
 	Message *naming.Message
 	// Long: the body is longer than naming.MaxVisited, and not in Message. Sum is its hash, by
 	// Set.Hash.
@@ -33,7 +34,9 @@ type Delivery struct {
 }
 
 // failed reports whether the sender has a reason to send the event again.
-func (r *row) failed() bool { return r.status >= 300 || r.status > 0 && r.took > 10*time.Second }
+func (r *row) failed() bool {
+	return r.left || r.status >= 300 || r.status > 0 && r.took > 10*time.Second
+}
 
 // table is what is known of the deliveries of one path.
 type table struct {
@@ -58,6 +61,7 @@ type row struct {
 	cells   []cell // sorted by member
 	status  int16
 	partial bool // the body has other members, too
+	left    bool // the sender had gone before the answer came
 }
 
 func (r *row) end() time.Time { return r.at.Add(r.took) }
@@ -87,7 +91,8 @@ func (r *row) size() int { return rowBytes + cap(r.cells)*cellBytes }
 
 // add notes a delivery, and forgets the oldest one if there are MaxDeliveries.
 func (t *table) add(s *Set, d *Delivery) {
-	r := row{at: d.At, took: d.Took, status: int16(min(max(d.Status, 0), 999)), whole: d.Sum | 1} //nolint:gosec // three digits
+	r := row{at: d.At, took: d.Took, status: int16(min(max(d.Status, 0), 999)), whole: d.Sum | 1, //nolint:gosec // three digits
+		left: d.Left}
 	s.cells = s.cells[:0]
 	whole := s.visitor.Visit(d.Message, maxMembers, func(path, value []byte) {
 		i, known := t.member(path)
@@ -111,7 +116,11 @@ func (t *table) add(s *Set, d *Delivery) {
 	if len(t.rows) == MaxDeliveries {
 		t.forget()
 	}
-	t.rows = append(t.rows, r)
+	at := len(t.rows) // they are noted when they end, and one that takes long ends behind its retry
+	for at > 0 && t.rows[at-1].at.After(r.at) {
+		at--
+	}
+	t.rows = slices.Insert(t.rows, at, r)
 	t.bytes += r.size()
 }
 

@@ -80,6 +80,17 @@ func (w *peerWatch) over() bool {
 	}
 }
 
+// PeerLeft reports whether the peer of c has closed or reset the connection, as WatchPeer tells it.
+func PeerLeft(c net.Conn) bool {
+	raw := rawConn(c)
+	if raw == nil {
+		return false
+	}
+	state := peerQuiet
+	err := raw.Control(func(fd uintptr) { state = peek(int(fd)) })
+	return err == nil && (state == peerGone || state == peerPending && !established(raw))
+}
+
 type peerState int
 
 const (
