@@ -83,7 +83,8 @@ func TestASuggestionSaysWhatEachWorkflowWouldHaveStopped(t *testing.T) {
 		v.rows[i].at, v.rows[i].took = begin.Add(time.Duration(i)*time.Second), 1500*time.Millisecond
 	}
 	m := &member{values: []uint64{1, 2, 1, 1, 0, 0}}
-	if all, some := v.stopped([]int{0, 1, 2, 3, 4, 5}, nil), v.stopped([]int{0, 1, 2, 3, 4, 5}, m); all != 5 || some != 2 {
+	rows := []int{0, 1, 2, 3, 4, 5}
+	if all, some := v.stopped(rows, nil), v.stopped(rows, m); all != 5 || some != 2 {
 		t.Errorf("%d of one workflow, %d of three", all, some)
 	}
 }
