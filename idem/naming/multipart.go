@@ -3,6 +3,7 @@ package naming
 import (
 	"bytes"
 	"encoding/binary"
+	"hash"
 	"math"
 	"mime"
 	"strings"
@@ -23,22 +24,36 @@ func (m *Message) hashedBody(ignored *Ignored) (body []byte, size uint64) {
 		return digest, sizeOfRemainder
 	}
 	first := m.boundary()
-	if first == "" || !bytes.HasPrefix(m.Body, []byte(first)) {
+	if first == "" {
 		return m.Body, uint64(len(m.Body))
 	}
 	sum := m.scratch.hash()
-	rest, delimiter, more := m.Body[len(first):], []byte("\r\n"+first), true
-	for more {
-		var text []byte
-		text, rest, more = bytes.Cut(rest, delimiter)
-		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(text))))
-		sum.Write(text)
-	}
+	writeParts(sum, m.Body, first)
 	return sum.Sum(nil), sizeOfMultipart
 }
 
+// HashBody writes what a fingerprint has of the body: all of it, or what is between its boundaries.
+func (m *Message) HashBody(to hash.Hash) {
+	if first := m.boundary(); first != "" {
+		writeParts(to, m.Body, first)
+		return
+	}
+	to.Write(m.Body)
+}
+
+// writeParts writes each text between the boundaries of a body, behind its length.
+func writeParts(to hash.Hash, body []byte, first string) {
+	rest, delimiter, more := body[len(first):], []byte("\r\n"+first), true
+	for more {
+		var text []byte
+		text, rest, more = bytes.Cut(rest, delimiter)
+		to.Write(binary.BigEndian.AppendUint64(nil, uint64(len(text))))
+		to.Write(text)
+	}
+}
+
 // boundary returns the delimiter of a multipart body, without its line break (RFC 2046, section
-// 5.1.1); "" if the body is none.
+// 5.1.1), which the body begins with; "" if the body is none.
 func (m *Message) boundary() string {
 	if !bytes.HasPrefix(m.Body, []byte("--")) {
 		return ""
@@ -51,5 +66,9 @@ func (m *Message) boundary() string {
 	if err != nil || !strings.HasPrefix(kind, "multipart/") || parameters["boundary"] == "" {
 		return ""
 	}
-	return "--" + parameters["boundary"]
+	first := "--" + parameters["boundary"]
+	if !bytes.HasPrefix(m.Body, []byte(first)) {
+		return ""
+	}
+	return first
 }

@@ -67,9 +67,8 @@ func (r *Recorder) Hasher(query []byte) maphash.Hash { return r.set.Hasher(query
 // Learn notes a delivery and returns; nothing of it is in use afterwards. Without Long its Sum is
 // not needed. event is what its event is called; empty: that is not known.
 func (r *Recorder) Learn(d *Delivery, event string) {
-	m := d.Message
 	if !d.Long {
-		d.Sum = r.set.Hash(m.Query, m.Body)
+		d.Sum = r.set.Hash(d.Message)
 	}
 	name := d.Sum
 	if event != "" {

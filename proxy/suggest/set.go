@@ -33,9 +33,9 @@ type Set struct {
 func NewSet(limit int) *Set { return &Set{limit: limit, key: maphash.MakeSeed()} }
 
 // Hash returns the hash of a query and a body, which tells deliveries apart.
-func (s *Set) Hash(query, body []byte) uint64 {
-	h := s.Hasher(query)
-	_, _ = h.Write(body)
+func (s *Set) Hash(m *naming.Message) uint64 {
+	h := s.Hasher(m.Query)
+	m.HashBody(&h)
 	return h.Sum64()
 }
 
@@ -60,7 +60,7 @@ func (s *Set) Add(d *Delivery) {
 		return
 	}
 	if !d.Long {
-		d.Sum = s.Hash(d.Message.Query, d.Message.Body)
+		d.Sum = s.Hash(d.Message)
 	}
 	before := t.bytes
 	t.add(s, d)

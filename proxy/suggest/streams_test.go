@@ -168,6 +168,12 @@ func others() map[string]*stream {
 					`{"meta":{"message_id":"%s"},"event":{"id":"e%s","type":"x"},"customer_id":%d}`,
 					hexOf(a.event*10+a.n+1), hexOf(a.event), a.thing)
 			}},
+		"a multipart form, whose boundary is new each time": {repeat: 2, event: "{fingerprint}", known: true,
+			send: func(a attempt) []sent {
+				limit := "x" + hexOf(a.event*10+a.n)
+				return one([]string{"Content-Type: multipart/form-data; boundary=" + limit}, "--%s\r\n"+
+					"Content-Disposition: form-data; name=\"reference\"\r\n\r\n%s\r\n--%[1]s--\r\n", limit, hexOf(a.event))
+			}},
 		"JSON in a form": {repeat: 2, event: "{form.payload.event_id}", workflow: "in/{form.payload.user.id}",
 			ignore: []string{"form.payload.action_ts"}, known: true,
 			send: func(a attempt) []sent {
