@@ -356,29 +356,7 @@ func (s *core) newKeeper() *session.Keeper {
 		Alone: s.options.Alone,
 		Live:  s.view.Sessions, Pauses: s.view.Pauses,
 		Predecessors: s.predecessors,
-		On: session.Callbacks{
-			Opened: s.onSessionOpened, Ended: s.onSessionEnded, Expired: func(session *session.Session) {
-				s.own.Unheard(session)
-			},
-			Died: func(names []string) {
-				s.sweeper.Died(names)
-				s.view.OnDied(names)
-				s.duplicates.FollowOrphans()
-			},
-			Failed: func(why error) { s.options.Logger.Warn("session.unavailable", "error", why) },
-			Forgot: func(execution string) {
-				if s.options.OnForget != nil {
-					s.options.OnForget(idem.ExecutionID(execution))
-				}
-			},
-			Asked: func(execution string) { s.own.Reread(idem.ExecutionID(execution)) },
-			Unheld: func(execution string, revision int64) {
-				s.sweeper.LookAtHold(idem.ExecutionID(execution))
-				s.view.OnUnheld(idem.ExecutionID(execution), revision)
-			},
-			WatchBroken: func() { s.rereadAfterMissed(0) },
-			WatchBack:   s.rereadAfterMissed,
-		},
+		On:           sessionListener{s},
 	})
 }
 
@@ -392,14 +370,6 @@ func (s *core) settleProven(ctx context.Context, proof *predecessor.Proof, sessi
 			"status", string(record.Status))
 	}
 	return err
-}
-
-// rereadAfterMissed makes this process look again at all that it may have missed up to revision;
-// 0: it may miss something from now on.
-func (s *core) rereadAfterMissed(revision int64) {
-	s.reset()
-	s.sweeper.Everything()
-	s.view.OnMissed(revision)
 }
 
 func (s *core) reset() {
@@ -483,20 +453,6 @@ func (s *core) writeIndexes(ctx context.Context) {
 	s.duplicates.Index(ctx)
 }
 
-// onSessionOpened hands the running locks of the session before over to the new one.
-func (s *core) onSessionOpened(session *session.Session) {
-	s.view.OnMissed(session.Epoch()) // between two sessions, none was followed
-	adopted := s.own.Adopt(session)
-	s.sweeper.Everything()
-	s.release.Look()
-	s.tell(SessionEvent{Opened: true, Session: session.Name, Adopted: adopted})
-}
-
-func (s *core) onSessionEnded(session *session.Session) {
-	s.reset()
-	s.tell(SessionEvent{Session: session.Name, Reason: session.Err()})
-}
-
 // Active is how many locks this process holds, those included whose end is not in etcd yet, and
 // when the oldest of them was taken; the zero time when there is none.
 func (s *Store) Active() (n int, since time.Time) {
@@ -555,12 +511,6 @@ func (s *Store) SlotsHere() []idem.SlotCount {
 // lock API, and those that are closed after an unknown outcome. since is when the oldest of their
 // executions began; the zero time when there is none.
 func (s *Store) Held() (n int, since time.Time) { return s.holdings.Count() }
-
-func (s *core) tell(e SessionEvent) {
-	if s.options.OnSession != nil {
-		s.options.OnSession(e)
-	}
-}
 
 // wentBack is called when etcd was put back to an earlier state under this process, with its
 // revisions. What is known here by a revision is worth nothing then, and what has become of the

@@ -74,7 +74,7 @@ func (k *Keeper) applySessionEvent(s *Session, e *clientv3.Event) {
 // list reads the live sessions, the pauses, and the locks that this process was asked to look at.
 // It returns the error of ctx, or why the session is over.
 func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
-	k.options.On.WatchBroken()
+	k.options.On.Missed(0)
 	cancels := k.options.Layout.All(protocol.KindCancels + s.Name + "/")
 	answers, revision, err := k.options.Pool.Read(ctx,
 		clientv3.OpGet(k.options.Layout.All(protocol.KindSessions), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
@@ -97,6 +97,6 @@ func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
 		s.End(ErrGone)
 		return 0, ErrGone
 	}
-	k.options.On.WatchBack(revision)
+	k.options.On.Missed(revision)
 	return revision, nil
 }

@@ -40,35 +40,32 @@ type Options struct {
 	Live *Set
 	// Pauses is called with the pauses in etcd.
 	Pauses Pauses
-	// On are the Store's callbacks.
-	On Callbacks
+	// On is told what becomes of sessions.
+	On Listener
 }
 
-// Callbacks are called by a keeper. None of them may block for long.
-type Callbacks struct {
+// Listener is told what becomes of sessions. None of its methods may block for long.
+type Listener interface {
 	// Failed is called once for each reason why no session opens.
-	Failed func(error)
+	Failed(why error)
 	// Opened is called with each new session.
-	Opened func(*Session)
+	Opened(s *Session)
 	// Ended is called when a session is over. A running call may still be adopted by the next one.
-	Ended func(*Session)
+	Ended(s *Session)
 	// Expired is called when the locks of a session may be taken over: nothing may act for it any
 	// more.
-	Expired func(*Session)
+	Expired(s *Session)
 	// Died is called with other sessions that have gone.
-	Died func(names []string)
+	Died(names []string)
 	// Forgot is called with each execution whose record was forgotten.
-	Forgot func(execution string)
+	Forgot(execution string)
 	// Asked is called when another process has changed the lock of an execution of this process.
-	Asked func(execution string)
+	Asked(execution string)
 	// Unheld is called when a hold is gone, since revision.
-	Unheld func(execution string, revision int64)
-	// WatchBroken is called when nothing is watched: forgets and ends of holds are missed from now
-	// on.
-	WatchBroken func()
-	// WatchBack is called when everything is watched again. Forgets and ends of holds up to
-	// missedUpTo may have been missed.
-	WatchBack func(missedUpTo int64)
+	Unheld(execution string, revision int64)
+	// Missed is called when nothing is watched (0: forgets and ends of holds are missed from now on)
+	// and when everything is watched again: those up to a revision may have been missed.
+	Missed(upTo int64)
 }
 
 // Keeper keeps a session open: it opens one, renews it, and opens the next when it is lost, until

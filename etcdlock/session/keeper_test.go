@@ -77,12 +77,20 @@ func TestARenewalProlongsTheSessionFromWhenItWasSent(t *testing.T) {
 	}
 }
 
+// expiries hears of sessions that expired.
+type expiries struct {
+	Listener
+	said chan<- *Session
+}
+
+func (e expiries) Expired(s *Session) { e.said <- s }
+
 func TestASessionThatWasNotConfirmedInTimeIsOverButNotGone(t *testing.T) {
 	t.Parallel()
 	e := etcdtest.Start(t)
 	k, s := keptSession(t, e, time.Hour)
 	said := make(chan *Session, 2)
-	k.options.On.Expired = func(s *Session) { said <- s }
+	k.options.On = expiries{said: said}
 	ctx, cancel := context.WithCancel(within(t, patience))
 	cancel()
 	k.expire(ctx, s)

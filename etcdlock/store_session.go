@@ -1,0 +1,61 @@
+package etcdlock
+
+import (
+	"hooklock/etcdlock/session"
+	"hooklock/idem"
+)
+
+// sessionListener tells the parts of a Store what becomes of sessions.
+type sessionListener struct{ *core }
+
+func (s sessionListener) Failed(why error) {
+	s.options.Logger.Warn("session.unavailable", "error", why)
+}
+
+// Opened hands the running locks of the session before over to the new one.
+func (s sessionListener) Opened(session *session.Session) {
+	s.view.OnMissed(session.Epoch()) // between two sessions, none was followed
+	adopted := s.own.Adopt(session)
+	s.sweeper.Everything()
+	s.release.Look()
+	s.tell(SessionEvent{Opened: true, Session: session.Name, Adopted: adopted})
+}
+
+func (s sessionListener) Ended(session *session.Session) {
+	s.reset()
+	s.tell(SessionEvent{Session: session.Name, Reason: session.Err()})
+}
+
+func (s sessionListener) Expired(session *session.Session) { s.own.Unheard(session) }
+
+func (s sessionListener) Died(names []string) {
+	s.sweeper.Died(names)
+	s.view.OnDied(names)
+	s.duplicates.FollowOrphans()
+}
+
+func (s sessionListener) Forgot(execution string) {
+	if s.options.OnForget != nil {
+		s.options.OnForget(idem.ExecutionID(execution))
+	}
+}
+
+func (s sessionListener) Asked(execution string) { s.own.Reread(idem.ExecutionID(execution)) }
+
+func (s sessionListener) Unheld(execution string, revision int64) {
+	s.sweeper.LookAtHold(idem.ExecutionID(execution))
+	s.view.OnUnheld(idem.ExecutionID(execution), revision)
+}
+
+// Missed makes this process look again at all that it may have missed.
+func (s sessionListener) Missed(upTo int64) {
+	s.reset()
+	s.sweeper.Everything()
+	s.view.OnMissed(upTo)
+}
+
+func (s sessionListener) tell(e SessionEvent) {
+	if s.options.OnSession != nil {
+		s.options.OnSession(e)
+	}
+}
