@@ -8,12 +8,12 @@ import (
 // sessionListener tells the parts of a Store what becomes of sessions.
 type sessionListener struct{ *core }
 
-func (s sessionListener) Failed(why error) {
+func (s sessionListener) OnFailed(why error) {
 	s.options.Logger.Warn("session.unavailable", "error", why)
 }
 
-// Opened hands the running locks of the session before over to the new one.
-func (s sessionListener) Opened(session *session.Session) {
+// OnOpened hands the running locks of the session before over to the new one.
+func (s sessionListener) OnOpened(session *session.Session) {
 	s.view.OnMissed(session.Epoch()) // between two sessions, none was followed
 	adopted := s.own.Adopt(session)
 	s.sweeper.Everything()
@@ -21,34 +21,34 @@ func (s sessionListener) Opened(session *session.Session) {
 	s.tell(SessionEvent{Opened: true, Session: session.Name, Adopted: adopted})
 }
 
-func (s sessionListener) Ended(session *session.Session) {
+func (s sessionListener) OnEnded(session *session.Session) {
 	s.reset()
 	s.tell(SessionEvent{Session: session.Name, Reason: session.Err()})
 }
 
-func (s sessionListener) Expired(session *session.Session) { s.own.Unheard(session) }
+func (s sessionListener) OnExpired(session *session.Session) { s.own.Unheard(session) }
 
-func (s sessionListener) Died(names []string) {
+func (s sessionListener) OnDied(names []string) {
 	s.sweeper.Died(names)
 	s.view.OnDied(names)
 	s.duplicates.FollowOrphans()
 }
 
-func (s sessionListener) Forgot(execution string) {
+func (s sessionListener) OnForgot(execution string) {
 	if s.options.OnForget != nil {
 		s.options.OnForget(idem.ExecutionID(execution))
 	}
 }
 
-func (s sessionListener) Asked(execution string) { s.own.Reread(idem.ExecutionID(execution)) }
+func (s sessionListener) OnAsked(execution string) { s.own.Reread(idem.ExecutionID(execution)) }
 
-func (s sessionListener) Unheld(execution string, revision int64) {
+func (s sessionListener) OnUnheld(execution string, revision int64) {
 	s.sweeper.LookAtHold(idem.ExecutionID(execution))
 	s.view.OnUnheld(idem.ExecutionID(execution), revision)
 }
 
-// Missed makes this process look again at all that it may have missed.
-func (s sessionListener) Missed(upTo int64) {
+// OnMissed makes this process look again at all that it may have missed.
+func (s sessionListener) OnMissed(upTo int64) {
 	s.reset()
 	s.sweeper.Everything()
 	s.view.OnMissed(upTo)

@@ -46,13 +46,13 @@ func (k *Keeper) watches(s *Session, from int64) []link.Watch {
 	holds := k.options.Layout.All(protocol.KindHolds)
 	unheld := below(holds, nil, clientv3.WithFilterPut())
 	unheld.News = func(e *clientv3.Event) {
-		k.options.On.Unheld(strings.TrimPrefix(string(e.Kv.Key), holds), e.Kv.ModRevision)
+		k.options.On.OnUnheld(strings.TrimPrefix(string(e.Kv.Key), holds), e.Kv.ModRevision)
 	}
 	return []link.Watch{
 		sessions,
 		pauses,
-		below(k.options.Layout.All(protocol.KindForgets), k.options.On.Forgot, clientv3.WithFilterDelete()),
-		below(k.options.Layout.All(protocol.KindCancels+s.Name+"/"), k.options.On.Asked, clientv3.WithFilterDelete()),
+		below(k.options.Layout.All(protocol.KindForgets), k.options.On.OnForgot, clientv3.WithFilterDelete()),
+		below(k.options.Layout.All(protocol.KindCancels+s.Name+"/"), k.options.On.OnAsked, clientv3.WithFilterDelete()),
 		unheld,
 	}
 }
@@ -67,14 +67,14 @@ func (k *Keeper) applySessionEvent(s *Session, e *clientv3.Event) {
 		s.End(ErrGone)
 	default:
 		k.options.Live.Remove(name, e.Kv.ModRevision)
-		k.options.On.Died([]string{name})
+		k.options.On.OnDied([]string{name})
 	}
 }
 
 // list reads the live sessions, the pauses, and the locks that this process was asked to look at.
 // It returns the error of ctx, or why the session is over.
 func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
-	k.options.On.Missed(0)
+	k.options.On.OnMissed(0)
 	cancels := k.options.Layout.All(protocol.KindCancels + s.Name + "/")
 	answers, revision, err := k.options.Pool.Read(ctx,
 		clientv3.OpGet(k.options.Layout.All(protocol.KindSessions), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
@@ -88,15 +88,15 @@ func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
 		return 0, err
 	}
 	for _, kv := range answers[1].GetResponseRange().Kvs {
-		k.options.On.Asked(strings.TrimPrefix(string(kv.Key), cancels))
+		k.options.On.OnAsked(strings.TrimPrefix(string(kv.Key), cancels))
 	}
 	k.options.Pauses.Replace(answers[2].GetResponseRange().Kvs, revision)
 	names := k.names(answers[0])
-	k.options.On.Died(k.options.Live.Replace(names, revision))
+	k.options.On.OnDied(k.options.Live.Replace(names, revision))
 	if _, there := names[s.Name]; !there {
 		s.End(ErrGone)
 		return 0, ErrGone
 	}
-	k.options.On.Missed(revision)
+	k.options.On.OnMissed(revision)
 	return revision, nil
 }

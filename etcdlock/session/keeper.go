@@ -46,26 +46,26 @@ type Options struct {
 
 // Listener is told what becomes of sessions. None of its methods may block for long.
 type Listener interface {
-	// Failed is called once for each reason why no session opens.
-	Failed(why error)
-	// Opened is called with each new session.
-	Opened(s *Session)
-	// Ended is called when a session is over. A running call may still be adopted by the next one.
-	Ended(s *Session)
-	// Expired is called when the locks of a session may be taken over: nothing may act for it any
+	// OnFailed is called once for each reason why no session opens.
+	OnFailed(why error)
+	// OnOpened is called with each new session.
+	OnOpened(s *Session)
+	// OnEnded is called when a session is over. The next one may still adopt a running call.
+	OnEnded(s *Session)
+	// OnExpired is called when the locks of a session may be taken over: nothing may act for it any
 	// more.
-	Expired(s *Session)
-	// Died is called with other sessions that have gone.
-	Died(names []string)
-	// Forgot is called with each execution whose record was forgotten.
-	Forgot(execution string)
-	// Asked is called when another process has changed the lock of an execution of this process.
-	Asked(execution string)
-	// Unheld is called when a hold is gone, since revision.
-	Unheld(execution string, revision int64)
-	// Missed is called when nothing is watched (0: forgets and ends of holds are missed from now on)
-	// and when everything is watched again: those up to a revision may have been missed.
-	Missed(upTo int64)
+	OnExpired(s *Session)
+	// OnDied is called with other sessions that have gone.
+	OnDied(names []string)
+	// OnForgot is called with each execution whose record was forgotten.
+	OnForgot(execution string)
+	// OnAsked is called when another process has changed the lock of an execution of this process.
+	OnAsked(execution string)
+	// OnUnheld is called when a hold is gone, since revision.
+	OnUnheld(execution string, revision int64)
+	// OnMissed is called when nothing is watched (0: forgets and ends of holds are missed from now
+	// on), and when everything is watched again: those up to a revision may have been missed.
+	OnMissed(upTo int64)
 }
 
 // Keeper keeps a session open: it opens one, renews it, and opens the next when it is lost, until
@@ -113,7 +113,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			k.set(nil, err)
 			if ctx.Err() == nil && err.Error() != said {
 				said = err.Error()
-				k.options.On.Failed(err)
+				k.options.On.OnFailed(err)
 			}
 			if link.TurnedAway(err) {
 				_ = link.Sleep(ctx, link.LastPause)
@@ -132,16 +132,16 @@ func (k *Keeper) Run(ctx context.Context) {
 func (k *Keeper) hold(ctx context.Context, s *Session, names map[string]struct{}, revision int64) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	k.options.On.Died(k.options.Live.Replace(names, revision))
+	k.options.On.OnDied(k.options.Live.Replace(names, revision))
 	k.set(s, nil)
-	k.options.On.Opened(s)
+	k.options.On.OnOpened(s)
 	k.wg.Go(func() { k.follow(watching, s, revision) })
 	k.wg.Go(func() { k.expire(ctx, s) })
 	k.wg.Go(func() { k.options.Pauses.Acknowledge(watching, s, k.options.Pool) })
 	k.renew(ctx, s)
 	if ctx.Err() == nil {
 		k.set(nil, s.Err())
-		k.options.On.Ended(s)
+		k.options.On.OnEnded(s)
 	}
 }
 
@@ -268,7 +268,7 @@ func (k *Keeper) expire(ctx context.Context, s *Session) {
 		left := s.Remaining()
 		if left <= 0 {
 			s.End(ErrUnheard)
-			k.options.On.Expired(s)
+			k.options.On.OnExpired(s)
 			return
 		}
 		if link.Sleep(ctx, min(left, time.Second)) != nil {

@@ -83,7 +83,7 @@ type expiries struct {
 	said chan<- *Session
 }
 
-func (e expiries) Expired(s *Session) { e.said <- s }
+func (e expiries) OnExpired(s *Session) { e.said <- s }
 
 func TestASessionThatWasNotConfirmedInTimeIsOverButNotGone(t *testing.T) {
 	t.Parallel()
