@@ -149,7 +149,7 @@ var Rules = []Rule{
 		Why: "exact bytes need no help; each library here would run on every request",
 	},
 	{
-		Packages: []string{"hooklock/proxy/parked"},
+		Packages: []string{"hooklock/proxy/requests"},
 		Never:    []string{"github.com/valyala/fasthttp/...", "hooklock/proxy", "hooklock/proxy/wire"},
 		Only: []string{"github.com/minio/minio-go/v7/...", "hooklock/idem", "hooklock/proxy/connect",
 			"hooklock/proxy/kept"},
@@ -158,9 +158,9 @@ var Rules = []Rule{
 	},
 	{
 		Packages: []string{"hooklock/..."},
-		But:      append([]string{"hooklock/cmd/...", "hooklock/proxy/parked"}, around...),
+		But:      append([]string{"hooklock/cmd/...", "hooklock/proxy/requests"}, around...),
 		Never:    []string{"github.com/minio/minio-go/v7/..."},
-		Why: "the S3 client belongs to proxy/parked, and comes with parking: deciding, the ledger and the API " +
+		Why: "the S3 client belongs to proxy/requests, and comes with parking: deciding, the ledger and the API " +
 			"do not",
 	},
 	{

@@ -8,7 +8,7 @@ import (
 
 	"hooklock/idem"
 	"hooklock/proxy/kept"
-	"hooklock/proxy/parked"
+	"hooklock/proxy/requests"
 	"hooklock/proxy/telemetry"
 )
 
@@ -19,7 +19,7 @@ const archivePatience = 5 * time.Second
 // an earlier configuration kept. It stops after all that gives it requests, and before its store.
 func (s *Service) openArchive() {
 	trouble := &archiveTrouble{service: s, now: time.Now}
-	a := parked.NewArchive(s.requests, parked.ArchiveOptions{
+	a := requests.NewArchive(s.requests, requests.ArchiveOptions{
 		Limits: func() (int, int64) {
 			of := &s.limits.Load().Kept
 			return of.Events, int64(of.Bytes)
@@ -72,9 +72,9 @@ func (s *Service) archiveRequest(e *idem.ExecutionFacts, keep time.Duration, r *
 	if a == nil {
 		return
 	}
-	a.Put(parked.PlaceOf(e), keep, r)
+	a.Put(requests.PlaceOf(e), keep, r)
 	if old := e.Fading(); old != nil { // an erasure would not find it later
-		a.Drop(parked.Place{Execution: old.Execution, StartedAt: old.StartedAt})
+		a.Drop(requests.Place{Execution: old.Execution, StartedAt: old.StartedAt})
 	}
 }
 
@@ -88,18 +88,18 @@ func (s *Service) keptCounts() (n telemetry.KeptCounts) {
 }
 
 // archived is the archive as the API asks it; it may be nil.
-type archived struct{ *parked.Archive }
+type archived struct{ *requests.Archive }
 
 // Has implements admin.Archive.
 func (a archived) Has(ctx context.Context, e *idem.ExecutionFacts) (bool, error) {
-	return a.Archive.Has(ctx, parked.PlaceOf(e))
+	return a.Archive.Has(ctx, requests.PlaceOf(e))
 }
 
 // Request implements admin.Archive.
 func (a archived) Request(ctx context.Context, e *idem.ExecutionFacts) (head, body []byte, err error) {
-	r, err := a.Fetch(ctx, parked.PlaceOf(e))
+	r, err := a.Fetch(ctx, requests.PlaceOf(e))
 	switch {
-	case errors.Is(err, parked.ErrNotKept):
+	case errors.Is(err, requests.ErrNotKept):
 		return nil, nil, idem.ErrNoRequest
 	case err != nil:
 		return nil, nil, err
@@ -109,5 +109,5 @@ func (a archived) Request(ctx context.Context, e *idem.ExecutionFacts) (head, bo
 
 // Erase implements admin.Archive.
 func (a archived) Erase(ctx context.Context, e *idem.ExecutionFacts) error {
-	return a.Delete(ctx, parked.PlaceOf(e))
+	return a.Delete(ctx, requests.PlaceOf(e))
 }

@@ -15,7 +15,7 @@ import (
 	"hooklock/idem"
 	"hooklock/idem/guard"
 	"hooklock/idem/worker"
-	"hooklock/proxy/parked"
+	"hooklock/proxy/requests"
 	"hooklock/proxy/telemetry"
 )
 
@@ -25,7 +25,7 @@ func (s *Service) openRequests(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.requests, err = parked.Open(o); err != nil {
+	if s.requests, err = requests.Open(o); err != nil {
 		return cli.Misuse(fmt.Errorf("park_store: %w", err))
 	}
 	s.onStop("park store", func(ctx context.Context) error {
@@ -124,12 +124,12 @@ func (s *Service) eraseRequest(ctx context.Context, id idem.ExecutionID, value [
 // requestStore is a request store that logs failures. A timeout is a failure; a cancelled call,
 // because the service has answered meanwhile, is not.
 type requestStore struct {
-	*parked.Keeper
+	*requests.Keeper
 	told func(operation string, id idem.ExecutionID, err error)
 }
 
 // Keep implements proxy.Requests.
-func (r requestStore) Keep(ctx context.Context, id idem.ExecutionID, request *parked.Request) ([]byte, error) {
+func (r requestStore) Keep(ctx context.Context, id idem.ExecutionID, request *requests.Request) ([]byte, error) {
 	value, err := r.Keeper.Keep(ctx, id, request)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		r.told(telemetry.KeepRequest, id, err)
@@ -138,7 +138,7 @@ func (r requestStore) Keep(ctx context.Context, id idem.ExecutionID, request *pa
 }
 
 // Fetch implements proxy.Requests.
-func (r requestStore) Fetch(ctx context.Context, id idem.ExecutionID, value []byte) (*parked.Request, error) {
+func (r requestStore) Fetch(ctx context.Context, id idem.ExecutionID, value []byte) (*requests.Request, error) {
 	request, err := r.Keeper.Fetch(ctx, id, value)
 	if err != nil {
 		r.told(telemetry.FetchRequest, id, err)
@@ -152,7 +152,7 @@ func (s *Service) rekeep(ctx context.Context, from, to idem.ExecutionID, value [
 	if again.Value, err = s.requests.Rekeep(ctx, from, to, value); err == nil {
 		again.Bytes, err = s.requests.Size(again.Value)
 	}
-	if errors.Is(err, parked.ErrNotKept) {
+	if errors.Is(err, requests.ErrNotKept) {
 		err = fmt.Errorf("%w: %w", idem.ErrNoRequest, err)
 	}
 	return again, err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"hooklock/idem"
-	"hooklock/proxy/parked"
+	"hooklock/proxy/requests"
 	"hooklock/proxy/telemetry"
 )
 
@@ -19,7 +19,7 @@ func TestWhatIsCalledOffIsNoFailureOfTheStore(t *testing.T) {
 	defer cancelLate()
 	off, callOff := context.WithCancel(t.Context())
 	callOff()
-	keeper, err := parked.Open(parked.Options{Dir: t.TempDir() + "/requests"})
+	keeper, err := requests.Open(requests.Options{Dir: t.TempDir() + "/requests"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestWhatIsCalledOffIsNoFailureOfTheStore(t *testing.T) {
 		store := requestStore{keeper, func(operation string, _ idem.ExecutionID, _ error) {
 			told = append(told, operation)
 		}}
-		if _, err := store.Keep(c.ctx, id, &parked.Request{Arrived: time.Now(), Head: []byte("x")}); err == nil ||
+		if _, err := store.Keep(c.ctx, id, &requests.Request{Arrived: time.Now(), Head: []byte("x")}); err == nil ||
 			!slices.Equal(told, c.told) {
 			t.Errorf("%s: %v is told of %v", name, told, err)
 		}

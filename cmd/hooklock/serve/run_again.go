@@ -9,7 +9,7 @@ import (
 	"hooklock/idem"
 	"hooklock/proxy"
 	"hooklock/proxy/kept"
-	"hooklock/proxy/parked"
+	"hooklock/proxy/requests"
 )
 
 // archivedAgain implements etcdlock.Options.Archived.
@@ -25,12 +25,12 @@ func (s *Service) archivedAgain(ctx context.Context, r *idem.Record, to idem.Exe
 	}
 	var request *kept.Request
 	for _, at := range placesOf(r) {
-		if request, again.Value, err = a.Rekeep(ctx, at, to); !errors.Is(err, parked.ErrNotKept) {
+		if request, again.Value, err = a.Rekeep(ctx, at, to); !errors.Is(err, requests.ErrNotKept) {
 			break
 		}
 	}
 	switch {
-	case errors.Is(err, parked.ErrNotKept):
+	case errors.Is(err, requests.ErrNotKept):
 		return again, nil, fmt.Errorf("%w: %w", idem.ErrNoRequest, err)
 	case err != nil:
 		return again, nil, err
@@ -41,13 +41,13 @@ func (s *Service) archivedAgain(ctx context.Context, r *idem.Record, to idem.Exe
 
 // placesOf returns where the request of r may be: its own, and then those of attempts before it that
 // had the same request, because r may have ended before its service was called.
-func placesOf(r *idem.Record) []parked.Place {
-	places := []parked.Place{parked.PlaceOf(&r.ExecutionFacts)}
+func placesOf(r *idem.Record) []requests.Place {
+	places := []requests.Place{requests.PlaceOf(&r.ExecutionFacts)}
 	for _, a := range slices.Backward(r.Earlier) {
 		if len(a.NextDiffers) > 0 || !a.Settled {
 			break
 		}
-		places = append(places, parked.Place{Execution: a.Execution, StartedAt: a.StartedAt})
+		places = append(places, requests.Place{Execution: a.Execution, StartedAt: a.StartedAt})
 	}
 	return places
 }

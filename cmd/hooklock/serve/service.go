@@ -26,7 +26,7 @@ import (
 	"hooklock/idem/worker"
 	"hooklock/proxy"
 	"hooklock/proxy/memory"
-	"hooklock/proxy/parked"
+	"hooklock/proxy/requests"
 	"hooklock/proxy/suggest"
 	"hooklock/proxy/telemetry"
 	"hooklock/proxy/wire"
@@ -43,8 +43,8 @@ type Service struct {
 	guard     *guard.Guard
 	handler   *proxy.Handler
 	upstream  atomic.Pointer[wire.Upstream] // of deliveries; nil before openProxy
-	requests  *parked.Keeper
-	archive   atomic.Pointer[parked.Archive] // nil: no store is set, or it is not open yet
+	requests  *requests.Keeper
+	archive   atomic.Pointer[requests.Archive] // nil: no store is set, or it is not open yet
 	worker    *worker.Worker
 	server    *proxy.Server
 	telemetry *telemetry.Telemetry

@@ -8,7 +8,7 @@ import (
 
 	"hooklock/config"
 	"hooklock/idem"
-	"hooklock/proxy/parked"
+	"hooklock/proxy/requests"
 	"hooklock/proxy/sender"
 )
 
@@ -119,11 +119,11 @@ func NoRoute(route string, events int) string {
 
 // ParkOptions returns where the bytes of parked requests are stored, with the keys that
 // Keeper.Reload takes over. It reads no certificates of S3, which ParkStore does.
-func ParkOptions(c *config.Config) parked.Options {
+func ParkOptions(c *config.Config) requests.Options {
 	p := &c.ParkStore
-	o := parked.Options{Inline: int(p.Inline), Dir: c.RequestsDir(), Keys: p.Keys.Reveal()}
+	o := requests.Options{Inline: int(p.Inline), Dir: c.RequestsDir(), Keys: p.Keys.Reveal()}
 	if p.S3.Endpoint != "" {
-		o.S3 = &parked.S3Options{
+		o.S3 = &requests.S3Options{
 			Endpoint: strings.TrimSuffix(p.S3.Endpoint, "/"), Bucket: p.S3.Bucket, Prefix: p.S3.Prefix,
 			Region:    p.S3.Region,
 			AccessKey: p.S3.AccessKey.Reveal(), SecretKey: p.S3.SecretKey.Reveal(), Timeout: p.S3.RequestTimeout,
@@ -132,8 +132,8 @@ func ParkOptions(c *config.Config) parked.Options {
 	return o
 }
 
-// ParkStore returns the argument of parked.Open. log is as for ClientTLS.
-func ParkStore(c *config.Config, log *slog.Logger) (parked.Options, error) {
+// ParkStore returns the argument of requests.Open. log is as for ClientTLS.
+func ParkStore(c *config.Config, log *slog.Logger) (requests.Options, error) {
 	o := ParkOptions(c)
 	if o.S3 == nil || !strings.HasPrefix(o.S3.Endpoint, "https:") {
 		return o, nil

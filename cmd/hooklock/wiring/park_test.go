@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"hooklock/cmd/hooklock/cli"
-	"hooklock/proxy/parked"
+	"hooklock/proxy/requests"
 )
 
 func TestTheStoreOfParkedRequestsIsWhatTheFileSays(t *testing.T) {
@@ -31,7 +31,7 @@ park_store:
 		t.Fatal(err)
 	}
 	got, err := ParkStore(loaded.Config, nil)
-	want := parked.Options{Inline: 1024, Keys: "k1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", S3: &parked.S3Options{
+	want := requests.Options{Inline: 1024, Keys: "k1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", S3: &requests.S3Options{
 		Endpoint: "http://127.0.0.1:9000", Bucket: "requests", Prefix: "a/b", Region: "us-east-1", AccessKey: "ID",
 		SecretKey: "SECRET", Timeout: 3 * time.Second,
 	}}

@@ -25,7 +25,7 @@ import (
 	"hooklock/idem"
 	"hooklock/idem/naming"
 	"hooklock/proxy"
-	"hooklock/proxy/parked"
+	"hooklock/proxy/requests"
 	"hooklock/proxy/sender"
 	"hooklock/proxy/telemetry"
 	"hooklock/proxy/wire"
@@ -36,7 +36,7 @@ func Load(e *cli.Environment, path string, text []byte, needFiles bool) (*config
 	loaded, err := config.Load(config.Source{
 		Path: path, Bytes: text, Env: e.Env, NeedFiles: needFiles,
 		Senders: knownSenders(), CheckRoute: checkRoute,
-		CheckKeys: func(text string) error { _, err := parked.ParseKeys(text); return err },
+		CheckKeys: func(text string) error { _, err := requests.ParseKeys(text); return err },
 	})
 	if err != nil {
 		return nil, cli.Misuse(err)

@@ -1,4 +1,4 @@
-package parked
+package requests
 
 import (
 	"bytes"

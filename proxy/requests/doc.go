@@ -1,5 +1,5 @@
-// Package parked stores the requests of parked executions: how a request is encoded and sealed,
-// where its bytes are, and how bytes without an execution are found.
+// Package requests stores the requests of executions that may outlive their process: how a request
+// is encoded and sealed, where its bytes are, and how bytes without an execution are found.
 //
 // A Keeper turns a Request into the value that the ledger writes in the transaction that parks it.
 // A short request is in that value; a longer one is written to a Store before, and the value refers
@@ -11,4 +11,4 @@
 //
 // The package knows neither a route nor an order, and nothing of etcd: parking gives it the bytes,
 // and the park worker gives the value back.
-package parked
+package requests
