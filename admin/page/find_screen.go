@@ -191,10 +191,11 @@ func eventColumns(now time.Time) []column[client.Execution] {
 			return cell{More: []cell{stateCell(x), parkedCell(x), {Text: said, Title: said}}}
 		}},
 		{"Duration", func(x *client.Execution) cell {
-			if x.FinishedAt.IsZero() || x.StartedAt.IsZero() {
+			took, known := story.Took(x)
+			if !known {
 				return cell{}
 			}
-			return text(story.Span(x.FinishedAt.Sub(x.StartedAt.Time)))
+			return text(story.Span(took))
 		}},
 	}
 }

@@ -21,9 +21,9 @@ func CSVHead() []string {
 // CSVRow returns the columns of one event for a spreadsheet. Its time is in UTC: when it ended, or
 // else when it came.
 func CSVRow(x *client.Execution, now time.Time) []string {
-	at, took := x.StartedAt, ""
-	if !x.FinishedAt.IsZero() && !x.StartedAt.IsZero() {
-		took = strconv.FormatFloat(x.FinishedAt.Sub(x.StartedAt.Time).Seconds(), 'f', 3, 64)
+	at, seconds := x.StartedAt, ""
+	if took, known := Took(x); known {
+		seconds = strconv.FormatFloat(took.Seconds(), 'f', 3, 64)
 	}
 	if !x.FinishedAt.IsZero() {
 		at = x.FinishedAt
@@ -33,10 +33,20 @@ func CSVRow(x *client.Execution, now time.Time) []string {
 		at, trace = x.Arrivals.Newest[0].At, x.Arrivals.Newest[0].TraceID
 	}
 	return []string{
-		CSVTime(at), Name(x), x.Route, x.Workflow, ShownStatus(x), string(x.Outcome), Short(x, now), told(x), took,
+		CSVTime(at), Name(x), x.Route, x.Workflow, ShownStatus(x), string(x.Outcome), Short(x, now), told(x), seconds,
 		strconv.Itoa(x.Attempt),
 		strconv.FormatInt(x.Duplicates, 10), Labels(x), x.ExecutionID, trace,
 	}
+}
+
+// Took returns how long an execution ran, or how long the sender of a refused event waited for its
+// newest answer. known is false for one that has not ended, and where that is not kept.
+func Took(x *client.Execution) (took time.Duration, known bool) {
+	from, to := x.StartedAt, x.FinishedAt
+	if x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0 {
+		from, to = x.Arrivals.Newest[0].At, x.Arrivals.Newest[0].AnsweredAt
+	}
+	return to.Sub(from.Time), !from.IsZero() && !to.IsZero()
 }
 
 // StatusBlocked is shown for a parked event that waits for a decision.

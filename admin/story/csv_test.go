@@ -2,8 +2,10 @@ package story
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"hooklock/admin/client"
 	"hooklock/idem"
@@ -38,5 +40,25 @@ func TestABlockedEventIsNotRunningInASpreadsheet(t *testing.T) {
 	x := client.Execution{Status: client.Running, Parked: &client.Parked{Blocked: "failed"}}
 	if row := CSVRow(&x, ended.Time); row[4] != "BLOCKED" {
 		t.Errorf("%q", row)
+	}
+}
+
+// An event that never ran took what its newest delivery took.
+func TestARefusedEventTookWhatItsSenderWaited(t *testing.T) {
+	answered := client.Time{Time: began.Add(1250 * time.Millisecond)}
+	for want, x := range map[string]client.Execution{
+		"2.5": {Status: client.Failed, StartedAt: began,
+			FinishedAt: client.Time{Time: began.Add(2500 * time.Millisecond)}},
+		"1.25": {Status: client.Refused, StartedAt: began, Arrivals: &client.Arrivals{
+			Newest: []client.Arrival{{At: began, AnsweredAt: answered}}}},
+		"": {Status: client.Refused, Arrivals: refusal(idem.DecisionLocked, 409)}, // of an older release
+	} {
+		got := ""
+		if took, known := Took(&x); known {
+			got = strconv.FormatFloat(took.Seconds(), 'f', -1, 64)
+		}
+		if csv := strings.TrimRight(strings.TrimRight(CSVRow(&x, ended.Time)[8], "0"), "."); got != want || csv != want {
+			t.Errorf("%q and %q, want %q", got, csv, want)
+		}
 	}
 }

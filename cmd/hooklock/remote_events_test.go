@@ -17,7 +17,7 @@ func executionJSON(event, status, more string) string {
 
 func TestEventsSayInAFewWordsWhatHappened(t *testing.T) {
 	const finished = `,"finishedAt":"2026-11-21T10:00:02.000Z"`
-	const refused = `"arrivals":{"counts":{"locked":1},"first":{"at":"2026-11-21T10:00:00.000Z","decision":"locked","status":409},"newest":[{"at":"2026-11-21T10:00:00.000Z","decision":"locked","status":409,` +
+	const refused = `"arrivals":{"counts":{"locked":1},"first":{"at":"2026-11-21T10:00:00.000Z","decision":"locked","status":409},"newest":[{"at":"2026-11-21T10:00:00.000Z","answeredAt":"2026-11-21T10:00:02.500Z","decision":"locked","status":409,` +
 		`"behind":{"eventId":"evt_0","startedAt":"2026-11-21T10:00:00.000Z","finishedAt":"2026-11-21T10:00:04.000Z"}}]}`
 	const failed = `,"failedAnswers":[{"at":"2026-11-21T10:00:01.000Z","status":500,"text":"database\nis locked"}]`
 	for want, x := range map[string]string{
@@ -71,8 +71,8 @@ func TestEventsSayInAFewWordsWhatHappened(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 		if strings.HasPrefix(want, "REFUSED") && !strings.HasSuffix(strings.Join(strings.Fields(row), " "),
-			" stripe/acme - -") {
-			t.Errorf("what never ran has a duration:\n%s", out)
+			" stripe/acme 2.5s -") {
+			t.Errorf("not how long the sender waited for the refusal:\n%s", out)
 		}
 	}
 }

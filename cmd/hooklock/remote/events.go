@@ -47,13 +47,14 @@ func cameAt(x *client.Execution) time.Time {
 	return time.Time{}
 }
 
-// duration returns how long an execution ran, or has been running; "" if there is none.
+// duration returns how long an execution ran, or has been running, or what a refusal took; "" if
+// there is none.
 func duration(x *client.Execution, now time.Time) string {
-	if x.Status == client.Refused || x.Status == client.Released || x.Parked != nil && x.Parked.Blocked != "" {
+	if took, known := story.Took(x); known {
+		return cli.Span(took)
+	}
+	if x.Status == client.Refused || x.StartedAt.IsZero() || x.Parked != nil && x.Parked.Blocked != "" {
 		return ""
 	}
-	if x.FinishedAt.IsZero() && !x.StartedAt.IsZero() {
-		return cli.Span(now.Sub(x.StartedAt.Time))
-	}
-	return took(x.StartedAt.Time, x.FinishedAt.Time)
+	return cli.Span(now.Sub(x.StartedAt.Time))
 }
