@@ -128,6 +128,49 @@ routes:
 	}
 }
 
+// Who cancels what waits does not make an error of the service.
+func TestADeliveryForWhichNothingWasAskedOfTheServiceIsNoErrorOfIt(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(r *testkit.Received) string {
+		<-r.Context.Done()
+		return ""
+	})
+	h := own(t, bare(up.URL, `
+routes:
+  - {name: waits, path: /waits, lock: {strategy: wait, wait_timeout: 1m}}
+  - {name: attaches, path: /attaches, idempotency: {in_flight: attach}}
+`))
+	answers := map[string]<-chan *testkit.Answer{}
+	for i, route := range []string{"waits", "attaches"} {
+		answers["the first of "+route] = testkit.GoPost(t, h.Addr, "/"+route, "{}", key("first-"+route))
+		up.AwaitReceived(t, "/"+route, 1)
+		other := map[string]string{"waits": "second-waits", "attaches": "first-attaches"}[route]
+		answers["the second of "+route] = testkit.GoPost(t, h.Addr, "/"+route, "{}", key(other))
+		testkit.Until(t, "it waits", func() bool { return waiting(t, h) == i+1 })
+	}
+	for _, event := range []string{"second-waits", "first-waits", "first-attaches"} {
+		cli(t, h, "cancel", event, "--reason", "not now")
+	}
+	for what, answer := range answers {
+		if a := testkit.Receive(t, what, answer); a.Status != 503 {
+			t.Errorf("%s: %v", what, a)
+		}
+	}
+	testkit.Until(t, "both of each route are counted as what they are", func() bool {
+		_, counts := asked(t, h, "GET", "/v1/routes/counts?since=1h", "", "")
+		for _, r := range counts["routes"].([]any) {
+			total := r.(map[string]any)["total"].(map[string]any)
+			if total["deliveries"] != 2.0 {
+				return false
+			}
+			if total["errors"] != 1.0 || total["refused"] != 1.0 {
+				t.Errorf("%v", r)
+			}
+		}
+		return true
+	})
+}
+
 // A dead letter is one until it runs again, or is forgotten: what became one in the last day is no
 // number of what there is.
 func TestDeadLettersOfRoutesAreThoseThatThereAre(t *testing.T) {

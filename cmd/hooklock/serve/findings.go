@@ -43,15 +43,14 @@ func (f findings) Event(name proxy.EventName, r *proxy.Report) {
 	}
 }
 
-// resultOf returns the result of the request to the service.
+// resultOf returns the result of the request to the service; 0 = there was none, as of what was
+// cancelled while it waited, and of a copy whose first delivery failed.
 func resultOf(r *proxy.Report) report.Result {
 	class := r.Decision.Row().Class
 	switch {
-	case class == idem.ClassFailed, class == idem.ClassBug:
-		return report.Broken
 	case r.UpstreamFrom.IsZero(), r.Challenged:
 		return 0
-	case r.UpstreamStatus == 0:
+	case r.UpstreamStatus == 0, class == idem.ClassFailed, class == idem.ClassBug:
 		return report.Broken
 	case idem.Is2xx(r.UpstreamStatus):
 		return report.Succeeded
