@@ -16,11 +16,12 @@ import (
 
 // ofReplicas returns replicas that are gone, and configurations that differ or are not in force.
 func (in *Input) ofReplicas() (all []client.AttentionItem) {
+	replaced := in.replaced()
 	for i := range in.Replicas {
 		r := &in.Replicas[i]
 		switch r.State() {
 		case client.ReplicaGone:
-			if in.Now.Sub(r.At) > goneAfter && !in.replaced(r) {
+			if in.Now.Sub(r.At) > goneAfter && !replaced[r] {
 				all = append(all, client.AttentionItem{
 					ID: client.AttentionReplicaGone + ":" + r.Writer, Kind: client.AttentionReplicaGone, Count: 1,
 					Text:    "replica " + r.Replica + " is gone",
@@ -46,14 +47,31 @@ func (in *Input) ofReplicas() (all []client.AttentionItem) {
 	return all
 }
 
-// replaced reports whether a replica on the same host has started since that one was there last, as
-// a supervisor starts it again.
-func (in *Input) replaced(gone *Replica) bool {
-	host, _, _ := strings.Cut(gone.Replica, "/")
-	return slices.ContainsFunc(in.Replicas, func(r Replica) bool {
-		other, _, _ := strings.Cut(r.Replica, "/")
-		return r.State() == client.ReplicaLive && other == host && r.StartedAt.After(gone.At)
-	})
+// replaced returns the replicas that have ended and were started again, as a supervisor does it: each
+// that starts takes the place of the one that was there last on its host, and of no other.
+func (in *Input) replaced() map[*Replica]bool {
+	hostOf := func(r *Replica) string {
+		host, _, _ := strings.Cut(r.Replica, "/")
+		return host
+	}
+	var ended, all []*Replica
+	for i := range in.Replicas {
+		r := &in.Replicas[i]
+		if all = append(all, r); r.State() != client.ReplicaLive {
+			ended = append(ended, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Replica) int { return a.StartedAt.Compare(b.StartedAt) })
+	slices.SortFunc(ended, func(a, b *Replica) int { return b.At.Compare(a.At) })
+	found := map[*Replica]bool{}
+	for _, started := range all {
+		if i := slices.IndexFunc(ended, func(before *Replica) bool {
+			return !found[before] && hostOf(before) == hostOf(started) && started.StartedAt.After(before.At)
+		}); i >= 0 {
+			found[ended[i]] = true
+		}
+	}
+	return found
 }
 
 // ofConfigurations returns the item of replicas whose configurations differ, with what differs.

@@ -128,9 +128,10 @@ func (in *Input) ofEtcd() (all []client.AttentionItem) {
 }
 
 // routeState is the state of a route over all replicas. What those have seen that ended in the last
-// hour counts as well: the sender has not forgotten it.
+// hour counts as well, until a request succeeds: the sender has not forgotten it.
 type routeState struct {
 	spell    *report.Spell
+	ended    []*report.Spell // at replicas that can no longer say that they are over
 	standing report.Standing
 	at       []string // the replicas that are alive at which it fails
 	wrong    *client.WrongEventID
@@ -160,8 +161,10 @@ func (in *Input) ofRoutes() (all []client.AttentionItem) {
 		if state == nil {
 			continue
 		}
-		if state.spell != nil && len(state.at) == 0 && in.succeededSince(rules.Route, state) {
-			state.spell = nil
+		for _, spell := range state.ended {
+			if !in.succeededSince(rules.Route, state, spell) {
+				state.addSpell(spell)
+			}
 		}
 		near, next := nearest(rules.Sender, &state.standing)
 		switch {
@@ -188,15 +191,14 @@ func (in *Input) ofRoutes() (all []client.AttentionItem) {
 	return all
 }
 
-// succeededSince reports whether a request of the route has succeeded since it failed last at a
-// replica that has ended, and can no longer say so.
-func (in *Input) succeededSince(route string, s *routeState) bool {
-	if s.standing.Good.After(s.spell.Last) {
+// succeededSince reports whether a request of the route has succeeded since the last failure of spell.
+func (in *Input) succeededSince(route string, s *routeState, spell *report.Spell) bool {
+	if s.standing.Good.After(spell.Last) {
 		return true
 	}
 	for _, r := range slices.Concat(in.Day.Routes, in.Lately.Routes) {
 		if r.Route == route && slices.ContainsFunc(r.Steps, func(step client.CountStep) bool {
-			return step.Counts.Succeeded > 0 && step.At.After(s.spell.Last)
+			return step.Counts.Succeeded > 0 && step.At.After(spell.Last)
 		}) {
 			return true
 		}
@@ -210,23 +212,28 @@ func (s *routeState) add(replica string, r *Route, alive bool) {
 	if alive && r.WrongEventID != nil && (s.wrong == nil || r.WrongEventID.At.After(s.wrong.At.Time)) {
 		s.wrong = r.WrongEventID
 	}
-	if r.Spell == nil {
-		return
-	}
-	if alive {
+	switch {
+	case r.Spell == nil:
+	case alive:
 		s.at = append(s.at, replica)
+		s.addSpell(r.Spell)
+	default:
+		s.ended = append(s.ended, r.Spell)
 	}
+}
+
+func (s *routeState) addSpell(spell *report.Spell) {
 	if s.spell == nil {
-		first := *r.Spell
+		first := *spell
 		s.spell = &first
 		return
 	}
-	s.spell.Failed, s.spell.All = s.spell.Failed+r.Spell.Failed, s.spell.All+r.Spell.All
-	if r.Spell.Since.Before(s.spell.Since) {
-		s.spell.Since = r.Spell.Since
+	s.spell.Failed, s.spell.All = s.spell.Failed+spell.Failed, s.spell.All+spell.All
+	if spell.Since.Before(s.spell.Since) {
+		s.spell.Since = spell.Since
 	}
-	if r.Spell.Last.After(s.spell.Last) {
-		s.spell.Last, s.spell.Failure = r.Spell.Last, r.Spell.Failure
+	if spell.Last.After(s.spell.Last) {
+		s.spell.Last, s.spell.Failure = spell.Last, spell.Failure
 	}
 }
 

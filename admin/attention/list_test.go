@@ -132,6 +132,20 @@ func TestFailuresOfAReplicaThatHasEndedCountUntilOneSucceeds(t *testing.T) {
 	}
 }
 
+// What one replica fails now is no reason to tell of what others failed before a success.
+func TestFailuresBeforeASuccessAreNotAddedToThoseOfNow(t *testing.T) {
+	before := &report.Spell{Since: ago(time.Hour), Last: ago(30 * time.Minute), Failed: 66, All: 72}
+	now := &report.Spell{Since: ago(time.Minute), Last: ago(0), Failed: 3, All: 3}
+	in := &Input{Now: ago(0), Rules: []client.RouteRules{{Route: "r"}}, Replicas: []Replica{
+		noteOf("host/1", false, ago(30*time.Minute), Route{Route: "r", Spell: before}),
+		noteOf("host/2", true, ago(0), Route{Route: "r", Spell: now}), noteOf("host/3", true, ago(0))}}
+	in.Replicas[1].StartedAt = ago(29 * time.Minute)
+	inOrder(t, texts(in), "r fails now: 69 of 75, at host/2 of 2 replicas")
+	in.Lately.Routes = []client.RouteCounts{{Route: "r", Steps: []client.CountStep{
+		{At: at(ago(20 * time.Minute)), Counts: client.Counts{Succeeded: 600}}}}}
+	inOrder(t, texts(in), "r fails now: 3 of 3, at host/2 of 2 replicas")
+}
+
 func TestConfigurationsThatDifferAreNamedWithWhatDiffers(t *testing.T) {
 	other := noteOf("b", true, ago(0))
 	other.Config.Parts = map[string]string{"upstream.url": "2", "route new": "3"}
@@ -152,6 +166,16 @@ func TestAReplicaThatStoppedOrWasStartedAgainIsNotGone(t *testing.T) {
 	again.StartedAt = ago(90 * time.Second)
 	if got := texts(&Input{Replicas: []Replica{stopped, again}}); !strings.Contains(got, "host/1 is gone") {
 		t.Errorf("the other one on its host was there before: %s", got)
+	}
+	again.StartedAt = ago(30 * time.Second)
+	other := noteOf("host/0", false, ago(2*time.Minute))
+	if got := texts(&Input{Replicas: []Replica{other, stopped, again}}); strings.Count(got, "is gone") != 1 {
+		t.Errorf("one was started on the host of two that are gone: %s", got)
+	}
+	first, second := stopped, noteOf("host/4", false, ago(3*time.Minute))
+	first.StartedAt = ago(100 * time.Second)
+	if got := texts(&Input{Replicas: []Replica{second, first, again}}); got != "" {
+		t.Errorf("the one that was started again is gone and started again, too: %s", got)
 	}
 	stopped.Stopped = true
 	if got := texts(&Input{Replicas: []Replica{stopped}}); got != "" {
