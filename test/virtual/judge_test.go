@@ -38,6 +38,8 @@ type event struct {
 	acceptedAt time.Time        // when that was; zero: none was
 	settled    time.Time        // when its success was known to be in the ledger
 	explained  string           // why it need not run: a dead letter, a newer one, a person
+	again      reruns
+	newest     int // the visit whose answer is the newest that is known to be in the ledger
 }
 
 // workflow is what runs one at a time.
@@ -56,6 +58,8 @@ type visit struct {
 	process   string
 	execution idem.ExecutionID
 	token     int64
+	attempt   int
+	n         int // it is the n-th of all
 	began     time.Time
 	over      bool
 	status    int  // of its answer; 0 = none was given
@@ -98,7 +102,8 @@ func (j *judge) begin(p *process, e *event, l *idem.Lock) *visit {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	w, r := j.workflowLocked(e.workflow), j.w.route(e.route)
-	v := &visit{e: e, process: p.name, execution: l.Execution, token: l.Token, began: time.Now()}
+	v := &visit{e: e, process: p.name, execution: l.Execution, token: l.Token, attempt: l.Attempt,
+		n: j.runs + 1, began: time.Now()}
 	j.w.say("service", "%s begins: %s by %s, token %d", e.id, l.Execution, p.name, l.Token)
 	excused := j.w.revoked() || time.Since(w.forced) < forceReaches
 	for _, other := range w.live {
@@ -116,12 +121,17 @@ func (j *judge) begin(p *process, e *event, l *idem.Lock) *visit {
 		}
 		w.token = max(w.token, l.Token)
 	}
+	again := e.again.allows(l.Execution, l.Parked != nil)
 	if r.idempotency {
-		if !e.settled.IsZero() && time.Since(e.settled) < r.policy().Retention {
+		if again {
+			j.attemptLocked(r, e, l)
+		}
+		if !again && !e.settled.IsZero() && time.Since(e.settled) < r.policy().Retention {
 			j.failLocked("event %s runs again %v after its success was recorded", e.id, time.Since(e.settled))
 		}
 		if n := len(e.visits); n > 0 && e.visits[n-1].isUnknown(r) &&
-			time.Since(e.visits[n-1].began) < r.policy().Retention {
+			time.Since(e.visits[n-1].began) < r.policy().Retention &&
+			(!again || e.visits[n-1].execution == l.Execution) {
 			j.failLocked("event %s runs again although nobody knows how %s ended, or the service says that it did",
 				e.id, e.visits[n-1].execution)
 		}
@@ -130,7 +140,9 @@ func (j *judge) begin(p *process, e *event, l *idem.Lock) *visit {
 	if l.Execution == e.execution {
 		j.fifoLocked(w, r, e)
 	}
-	j.orderLocked(w, r, e)
+	if !again {
+		j.orderLocked(w, r, e)
+	}
 	j.delayLocked(w, r, e)
 	j.pausedLocked(e)
 	e.visits = append(e.visits, v)
@@ -267,9 +279,6 @@ func (j *judge) completed(v *visit) {
 }
 
 func (j *judge) settledLocked(e *event) {
-	if !e.settled.IsZero() {
-		return
-	}
 	e.settled = time.Now()
 	if w := j.workflowLocked(e.workflow); w.newest == nil || w.newest.n < e.n || w.newest.settled.IsZero() {
 		w.newest = e
@@ -282,6 +291,7 @@ func (j *judge) answered(e *event, x *guard.Execution, policy *idem.Policy, stat
 	defer j.mu.Unlock()
 	if status < 300 && policy.Keep.Has(status) {
 		j.settledLocked(e)
+		j.newestLocked(e, x.Lock().Execution)
 	}
 }
 
@@ -313,7 +323,7 @@ func (j *judge) listed(e *event, id idem.ExecutionID) (over bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch {
-	case e.execution != id, !e.settled.IsZero(), e.explained != "":
+	case e.execution != id, !e.settled.Before(e.acceptedAt), e.explained != "":
 		return true
 	case errors.Is(err, idem.ErrNoExecution):
 		j.failLocked("event %s: %s was accepted at %v, and nothing is known of it", e.id, id, j.w.at(e.acceptedAt))
@@ -340,6 +350,16 @@ func (j *judge) parkedEvent(t worker.Event) {
 	if n := len(e.visits); t.What == worker.EventDone && t.Err == nil && n > 0 && e.visits[n-1].status >= 200 &&
 		e.visits[n-1].status < 300 {
 		j.settledLocked(e)
+		j.newestLocked(e, t.Lock.Execution)
+	}
+}
+
+// newestLocked notes that the last answer to an execution is in the ledger.
+func (j *judge) newestLocked(e *event, id idem.ExecutionID) {
+	for _, v := range e.visits {
+		if v.execution == id {
+			e.newest = max(e.newest, v.n)
+		}
 	}
 }
 
@@ -369,7 +389,7 @@ func (j *judge) allow(id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if e := j.events[id]; e != nil {
-		e.settled, e.visits, e.explained = time.Time{}, nil, byOperator
+		e.settled, e.visits, e.newest, e.explained = time.Time{}, nil, 0, byOperator
 	}
 }
 
@@ -378,14 +398,14 @@ func (j *judge) look(p *process, id idem.ExecutionID) (*idem.Found, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	found, err := p.store.Execution(ctx, id)
-	if err != nil || found.Record == nil {
+	if err != nil || found.Record == nil && found.Short == nil {
 		return found, err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	status := found.Record.Status
+	status := found.Status()
 	if was, known := j.ends[id]; known && was != status {
-		j.failLocked("execution %s of %s ended as %s and is %s now", id, found.Record.EventID, was, status)
+		j.failLocked("execution %s ended as %s and is %s now", id, was, status)
 	}
 	j.ends[id] = status
 	return found, nil

@@ -50,7 +50,7 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 	var err error
 	p.store, err = etcdlock.Open(etcdlock.Options{
 		Client: p.net.client(), SessionTTL: sessionTTL, Holder: name, OnForget: cache.Forget, OnReset: cache.Reset,
-		Limit:    w.slots,
+		Limit: w.slots, Archived: w.archived,
 		OnReaped: func(l *idem.Lock) { w.say(name, "reaped %s of %s", l.Execution, l.EventID) },
 		OnSession: func(e etcdlock.SessionEvent) {
 			if !p.net.isDead() {
@@ -153,7 +153,7 @@ func (p *process) deliver(e *event) reply {
 		return reply{}
 	}
 	policy := p.w.policy(e.route)
-	began := time.Now()
+	began, newest := time.Now(), p.w.judge.newestAnswer(e)
 	sender, gone := context.WithTimeout(p.base, senderTimeout)
 	defer gone()
 	r := e.request(policy, p.w.chance(20))
@@ -168,12 +168,12 @@ func (p *process) deliver(e *event) reply {
 		if a.Decision == idem.DecisionParked && a.Accepted {
 			p.w.judge.accepted(e, a.Holder)
 		}
-		return p.refusal(r, e, &a)
+		return p.refusal(r, e, &a, newest)
 	}
 	return p.run(r, e, a.Execution, began)
 }
 
-func (p *process) refusal(r *idem.Request, e *event, a *guard.Admission) reply {
+func (p *process) refusal(r *idem.Request, e *event, a *guard.Admission, newest int) reply {
 	got := reply{decision: a.Decision, status: a.Decision.Row().Status}
 	switch a.Decision {
 	case idem.DecisionReplayed, idem.DecisionAttached:
@@ -181,6 +181,7 @@ func (p *process) refusal(r *idem.Request, e *event, a *guard.Admission) reply {
 			p.w.fail("event %s: a delivery with other bytes got the answer of %s", e.id, a.Holder)
 		}
 		got.status, got.final = a.Record.Answer.Status, true
+		p.w.judge.replayed(e, a.Record.Answer, a.Decision == idem.DecisionAttached, newest)
 	case idem.DecisionParked:
 		got.status = 202
 	}

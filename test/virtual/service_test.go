@@ -3,6 +3,7 @@ package virtual
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -49,14 +50,19 @@ func (s *service) call(p *process, e *event, x *guard.Execution) called {
 		return called{sent: true, cause: "connection reset"}
 	case plan.hold > 0:
 		s.w.tasks.Go(func() { s.goOn(v, lock, x.CallbackKey, plan) })
-		return called{answer: &idem.Answer{Status: plan.status, Whole: true}, sent: true, hold: holdTTL}
+		return called{answer: v.answer(plan.status), sent: true, hold: holdTTL}
 	}
 	s.w.judge.end(v, plan.status, plan.status < 300)
-	a := &idem.Answer{Status: plan.status, Whole: true}
+	a := v.answer(plan.status)
 	if plan.status == 429 {
 		a.Header = []idem.HeaderField{{Name: "Retry-After", Value: "20"}}
 	}
 	return called{answer: a, sent: true}
+}
+
+// answer says which visit it is of.
+func (v *visit) answer(status int) *idem.Answer {
+	return &idem.Answer{Status: status, Body: []byte(strconv.Itoa(v.n)), Whole: true}
 }
 
 const holdTTL = 30 * time.Second

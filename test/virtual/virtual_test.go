@@ -68,6 +68,7 @@ func live(t *testing.T, seed uint64) {
 		w.setLoss(1)
 		w.breaking.Go(func() { w.faults(end) })
 		w.tasks.Go(func() { w.operators(end) })
+		w.tasks.Go(func() { w.reruns(end) })
 		w.senders(end)
 		w.breaking.Wait()
 		w.calm()
