@@ -456,6 +456,18 @@ func checkNumbers(t *testing.T, listed func(query string) int, want map[string]i
 	}
 }
 
+// A value alone that has a colon looks like a name and its value, of which nothing would be found.
+func TestALabelWithAColonIsToldItsForm(t *testing.T) {
+	f := newFleet(t, nil)
+	for _, label := range []string{"order%3A1042", "or%3Ader%3D1042"} {
+		said := f.want(400, "bad_request", "GET", "/v1/executions?label="+label, opsToken, "")
+		if !strings.Contains(said.text("detail"), "NAME=VALUE") {
+			t.Errorf("%s: %s", label, said.body)
+		}
+	}
+	f.want(200, "", "GET", "/v1/executions?label=order%3D10%3A42", opsToken, "")
+}
+
 func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 	f := newFleet(t, nil)
 	l := lockOf("stripe/w", "evt_1")

@@ -70,6 +70,10 @@ func labelOf(text string) (l idem.Label, err error) {
 	if l = idem.ParseLabel(text); l.Value == "" {
 		return l, refuse("bad_request", "label="+quote(text)+": give NAME=VALUE, or a value")
 	}
+	if name, value, ok := strings.Cut(l.Value, ":"); ok && l.Name == "" {
+		return l, refuse("bad_request", "label="+quote(text)+": give NAME=VALUE, such as "+quote(name+"="+value)+
+			"; a value that has a colon needs its name")
+	}
 	l.Value = naming.SpelledLabel(l.Value)
 	return l, nil
 }
