@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"hooklock/idem"
@@ -11,15 +12,22 @@ func TestASettledEventRunsAgainOnlyIfThatIsSaid(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	id := f.ended("w", "1", success())
 	path := "/v1/executions/" + id + "/rerun"
-	f.want(404, "request_not_kept", "POST", path, opsToken, `{"reason":"it was wrong"}`)
+	a := f.want(404, "request_not_kept", "POST", path, opsToken, `{"reason":"it was wrong"}`)
+	if !strings.Contains(a.text("detail"), "--again") {
+		t.Errorf("%s", a.body)
+	}
 	f.want(400, "bad_request", "POST", "/v1/executions/"+id+"/skip", opsToken, `{"reason":"r","again":true}`)
-	a := f.want(201, "", "POST", path, opsToken, `{"reason":"it was wrong","again":true}`)
+	a = f.want(201, "", "POST", path, opsToken, `{"reason":"it was wrong","again":true}`)
 	if a.text("status") != "PENDING" || a.json["attempt"] != 2.0 || member(a, "parked")["on"] != "again" {
 		t.Errorf("%s", a.body)
 	}
 	f.want(409, "execution_in_flight", "POST", path, opsToken, `{"reason":"twice","again":true}`)
 	unkept := f.ended("w2", "unkept", success())
-	f.want(404, "request_not_kept", "POST", "/v1/executions/"+unkept+"/rerun", opsToken, `{"reason":"r","again":true}`)
+	a = f.want(404, "request_not_kept", "POST", "/v1/executions/"+unkept+"/rerun", opsToken,
+		`{"reason":"r","again":true}`)
+	if detail := a.text("detail"); strings.Contains(detail, "--again") || !strings.Contains(detail, "forget") {
+		t.Errorf("%s", a.body)
+	}
 }
 
 func TestAJobLetsAllRunAgainThatHaveEnded(t *testing.T) {

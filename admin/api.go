@@ -390,8 +390,7 @@ func (c *call) problemOf(err error) *problem {
 		{idem.ErrNotParked, "not_parked", "its sender waits for the answer, so only parked executions can be run or " +
 			"skipped"},
 		{idem.ErrNoRequest, "request_not_kept",
-			"the request of this execution is not stored, or no longer: its sender can send it again, or --again " +
-				"runs it, if its route keeps requests"},
+			"the request of this execution is not stored, or no longer: its sender can send it again"},
 		{idem.ErrAlive, "execution_in_flight", "the execution has not ended; cancel it first, or wait for its end"},
 		{idem.ErrFinished, "already_finished", "the execution has ended, and its first end stays"},
 		{idem.ErrCancelled, "execution_aborted", "the wait for the lock was cancelled"},

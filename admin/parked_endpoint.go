@@ -41,11 +41,23 @@ func skip() *action {
 func rerun() *action {
 	return &action{"execution.rerun", []idem.ParkState{idem.ParkDeadLetter}, http.StatusCreated,
 		func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, error) {
-			if c.again {
-				return c.api.options.Ledger.RunAgain(ctx, id, &c.audit.Audit)
+			if !c.again {
+				found, err := c.api.options.Ledger.Rerun(ctx, id, &c.audit.Audit)
+				return found, notKept(err, "with --again it runs all the same if its route keeps requests, else its "+
+					"sender can send it again")
 			}
-			return c.api.options.Ledger.Rerun(ctx, id, &c.audit.Audit)
+			found, err := c.api.options.Ledger.RunAgain(ctx, id, &c.audit.Audit)
+			return found, notKept(err, "forget its event, then resend it at its sender; requests.keep of its route "+
+				"keeps those that come")
 		}}
+}
+
+// notKept adds to idem.ErrNoRequest what to do; it leaves other errors as they are.
+func notKept(err error, todo string) error {
+	if errors.Is(err, idem.ErrNoRequest) {
+		return refuse("request_not_kept", "the request of this execution is not stored, or no longer: "+todo)
+	}
+	return err
 }
 
 // one returns the endpoint of an action for the execution in the path.
