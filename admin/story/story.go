@@ -394,8 +394,11 @@ func (s *Story) kept() string {
 
 // again says until when the sender sends the event again, as far as is known.
 func (s *Story) again(refused bool) string {
-	if !refused {
+	switch {
+	case !refused:
 		return ""
+	case s.ParkedOn != "" && s.ParkedOn != string(idem.ParkAgain):
+		return "Its sender does not send it again: it was told that the event is accepted. Resend it there."
 	}
 	if s.Rules == nil || s.Rules.Sender == nil || s.Rules.Sender.RetriesFor == 0 {
 		return "Whether its sender sends it again depends on the sender."

@@ -193,6 +193,21 @@ func TestAnEventOfUnknownOutcomeThatRunsAgainByItselfNeedsNoPermission(t *testin
 	}
 }
 
+func TestASenderThatWasToldThatItsEventIsAcceptedDoesNotSendItAgain(t *testing.T) {
+	for _, outcome := range []client.Outcome{client.NotExecuted, client.Executed} {
+		s := Story{Execution: &client.Execution{Status: client.Aborted, Outcome: outcome, StartedAt: began,
+			FinishedAt: ended, ParkedOn: string(idem.ParkLocked)}}
+		const want = "Its sender does not send it again: it was told that the event is accepted. Resend it there."
+		if got := s.Todo(); !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %s", outcome, got)
+		}
+		s.ParkedOn = string(idem.ParkAgain) // nobody was told anything
+		if got := s.Todo(); !strings.HasSuffix(got, "Whether its sender sends it again depends on the sender.") {
+			t.Errorf("%s: %s", outcome, got)
+		}
+	}
+}
+
 func TestEachDecisionHasAWordForTheOperator(t *testing.T) {
 	for _, row := range idem.Decisions() {
 		if row.Happened == "" || strings.HasSuffix(row.Happened, ".") || strings.HasSuffix(row.Todo, ".") {
