@@ -71,6 +71,11 @@ func TestAMistakeOfANewcomerIsNamedAsWhatItIs(t *testing.T) {
 		"a line of a tab": {head + "\t\n  - name: a\n   path: /h",
 			"3:1: not valid YAML: a tab begins this line"},
 
+		"a key of the top level": {"upstream: http://127.0.0.1:8081\netcd: {data_dir: /var/lib/hooklock}",
+			`2:8: etcd.data_dir: unknown key here, did you mean "data_dir" at the top level?`},
+		"one in a route": {head + "  - {name: a, path: /a, etcd: {data_dir: /var/lib/hooklock}}",
+			`3:25: routes[0].etcd: unknown key here, did you mean "etcd" at the top level?`},
+
 		// Indentation.
 		"one space too few": {head + "  - name: a\n    path: /h\n   workflow: x",
 			"5:4: not valid YAML: this line is indented by 3 spaces; what stands beside the lines above is indented by 2 or 4"},

@@ -165,6 +165,10 @@ func (r *reading) refuseUnknown(at Origin, parent *key, parentPath, name string)
 	}
 	// A user who misspelled a required key needs only this message.
 	r.seen[join(parentPath, suggestion)] = true
+	if known, _ := parent.child(suggestion); known == nil && !strings.Contains(suggestion, ".") {
+		r.refuse(at, path, "unknown key here, did you mean %q at the top level?", suggestion)
+		return
+	}
 	r.refuse(at, path, "unknown key, did you mean %q?", suggestion)
 }
 
