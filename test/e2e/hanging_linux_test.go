@@ -102,6 +102,30 @@ func TestAReloadThatReadsForTooLongIsRefusedAndTheNextOneIsNot(t *testing.T) {
 	passed(t, testkit.Post(t, h.Addr, at(t, "signed"), "{}", key("2"), "X-Token: two"), 200, "done", "executed")
 }
 
+func TestASignalBeforeTheConfigurationIsReadIsHeardAfterwards(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, secret, "one")
+	began := hanging(t, secret)
+	h := testkit.StartServe(t, hooklockProgram, shared.config("hup-early", "")+signed(secret))
+	t.Cleanup(func() { leave(t, h.Process) })
+	f := began()
+	h.Signal(t, syscall.SIGHUP)
+	h.Signal(t, syscall.SIGUSR1)
+	if _, err := f.WriteString("one"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(secret); err != nil {
+		t.Fatal(err)
+	}
+	write(t, secret, "one")
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.Stderr.AwaitRecord(t, "draining", nil)
+	h.Stderr.AwaitRecord(t, "config.reloaded", nil)
+}
+
 func TestASecondSignalEndsAStartThatHangs(t *testing.T) {
 	t.Parallel()
 	certificate := filepath.Join(t.TempDir(), "collector.pem")

@@ -63,6 +63,8 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 	if err != nil {
 		return cli.Misuse(fmt.Errorf("%w (or use --auto-ports)", err))
 	}
+	early := catchEarlySignals()
+	defer early.stop()
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	sample := &receiver{now: time.Now, ended: sending.Done()}
@@ -87,7 +89,7 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 	var samples sync.WaitGroup
 	defer samples.Wait()
 	defer stop()
-	return serve(ctx, e, path, loaded, log, func(s *Service) {
+	return serve(ctx, e, path, loaded, log, early, func(s *Service) {
 		// The signal that ends serve also ends what the sample service and its sender do. serve
 		// listens to it before this.
 		signalled, done := signal.NotifyContext(sending, syscall.SIGINT, syscall.SIGTERM)

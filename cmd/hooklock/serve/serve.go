@@ -34,6 +34,8 @@ A configuration that it cannot start with is exit code 78, so that a supervisor 
   HOOKLOCK__ETCD__ENDPOINTS=http://etcd-0:2379,http://etcd-1:2379 hooklock serve`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			early := catchEarlySignals()
+			defer early.stop()
 			loaded, err := wiring.Load(e, path, nil, true)
 			if errors.Is(err, fs.ErrNotExist) {
 				return cli.Misuse(fmt.Errorf("%w; write one (README.md shows two lines to begin with), or name "+
@@ -49,24 +51,38 @@ A configuration that it cannot start with is exit code 78, so that a supervisor 
 			for _, w := range loaded.Warnings {
 				log.Warn("config.warning", "problem", w.String())
 			}
-			return serve(cmd.Context(), e, path, loaded, log, func(*Service) {})
+			return serve(cmd.Context(), e, path, loaded, log, early, func(*Service) {})
 		},
 	}
 	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
 	return cmd
 }
 
+// earlySignals are the signals that end nothing. Without a handler they would end the process, so
+// they are caught before anything of it can be seen, and wait until it serves. One pending of each
+// is enough.
+type earlySignals struct{ hangups, drains chan os.Signal }
+
+func catchEarlySignals() *earlySignals {
+	s := &earlySignals{make(chan os.Signal, 1), make(chan os.Signal, 1)}
+	signal.Notify(s.hangups, syscall.SIGHUP)
+	signal.Notify(s.drains, syscall.SIGUSR1)
+	return s
+}
+
+func (s *earlySignals) stop() {
+	signal.Stop(s.hangups)
+	signal.Stop(s.drains)
+}
+
 // serve runs a service until a signal ends it. It calls started when deliveries are accepted.
 func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.Loaded, log *ServerLog,
-	started func(*Service)) error {
-	// Each signal has a channel of its own, because a signal without room is lost: an end must not
-	// be, behind pending reloads. One pending reload is enough.
-	ends, hangups, drains := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan os.Signal, 1)
-	for c, which := range map[chan os.Signal][]os.Signal{ends: {syscall.SIGTERM, syscall.SIGINT},
-		hangups: {syscall.SIGHUP}, drains: {syscall.SIGUSR1}} {
-		signal.Notify(c, which...)
-		defer signal.Stop(c)
-	}
+	early *earlySignals, started func(*Service)) error {
+	// Ends have a channel of their own, because a signal without room is lost: an end must not be,
+	// behind pending reloads. Before this, one ends the process at once, even if a file hangs.
+	ends := make(chan os.Signal, 2)
+	signal.Notify(ends, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(ends)
 	door, err := givenDoor()
 	if err != nil {
 		return err
@@ -83,7 +99,7 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 	live := s.live
 	again := &reloader{service: s, env: e, path: path, watcher: watcher, supervisor: supervisor}
 	for {
-		hangups, changed, asks := hangups, changed, s.reloads
+		hangups, changed, asks := early.hangups, changed, s.reloads
 		if again.read != nil { // one at a time
 			hangups, changed, asks = nil, nil, nil
 		}
@@ -97,7 +113,7 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 			supervisor.keepAlive()
 		case <-hangups:
 			again.begin("SIGHUP", nil)
-		case <-drains:
+		case <-early.drains:
 			log.Info("draining")
 			s.sendElsewhere()
 		case sig := <-ends:
