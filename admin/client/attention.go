@@ -7,14 +7,13 @@ import (
 
 // Attention is what needs a person now, over all replicas.
 type Attention struct {
-	At Time `json:"at"`
-	// Items are the things, the worst first; equal ones are one item with their number.
-	Items []AttentionItem `json:"items"`
-	// LookedAt is how many marks leave something out (GET /v1/seen).
-	LookedAt int `json:"lookedAt,omitempty"`
-	// NotKnown says what could not be looked at now, and why; empty: nothing was left out.
+	At Time `json:"at"` // when it was made
+	// The worst first; equal things are one item with their number.
+	Items    []AttentionItem `json:"items"`
+	LookedAt int             `json:"lookedAt,omitempty"` // how many marks leave something out (GET /v1/seen)
+	// What could not be looked at now, and why. Absent: nothing was left out.
 	NotKnown []string `json:"notKnown,omitempty"`
-	// Limited: the token is limited to some workflows, so only their executions are in the list.
+	// The token is limited to some workflows: only their executions are in the list.
 	Limited bool `json:"limited,omitempty"`
 
 	raw
@@ -22,31 +21,25 @@ type Attention struct {
 
 // AttentionItem is one thing that needs a person, or several equal ones.
 type AttentionItem struct {
-	// ID names the item from its beginning to its end.
-	ID string `json:"id"`
-	// Kind is one of AttentionKinds. Those that POST /v1/seen takes can be marked as looked at.
-	Kind string `json:"kind"`
-	// Bad: something is being lost, or stands still. Else it can wait until the morning.
-	Bad         bool   `json:"bad,omitempty"`
+	ID          string `json:"id"`            // names the item from its beginning to its end
+	Kind        string `json:"kind"`          // the worst first
+	Bad         bool   `json:"bad,omitempty"` // something is being lost, or stands still
 	Route       string `json:"route,omitempty"`
 	Workflow    string `json:"workflow,omitempty"`    // the only one that it is about
 	ExecutionID string `json:"executionId,omitempty"` // the only one that it is about
-	// Count is how many equal things there are; of a route that fails, its failed requests. Text
-	// says so if there are more.
+	// How many equal things there are; of a route that fails, its failed requests. text says so
+	// if there are more.
 	Count int    `json:"count"`
 	Text  string `json:"text"`            // what is wrong
 	Cause string `json:"cause,omitempty"` // why, as far as that is known
-	// Said is the beginning of what the service answered. It is for tokens with scope bodies.
-	Said string `json:"said,omitempty"`
-	Next string `json:"next,omitempty"` // what follows, or what to do
-	// SinceAt is when the first of it happened, LatestAt the newest; zero: that is not known.
-	SinceAt  Time `json:"sinceAt,omitzero"`
-	LatestAt Time `json:"latestAt,omitzero"`
-	// Query are the parameters of GET /v1/executions that list the executions; empty: it is not
-	// about some.
-	Query map[string]string `json:"query,omitempty"`
-	// Command is the command line that shows more; "" = none does.
-	Command string `json:"command,omitempty"`
+	// The beginning of what the service answered. For tokens with scope bodies.
+	Said     string `json:"said,omitempty"`
+	Next     string `json:"next,omitempty"`    // what follows, or what to do
+	SinceAt  Time   `json:"sinceAt,omitzero"`  // when the first of it happened
+	LatestAt Time   `json:"latestAt,omitzero"` // when the newest of it happened
+	// The parameters of GET /v1/executions that list the executions.
+	Query   map[string]string `json:"query,omitempty"`
+	Command string            `json:"command,omitempty"` // the command line that shows more
 }
 
 // CauseText returns the cause with what the service said; "" = neither is known.

@@ -8,23 +8,23 @@ import (
 	"net/http"
 )
 
-// Audit is one change that the owner of a token asked for, or a read of requests or answers. A
-// field that does not apply is "".
+// Audit is one change that the owner of a token asked for, or a look at what senders sent. It is
+// kept for 30 days, and 20,000 of them; what clients of the lock API do, and callbacks, are in
+// the log alone.
 type Audit struct {
 	At   Time   `json:"at"`
 	Who  string `json:"who"`  // the token's name
-	What string `json:"what"` // execution.cancel
-	// Result is done, refused, nothing to do, or unknown: etcd did not answer. Begun is an action
-	// on many that goes on, or whose process has died.
-	Result      string `json:"result"`
+	What string `json:"what"` // what was asked for, such as execution.cancel
+	// unknown: etcd did not answer. begun: an action on many goes on, or its process has died.
+	Result      string `json:"result" jsonschema:"enum=done,enum=refused,enum=nothing to do,enum=unknown,enum=begun"`
 	Why         string `json:"why,omitempty"`
-	Before      string `json:"before,omitempty"` // the status
+	Before      string `json:"before,omitempty"` // the status before it
 	After       string `json:"after,omitempty"`
 	Workflow    string `json:"workflow,omitempty"`
 	ExecutionID string `json:"executionId,omitempty"`
-	Code        string `json:"code,omitempty"` // of a refusal
-	Remote      string `json:"remote,omitempty"`
-	JobID       string `json:"jobId,omitempty"` // the job that it is about, or a step of
+	Code        string `json:"code,omitempty"`   // of a refusal
+	Remote      string `json:"remote,omitempty"` // the address it came from
+	JobID       string `json:"jobId,omitempty"`  // the job that it is about, or a step of
 
 	raw
 }

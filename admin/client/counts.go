@@ -7,10 +7,12 @@ import (
 
 // CountList is what was counted of the deliveries of each route, over all replicas and restarts.
 type CountList struct {
-	Since       Time          `json:"since"` // what was asked for, rounded down to a step
-	Until       Time          `json:"until"`
-	StepSeconds float64       `json:"stepSeconds"`
-	Routes      []RouteCounts `json:"routes"` // also those without deliveries
+	Since       Time    `json:"since"` // from when on it counts
+	Until       Time    `json:"until"` // up to when
+	StepSeconds float64 `json:"stepSeconds"`
+	// By name, also those to which nothing came. Past 100 routes of a replica, the others are
+	// together in "(others)".
+	Routes []RouteCounts `json:"routes"`
 
 	raw
 }
@@ -27,43 +29,45 @@ func (l *CountList) Of(route string) *RouteCounts {
 
 // RouteCounts is what was counted of one route.
 type RouteCounts struct {
-	Route string `json:"route"`
-	Total Counts `json:"total"` // from Since to Until
-	// PerMinute is the deliveries a minute in the hour before Until, whatever was asked for.
-	PerMinute float64 `json:"perMinute"`
-	// P50Seconds and P95Seconds estimate how long requests to the service took, over whole hours
-	// (or days); 0 = there were none.
+	Route     string  `json:"route"`
+	Total     Counts  `json:"total"`     // from since to until
+	PerMinute float64 `json:"perMinute"` // the deliveries a minute in the last hour, whatever was asked for
+	// How long half of the requests to the service took no longer than: less than 42 % off.
+	// Absent: there was none. What an older release counted is taken from the hours or days that
+	// are touched.
 	P50Seconds float64     `json:"p50Seconds,omitempty"`
-	P95Seconds float64     `json:"p95Seconds,omitempty"`
-	LastAt     Time        `json:"lastAt,omitzero"` // when the newest delivery ended; zero: none has
-	Steps      []CountStep `json:"steps"`           // those with something, the oldest first
+	P95Seconds float64     `json:"p95Seconds,omitempty"` // the same for 95 of 100 requests
+	LastAt     Time        `json:"lastAt,omitzero"`      // when the newest delivery ended; absent: none came
+	Steps      []CountStep `json:"steps"`                // those with something, the oldest first
 }
 
 // CountStep is what was counted in one step of time.
 type CountStep struct {
 	At     Time   `json:"at"` // its beginning
 	Counts Counts `json:"counts"`
-	// P50Seconds and P95Seconds are as in RouteCounts, of this step; 0 = there were none, or an older
-	// release counted them.
+	// How long half of the requests to the service in this step took no longer than: less than
+	// 42 % off. Absent: there was none, or an older release counted them.
 	P50Seconds float64 `json:"p50Seconds,omitempty"`
-	P95Seconds float64 `json:"p95Seconds,omitempty"`
+	P95Seconds float64 `json:"p95Seconds,omitempty"` // the same for 95 of 100 requests
 }
 
-// Counts are numbers of one span of time. Succeeded, Failed and Errors count requests to the
-// service: forwarded deliveries, and tries of parked events. A delivery that mode observe forwarded
-// counts there alone.
+// Counts are numbers of one span of time. A delivery that mode observe forwarded counts as
+// deliveries, and by its request to the service.
 type Counts struct {
-	Deliveries    int64 `json:"deliveries"`    // all that came
-	Succeeded     int64 `json:"succeeded"`     // the service answered with a 2xx
-	Failed        int64 `json:"failed"`        // it answered with another status
-	Errors        int64 `json:"errors"`        // no whole answer came
+	Deliveries int64 `json:"deliveries"` // all that came
+	// Requests to the service, those of forwarded deliveries and of tries of parked events, that
+	// it answered with a 2xx.
+	Succeeded int64 `json:"succeeded"`
+	Failed    int64 `json:"failed"` // those that it answered with another status
+	// Those without a whole answer, and executions that lost their lock or were cancelled.
+	Errors        int64 `json:"errors"`
 	Parked        int64 `json:"parked"`        // accepted, to run later
-	Duplicates    int64 `json:"duplicates"`    // answered without running
+	Duplicates    int64 `json:"duplicates"`    // answered without running: the event is settled or runs
 	Busy          int64 `json:"busy"`          // another event of the workflow ran, or a limit had no slot
 	BadSignatures int64 `json:"badSignatures"` // the signature was not valid
-	Refused       int64 `json:"refused"`       // for another reason
+	Refused       int64 `json:"refused"`       // refused for another reason
 	DeadLetters   int64 `json:"deadLetters"`   // accepted events that were given up
-	// duplicates by their event ID that were other requests than the first delivery
+	// Duplicates by their event ID that were other requests than the first delivery.
 	Changed int64 `json:"changed"`
 }
 

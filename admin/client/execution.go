@@ -9,8 +9,11 @@ import (
 	"time"
 )
 
-// Status is where an execution is in its life: PENDING, RUNNING, then SUCCESS, FAILED or ABORTED, with CANCEL_REQUESTED between an active
-// status and an end. The first terminal status stays.
+// Status is where an execution is in its life: PENDING, RUNNING, then SUCCESS, FAILED or ABORTED,
+// with CANCEL_REQUESTED between an active status and an end. The first terminal status stays.
+// REFUSED is an event of which no execution is known: each of its deliveries was refused.
+// RELEASED is one whose record a person removed, so that it runs again, and that has not done so
+// yet.
 type Status string
 
 // The statuses.
@@ -21,10 +24,8 @@ const (
 	Success         Status = "SUCCESS"
 	Failed          Status = "FAILED"  // an error of the system or the upstream
 	Aborted         Status = "ABORTED" // the decision of an operator or a policy
-	// Refused stands for an event that has no execution: each of its deliveries was refused. It has no ExecutionID.
-	Refused Status = "REFUSED"
-	// Released stands for an event whose record was removed, so that it may run again, and that has not done so yet. It has no ExecutionID.
-	Released Status = "RELEASED"
+	Refused         Status = "REFUSED"
+	Released        Status = "RELEASED"
 )
 
 // Statuses are all of them, in the order of an execution's life, then Refused and Released. Treat it as constant.
@@ -33,7 +34,7 @@ var Statuses = []Status{Pending, Running, CancelRequested, Success, Failed, Abor
 // Terminal reports whether s is an end.
 func (s Status) Terminal() bool { return s == Success || s == Failed || s == Aborted }
 
-// Outcome is what is known of the effect of an execution; "" while it has not ended.
+// Outcome is what is known of the effect of an execution; absent while it has not ended.
 type Outcome string
 
 // The outcomes.
@@ -50,93 +51,115 @@ const (
 	StoredUnknown = "unknown"
 )
 
-// Execution is one attempt to run one delivery. Earlier attempts of an event have only the fields of Attempt.
+// Execution is one attempt to run one delivery. Of an earlier attempt of an event there is what
+// an Attempt says. An event of status REFUSED or RELEASED has no execution: its executionId is
+// empty, and startedAt of a REFUSED one is when it first arrived.
 type Execution struct {
 	ExecutionID    string `json:"executionId"`
 	Workflow       string `json:"workflow"`
-	Route          string `json:"route"` // "" for a lock of the lock API
+	Route          string `json:"route"` // empty for a lock of the lock API
 	IdempotencyKey string `json:"idempotencyKey"`
-	EventID        string `json:"eventId,omitempty"` // the sender's ID of the event; "" if its payload is the key
-	// Labels are what the event is found by, beside its IDs; nil = it has none.
-	Labels       map[string]string `json:"labels,omitempty"`
-	Fingerprint  string            `json:"fingerprint,omitempty"` // "" for a lock of the lock API
-	Status       Status            `json:"status"`
-	Outcome      Outcome           `json:"outcome,omitempty"`
-	Token        int64             `json:"token,omitempty"` // the fencing token; 0 while it waits
-	Holder       string            `json:"holder,omitempty"`
-	Slots        []OwnSlot         `json:"slots,omitempty"`   // of limits; it has them, or had them
-	Attempt      int               `json:"attempt,omitempty"` // 1 for the first execution of the event
-	StartedAt    Time              `json:"startedAt"`
-	FinishedAt   Time              `json:"finishedAt,omitzero"`
-	Error        *Failure          `json:"error,omitempty"`    // of FAILED
-	AbortedAt    Time              `json:"abortedAt,omitzero"` // this and the next two: of ABORTED, and of CANCEL_REQUESTED as requested
-	AbortedBy    string            `json:"abortedBy,omitempty"`
-	AbortReason  string            `json:"abortReason,omitempty"`
-	Final        bool              `json:"final,omitempty"`        // it was cancelled for good: its event never runs again
-	SupersededBy string            `json:"supersededBy,omitempty"` // of ABORTED: the newer execution of its scope because of which it did not run
-	Order        *Order            `json:"order,omitempty"`        // its position in its scope; nil = the route does not judge order, or it could not be read
-	Latest       *Latest           `json:"latest,omitempty"`       // while it waits under lock.strategy latest; else nil
-	Steps        []Step            `json:"steps"`
-	Response     *Response         `json:"response,omitempty"` // nil if no whole answer came
-	Duplicates   int64             `json:"duplicates"`
-	TraceID      string            `json:"traceId,omitempty"`
-	Parked       *Parked           `json:"parked,omitempty"`      // nil: it is not parked, or has ended
-	RequestKept  bool              `json:"requestKept,omitempty"` // of an ended execution: its request is kept, and it can be run again
-	Tries        int               `json:"tries,omitempty"`       // of an ended execution: calls of the upstream while it was parked and before; 0 = it never was
-	ParkedOn     string            `json:"parkedOn,omitempty"`    // of an ended execution: what it was parked for; "" = it was not, or an older release wrote it
-	Attempts     []Attempt         `json:"attempts,omitempty"`    // all of the event, the oldest first; left out in lists, and if there is only one
-	Arrivals     *Arrivals         `json:"arrivals,omitempty"`    // other deliveries of the event; nil = none are kept, or it is from a list without Decision
-	// FailedAnswers are the newest answers of the service to failed tries of a parked event, the oldest first.
+	// What the sender calls the event; absent where the fingerprint is the key.
+	EventID string `json:"eventId,omitempty"`
+	// What the event is found by, besides, by name. Absent where it has none.
+	Labels      map[string]string `json:"labels,omitempty"`
+	Fingerprint string            `json:"fingerprint,omitempty"` // absent for a lock of the lock API
+	Status      Status            `json:"status"`
+	Outcome     Outcome           `json:"outcome,omitempty"` // what is known of the effect. Absent before the end.
+	Token       int64             `json:"token,omitempty"`   // the fencing token; absent while it waits
+	Holder      string            `json:"holder,omitempty"`
+	Slots       []OwnSlot         `json:"slots,omitempty"`   // of limits, that it has, or had
+	Attempt     int               `json:"attempt,omitempty"` // counts the executions of the event
+	StartedAt   Time              `json:"startedAt"`
+	FinishedAt  Time              `json:"finishedAt,omitzero"` // absent before the end
+	Error       *Failure          `json:"error,omitempty"`     // of FAILED alone
+	// When it was asked. Of ABORTED and CANCEL_REQUESTED alone, as the next two.
+	AbortedAt Time `json:"abortedAt,omitzero"`
+	// The token's name, or policy for max_duration and for what was superseded.
+	AbortedBy   string `json:"abortedBy,omitempty"`
+	AbortReason string `json:"abortReason,omitempty"`
+	// It was cancelled for good: its event never runs again. Absent otherwise.
+	Final bool `json:"final,omitempty"`
+	// Of ABORTED: the newer execution of its scope, because of which it did not run.
+	SupersededBy string    `json:"supersededBy,omitempty"`
+	Order        *Order    `json:"order,omitempty"`
+	Latest       *Latest   `json:"latest,omitempty"`
+	Steps        []Step    `json:"steps"`
+	Response     *Response `json:"response,omitempty"`
+	Duplicates   int64     `json:"duplicates"` // copies that were answered without running; right within 1 s
+	TraceID      string    `json:"traceId,omitempty"`
+	Parked       *Parked   `json:"parked,omitempty"`
+	// Of what has ended: its request is kept, and it can be run again. Absent: it is not.
+	RequestKept bool `json:"requestKept,omitempty"`
+	// Of what has ended and was parked: how often the upstream was called.
+	Tries    int    `json:"tries,omitempty"`
+	ParkedOn string `json:"parkedOn,omitempty"` // of what has ended and was parked: what it was parked for
+	// All executions of the event, the oldest first. Absent in lists, and where there is one
+	// alone.
+	Attempts []Attempt `json:"attempts,omitempty"`
+	Arrivals *Arrivals `json:"arrivals,omitempty"`
+	// The newest answers of the service that said that a try of a parked event failed, the
+	// oldest first.
 	FailedAnswers []FailedAnswer `json:"failedAnswers,omitempty"`
-	// Asked is what the service said when the outcome was unknown; nil: it was not asked (on_unknown: ask).
-	Asked *Asked `json:"asked,omitempty"`
-	// ProvenAt is when its end was recorded late: by another process, out of the file of the one that ran it and died, or
-	// by that one itself, which had stood still. Zero: it was recorded when it ended.
+	Asked         *Asked         `json:"asked,omitempty"`
+	// When its end was recorded late: by another process, out of the file of the one that ran it
+	// and died, or by that one itself, which had stood still. Absent where it was recorded when
+	// it ended.
 	ProvenAt Time `json:"provenAt,omitzero"`
-	// RequestStored says whether its request is in the request store, where its route keeps it (requests.keep): yes, no,
-	// or unknown if the store does not answer. "" = its route keeps none, or it is from a list.
-	RequestStored string `json:"requestStored,omitempty"`
-	// LostAt is when the event was found to be possibly lost: it was refused and did not come again in time. Zero: it was not, or it ran or came since.
+	// Of one execution: whether its request is in the request store, where its route keeps it
+	// (requests.keep). Absent: its route keeps none, or this is from a list.
+	RequestStored string `json:"requestStored,omitempty" jsonschema:"enum=yes,enum=no,enum=unknown"`
+	// When the event was found to be possibly lost: it was refused and did not come again in
+	// time. Left out if it was not, or if it ran or came since.
 	LostAt   Time               `json:"lostAt,omitzero"`
-	Released *ReleasedExecution `json:"released,omitempty"` // the latest of the event whose record was removed, so that it runs again; nil = none
+	Released *ReleasedExecution `json:"released,omitempty"`
 
 	raw
 }
 
 // Failure says why an execution is FAILED.
 type Failure struct {
-	Code   string `json:"code"`
-	Detail string `json:"detail,omitempty"`
+	Code   string `json:"code" jsonschema:"maxLength=256"`
+	Detail string `json:"detail,omitempty" jsonschema:"maxLength=1024"`
 }
 
-// Order is the position of an event in its scope.
+// Order is where an event stands among those of its scope; absent where its route does not ask,
+// or where it could not be read.
 type Order struct {
-	Scope    string `json:"scope,omitempty"`  // "" = its workflow is one scope
-	Position string `json:"position"`         // as its sender wrote it
-	Stale    string `json:"stale,omitempty"`  // by how much it is older than Newest: "37s", or a bare number; "" = it was not older at its turn
-	Newest   string `json:"newest,omitempty"` // the newest execution that had gone through; "" if Stale is
+	Scope    string `json:"scope,omitempty"` // absent where its workflow is one
+	Position string `json:"position"`        // a number or a time, as its sender wrote it
+	// By how much it is older than the newest that had gone through when it was its turn: 37s,
+	// or a bare number. Absent where it was not older.
+	Stale  string `json:"stale,omitempty"`
+	Newest string `json:"newest,omitempty"` // the execution of that newest one
 }
 
-// Latest is what a newer event would replace.
+// Latest is of an execution that waits under lock.strategy latest: a newer one would replace it.
 type Latest struct {
-	Since     Time `json:"since"`              // when the first of those that replaced each other came
-	Replaced  int  `json:"replaced,omitempty"` // how many did not run, because of this one
-	NotBefore Time `json:"notBefore,omitzero"` // it does not run before that, because a newer one may come; zero = it runs when the lock is free
+	Since    Time `json:"since"`              // when the first of those that replaced each other came
+	Replaced int  `json:"replaced,omitempty"` // how many did not run, because of this one. Absent: none.
+	// It does not run before that, because a newer one may come (lock.quiet). Absent: it runs in
+	// its turn.
+	NotBefore Time `json:"notBefore,omitzero"`
 }
 
-// Response is the upstream's answer in short.
+// Response is the upstream's answer in short; absent where no whole answer came.
 type Response struct {
 	Status int   `json:"status"`
 	Bytes  int64 `json:"bytes"` // of the body, as the first sender got it
-	Kept   bool  `json:"kept"`  // it settles the event: duplicates get it
-	// Hash is half of the SHA-256 of the body, in hex, if idempotency.replay_retention bounds how long that is kept; else "".
+	// Duplicates get it, with headers and body; after `idempotency.replay_retention` its status
+	// alone.
+	Kept bool `json:"kept"`
+	// Half of the SHA-256 of the body, where `idempotency.replay_retention` bounds how long that
+	// is kept.
 	Hash string `json:"hash,omitempty"`
 }
 
 // Step is one step that the upstream has reported with guard.
 type Step struct {
-	Name       string `json:"name"`
-	Status     string `json:"status"` // running, done, or skipped: the execution was cancelled before it began
+	Name string `json:"name"`
+	// skipped: the execution was cancelled before it began.
+	Status     string `json:"status" jsonschema:"enum=running,enum=done,enum=skipped"`
 	StartedAt  Time   `json:"startedAt,omitzero"`
 	FinishedAt Time   `json:"finishedAt,omitzero"`
 }

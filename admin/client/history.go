@@ -16,46 +16,44 @@ type Attempt struct {
 	Outcome     Outcome `json:"outcome,omitempty"`
 	StartedAt   Time    `json:"startedAt"`
 	FinishedAt  Time    `json:"finishedAt,omitzero"`
-	// of FAILED; its detail says how far the exchange with the upstream went
+	// Of FAILED alone; its detail says how far the exchange with the upstream went. Cut to 160
+	// bytes where the event has run again.
 	Error       *Failure `json:"error,omitempty"`
-	AbortedAt   Time     `json:"abortedAt,omitzero"` // this and the next two: as in Execution
+	AbortedAt   Time     `json:"abortedAt,omitzero"` // this and the next two as those of an execution
 	AbortedBy   string   `json:"abortedBy,omitempty"`
 	AbortReason string   `json:"abortReason,omitempty"`
-	Answer      int      `json:"answerStatus,omitempty"` // the upstream's; 0 = no whole answer came
-	Tries       int      `json:"tries,omitempty"`        // calls of the upstream, if it was parked
+	Answer      int      `json:"answerStatus,omitempty"` // of the upstream; absent where no whole answer came
+	Tries       int      `json:"tries,omitempty"`        // of the upstream, where it was parked
 	TraceID     string   `json:"traceId,omitempty"`
-	// the parts in which its request differs from that of the attempt before
+	// What of its request differs from that of the attempt before; absent where nothing does, or
+	// where that is not known.
 	Differs []string `json:"differs,omitempty"`
 }
 
-// Arrivals is how an event arrived, without the deliveries that were executed.
+// Arrivals is how an event arrived, without the deliveries that were executed; absent in lists
+// that no decision was asked of, and where nothing is kept.
 type Arrivals struct {
 	Counts map[string]int64 `json:"counts"` // by decision
 	First  Arrival          `json:"first"`
-	Newest []Arrival        `json:"newest"` // the newest first, at most 16
+	Newest []Arrival        `json:"newest" jsonschema:"maxItems=16"` // the newest first
 }
 
 // Arrival is one delivery with another decision than executed. Its event may have run all the same:
 // a parked one later, a bypassed one without a lock, and one that broke off perhaps.
 type Arrival struct {
-	At Time `json:"at"` // when it was received
-	// AnsweredAt is when its sender got the response; zero: that is not known, as of a release before.
-	AnsweredAt Time   `json:"answeredAt,omitzero"`
-	Decision   string `json:"decision"`
-	// the decision that a delivery would have got if it had not been forwarded all the same
-	Would  string `json:"would,omitempty"`
-	Status int    `json:"status"` // the status sent in response
-	// the execution that stood in the way or gave the answer, or its own
-	ExecutionID string `json:"executionId,omitempty"`
-	// its own event ID, if it was taken for the event because of its body (twins: same_event)
+	At          Time   `json:"at"`                  // when it was received
+	AnsweredAt  Time   `json:"answeredAt,omitzero"` // when its sender was answered; absent where that is not known
+	Decision    string `json:"decision"`
+	Would       string `json:"would,omitempty"`       // what it would have got, where it was forwarded all the same
+	Status      int    `json:"status"`                // what its sender was told
+	ExecutionID string `json:"executionId,omitempty"` // what stood in the way or was answered with, or its own
+	// Its own event ID, if it was taken for the event because of its body (twins: same_event).
 	EventID string   `json:"eventId,omitempty"`
-	From    string   `json:"from,omitempty"`    // the client's IP address
+	From    string   `json:"from,omitempty"`    // the IP address of whoever connected
 	Differs []string `json:"differs,omitempty"` // of a mismatch: what differs from the first delivery
 	TraceID string   `json:"traceId,omitempty"`
-	// of the newest: the error of the call or of etcd that was the reason, at most 160 bytes
-	Detail string `json:"detail,omitempty"`
-	// Behind is the execution that had the lock; nil if none had, or if nothing is known of it any
-	// more.
+	// Of the newest: the error of the call or of etcd that was the reason, at most 160 bytes.
+	Detail string         `json:"detail,omitempty"`
 	Behind *ArrivalBehind `json:"behind,omitempty"`
 }
 
@@ -68,13 +66,14 @@ func (a *Arrival) Answered() time.Time {
 	return a.AnsweredAt.Time
 }
 
-// Asked is what the service said of an execution of unknown outcome.
+// Asked is what the service said of an execution of unknown outcome (on_unknown: ask); absent
+// where it was not asked.
 type Asked struct {
-	Outcome Outcome `json:"outcome"` // unknown: no answer decided it
+	Outcome Outcome `json:"outcome"` // what follows from it. unknown: no answer decided it, and a person has to.
 	At      Time    `json:"at"`
-	URL     string  `json:"url"`
-	Status  int     `json:"status,omitempty"` // of the last answer; 0 = none came
-	Detail  string  `json:"detail,omitempty"` // why it decided nothing
+	URL     string  `json:"url"`              // what was asked: a URL, or a path of the upstream
+	Status  int     `json:"status,omitempty"` // of the last answer. Left out if none came.
+	Detail  string  `json:"detail,omitempty"` // why it decided nothing. Left out if it did.
 	Times   int     `json:"times"`            // how often the service was asked
 }
 
@@ -97,8 +96,8 @@ func (a *Asked) Text() string {
 type FailedAnswer struct {
 	At     Time `json:"at"`
 	Status int  `json:"status"`
-	// the first 512 bytes of its body; "" without the scope bodies, if it is not kept, and if it is
-	// not text
+	// The first 512 bytes of its body. Absent without the scope bodies, where it is not kept,
+	// and where it is no text.
 	Text string `json:"text,omitempty"`
 }
 
@@ -112,13 +111,13 @@ func (e *Execution) LastFailed() string {
 	return ": " + strings.Join(strings.Fields(e.FailedAnswers[n-1].Text), " ")
 }
 
-// ReleasedExecution is an execution whose record was removed, so that its event may run again, and
-// how it had ended.
+// ReleasedExecution is the latest execution of the event whose record a person removed, so that
+// it runs again, and how it had ended.
 type ReleasedExecution struct {
 	ExecutionID string  `json:"executionId"`
 	Status      Status  `json:"status"`
 	Outcome     Outcome `json:"outcome"`
-	By          string  `json:"by"`
+	By          string  `json:"by"` // the name of the token
 	Reason      string  `json:"reason"`
 	At          Time    `json:"at"`
 }
@@ -132,11 +131,13 @@ func (r *ReleasedExecution) Text() string {
 		string(r.Status) + ", " + strings.ReplaceAll(string(r.Outcome), "_", " ")
 }
 
-// ArrivalBehind is an execution that had the lock when a delivery was refused.
+// ArrivalBehind is the execution that had the lock when the delivery was refused; absent where
+// none had, or where nothing is known of it any more. In a list it is that of the newest arrival
+// alone.
 type ArrivalBehind struct {
 	EventID    string `json:"eventId,omitempty"`
 	StartedAt  Time   `json:"startedAt"`
-	FinishedAt Time   `json:"finishedAt,omitzero"` // zero: it has not ended
+	FinishedAt Time   `json:"finishedAt,omitzero"` // absent: it has not ended
 }
 
 // Text says which event had the lock, since when and until when, with times as stamp spells them;

@@ -7,7 +7,9 @@ import (
 	"net/http"
 )
 
-// JobKind is what a job does with each execution.
+// JobKind is what a job does with each execution. run: as POST /v1/executions/{id}/run; so skip,
+// rerun and cancel. forget: as DELETE /v1/executions/{id}; erase: with erase=true, by a filter
+// only with a label.
 type JobKind string
 
 // The kinds of jobs. Those of ParkedAction take a filter or executions, the others executions
@@ -35,42 +37,38 @@ const (
 // Job is an action on many executions that the replicas make: one at a time, and another one if
 // that dies. It goes on without the client.
 type Job struct {
-	JobID      string     `json:"jobId"` // "" after a dry run
+	JobID      string     `json:"jobId"` // empty after a dry run
 	Kind       JobKind    `json:"kind"`
 	State      JobState   `json:"state"`
 	Who        string     `json:"who,omitempty"` // the name of the token that started it
 	Reason     string     `json:"reason,omitempty"`
-	Filter     BulkFilter `json:"filter,omitzero"`
-	Executions []string   `json:"executions,omitempty"` // what it is about, instead of Filter
-	// of cancels: what has another status by then is left alone; "" = nothing is
-	IfStatus Status `json:"ifStatus,omitempty"`
-	// Again: of reruns, it is about all events that have ended, also those that were settled.
-	Again     bool   `json:"again,omitempty"`
-	Rate      int    `json:"rate"` // so many a second, at most
-	StartedAt Time   `json:"startedAt,omitzero"`
-	ChangedAt Time   `json:"changedAt,omitzero"` // of its last progress
-	EndedAt   Time   `json:"endedAt,omitzero"`   // or when it was stopped
+	Filter     BulkFilter `json:"filter,omitzero"`      // what it is about
+	Executions []string   `json:"executions,omitempty"` // what it is about, instead of a filter
+	IfStatus   Status     `json:"ifStatus,omitempty"`   // for cancel: what has another status by then is left alone
+	// For rerun: all events that have ended, also those that were settled, in the order in which
+	// they ended. Absent: dead letters alone.
+	Again     bool `json:"again,omitempty"`
+	Rate      int  `json:"rate" jsonschema:"minimum=1"` // so many a second, at most
+	StartedAt Time `json:"startedAt,omitzero"`          // when it was started
+	ChangedAt Time `json:"changedAt,omitzero"`          // of its last progress
+	EndedAt   Time `json:"endedAt,omitzero"`            // when it was done, or stopped
+	// The token's name, or policy: the token of the job was revoked.
 	StoppedBy string `json:"stoppedBy,omitempty"`
-	Replica   string `json:"replica,omitempty"` // that runs it, or ran it last; "" = none has begun
-	// Matched is how many executions match: -1 until that is known.
-	Matched int `json:"matched"`
-	// Acted counts those that the action was tried on. Of them Refused had changed meanwhile,
-	// Succeeded and Failed have come to an end, and Waiting are to run or run. Where nothing runs
-	// (skip, cancel, forget), what was not refused has succeeded.
-	Acted     int `json:"acted"`
-	Refused   int `json:"refused"`
-	Succeeded int `json:"succeeded"`
-	Failed    int `json:"failed"`
-	Waiting   int `json:"waiting"`
-	// Failures are the first ten that failed or were refused.
-	Failures []JobFailure `json:"failures"`
-	// PerSecond is the rate that it has, and SecondsLeft estimates how long it goes on; 0 = not
-	// known, or it does not run.
-	PerSecond   float64 `json:"perSecond,omitempty"`
-	SecondsLeft float64 `json:"secondsLeft,omitempty"`
-	Result      string  `json:"result,omitempty"` // a sentence, once it is done or stopped
-	// First are the first ten that a dry run is about; nil = it is none, or nothing matches.
-	First []JobItem `json:"first,omitempty"`
+	Replica   string `json:"replica,omitempty"`               // that runs it, or ran it last. Absent: none has begun.
+	Matched   int    `json:"matched" jsonschema:"minimum=-1"` // how many match; -1: not known yet
+	Acted     int    `json:"acted"`                           // those that the action was tried on
+	// Of them, those with which nothing was done: they had changed.
+	Refused int `json:"refused"`
+	// Of them, those that ended with success; where nothing runs, those with which it was done.
+	Succeeded int          `json:"succeeded"`
+	Failed    int          `json:"failed"`                            // of them, those whose first try since failed
+	Waiting   int          `json:"waiting"`                           // of them, those that are to run, or run
+	Failures  []JobFailure `json:"failures" jsonschema:"maxItems=10"` // the first that failed or were refused
+	// The rate that it has. Absent: not known, or it does not run.
+	PerSecond   float64   `json:"perSecond,omitempty"`
+	SecondsLeft float64   `json:"secondsLeft,omitempty"`                    // an estimate, until all are let run
+	Result      string    `json:"result,omitempty"`                         // a sentence, once it is done or stopped
+	First       []JobItem `json:"first,omitempty" jsonschema:"maxItems=10"` // of a dry run: the first that it would be about
 
 	raw
 }
@@ -80,14 +78,14 @@ type JobItem struct {
 	ExecutionID string `json:"executionId"`
 	Workflow    string `json:"workflow"`
 	Route       string `json:"route"`
-	Since       Time   `json:"since"` // when it came into its state: of a job that is Again, when it ended
+	Since       Time   `json:"since"` // when it came into its state: with `again`, when it ended
 }
 
 // JobFailure says why one execution of a job failed, or was refused.
 type JobFailure struct {
 	ExecutionID string `json:"executionId"`
 	Workflow    string `json:"workflow"`
-	Refused     bool   `json:"refused,omitempty"` // nothing was done with it; false: it ran
+	Refused     bool   `json:"refused,omitempty"` // nothing was done with it
 	Why         string `json:"why"`
 }
 

@@ -13,35 +13,39 @@ import (
 type Lock struct {
 	Workflow    string `json:"workflow"`
 	ExecutionID string `json:"executionId"`
-	Route       string `json:"route,omitempty"` // "" for a lock of the lock API
-	// the sender's ID of the event; "" if its payload is the key
-	EventID string            `json:"eventId,omitempty"`
-	Labels  map[string]string `json:"labels,omitempty"` // of the event; nil = it has none
-	// host/pid/session of a delivery; a client's own text otherwise
-	Holder string `json:"holder"`
-	// the fencing token: it grows with each new holder of the workflow
-	Token    int64 `json:"token"`
-	LockedAt Time  `json:"lockedAt"` // when the execution began
-	// the latest end if it is not renewed; zero = there is none
-	ExpiresAt Time     `json:"expiresAt,omitzero"`
-	HeldFor   float64  `json:"heldFor"`             // seconds, by the server's clock
-	ExpiresIn *float64 `json:"expiresIn,omitempty"` // seconds; nil if ExpiresAt is zero
-	// what ends it then: upstream.timeout, hold, max_duration or release_delay; "" if ExpiresAt is
-	// zero
-	EndsBy string `json:"endsBy,omitempty"`
-	// it outlives the answer of its delivery, or never had one
-	Held    bool `json:"held"`
-	Waiting int  `json:"waiting"` // executions in the queue for it
-	IsStale bool `json:"isStale"` // its owner is dead: the next execution takes over
-	// the execution has ended, and the lock stays closed for its release_delay
+	Route       string `json:"route,omitempty"` // absent for a lock of the lock API
+	// What its sender calls the event. Absent where its payload is the key.
+	EventID string `json:"eventId,omitempty"`
+	// What the event is found by, besides, by name. Absent where it has none.
+	Labels map[string]string `json:"labels,omitempty"`
+	// host/pid/session of a delivery's process, or what the one said who took it.
+	Holder   string `json:"holder"`
+	Token    int64  `json:"token" jsonschema:"minimum=1"` // the fencing token
+	LockedAt Time   `json:"lockedAt"`                     // when the execution began
+	// When it ends if nobody does anything, the nearest of: upstream.timeout of a running
+	// execution (later where the upstream has begun a long answer), the end of a hold,
+	// max_duration, the end of a release_delay. Absent where there is none.
+	ExpiresAt Time    `json:"expiresAt,omitzero"`
+	HeldFor   float64 `json:"heldFor" jsonschema:"type=integer"` // seconds
+	// Seconds. Absent without expiresAt.
+	ExpiresIn *float64 `json:"expiresIn,omitempty" jsonschema:"type=integer,minimum=0"`
+	// Which end expiresAt is. Absent without expiresAt.
+	EndsBy  string `json:"endsBy,omitempty" jsonschema:"enum=upstream.timeout,enum=hold,enum=max_duration,enum=release_delay"`
+	Held    bool   `json:"held"`    // it outlives its answer
+	Waiting int    `json:"waiting"` // how many wait for it
+	// Its owner is dead; the next one to come takes over.
+	IsStale bool `json:"isStale"`
+	// The execution has ended with an unknown outcome, and release_delay keeps the lock closed.
+	// Absent otherwise.
 	Cooling bool `json:"cooling,omitempty"`
-	// its event is parked, and nothing of it is at the upstream: what it waits for; nil: it is not,
-	// or is tried now
+	// Its event is parked, and nothing of it is at the upstream: what it waits for. Absent where
+	// it is not parked, and while it is tried.
 	Parked *Parked `json:"parked,omitempty"`
-	// Of is how many executions of the workflow may run at a time, if that is more than one: then
-	// each of them has a lock. 0 = one.
+	// How many executions of the workflow may run at a time, as this replica has it, where that
+	// is more than one: then each of them has a lock. Absent: it is one.
 	Of int `json:"of,omitempty"`
-	// Executions are those that run, the oldest first; set by Lock, and only if Of is not 0.
+	// Those that run, the oldest first. Of one lock that was asked for, and where of is not
+	// absent.
 	Executions []string `json:"executions,omitempty"`
 
 	raw
@@ -68,7 +72,7 @@ type LockQuery struct {
 }
 
 // LockPage is a part of the locks. It may be shorter than its limit, even empty, and not be the
-// last: only an empty NextCursor says that.
+// last: only an empty nextCursor says that.
 type LockPage struct {
 	Locks      []Lock `json:"locks"`
 	NextCursor string `json:"nextCursor"`
@@ -170,12 +174,11 @@ type AcquireRequest struct {
 	Wait   time.Duration // how long to wait for it in the queue; 0 = not at all
 }
 
-// Acquired is a lock that the caller has now. It is the caller's until ExpiresAt, unless it is
+// Acquired is a lock that the caller has now. It is the caller's until expiresAt, unless it is
 // renewed.
 type Acquired struct {
 	Lock
-	// the right to guard, heartbeat and complete the lock's execution; see Callback
-	CallbackKey string `json:"callbackKey"`
+	CallbackKey string `json:"callbackKey"` // for guard, heartbeat and complete. It is not shown again.
 }
 
 // UnmarshalJSON reads the lock and the key beside it.

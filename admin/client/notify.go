@@ -8,12 +8,10 @@ import (
 
 // NotifyTest is what came of one test message to the receiver of notify.
 type NotifyTest struct {
-	Taken bool `json:"taken"` // the receiver answered 2xx
-	// Status is what it answered, Answer the beginning of its body on one line; 0: no answer came.
-	Status int    `json:"status,omitempty"`
-	Answer string `json:"answer,omitempty"`
-	// Problem is why it was not taken; "" = it was. It does not have the URL.
-	Problem string `json:"problem,omitempty"`
+	Taken   bool   `json:"taken"`             // the receiver answered 2xx
+	Status  int    `json:"status,omitempty"`  // what it answered. Missing: no answer came.
+	Answer  string `json:"answer,omitempty"`  // the beginning of its body, on one line
+	Problem string `json:"problem,omitempty"` // why the message was not taken, without the URL
 
 	raw
 }

@@ -9,30 +9,32 @@ import (
 	"time"
 )
 
-// Parked says of an execution that its sender was told that the event is accepted, and what it
-// waits for.
+// Parked says of an execution that its sender was told that the event is accepted, and that it
+// has not ended.
 type Parked struct {
 	Since Time `json:"since"`
-	// what it was parked for: locked, slow, unreachable, unknown, failed, paused, sender_limit or
-	// again
-	On           string    `json:"on"`
-	Tries        int       `json:"tries"`
-	Failures     int       `json:"failures"`             // those of its tries that count against park.attempts
-	NextAttempt  Time      `json:"nextAttempt,omitzero"` // zero: now, or after those before it, or it needs a decision
+	// What it was parked for.
+	On string `json:"on" jsonschema:"enum=locked,enum=slow,enum=unreachable,enum=unknown,enum=failed,enum=paused,enum=sender_limit,enum=again"`
+	// How often the upstream was called, the call before it was parked included.
+	Tries    int `json:"tries"`
+	Failures int `json:"failures"` // those of them that count against park.attempts
+	// Absent: now, or after those before it in its line, or not before a person says so.
+	NextAttempt  Time      `json:"nextAttempt,omitzero"`
 	LastEvidence *Evidence `json:"lastEvidence,omitempty"`
-	Blocked      string    `json:"blocked,omitempty"` // why it needs a decision; "" = it does not
+	Blocked      string    `json:"blocked,omitempty"` // why it waits for a person. Absent: it does not.
 }
 
 // Evidence is what is known of the latest try that ended.
 type Evidence struct {
-	Outcome Outcome `json:"outcome"`
-	Status  int     `json:"status,omitempty"` // of the upstream's answer; 0 = none came
+	Outcome Outcome `json:"outcome"`          // what is known of the effect. Absent before the end.
+	Status  int     `json:"status,omitempty"` // of the upstream's answer; absent where none came
 	Code    string  `json:"code,omitempty"`
 	Detail  string  `json:"detail,omitempty"`
 	At      Time    `json:"at"`
 }
 
-// ParkState is the state of a stored request.
+// ParkState is the state of a stored request: its execution waits or is tried, waits for a
+// person, or has ended.
 type ParkState string
 
 // The states of a stored request.
@@ -89,22 +91,23 @@ type Bulk struct {
 
 // BulkFilter selects executions that match all fields that are set.
 type BulkFilter struct {
-	Workflow string    `json:"workflow,omitempty"`
+	Workflow string    `json:"workflow,omitempty"` // a name, or a pattern, in which * stands for any characters
 	Route    string    `json:"route,omitempty"`
-	State    ParkState `json:"state,omitempty"` // Rerun is for dead letters, Run and Skip are for the others
-	Since    string    `json:"since,omitempty"` // as in ExecutionQuery
-	Until    string    `json:"until,omitempty"`
-	Label    string    `json:"label,omitempty"`
-	Status   Status    `json:"status,omitempty"` // of a job that is Again
+	State    ParkState `json:"state,omitempty"` // rerun is for dead letters, run and skip are for the others
+	// Only what ended, or began if it has not ended, since: a time (RFC 3339), or how long ago.
+	Since  string `json:"since,omitempty"`
+	Until  string `json:"until,omitempty"`  // only what ended, or began if it has not ended, until then
+	Label  string `json:"label,omitempty"`  // NAME=VALUE, or the value alone
+	Status Status `json:"status,omitempty"` // with `again`
 }
 
 // BulkResult is the result of one request of a bulk.
 type BulkResult struct {
-	Matched    int        `json:"matched"` // how many match, with those that were left for the next request
+	Matched    int        `json:"matched"` // how many there are, with those that are left for the next request
 	Done       int        `json:"done"`
 	Refused    int        `json:"refused"`
 	Executions []BulkItem `json:"executions"`
-	NextCursor string     `json:"nextCursor"` // "" = there are no more
+	NextCursor string     `json:"nextCursor"` // empty: there are no more
 
 	raw
 }
@@ -116,11 +119,12 @@ type BulkItem struct {
 	Route       string    `json:"route"`
 	State       ParkState `json:"state"`
 	Since       Time      `json:"since"`
-	Result      string    `json:"result"`            // done, refused, or in a dry run would
-	Code        string    `json:"code,omitempty"`    // why it was refused
-	Status      Status    `json:"status,omitempty"`  // as it is after that
-	NewID       string    `json:"newId,omitempty"`   // of the execution that Rerun made
-	Message     string    `json:"message,omitempty"` // for operators, if it was refused
+	// would: of a dry run.
+	Result  string `json:"result" jsonschema:"enum=would,enum=done,enum=refused"`
+	Code    string `json:"code,omitempty"`    // why it was refused
+	Status  Status `json:"status,omitempty"`  // as it is after that
+	NewID   string `json:"newId,omitempty"`   // of the execution that rerun made
+	Message string `json:"message,omitempty"` // for people, where it was refused
 }
 
 // bulkTime is what the server takes at most for one request.

@@ -15,23 +15,22 @@ type Pause struct {
 	By     string `json:"by"`    // the name of the token that paused it
 	Reason string `json:"reason"`
 	Since  Time   `json:"since"`
-	Until  Time   `json:"until,omitzero"` // when it ends by itself; zero: it does not
-	// Waiting counts the executions whose senders wait for the answer, Parked those whose events
-	// were accepted.
+	Until  Time   `json:"until,omitzero"` // when it ends by itself; absent: somebody resumes it
+	// Executions that wait for their turn, and whose senders wait for the answer.
 	Waiting int `json:"waiting"`
-	Parked  int `json:"parked"`
-	// Running counts executions that have begun and not ended: running, held, in a try, or closed
-	// after an unknown outcome.
+	// Executions that wait for their turn, and whose senders were told that they are accepted.
+	Parked int `json:"parked"`
+	// Executions that have begun and not ended: at work, held, in a try, or closed after an
+	// unknown outcome.
 	Running int `json:"running"`
-	// Unheard are the processes that have not acknowledged it: something may still begin there. One
-	// of an older release never does.
-	Unheard []string `json:"unheard"`
-	// Incomplete: there are more than were counted.
-	Incomplete bool `json:"incomplete,omitempty"`
-	// Drained: nothing of it runs anywhere, and nothing begins until it is resumed.
+	// Processes that have not acknowledged it: something may still begin there. One of an older
+	// release never does.
+	Unheard    []string `json:"unheard"`
+	Incomplete bool     `json:"incomplete,omitempty"` // there is more than was counted
+	// Nothing of it runs anywhere, and nothing begins until it is resumed.
 	Drained bool `json:"drained"`
-	// Warning says that the replica that answered has no route of that name, which may be mistyped;
-	// "" = it has.
+	// That the replica that was asked has no route of that name, with the nearest name that it
+	// has: it may be mistyped, and it may be another replica's. Absent: it has one.
 	Warning string `json:"warning,omitempty"`
 
 	raw
@@ -53,22 +52,22 @@ type PauseList struct {
 
 // EndedPause is a pause that was resumed.
 type EndedPause struct {
-	Scope  string `json:"scope"`
-	By     string `json:"by"`
+	Scope  string `json:"scope"` // route:NAME, or workflow:PATTERN
+	By     string `json:"by"`    // the name of the token that paused it
 	Reason string `json:"reason"`
 	Since  Time   `json:"since"`
-	Until  Time   `json:"until,omitzero"` // when it would have ended by itself; zero: it would not
+	Until  Time   `json:"until,omitzero"` // when it ends by itself; absent: somebody resumes it
 
 	raw
 }
 
 // PauseStatus is a pause as one process knows it.
 type PauseStatus struct {
-	Scope  string `json:"scope"`
-	By     string `json:"by"`
+	Scope  string `json:"scope"` // route:NAME, or workflow:PATTERN
+	By     string `json:"by"`    // the name of the token that paused it
 	Reason string `json:"reason"`
 	Since  Time   `json:"since"`
-	Until  Time   `json:"until,omitzero"` // when it ends by itself; zero: it does not
+	Until  Time   `json:"until,omitzero"` // when it ends by itself; absent: somebody resumes it
 	Parked int    `json:"parked"`         // parked executions that wait for it, over all replicas
 }
 

@@ -14,20 +14,19 @@ const (
 
 // Replica is one process that shares the ledger, as it has described itself last.
 type Replica struct {
-	Replica   string `json:"replica"`
-	Version   string `json:"version"`
-	State     string `json:"state"`
+	Replica string `json:"replica"`
+	Version string `json:"version"`
+	// gone: its session has ended, and it did not say that it stops.
+	State     string `json:"state" jsonschema:"enum=live,enum=gone,enum=stopped"`
 	Self      bool   `json:"self,omitempty"` // it is the one that answers
-	StartedAt Time   `json:"startedAt"`      // by its own clock, as SeenAt
-	// SeenAt is when it described itself last: of a live one up to a minute ago.
-	SeenAt   Time   `json:"seenAt"`
-	Session  string `json:"session,omitempty"`  // the latest one
-	NotReady string `json:"notReady,omitempty"` // why deliveries should not go there; "" = they may
-	// ConfigFile and ConfigSHA256 are its file as it was read, and that file's hash.
+	StartedAt Time   `json:"startedAt"`      // by its own clock, as seenAt
+	// When it described itself last: of a live one up to a minute ago.
+	SeenAt       Time   `json:"seenAt"`
+	Session      string `json:"session,omitempty"`  // the latest one
+	NotReady     string `json:"notReady,omitempty"` // why deliveries should not go there. Absent: they may.
 	ConfigFile   string `json:"configFile"`
-	ConfigSHA256 string `json:"configSha256"`
-	// Differs are the settings and routes of its configuration in force that are not as those of
-	// the one that answers; empty: all are.
+	ConfigSHA256 string `json:"configSha256"` // of the file as it was read
+	// The settings and routes in force that are not as those of the one that answers.
 	Differs []string `json:"differs,omitempty"`
 }
 

@@ -14,7 +14,8 @@ import (
 type Report struct {
 	Replica   string `json:"replica"` // which process counted; others have counted their own deliveries
 	StartedAt Time   `json:"startedAt"`
-	// the start of its counts: what was asked for, rounded down to a step, but not before StartedAt
+	// The start of its counts: what was asked for, rounded down to a step, but not before
+	// startedAt.
 	Since  Time          `json:"since"`
 	Until  Time          `json:"until"`
 	Routes []RouteReport `json:"routes"`
@@ -25,26 +26,26 @@ type Report struct {
 // RouteReport is what was found on one route.
 type RouteReport struct {
 	Route      string  `json:"route"`
-	Mode       string  `json:"mode"` // enforce or observe
+	Mode       string  `json:"mode" jsonschema:"enum=enforce,enum=observe"`
 	Deliveries int64   `json:"deliveries"`
 	Stale      Finding `json:"staleEvents"` // not set by an older replica
 	Duplicates Finding `json:"duplicates"`
 	Overlaps   Finding `json:"overlaps"`
 	Mismatches Finding `json:"mismatches"`
-	// Changed are duplicates by their event ID that were other requests than the first delivery
+	// Duplicates by their event ID that were other requests than the first delivery
 	// (on_mismatch: replay): their bytes never ran.
-	Changed         Finding `json:"changed"` // not set by an older replica
+	Changed         Finding `json:"changed"`
 	MissingEventIDs Finding `json:"missingEventIds"`
-	// Redirected are deliveries that the service answered with a 3xx: many senders take it for
+	// Deliveries that the service answered with a 3xx: many senders take it for
 	// success, or follow it with a GET.
-	Redirected Finding `json:"redirected"` // not set by an older replica
-	// Twins are events with the body of another one that came shortly before under another ID.
-	Twins   Finding `json:"twins"` // not set by an older replica
+	Redirected Finding `json:"redirected"`
+	// Events with the body of another one that came shortly before under another ID.
+	Twins   Finding `json:"twins"`
 	Forged  Finding `json:"forged"`
 	Unnamed Finding `json:"unnamed"`
-	// Changing is what differs between deliveries of one event ID; nil: no change was seen.
+	// Absent: no change was seen.
 	Changing *Changing `json:"changing,omitempty"`
-	// WrongEventID is an event ID that names no single event; nil: none was seen.
+	// Absent: none was seen.
 	WrongEventID *WrongEventID `json:"wrongEventId,omitempty"`
 }
 
@@ -58,10 +59,13 @@ const (
 // WrongEventID is an event ID that names no single event, so that events are taken for duplicates
 // of others.
 type WrongEventID struct {
-	EventID    string `json:"eventId"` // at most 128 bytes of it
-	Why        string `json:"why"`
-	Deliveries int64  `json:"deliveries"` // with it, since the start; of a constant one, in a row
-	At         Time   `json:"at"`         // of the newest
+	EventID string `json:"eventId"` // at most 128 bytes of it
+	// placeholder: what a sender sends where a value is missing, such as $UNIQID, {{id}},
+	// undefined or null. constant: deliveries that differ have it one after the other.
+	Why string `json:"why" jsonschema:"enum=placeholder,enum=constant"`
+	// With it, since the start; of a constant one, in a row.
+	Deliveries int64 `json:"deliveries" jsonschema:"minimum=1"`
+	At         Time  `json:"at"` // of the newest
 }
 
 // Text says what is wrong with the ID, and what to do.
@@ -125,9 +129,9 @@ func (r *RouteReport) TwinsText() string {
 // Changing is what differs between deliveries of one event ID.
 type Changing struct {
 	Refused int64 `json:"refused"` // of them that were refused as another request (mismatch), since the start
-	// of them that were answered as duplicates (on_mismatch: replay), since the start
+	// Of them that were answered as duplicates (on_mismatch: replay), since the start.
 	Replayed int64    `json:"replayed"`
-	Members  []string `json:"members"` // what differed: body.delivery_attempts
+	Members  []string `json:"members"` // what differed, as a template spells it: body.delivery_attempts
 	At       Time     `json:"at"`      // of the newest
 	Key      string   `json:"key"`     // of the newest
 }
@@ -135,26 +139,23 @@ type Changing struct {
 // Finding is how often something was found, with the newest examples, the newest first.
 type Finding struct {
 	Count    int64     `json:"count"`
-	Examples []Example `json:"examples"`
+	Examples []Example `json:"examples"` // the newest, at most 5
 }
 
 // Example is one delivery.
 type Example struct {
-	At          Time   `json:"at"`
-	Decision    string `json:"decision"`
-	CarriedOut  bool   `json:"carriedOut"`    // otherwise the delivery was forwarded
-	Key         string `json:"key,omitempty"` // short, as in the log
-	Workflow    string `json:"workflow,omitempty"`
-	ExecutionID string `json:"executionId,omitempty"` // the execution that stood in the way
-	Code        string `json:"code,omitempty"`        // of a rejection
-	Signature   string `json:"signature,omitempty"`   // why it is not valid
-	Status      int    `json:"status,omitempty"`      // the status sent in response
-	TraceID     string `json:"traceId,omitempty"`
-	// Differs are the parts that differ from the first delivery of the event ID: method, host,
-	// port, path, query, body.
-	Differs []string `json:"differs,omitempty"`
-	// TwinOf is the short key of the earlier event, of a twin.
-	TwinOf string `json:"twinOf,omitempty"`
+	At          Time     `json:"at"`
+	Decision    string   `json:"decision"`
+	CarriedOut  bool     `json:"carriedOut"`    // otherwise the delivery was forwarded
+	Key         string   `json:"key,omitempty"` // the short key, as in the log
+	Workflow    string   `json:"workflow,omitempty"`
+	ExecutionID string   `json:"executionId,omitempty"` // the execution that it met
+	Code        string   `json:"code,omitempty"`        // of a rejection
+	Signature   string   `json:"signature,omitempty"`   // why it is not valid
+	Status      int      `json:"status,omitempty"`      // the status sent in response
+	TraceID     string   `json:"traceId,omitempty"`
+	Differs     []string `json:"differs,omitempty"` // the parts that differ from the first delivery of the event ID
+	TwinOf      string   `json:"twinOf,omitempty"`  // the short key of the earlier event, of a twin
 }
 
 // Report returns the report since then: a time (RFC 3339), or how long ago (24h); "" is everything

@@ -7,22 +7,20 @@ import (
 	"net/http"
 )
 
-// BadSignature is a delivery whose signature was not valid. A field that is not known is "" or 0.
+// BadSignature is a delivery whose signature was not valid. What is not known is absent.
 type BadSignature struct {
-	At     Time   `json:"at"`
-	Route  string `json:"route"`
-	From   string `json:"from,omitempty"`   // the client's IP address
-	Scheme string `json:"scheme,omitempty"` // as verify.scheme
-	Reason string `json:"reason,omitempty"` // missing, malformed, stale, mismatch …
-	Part   string `json:"part,omitempty"`   // what was wrong: the name of a header, or a source as in templates
-	Detail string `json:"detail,omitempty"` // what was found, and what to check
-	// EventID is what the delivery says; nothing proves it.
-	EventID string `json:"eventId,omitempty"`
+	At      Time   `json:"at"` // when it came
+	Route   string `json:"route"`
+	From    string `json:"from,omitempty"`    // the client's IP address
+	Scheme  string `json:"scheme,omitempty"`  // as verify.scheme
+	Reason  string `json:"reason,omitempty"`  // missing, malformed, stale, mismatch, …
+	Part    string `json:"part,omitempty"`    // what was wrong: the name of a header, or a source as in templates
+	Detail  string `json:"detail,omitempty"`  // what was found, and what to check
+	EventID string `json:"eventId,omitempty"` // what the delivery says; nothing proves it
 	TraceID string `json:"traceId,omitempty"`
-	Status  int    `json:"status,omitempty"` // sent in response
-	// More is how many of the route came so soon after it that they are not listed, up to Until.
-	More  int64 `json:"more,omitempty"`
-	Until Time  `json:"until,omitzero"`
+	Status  int    `json:"status,omitempty"` // the status sent in response
+	More    int64  `json:"more,omitempty"`   // how many of the route came so soon after it that they are not listed
+	Until   Time   `json:"until,omitzero"`   // when the newest of these came
 
 	raw
 }

@@ -9,12 +9,12 @@ import (
 
 // Slot is a slot of a limit, and the execution that has it.
 type Slot struct {
-	// with the delivery's values in it: tenant/acme; that of a workflow's lock.limit is
-	// workflow:NAME
+	// With what the delivery had in it: tenant/acme. That of a workflow's lock.limit is
+	// workflow:NAME.
 	Limit  string `json:"limit"`
-	Number int    `json:"slot"` // from 0; -1 = it waits for one
-	// slots of the limit, by the configuration of the replica that answers; 0 = it has no such
-	// limit
+	Number int    `json:"slot" jsonschema:"minimum=-1"` // -1: it waits for one
+	// How many slots the limit has, as the replica has it that was asked; absent where it knows
+	// no such limit.
 	Of          int    `json:"of,omitempty"`
 	ExecutionID string `json:"executionId"`
 	Workflow    string `json:"workflow"`
@@ -26,7 +26,7 @@ type Slot struct {
 // SlotCount is how many executions of a process have a slot of the limits of one name, and how many
 // wait for one.
 type SlotCount struct {
-	Limit   string `json:"limit"` // the name in limits.shared; lock.limit stands for those of workflows
+	Limit   string `json:"limit"` // as limits.shared has it; lock.limit is those of workflows
 	Taken   int    `json:"taken"`
 	Waiting int    `json:"waiting"`
 }
@@ -50,8 +50,8 @@ func (s *Slot) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// SlotPage is a part of the slots that are taken. It may be shorter than its limit, even empty, and
-// not be the last: only an empty NextCursor says that.
+// SlotPage is a part of the slots that are taken. It may be shorter than its limit, even empty,
+// and not be the last: only an empty nextCursor says that.
 type SlotPage struct {
 	Slots      []Slot `json:"slots"`
 	NextCursor string `json:"nextCursor"`

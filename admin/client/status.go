@@ -8,30 +8,27 @@ import (
 
 // ReplicaStatus is the status of one process, and of what it depends on.
 type ReplicaStatus struct {
-	Replica   string        `json:"replica"`
-	Version   string        `json:"version"`
-	StartedAt Time          `json:"startedAt"`
-	At        Time          `json:"at"`                 // when it answered, by its own clock, as all other times here
-	NotReady  string        `json:"notReady,omitempty"` // why deliveries should not come here now; "" = they may
-	Session   SessionStatus `json:"session"`
-	Etcd      EtcdStatus    `json:"etcd"`
-	Upstream  Contact       `json:"upstream"`
-	Config    ConfigStatus  `json:"config"`
-	// UpstreamReuse is how connections to the upstream that carried a delivery with a body are
-	// reused.
+	Replica       string        `json:"replica"` // which process answers
+	Version       string        `json:"version"`
+	StartedAt     Time          `json:"startedAt"`
+	At            Time          `json:"at"`                 // when it answered, by its own clock, as all other times here
+	NotReady      string        `json:"notReady,omitempty"` // why deliveries should not come here now; absent: they may
+	Session       SessionStatus `json:"session"`
+	Etcd          EtcdStatus    `json:"etcd"`
+	Upstream      Contact       `json:"upstream"`
+	Config        ConfigStatus  `json:"config"`
 	UpstreamReuse UpstreamReuse `json:"upstreamReuse"`
 
 	Running Crowd `json:"running"` // executions that this process runs; not parked ones between two tries
-	// deliveries that wait in this process: for a lock, or for the answer of the first delivery of
-	// their event
+	// Deliveries that wait in this process: for a lock, or for the answer of the first delivery
+	// of their event.
 	Waiting Crowd `json:"waiting"`
-	// locks that no process owns, over all replicas, as this one saw up to 15 s ago
+	// Locks that no process owns, over all replicas, as this one saw up to 15 s ago.
 	Held   Crowd        `json:"held"`
 	Parked ParkedStatus `json:"parked"`
-	// Slots are the slots of limits that executions of this process have, or wait for.
-	Slots []SlotCount `json:"slots,omitempty"`
-	// Paused is what is paused, as far as this process knows.
-	Paused []PauseStatus `json:"paused,omitempty"`
+	// How many slots of limits executions of this process have, or wait for.
+	Slots  []SlotCount   `json:"slots,omitempty"`
+	Paused []PauseStatus `json:"paused,omitempty"` // what is paused, as this process has heard
 
 	RateSeconds float64     `json:"rateSeconds"` // how far the decisions of routes look back
 	Routes      []RouteRate `json:"routes"`
@@ -41,19 +38,20 @@ type ReplicaStatus struct {
 
 // SessionStatus is the session with which a process claims locks.
 type SessionStatus struct {
-	Live      bool    `json:"live"`
+	Live      bool    `json:"live"` // it may claim locks
 	Name      string  `json:"name,omitempty"`
 	OpenedAt  Time    `json:"openedAt,omitzero"`
 	TTL       float64 `json:"ttl"`              // etcd.session_ttl, in seconds
-	Remaining float64 `json:"remaining"`        // seconds for which it may still act without a renewal
+	Remaining float64 `json:"remaining"`        // seconds for which it may still act without another renewal
 	Reason    string  `json:"reason,omitempty"` // why it is not live
 }
 
 // EtcdStatus is the ledger's store.
 type EtcdStatus struct {
-	Embedded bool      `json:"embedded"`
-	Space    string    `json:"space,omitempty"` // how full it is, and when at this rate, for operators; "" = not known
-	Members  []Contact `json:"members"`         // as configured; one is used at a time, and the next one if that fails
+	Embedded bool `json:"embedded"`
+	// How full it is, and when at this rate, for people. Missing: that is not known.
+	Space   string    `json:"space,omitempty"`
+	Members []Contact `json:"members"` // as configured. One is asked at a time, and the next one when that fails.
 }
 
 // The states of a Contact.
@@ -65,8 +63,9 @@ const (
 
 // Contact is what a process knows of another one from its own requests; none is sent for this.
 type Contact struct {
-	Address    string `json:"address"`
-	State      string `json:"state"`
+	Address string `json:"address"`
+	// By the latest request of this process; nobody is asked for this.
+	State      string `json:"state" jsonschema:"enum=answers,enum=fails,enum=not_asked"`
 	AnsweredAt Time   `json:"answeredAt,omitzero"` // the latest answer
 	FailedAt   Time   `json:"failedAt,omitzero"`   // the latest failure
 	Failure    string `json:"failure,omitempty"`   // what it was
@@ -74,19 +73,19 @@ type Contact struct {
 
 // UpstreamReuse says whether connections to the upstream are used again after a body.
 type UpstreamReuse struct {
-	Setting string `json:"setting"` // upstream.reuse_after_body
-	// Server is the Server field of the service's latest answer, at most 120 bytes of it; empty: it
-	// had none, or there was none.
+	Setting string `json:"setting"` // upstream.reuse_after_body: auto, true or false; empty before routes are loaded
+	// The Server field of the service's latest answer, at most 120 bytes of it; absent: it had
+	// none, or there was none.
 	Server string `json:"server,omitempty"`
-	// Known is what that server does with a body that it does not need. Empty: that is not known,
-	// and auto uses no connection again.
+	// What that server does with a body that it does not need; absent: that is not known, and
+	// auto uses no connection again.
 	Known  string `json:"known,omitempty"`
-	Reused uint64 `json:"reused"` // answered requests with a body on a connection that had carried one before
-	// Ended is what the service did on such a connection that may have been the answer to something
-	// else; since then, none is used again.
+	Reused uint64 `json:"reused"` // answered requests with a body whose connection had carried one before
+	// What the service did on such a connection that may have been the answer to something else;
+	// absent: nothing. Since then, none is used again.
 	Ended   string `json:"ended,omitempty"`
 	EndedAt Time   `json:"endedAt,omitzero"`
-	// RestsUntil is until when none is, because the service closed one with a request on its way.
+	// Until when none is used again, because the service closed one with a request on its way.
 	// It may be in the past.
 	RestsUntil Time `json:"restsUntil,omitzero"`
 }
@@ -96,21 +95,21 @@ type ConfigStatus struct {
 	File     string `json:"file"`
 	SHA256   string `json:"sha256"` // of the file as it was read, as sha256sum prints it
 	LoadedAt Time   `json:"loadedAt"`
-	// Stale: the file as it was last read was refused, and an older one is in force.
+	// The file as it was last read was refused, and an older one is in force.
 	Stale   bool     `json:"stale"`
-	Refused *Refusal `json:"refused,omitempty"` // the latest one; nil = none since the start
+	Refused *Refusal `json:"refused,omitempty"` // the latest one. Absent: none since the start.
 }
 
 // Refusal is a changed configuration that was refused.
 type Refusal struct {
 	At       Time     `json:"at"`
-	Problems []string `json:"problems"`
+	Problems []string `json:"problems"` // what is wrong, each with its place
 }
 
 // Crowd is a number of executions or deliveries, and when the oldest began.
 type Crowd struct {
 	Count    int  `json:"count"`
-	OldestAt Time `json:"oldestAt,omitzero"` // zero: there is none, or it is not known
+	OldestAt Time `json:"oldestAt,omitzero"` // absent: there is none, or it is not known
 }
 
 // ParkedStatus is what is parked, over all replicas.
@@ -118,44 +117,41 @@ type ParkedStatus struct {
 	Count       int   `json:"count"`
 	OldestAt    Time  `json:"oldestAt,omitzero"`
 	Bytes       int64 `json:"bytes"`
-	Blocked     int   `json:"blocked"`     // workflows that need a decision
+	Blocked     int   `json:"blocked"`     // workflows that wait for a person
 	DeadLetters int   `json:"deadLetters"` // requests of ended executions
-	// Routes are the accepted events by the route that they were accepted under.
-	Routes []RouteCount `json:"routes,omitempty"`
-	// DeadLetterRoutes are the dead letters by route.
-	DeadLetterRoutes []RouteCount `json:"deadLetterRoutes,omitempty"`
-	// Unrouted are those whose route this replica does not have, by route: it does not try them.
+	// The accepted events by the route that they were accepted under.
+	Routes           []RouteCount `json:"routes,omitempty"`
+	DeadLetterRoutes []RouteCount `json:"deadLetterRoutes,omitempty"` // the dead letters by route
+	// Those whose route this replica does not have, by route: none of them is tried here.
 	Unrouted []RouteCount `json:"unrouted,omitempty"`
 }
 
 // RouteCount is how many events there are of a route.
 type RouteCount struct {
 	Route string `json:"route"`
-	Count int    `json:"count"`
+	Count int    `json:"count" jsonschema:"minimum=1"`
 }
 
 // RouteRate is the recent traffic of a route of this process.
 type RouteRate struct {
 	Route string `json:"route"`
-	Mode  string `json:"mode"`
-	// Decisions counts the deliveries of the last RateSeconds by decision; in mode observe, by the
-	// decision that would have been made.
+	Mode  string `json:"mode"` // enforce or observe
+	// Deliveries of the last rateSeconds by decision; in mode observe, by what it would have
+	// been. A decision that was not made is absent.
 	Decisions map[string]int64 `json:"decisions"`
-	// Succeeded, Failed and Errors are the requests to the service in that time: answered with a
-	// 2xx, answered with another status, and without a whole answer. Forwarded deliveries and tries
-	// of parked events count.
+	// Requests to the service in the last rateSeconds that it answered with a 2xx: forwarded
+	// deliveries, and tries of parked events.
 	Succeeded int64 `json:"succeeded"`
-	Failed    int64 `json:"failed"`
-	Errors    int64 `json:"errors"`
-	LastAt    Time  `json:"lastAt,omitzero"` // when the newest delivery ended; zero: none has since StartedAt
-	// Changes: the sender of its preset is known to change a delivery between attempts, so a
-	// changed duplicate is one.
+	Failed    int64 `json:"failed"` // those that it answered with another status
+	// Those without a whole answer, and executions that lost their lock or were cancelled.
+	Errors int64 `json:"errors"`
+	LastAt Time  `json:"lastAt,omitzero"` // when the newest delivery ended; absent: none came since startedAt
+	// The sender of its preset is known to change a delivery between attempts.
 	Changes bool `json:"changes,omitempty"`
-	// WrongEventID is an event ID that came in the last day and names no single event; nil: none
-	// did.
+	// One of the last day.
 	WrongEventID *WrongEventID `json:"wrongEventId,omitempty"`
-	// Twins are the events of the last day that had the body of another one shortly before, under
-	// another event ID.
+	// Events of the last day that had the body of another one shortly before, under another
+	// event ID.
 	Twins int64 `json:"twins,omitempty"`
 }
 
@@ -167,10 +163,10 @@ func (c *Client) Status(ctx context.Context) (*ReplicaStatus, error) {
 // RunningConfig is the configuration that a process has in force.
 type RunningConfig struct {
 	File     string `json:"file"`
-	SHA256   string `json:"sha256"`
+	SHA256   string `json:"sha256"` // of the file as it was read, as sha256sum prints it
 	LoadedAt Time   `json:"loadedAt"`
-	// YAML is all of it with every default filled in, as hooklock config show prints it. Secrets
-	// are not in it; the names of their files and variables are.
+	// All of it with every default filled in, as hooklock config show prints it. Secrets are not
+	// in it.
 	YAML string `json:"yaml"`
 
 	raw
@@ -189,8 +185,8 @@ func (c *Client) Config(ctx context.Context, origin bool) (*RunningConfig, error
 
 // Reloaded is a configuration that was taken over.
 type Reloaded struct {
-	SHA256  string   `json:"sha256"`
-	Changed []string `json:"changed"` // settings and routes; empty: none
+	SHA256  string   `json:"sha256"`  // of the file that is in force now
+	Changed []string `json:"changed"` // settings and routes; empty: nothing was
 
 	raw
 }

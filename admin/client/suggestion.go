@@ -8,16 +8,13 @@ import (
 
 // SuggestionList is what one process suggests.
 type SuggestionList struct {
-	Replica string `json:"replica"`
-	// Recording: it learns from deliveries (limits.suggestions).
-	Recording bool `json:"recording"`
-	// Others are the other replicas that are alive. What came to them is not in the suggestions.
+	Replica   string `json:"replica"`
+	Recording bool   `json:"recording"` // it learns from deliveries (limits.suggestions)
+	// Other replicas that are alive. What came to them is not in the suggestions.
 	Others      int          `json:"others"`
 	Suggestions []Suggestion `json:"suggestions"`
-	// Passed are deliveries that were not looked at, because too many came. Missed are those of
-	// paths that were forgotten for others, or had no room.
-	Passed int64 `json:"passed"`
-	Missed int64 `json:"missed"`
+	Passed      int64        `json:"passed"` // deliveries that were not looked at, because too many came
+	Missed      int64        `json:"missed"` // deliveries of paths that were forgotten for others, or had no room
 
 	raw
 }
@@ -31,12 +28,12 @@ type Suggestion struct {
 	Since      Time       `json:"since"`              // the first of them
 	Until      Time       `json:"until"`              // the last of them
 	Preset     string     `json:"preset,omitempty"`   // of the sender that they look like
-	EventID    string     `json:"eventId,omitempty"`  // a template; "": what names an event is not known
-	Workflow   string     `json:"workflow,omitempty"` // a template; "": that is not known
+	EventID    string     `json:"eventId,omitempty"`  // a template. Absent: what names an event is not known.
+	Workflow   string     `json:"workflow,omitempty"` // a template. Absent: that is not known.
 	Ignore     []string   `json:"ignore,omitempty"`
-	Predicted  *Predicted `json:"predicted,omitempty"` // nil without an event ID
+	Predicted  *Predicted `json:"predicted,omitempty"` // absent without an event ID
 	YAML       string     `json:"yaml"`                // the route, to paste below routes
-	Sentences  []string   `json:"sentences"`
+	Sentences  []string   `json:"sentences"`           // what was seen, and how sure that is
 }
 
 // Paste returns the route, with what it is concluded from as comments below it.
@@ -54,7 +51,7 @@ func (s *Suggestion) Paste() string {
 type Predicted struct {
 	Events  int `json:"events"`  // run once each
 	Repeats int `json:"repeats"` // get the first answer
-	Others  int `json:"others"`  // refused: the ID of an event with another request
+	Others  int `json:"others"`  // are refused: the ID of an event with another request
 }
 
 // Suggestions returns what is suggested out of the deliveries since then: a time (RFC 3339), or how
