@@ -23,10 +23,6 @@ func (c *call) store(a idem.Audit) {
 	}
 }
 
-func auditFilters() []string {
-	return []string{"who", "what", "workflow", "prefix", "execution", "since", "until", "limit", "cursor"}
-}
-
 func (c *call) auditQuery() (q idem.AuditQuery, err error) {
 	q = idem.AuditQuery{Who: c.query("who"), What: c.query("what"),
 		Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"),

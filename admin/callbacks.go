@@ -128,7 +128,7 @@ type extended struct {
 	Execution string      `json:"executionId"`
 	Status    idem.Status `json:"status"`
 	ExpiresAt client.Time `json:"expiresAt,omitzero"`
-	ExpiresIn *float64    `json:"expiresIn,omitempty"` // seconds
+	ExpiresIn *float64    `json:"expiresIn,omitempty" jsonschema:"type=integer,minimum=0,description=Seconds."`
 }
 
 func (c *call) heartbeat() error {

@@ -20,69 +20,93 @@ const (
 // ReloadConfig is the change that reloads the configuration, in audits.
 const ReloadConfig = "config.reload"
 
-// endpoint is one endpoint of the API.
+// endpoint is one endpoint of the API. The router reads the table of them, and openapi.json is
+// generated from it.
 type endpoint struct {
+	id     string // of the operation, in openapi.json
 	method string
-	path   string // as openapi.json has it
+	path   string
 	access access
 	// change names it in the audit log; "" if it changes nothing.
 	change string
-	query  []string // the parameters that it takes
 	do     func(*call) error
+	operation
 }
 
-// endpoints returns all endpoints below /v1.
-func endpoints() []endpoint {
-	return []endpoint{
-		{"GET", "/v1/locks", forRead, "", []string{"prefix", "limit", "cursor"}, (*call).listLocks},
-		{"GET", "/v1/locks/{workflow}", forRead, "", []string{"execution"}, (*call).getLock},
-		{"DELETE", "/v1/locks/{workflow}", forWrite, "lock.force_release", []string{"execution", "reason"}, (*call).forceRelease},
-		{"POST", "/v1/locks/{workflow}/acquire", forWrite, "lock.acquire", nil, (*call).acquire},
-		{"POST", "/v1/locks/{workflow}/renew", forWrite, "lock.renew", nil, (*call).renew},
-		{"POST", "/v1/locks/{workflow}/release", forWrite, "lock.release", nil, (*call).release},
-		{"GET", "/v1/slots", forRead, "", []string{"prefix", "waiting", "limit", "cursor"}, (*call).listSlots},
-		{"GET", "/v1/executions", forRead, "", executionFilters(), (*call).listExecutions},
-		{"POST", "/v1/executions/run", forWrite, "executions.run", nil, many(runNow())},
-		{"POST", "/v1/executions/skip", forWrite, "executions.skip", nil, many(skip())},
-		{"POST", "/v1/executions/rerun", forWrite, "executions.rerun", nil, many(rerun())},
-		{"GET", "/v1/executions/{id}", forRead, "", []string{"wait"}, (*call).getExecution},
-		{"GET", "/v1/executions/{id}/answer", forBodies, "", nil, (*call).keptAnswer},
-		{"DELETE", "/v1/executions/{id}", forWrite, "execution.forget", []string{"reason", "erase"}, (*call).forget},
-		{"POST", "/v1/executions/{id}/cancel", forWrite, "execution.cancel", nil, (*call).cancel},
-		{"POST", "/v1/executions/{id}/run", forWrite, runNow().change, nil, one(runNow())},
-		{"POST", "/v1/executions/{id}/skip", forWrite, skip().change, nil, one(skip())},
-		{"POST", "/v1/executions/{id}/rerun", forWrite, rerun().change, nil, one(rerun())},
-		{"GET", "/v1/executions/{id}/request", forBodies, "execution.request", []string{"reason"}, (*call).request},
-		{"POST", "/v1/executions/{id}/guard", forCallback, "execution.guard", nil, (*call).guard},
-		{"POST", "/v1/executions/{id}/heartbeat", forCallback, "execution.heartbeat", nil, (*call).heartbeat},
-		{"POST", "/v1/executions/{id}/complete", forCallback, "execution.complete", nil, (*call).complete},
-		{"GET", "/v1/jobs", forRead, "", nil, (*call).listJobs},
-		{"POST", "/v1/jobs", forWrite, "job.start", nil, (*call).startJob},
-		{"GET", "/v1/jobs/{job}", forRead, "", nil, (*call).getJob},
-		{"POST", "/v1/jobs/{job}/stop", forWrite, "job.stop", nil, (*call).stopJob},
-		{"POST", "/v1/jobs/{job}/resume", forWrite, "job.resume", nil, (*call).resumeJob},
-		{"GET", "/v1/pauses", forRead, "", nil, (*call).listPauses},
-		{"POST", "/v1/pauses", forWrite, "pause", nil, (*call).pause},
-		{"GET", "/v1/pauses/{scope}", forRead, "", nil, (*call).getPause},
-		{"DELETE", "/v1/pauses/{scope}", forWrite, "resume", []string{"reason"}, (*call).resume},
-		{"GET", "/v1/attention", forRead, "", nil, (*call).attention},
-		{"GET", "/v1/replicas", forRead, "", nil, (*call).replicas},
-		{"GET", "/v1/seen", forRead, "", nil, (*call).listSeen},
-		{"POST", "/v1/seen", forWrite, "seen", nil, (*call).markSeen},
-		{"DELETE", "/v1/seen/{concern}", forWrite, "unseen", []string{"reason"}, (*call).unmarkSeen},
-		{"GET", "/v1/audit", forRead, "", auditFilters(), (*call).listAudits},
-		{"GET", "/v1/signatures", forRead, "", signatureFilters(), (*call).listBadSignatures},
-		{"GET", "/v1/report", forRead, "", []string{"since"}, (*call).report},
-		{"GET", "/v1/suggestions", forRead, "", []string{"since", "route"}, (*call).suggestions},
-		{"GET", "/v1/status", forRead, "", nil, (*call).replicaStatus},
-		{"GET", "/v1/routes", forRead, "", nil, (*call).routes},
-		{"GET", "/v1/routes/counts", forRead, "", []string{"since", "until", "step", "latency"}, (*call).counts},
-		{"GET", "/v1/config", forRead, "", []string{"origin"}, (*call).config},
-		{"POST", "/v1/config/reload", forWrite, ReloadConfig, nil, (*call).reload},
-		{"POST", "/v1/notify/test", forWrite, "notify.test", nil, (*call).testNotify},
-		{"GET", "/v1/embedded/backup", forWrite, "embedded.backup", nil, (*call).backup},
-	}
+// operation describes an endpoint to its callers. What follows from its method and access, as most
+// refusals do, is not in it.
+type operation struct {
+	about       string // the first sentence is the summary
+	tag         string
+	query, body inputs // what it takes, and nothing else
+	example     string // of a body
+	answers     answers
 }
+
+// inputs are parameters of a query, or members of a body.
+type inputs []input
+
+type input struct {
+	name, about string
+	kind        any // nil: a text; a bool, a type of package client, or one of the kinds below
+}
+
+// Kinds of inputs, beside lists of words. 0 is no bound, and no default.
+type (
+	number   struct{ least, most, otherwise int }
+	length   struct{ least, most int }
+	words    []string
+	duration string // an example
+	list     struct {
+		of   any
+		most int
+	}
+	must  struct{ of any } // it has to be given
+	ref   string           // a schema by its name
+	media string           // of what is not JSON
+)
+
+func (m inputs) names() []string {
+	var names []string
+	for _, one := range m {
+		names = append(names, one.name)
+	}
+	return names
+}
+
+// answer is one that an endpoint gives: a value that is written as JSON, another media type, or a
+// problem with one of codes.
+type answer struct {
+	status int
+	of     any
+	about  string
+	codes  []string
+	schema string // "" = that of the type
+	header string
+}
+
+type answers []answer
+
+func yes(status int, of any, about string) answer {
+	return answer{status: status, of: of, about: about}
+}
+
+// pageOf is the answer of a list, whose order is sorted.
+func pageOf(of any, sorted string) answer {
+	about := "A page"
+	if sorted != "" {
+		about += ", " + sorted
+	}
+	return yes(http.StatusOK, of, about+". It may be short, or empty, and not be the last one: only an empty "+
+		"nextCursor says that.")
+}
+
+func no(about string, codes ...string) answer {
+	return answer{status: refuse(codes[0], "").Status, of: problem{}, about: about, codes: codes}
+}
+
+func (a answer) as(schema string) answer   { a.schema = schema; return a }
+func (a answer) with(header string) answer { a.header = header; return a }
 
 // find finds the endpoint for a method and a path that is still percent-encoded, and the name in the path: a workflow or an execution
 // ID. A workflow may hold any character, so an encoded slash is a part of the name, and nothing is cleaned.
@@ -153,10 +177,11 @@ func (e *endpoint) parameters(r *http.Request) (url.Values, *problem) {
 	}
 	for name, given := range values {
 		switch {
-		case !slices.Contains(e.query, name) && len(e.query) == 0:
+		case len(e.query) == 0:
 			return nil, refuse("bad_request", "unknown query parameter "+quote(name)+": there are none here")
-		case !slices.Contains(e.query, name):
-			return nil, refuse("bad_request", "unknown query parameter "+quote(name)+": there are "+strings.Join(e.query, ", "))
+		case !slices.Contains(e.query.names(), name):
+			return nil, refuse("bad_request", "unknown query parameter "+quote(name)+": there are "+
+				strings.Join(e.query.names(), ", "))
 		case len(given) > 1:
 			return nil, refuse("bad_request", "query parameter "+quote(name)+" is given twice")
 		}

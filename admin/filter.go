@@ -5,16 +5,17 @@ import (
 	"slices"
 	"strings"
 
+	"hooklock/admin/client"
 	"hooklock/idem"
 	"hooklock/idem/naming"
 )
 
-// executionFilters returns the filters of a list of executions.
-func executionFilters() []string {
-	return []string{
-		"workflow", "text", "prefix", "route", "status", "outcome", "decision", "since", "until", "event", "key", "id",
-		"trace", "label", "parked", "state", "lost", "unseen", "limit", "cursor",
+// decided are all decisions about a delivery.
+func decided() (all []idem.Decision) {
+	for _, row := range idem.Decisions() {
+		all = append(all, row.Decision)
 	}
+	return all
 }
 
 // executionQuery reads the query of a list of executions.
@@ -31,19 +32,15 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	if q.PageSize, err = c.limit(); err != nil {
 		return q, err
 	}
-	statuses := []idem.Status{idem.Pending, idem.Running, idem.CancelRequested, idem.Success, idem.Failed, idem.Aborted,
-		idem.Refused, idem.Released}
-	if q.Status, err = oneOf(c, "status", statuses); err != nil {
+	status, err := oneOf(c, "status", client.Statuses)
+	if err != nil {
 		return q, err
 	}
+	q.Status = idem.Status(status)
 	if q.Outcome, err = oneOf(c, "outcome", []idem.Outcome{idem.Executed, idem.NotExecuted, idem.Unknown}); err != nil {
 		return q, err
 	}
-	var decisions []idem.Decision
-	for _, row := range idem.Decisions() {
-		decisions = append(decisions, row.Decision)
-	}
-	if q.Decision, err = oneOf(c, "decision", decisions); err != nil {
+	if q.Decision, err = oneOf(c, "decision", decided()); err != nil {
 		return q, err
 	}
 	switch lost := c.query("lost"); {

@@ -86,6 +86,10 @@ func TestAJobRunsAllThatMatchAndSaysHowTheyEnded(t *testing.T) {
 		a.text("state") != "dry_run" || a.text("jobId") != "" {
 		t.Errorf("%s", a.body)
 	}
+	if a := f.want(200, "", "POST", "/v1/jobs", opsToken, `{"kind":"rerun","dryRun":true,"filter":{"route":"route",
+		"since":"1h","until":"0s","label":"tenant=none"}}`); a.number("matched") != 0 {
+		t.Errorf("%s", a.body)
+	}
 	id := f.begun(`{"kind":"rerun","reason":"repaired","filter":{"workflow":"w"},"rate":1000}`)
 	f.runsInOrder("w", 3, 1)
 	a := f.awaitJob(id, "the job is done", isDone)

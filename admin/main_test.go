@@ -49,7 +49,8 @@ func unmet() (missing []string) {
 			continue
 		}
 		for property := range properties {
-			if at := name + "." + property; !met.has(at) {
+			inside := map[string]string{"CancelledExecution": "Execution", "AcquiredLock": "Lock"}[name]
+			if at := name + "." + property; !met.has(at) && !met.has(inside+"."+property) {
 				missing = append(missing, at)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 )
 
+//go:generate go test -run TestOpenAPIIsGeneratedFromTheEndpointsAndTypes -update .
+
 //go:embed openapi.json
 var openAPI []byte
 

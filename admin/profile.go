@@ -28,8 +28,9 @@ func (a *API) profile(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	e := &endpoint{
-		method: http.MethodGet, path: profilePath, access: forWrite, query: []string{"seconds", "debug", "gc"},
-		do: func(c *call) error { return c.profile(name) },
+		method: http.MethodGet, path: profilePath, access: forWrite,
+		operation: operation{query: inputs{{name: "seconds"}, {name: "debug"}, {name: "gc"}}},
+		do:        func(c *call) error { return c.profile(name) },
 	}
 	c := &call{api: a, endpoint: e, w: w, r: r}
 	c.run()

@@ -7,10 +7,6 @@ import (
 	"hooklock/idem"
 )
 
-func signatureFilters() []string {
-	return []string{"route", "event", "since", "until", "limit", "cursor"}
-}
-
 // listBadSignatures lists deliveries whose signature was not valid. What has no proof of its sender
 // belongs to no workflow.
 func (c *call) listBadSignatures() (err error) {

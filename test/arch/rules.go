@@ -215,7 +215,7 @@ var Rules = []Rule{
 		Never: []string{
 			"hooklock/proxy/wiretest", "hooklock/etcdlock/etcdtest", "hooklock/etcdlock/ledgertest", "testing",
 			"go.uber.org/goleak", "pgregory.net/rapid", "github.com/anishathalye/porcupine",
-			"github.com/rogpeppe/go-internal/...",
+			"github.com/rogpeppe/go-internal/...", "github.com/invopop/jsonschema",
 		},
 		Why: "what helps tests is not shipped",
 	},
