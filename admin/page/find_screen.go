@@ -188,7 +188,11 @@ func eventColumns(now time.Time) []column[client.Execution] {
 		}},
 		{"What happened", func(x *client.Execution) cell {
 			said := story.Short(x, now)
-			return cell{More: []cell{stateCell(x), parkedCell(x), {Text: said, Title: said}}}
+			c := statusCell(x.Status)
+			if c.Text = story.ShownStatus(x); c.Text == story.StatusBlocked {
+				c.Class = "bad"
+			}
+			return cell{More: []cell{c, {Text: said, Title: said}}}
 		}},
 		{"Duration", func(x *client.Execution) cell {
 			took, known := story.Took(x)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"hooklock/admin/client"
+	"hooklock/admin/story"
 )
 
 // suggestions shows the routes that fit the deliveries which came, each to paste into the
@@ -35,7 +36,8 @@ func suggestions(v *visit) ([]section, error) {
 	head.Count = len(list.Suggestions)
 	head.Note = fmt.Sprintf("Learned by %s from hashes of deliveries, since its start. No value is kept.", list.Replica)
 	if list.Others > 0 {
-		head.Note += fmt.Sprintf(" %d more replicas learn from theirs.", list.Others)
+		head.Note += " Not from those that came to " +
+			story.Count(list.Others, "other replica", "other replicas") + "."
 	}
 	if !list.Recording {
 		head.Trouble = "limits.suggestions is 0B, so nothing is learned from deliveries."

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"hooklock/admin/client"
 	"hooklock/admin/story"
@@ -13,6 +14,8 @@ import (
 const (
 	mostNeighbours = 12 // other events on a timeline
 	rowHeight      = 24 // of a timeline, in pixels
+	// letterWidth is about how wide a letter is on a timeline of 1200 pixels, in per cent
+	letterWidth = 0.65
 )
 
 // spell is a time in which an event ran, or a moment at which one was delivered.
@@ -33,9 +36,11 @@ type timeline struct {
 	Table  *table
 }
 
-// stretch is a part of a timeline. Its X and Width are per cent.
+// stretch is a part of a timeline. Its X and Width are per cent, and LabelX, where its text begins, or
+// ends if that stands before it.
 type stretch struct {
-	X, Width                 string
+	X, Width, LabelX         string
+	Before                   bool
 	Y                        int
 	Class, Text, Title, Href string
 	At                       time.Time
@@ -97,23 +102,39 @@ func (d *drawing) lane(name string, spells []spell) {
 	}
 	d.t.Lanes = append(d.t.Lanes, stretch{Y: d.t.Height, Text: name})
 	top := d.t.Height + 6
-	var ends []time.Time // of the rows
+	var ends []float64 // of the rows
 	for _, s := range spells {
-		row := slices.IndexFunc(ends, func(end time.Time) bool { return !end.After(s.from) })
+		p := d.placeOf(&s)
+		row := slices.IndexFunc(ends, func(end float64) bool { return end <= min(p.x, p.from) })
 		if row < 0 {
-			row, ends = len(ends), append(ends, time.Time{})
+			row, ends = len(ends), append(ends, 0)
 		}
-		ends[row] = s.to.Add(d.whole / 8) // room for the text of a short one
-		d.bar(&s, top+row*rowHeight)
+		ends[row] = max(p.x+p.width, p.to)
+		d.bar(&s, p, top+row*rowHeight)
 	}
 	d.t.Height = top + len(ends)*rowHeight
 }
 
-func (d *drawing) bar(s *spell, y int) {
+// place is where a bar is, and from where to where its text goes, in per cent.
+type place struct{ x, width, from, to float64 }
+
+func (d *drawing) placeOf(s *spell) place {
+	p := place{x: d.at(s.from.Sub(d.from)), width: max(0.5, d.at(s.to.Sub(s.from)))}
+	p.from, p.to = p.x, p.x+float64(utf8.RuneCountInString(s.label()))*letterWidth
+	if p.to > 100 {
+		p.from, p.to = p.x+p.width-(p.to-p.from), p.x+p.width
+	}
+	return p
+}
+
+func (d *drawing) bar(s *spell, p place, y int) {
 	b := stretch{
-		X:     fmt.Sprintf("%.2f%%", d.at(s.from.Sub(d.from))),
-		Width: fmt.Sprintf("%.2f%%", max(0.5, d.at(s.to.Sub(s.from)))), Y: y,
+		X: fmt.Sprintf("%.2f%%", p.x), Width: fmt.Sprintf("%.2f%%", p.width), Y: y,
+		LabelX: fmt.Sprintf("%.2f%%", p.x), Before: p.from < p.x,
 		Class: s.class, Text: s.label(), Title: s.what + ": " + s.label(),
+	}
+	if b.Before {
+		b.LabelX = fmt.Sprintf("%.2f%%", p.to)
 	}
 	if s.id != "" && !s.own {
 		b.Href = toExecution(s.id)

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,27 @@ func TestAnEventWithNothingBesideItHasNoPicture(t *testing.T) {
 	now := time.Now()
 	if newTimeline("w", []spell{{from: now, to: now, own: true}}, now) != nil || newTimeline("w", nil, now) != nil {
 		t.Error("a picture of a moment")
+	}
+}
+
+// A label that has no room to its right stands left of the end of its bar, and no two overlap.
+func TestTheLabelsOfATimelineStayInItAndApart(t *testing.T) {
+	at := func(s int) time.Time { return time.Date(2026, 3, 4, 1, 9, s, 0, time.UTC) }
+	long := strings.Repeat("x", 20)
+	picture := newTimeline("w", []spell{
+		{result: "answered 500", own: true, from: at(0), to: at(1)},
+		{result: "answered 500", own: true, from: at(59), to: at(59)},
+		{event: long, result: "answered 200", from: at(0), to: at(1)},
+		{event: long, result: "answered 200", from: at(10), to: at(11)},
+		{event: long, result: "answered 200", from: at(50), to: at(51)},
+	}, at(60))
+	var got []string
+	for _, b := range picture.Bars {
+		got = append(got, fmt.Sprintf("%d %s %t", b.Y, b.LabelX, b.Before))
+	}
+	if want := "22 0.00% false, 22 94.50% true, 72 0.00% false, 96 15.93% false, 72 81.25% true"; strings.Join(got,
+		", ") != want {
+		t.Errorf("%s, want %s", strings.Join(got, ", "), want)
 	}
 }
 

@@ -213,8 +213,9 @@ func TestTheRoutesScreenShowsHowNearASenderIsToGivingUpAndWhatWasStale(t *testin
 	b.says("#examples", "stale")
 }
 
-// unreadable is what of a screen one cannot read: columns and texts that are cut, and, where the rows
-// of a table are cards, values that are not beside their names.
+// unreadable is what of a screen one cannot read: columns and texts that are cut, texts of pictures
+// that are cut or overlap, and, where the rows of a table are cards, values that are not beside their
+// names.
 const unreadable = `(() => {
   const all = (selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility()), bad = [];
   if (document.documentElement.scrollWidth > innerWidth) bad.push("it is " + (document.documentElement.scrollWidth - innerWidth) + " pixels too wide");
@@ -234,6 +235,15 @@ const unreadable = `(() => {
     of.selectNodeContents(e);
     const first = of.getClientRects()[0];
     if (first && first.left < e.getBoundingClientRect().left + 90) bad.push(e.dataset.head + " has its value below its name: " + e.innerText);
+  }
+  for (const picture of all("svg")) {
+    const to = picture.getBoundingClientRect().right;
+    const texts = [...picture.querySelectorAll("text")].filter((e) => e.checkVisibility()).map((e) => [e.textContent, e.getBoundingClientRect()]);
+    texts.forEach(([text, at], n) => {
+      if (at.right > to + 1) bad.push("cut in a picture: " + text);
+      const under = texts.slice(n + 1).find(([, other]) => at.left < other.right && other.left < at.right && at.top + 3 < other.bottom && other.top + 3 < at.bottom);
+      if (under) bad.push("in a picture, " + text + " and " + under[0] + " overlap");
+    });
   }
   return bad.slice(0, 5).join("\n");
 })()`
