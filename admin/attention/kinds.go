@@ -66,7 +66,8 @@ func (in *Input) replaced() map[*Replica]bool {
 	found := map[*Replica]bool{}
 	for _, started := range all {
 		if i := slices.IndexFunc(ended, func(before *Replica) bool {
-			return !found[before] && hostOf(before) == hostOf(started) && started.StartedAt.After(before.At)
+			return !found[before] && before != started && hostOf(before) == hostOf(started) &&
+				!started.StartedAt.Before(before.At.Truncate(time.Second)) // as StartedAt is known
 		}); i >= 0 {
 			found[ended[i]] = true
 		}

@@ -168,6 +168,13 @@ func TestAReplicaThatStoppedOrWasStartedAgainIsNotGone(t *testing.T) {
 		t.Errorf("the other one on its host was there before: %s", got)
 	}
 	again.StartedAt = ago(30 * time.Second)
+	at := again.StartedAt
+	again.StartedAt = stopped.At.Truncate(time.Second) // within the second in which the other one ended
+	stopped.At = again.StartedAt.Add(300 * time.Millisecond)
+	if got := texts(&Input{Replicas: []Replica{stopped, again}}); got != "" {
+		t.Errorf("started again at once: %s", got)
+	}
+	again.StartedAt = at
 	other := noteOf("host/0", false, ago(2*time.Minute))
 	if got := texts(&Input{Replicas: []Replica{other, stopped, again}}); strings.Count(got, "is gone") != 1 {
 		t.Errorf("one was started on the host of two that are gone: %s", got)
@@ -183,6 +190,17 @@ func TestAReplicaThatStoppedOrWasStartedAgainIsNotGone(t *testing.T) {
 	}
 	if got := texts(&Input{Replicas: []Replica{noteOf("host/3", false, ago(5*time.Second))}}); got != "" {
 		t.Errorf("it changes its session: %s", got)
+	}
+}
+
+func TestTheReplicaThatWentLastIsTheFirstOfThoseThatAreGone(t *testing.T) {
+	var got []string
+	for _, v := range Views([]Replica{noteOf("host/1", false, ago(time.Hour)), noteOf("host/9", true, ago(time.Minute)),
+		noteOf("host/2", false, ago(time.Minute)), noteOf("host/8", true, ago(time.Hour))}) {
+		got = append(got, v.Replica)
+	}
+	if all := strings.Join(got, " "); all != "host/8 host/9 host/2 host/1" {
+		t.Error(all)
 	}
 }
 

@@ -69,7 +69,8 @@ func (r *Replica) State() string {
 	return client.ReplicaGone
 }
 
-// Views returns the replicas for the API: those that are alive first, by name.
+// Views returns the replicas for the API: those that are alive first, by name, then those that are
+// gone, the latest first.
 func Views(all []Replica) []client.Replica {
 	i := slices.IndexFunc(all, func(r Replica) bool { return r.Self })
 	views := make([]client.Replica, 0, len(all))
@@ -88,8 +89,11 @@ func Views(all []Replica) []client.Replica {
 	}
 	order := []string{client.ReplicaLive, client.ReplicaGone, client.ReplicaStopped}
 	slices.SortStableFunc(views, func(a, b client.Replica) int {
-		return cmp.Or(slices.Index(order, a.State)-slices.Index(order, b.State), cmp.Compare(a.Replica, b.Replica),
-			b.SeenAt.Compare(a.SeenAt.Time))
+		byState, byName := slices.Index(order, a.State)-slices.Index(order, b.State), cmp.Compare(a.Replica, b.Replica)
+		if a.State == client.ReplicaLive {
+			return cmp.Or(byState, byName)
+		}
+		return cmp.Or(byState, b.SeenAt.Compare(a.SeenAt.Time), byName)
 	})
 	return views
 }
