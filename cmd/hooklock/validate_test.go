@@ -101,7 +101,7 @@ func TestNoCommandIsFineWhoseOutputIsNotWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"version"}, {"--version"}, {"--help"}, {"locks"}, {"validate", "--config", config},
+		{"version"}, {"--version"}, {"--help"}, {"etcd"}, {"validate", "--config", config},
 		{"validate", "-o", "json", "--config", config}, {"completion", "bash"},
 		{"config", "show", "--config", config}, {"config", "schema"},
 	} {

@@ -20,10 +20,9 @@ func NewAudit(e *cli.Environment) *cobra.Command {
 		Long: `See who changed what, why and when: each cancel, release, forget, run, skip, rerun, pause, resume, reload and backup with a token, also refused
 ones, and each look at what a sender sent. They are kept in etcd for 30 days, and 20,000 of them; the log has the same as lines admin.audit.`,
 		Args: Subcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	r.Flags(cmd)
-	cmd.AddCommand(newAuditList(e, &r))
+	addList(cmd, newAuditList(e, &r))
 	return cmd
 }
 

@@ -28,10 +28,10 @@ its next try), or blocked (it waits for a person); stale means that the owner is
 time until the nearest end: upstream.timeout of a running delivery (a long answer that has begun may take longer), the hold's, max_duration,
 release_delay.`,
 		Args: Subcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	r.Flags(cmd)
-	cmd.AddCommand(newLocksList(e, &r), newLocksGet(e, &r), newLocksSlots(e, &r), newLocksRelease(e, &r))
+	addList(cmd, newLocksList(e, &r))
+	cmd.AddCommand(newLocksGet(e, &r), newLocksSlots(e, &r), newLocksRelease(e, &r))
 	return cmd
 }
 

@@ -375,6 +375,13 @@ func Subcommand(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// addList adds the subcommand list, which is also what cmd does without a subcommand.
+func addList(cmd, list *cobra.Command) {
+	cmd.AddCommand(list)
+	cmd.RunE = list.RunE
+	cmd.Flags().AddFlagSet(list.Flags())
+}
+
 // reasonFlag adds --reason, which the audit log and the record will show.
 func reasonFlag(cmd *cobra.Command, reason *string) {
 	textFlag(cmd, reason, "reason", "why, for the record and the audit log (required)")
