@@ -201,7 +201,7 @@ func (l *attentionReader) readCounts() error {
 	for _, of := range []struct {
 		since, step time.Duration
 		into        *client.CountList
-	}{{countsSince, 15 * time.Minute, &l.in.Day}, {attention.SpikeTime, time.Minute, &l.in.Lately}} {
+	}{{countsSince, 15 * time.Minute, &l.in.Day}, {attention.LatelyTime, time.Minute, &l.in.Lately}} {
 		ctx, done := l.read()
 		h, err := l.api.options.Ledger.Counts(ctx, idem.CountQuery{Since: l.in.Now.Add(-of.since), Step: of.step})
 		done()

@@ -96,6 +96,42 @@ type silent struct{ unreachable }
 
 func (silent) Acknowledgements(context.Context) ([]idem.Acknowledgement, error) { return nil, nil }
 
+// recovered is a ledger of a route that failed at a replica that has ended, and succeeded within the
+// next quarter of an hour.
+type recovered struct {
+	silent
+	now    time.Time
+	failed time.Time // the last time; a request succeeds three minutes later
+}
+
+func (l *recovered) Replicas(context.Context) ([]idem.ReplicaNote, error) {
+	says, err := json.Marshal(&attention.Note{Replica: "one/7", Routes: []attention.Route{{Route: "stripe",
+		Spell: &report.Spell{Since: l.failed.Add(-time.Minute), Last: l.failed, Failed: 60, All: 60}}}})
+	return []idem.ReplicaNote{{Writer: "one", At: l.failed, Says: says}}, err
+}
+
+func (l *recovered) Counts(_ context.Context, q idem.CountQuery) (idem.CountHistory, error) {
+	stripe := idem.RouteHistory{RouteCounts: idem.RouteCounts{Route: "stripe"}}
+	if good := l.failed.Add(3 * time.Minute); !good.Before(q.Since) && !good.After(l.now) {
+		stripe.Steps = []idem.CountStep{{At: good.Truncate(q.Step), Counts: idem.Counts{idem.CountSucceeded: 1}}}
+	}
+	return idem.CountHistory{Routes: []idem.RouteHistory{stripe}}, nil
+}
+
+func TestARouteThatSucceedsAgainFailsNoMoreForTheHourInWhichItsReplicaIsNamed(t *testing.T) {
+	failed := time.Date(2026, 11, 29, 6, 48, 33, 0, time.UTC)
+	for minutes := range 60 {
+		now := failed.Add(time.Duration(minutes) * time.Minute)
+		r := newRig(t, &recovered{now: now, failed: failed}, func(o *Options) {
+			o.Process, o.Now = &process{}, func() time.Time { return now }
+		})
+		a := r.want(200, "", "GET", "/v1/attention", opsToken, "")
+		if fails := strings.Contains(string(a.body), "stripe fails now"); fails != (minutes < 3) {
+			t.Errorf("after %d minutes: %s", minutes, a.body)
+		}
+	}
+}
+
 func TestWhatCannotBeReadIsNamedAndTheRestIsThere(t *testing.T) {
 	r := newRig(t, silent{}, func(o *Options) { o.Process = &process{} })
 	a := r.want(200, "", "GET", "/v1/attention", opsToken, "")

@@ -213,7 +213,7 @@ func (in *Input) ofCounts() (all []client.AttentionItem) {
 		var n int64
 		var first client.Time
 		for _, step := range r.Steps {
-			if step.Counts.BadSignatures == 0 || step.At.Add(time.Minute).Before(in.Now.Add(-SpikeTime)) ||
+			if step.Counts.BadSignatures == 0 || step.At.Add(time.Minute).Before(in.Now.Add(-spikeTime)) ||
 				story.Looked(in.Acknowledgements, idem.Concern{Kind: idem.ConcernBadSignatures, Route: r.Route},
 					step.At.Time) {
 				continue
@@ -226,7 +226,7 @@ func (in *Input) ofCounts() (all []client.AttentionItem) {
 			all = append(all, client.AttentionItem{
 				ID: client.AttentionBadSignatures + ":" + r.Route, Kind: client.AttentionBadSignatures, Route: r.Route,
 				Count:   int(n),
-				Text:    fmt.Sprintf("%d bad signatures on %s in %s", n, r.Route, story.Span(SpikeTime)),
+				Text:    fmt.Sprintf("%d bad signatures on %s in %s", n, r.Route, story.Span(spikeTime)),
 				Cause:   "a secret that has changed on one side, or someone who guesses",
 				SinceAt: first, LatestAt: client.Time{Time: in.Now},
 				Command: story.ShellLine("hooklock", "signatures", "--route", r.Route),

@@ -16,10 +16,12 @@ import (
 const (
 	// LongQueue is for how long an event may wait behind a lock before a person is to look.
 	LongQueue = 10 * time.Minute
-	// spike is how many bad signatures on a route need attention, in SpikeTime.
+	// spike is how many bad signatures on a route need attention, in spikeTime.
 	spike = 10
-	// SpikeTime is how far the counts of bad signatures look back.
-	SpikeTime = 5 * time.Minute
+	// spikeTime is how far the counts of bad signatures look back.
+	spikeTime = 5 * time.Minute
+	// LatelyTime is how far Input.Lately looks back: as long as a replica that has ended is named.
+	LatelyTime = time.Hour
 	// silentAfter is when a route that had deliveries counts as silent.
 	silentAfter = time.Hour
 	// goneAfter is how long ago a replica without a session has said something: one that changes
@@ -40,7 +42,7 @@ type Input struct {
 	Replicas         []Replica
 	Space            []idem.StoreSpace
 	Acknowledgements []client.SeenMark
-	// Day is the counts of 24 hours, Lately those of the time since Now-SpikeTime, by the minute.
+	// Day is the counts of 24 hours, Lately those of LatelyTime, by the minute.
 	Day, Lately client.CountList
 	// Found are the executions of each kind, without what was looked at.
 	Found []Found
