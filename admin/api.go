@@ -219,6 +219,9 @@ func (c *call) run() {
 			defer release()
 		}
 	}
+	if err == nil && c.endpoint.whole != "" {
+		err = c.unlimited(c.endpoint.whole)
+	}
 	if err == nil {
 		err = c.endpoint.do(c)
 	}

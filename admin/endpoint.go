@@ -37,6 +37,7 @@ type endpoint struct {
 // refusals do, is not in it.
 type operation struct {
 	about       string // the first sentence is the summary
+	whole       string // what it is about is over all workflows, so a token that is limited to some is refused
 	tag         string
 	query, body inputs // what it takes, and nothing else
 	example     string // of a body

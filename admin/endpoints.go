@@ -114,8 +114,8 @@ func lockEndpoints() []endpoint {
 			answers: answers{yes(200, client.Lock{}, "The lock."), noLock()}}},
 		{"forceReleaseLock", "DELETE", "/v1/locks/{workflow}", forWrite, "lock.force_release", (*call).forceRelease,
 			operation{
-				about: "Release a lock by force. A running call is closed, its sender gets 503 lock_lost, its record " +
-					"is ABORTED by the token's name.",
+				about: "Release a lock by force. A running call is closed, its sender gets 503 lock_lost, its " +
+					"record is ABORTED by the token's name.",
 				query: inputs{{"execution", "The execution that holds the lock.", must{nil}}, whyRecorded()},
 				answers: answers{yes(200, client.Execution{}, "The execution that held it, as it ended."), noLock(),
 					no("Another execution holds the lock; executionId says which.", "lock_lost"),
@@ -229,7 +229,7 @@ func executionEndpoints() []endpoint {
 		{"getRequest", "GET", "/v1/executions/{id}/request", forBodies, "execution.request", (*call).request, operation{
 			about: "The request of a parked execution or a dead letter. With all that its sender sent, secrets " +
 				"too. Each look has a line in the audit log.",
-			query: inputs{{"reason", "For the audit log.", nil}},
+			query: inputs{{"reason", "For the audit log.", length{0, maxText}}},
 			answers: answers{
 				yes(200, media("message/http"), "Head and body as they came, the body without its transfer coding."),
 				noRequest()}}},
@@ -295,8 +295,8 @@ func callbackEndpoints() []endpoint {
 			operation{
 				about: "Extend a hold.",
 				body: inputs{fencingToken(),
-					{"ttl", "How long the lock lives when nobody renews it: a Go duration up to 24h; a started second " +
-						"counts as a whole one. Default: as long as the hold was asked for.", duration("10m")},
+					{"ttl", "How long the lock lives when nobody renews it: a Go duration up to 24h; a started " +
+						"second counts as a whole one. Default: as long as the hold was asked for.", duration("10m")},
 				},
 				example: `{"token": 42, "ttl": "30m"}`,
 				answers: answers{yes(200, extended{}, "It is held until expiresAt."), noExecution(),
@@ -305,8 +305,8 @@ func callbackEndpoints() []endpoint {
 				}}},
 		{"completeExecution", "POST", "/v1/executions/{id}/complete", forCallback, "execution.complete", (*call).complete,
 			operation{
-				about: "End a held execution. SUCCESS settles the event: duplicates get the response. After FAILED it " +
-					"may run again.",
+				about: "End a held execution. SUCCESS settles the event: duplicates get the response. After " +
+					"FAILED it may run again.",
 				body: inputs{fencingToken(), {"status", "", must{words{"SUCCESS", "FAILED"}}},
 					{"response", "", ref("FinalResponse")}, {"error", "", client.Failure{}},
 				},
@@ -376,7 +376,7 @@ func pauseEndpoints() []endpoint {
 				no("Nothing of that scope is paused, or the token may not see it.", "pause_not_found")}}},
 		{"resume", "DELETE", "/v1/pauses/{scope}", forWrite, "resume", (*call).resume, operation{
 			about: "End a pause. What waits goes on, in the order in which it came.",
-			query: inputs{{"reason", "For the audit log.", nil}},
+			query: inputs{{"reason", "For the audit log.", length{0, maxText}}},
 			answers: answers{yes(200, client.EndedPause{}, "The pause that was ended."),
 				no("Nothing of that scope is paused.", "pause_not_found")}}},
 	}
@@ -390,13 +390,12 @@ func attentionEndpoints() []endpoint {
 				"and nothing is left out for it. While etcd is away the list has what this replica knows, and " +
 				"notKnown says what is missing.",
 			answers: answers{yes(200, client.Attention{}, "The list.")}}},
-		{"listReplicas", "GET", "/v1/replicas", forRead, "", (*call).replicas, operation{
+		{"listReplicas", "GET", "/v1/replicas", forRead, "", (*call).replicas, operation{whole: "the list of replicas",
 			about: "List the replicas. Those that are alive, and those that ended in the last hour, as they have " +
-				"described themselves. Not for tokens that are limited to workflows.",
+				"described themselves.",
 			answers: answers{yes(200, client.ReplicaList{}, "The replicas.")}}},
-		{"listSeen", "GET", "/v1/seen", forRead, "", (*call).listSeen, operation{
-			about: "List what was looked at. Marks of what needs attention, the newest first. Not for tokens that " +
-				"are limited to workflows.",
+		{"listSeen", "GET", "/v1/seen", forRead, "", (*call).listSeen, operation{whole: "what was looked at",
+			about:   "List what was looked at. Marks of what needs attention, the newest first.",
 			answers: answers{yes(200, client.SeenList{}, "The marks.")}}},
 		{"markSeen", "POST", "/v1/seen", forWrite, "seen", (*call).markSeen, operation{
 			about: "Mark as looked at. What of the concern happened up to then is left out of what needs " +
@@ -411,7 +410,7 @@ func attentionEndpoints() []endpoint {
 			}}},
 		{"unmarkSeen", "DELETE", "/v1/seen/{concern}", forWrite, "unseen", (*call).unmarkSeen, operation{
 			about: "Remove a mark. All of the concern needs attention again.",
-			query: inputs{{"reason", "For the audit log.", nil}},
+			query: inputs{{"reason", "For the audit log.", length{0, maxText}}},
 			answers: answers{yes(200, client.SeenMark{}, "The mark that was removed."),
 				no("Nothing of it is marked.", "mark_not_found")}}},
 	}
@@ -435,28 +434,28 @@ func auditEndpoints() []endpoint {
 
 func processEndpoints() []endpoint {
 	return []endpoint{
-		{"listBadSignatures", "GET", "/v1/signatures", forRead, "", (*call).listBadSignatures, operation{
-			about: "Deliveries whose signature was not valid. Over all replicas, for 30 days: the newest 1,000 of " +
-				"a route, and 20,000 together. Of a flood few are listed, and the others are counted (more). " +
-				"Nothing of signature or secret is in it. Not for tokens that are limited to workflows.",
-			query: paged(inputs{{"route", "Only of this route.", nil},
-				{"event", "Only those that say this event ID; nothing proves it.", nil},
-				{"since", "A time (RFC 3339), or how long ago (24h).", nil},
-				{"until", "A time, or how long ago.", nil}}),
-			answers: answers{pageOf(client.BadSignaturePage{}, "the newest first")}}},
-		{"status", "GET", "/v1/status", forRead, "", (*call).replicaStatus, operation{
+		{"listBadSignatures", "GET", "/v1/signatures", forRead, "", (*call).listBadSignatures,
+			operation{whole: "the list of bad signatures",
+				about: "Deliveries whose signature was not valid. Over all replicas, for 30 days: the newest 1,000 of " +
+					"a route, and 20,000 together. Of a flood few are listed, and the others are counted (more). " +
+					"Nothing of signature or secret is in it.",
+				query: paged(inputs{{"route", "Only of this route.", nil},
+					{"event", "Only those that say this event ID; nothing proves it.", nil},
+					{"since", "A time (RFC 3339), or how long ago (24h).", nil},
+					{"until", "A time, or how long ago.", nil}}),
+				answers: answers{pageOf(client.BadSignaturePage{}, "the newest first")}}},
+		{"status", "GET", "/v1/status", forRead, "", (*call).replicaStatus, operation{whole: "the status",
 			about: "How this process is doing. Session, etcd, upstream, configuration, and what runs, waits, is " +
 				"held and parked, of the process that answers, from what it has seen: nobody is asked for it. It " +
-				"answers while etcd is away. Not for tokens that are limited to workflows.",
+				"answers while etcd is away.",
 			answers: answers{yes(200, client.ReplicaStatus{}, "How it is doing.")}}},
-		{"listRoutes", "GET", "/v1/routes", forRead, "", (*call).routes, operation{
-			about: "What the routes do. What each decision answers, and what is known of the sender. Not for " +
-				"tokens that are limited to workflows.",
+		{"listRoutes", "GET", "/v1/routes", forRead, "", (*call).routes, operation{whole: "what the routes do",
+			about:   "What the routes do. What each decision answers, and what is known of the sender.",
 			answers: answers{yes(200, client.RouteList{}, "The routes of this process.")}}},
-		{"listCounts", "GET", "/v1/routes/counts", forRead, "", (*call).counts, operation{
+		{"listCounts", "GET", "/v1/routes/counts", forRead, "", (*call).counts, operation{whole: "what is counted",
 			about: "What came of the deliveries of each route. Over all replicas and restarts: by the minute for " +
 				"24 hours, by the hour for 30 days. Another replica's last minute may be missing. Minutes are " +
-				"those of the replica that counted. Not for tokens that are limited to workflows.",
+				"those of the replica that counted.",
 			query: inputs{
 				{"since", "A time (RFC 3339), or how long ago (24h, the default), at most 30 days. It is rounded " +
 					"down to a step.", nil},
@@ -467,38 +466,36 @@ func processEndpoints() []endpoint {
 				{"latency", "false leaves p50Seconds and p95Seconds of the steps out, which are most of the work; " +
 					"those of a route are then of the hours or days that are touched.", words{"true", "false"}}},
 			answers: answers{yes(200, client.CountList{}, "What was counted.")}}},
-		{"config", "GET", "/v1/config", forRead, "", (*call).config, operation{
-			about: "The configuration in force. Without secrets; the names of their files and variables are in " +
-				"it. Not for tokens that are limited to workflows.",
+		{"config", "GET", "/v1/config", forRead, "", (*call).config, operation{whole: "the configuration",
+			about:   "The configuration in force. Without secrets; the names of their files and variables are in it.",
 			query:   inputs{{"origin", "Say where each value comes from.", false}},
 			answers: answers{yes(200, client.RunningConfig{}, "The configuration.")}}},
-		{"reloadConfig", "POST", "/v1/config/reload", forWrite, ReloadConfig, (*call).reload, operation{
-			about: "Take over a changed configuration. As SIGHUP does: the file is read again. Not for tokens " +
-				"that are limited to workflows.",
-			answers: answers{yes(200, client.Reloaded{}, "It was taken over."),
-				no("It was refused, and the old one stays.", "config_refused").as("ConfigProblem")}}},
-		{"testNotify", "POST", "/v1/notify/test", forWrite, "notify.test", (*call).testNotify, operation{
-			about: "Send a test message. One message goes to the receiver that `notify.url_file` names. Not for " +
-				"tokens that are limited to workflows.",
-			answers: answers{yes(200, client.NotifyTest{}, "What came of it.")}}},
+		{"reloadConfig", "POST", "/v1/config/reload", forWrite, ReloadConfig, (*call).reload,
+			operation{whole: "the configuration",
+				about: "Take over a changed configuration. As SIGHUP does: the file is read again.",
+				answers: answers{yes(200, client.Reloaded{}, "It was taken over."),
+					no("It was refused, and the old one stays.", "config_refused").as("ConfigProblem")}}},
+		{"testNotify", "POST", "/v1/notify/test", forWrite, "notify.test", (*call).testNotify,
+			operation{whole: "what is told of",
+				about:   "Send a test message. One message goes to the receiver that `notify.url_file` names.",
+				answers: answers{yes(200, client.NotifyTest{}, "What came of it.")}}},
 	}
 }
 
 func reportEndpoints() []endpoint {
 	return []endpoint{
-		{"report", "GET", "/v1/report", forRead, "", (*call).report, operation{
+		{"report", "GET", "/v1/report", forRead, "", (*call).report, operation{whole: "the report",
 			about: "What mode observe would have stopped. Per route, what was found wrong with its deliveries: in " +
 				"mode observe they were forwarded all the same. Counted in memory by the process that answers, " +
-				"since its start, at most 7 days back. Not for tokens that are limited to workflows.",
+				"since its start, at most 7 days back.",
 			query: inputs{{"since", "A time (RFC 3339), or how long ago (24h). It is rounded down to ten minutes; " +
 				"the answer says what was taken.", nil}},
 			answers: answers{yes(200, client.Report{}, "What the routes of this process have found.")}}},
-		{"suggestions", "GET", "/v1/suggestions", forRead, "", (*call).suggestions, operation{
+		{"suggestions", "GET", "/v1/suggestions", forRead, "", (*call).suggestions, operation{whole: "what is suggested",
 			about: "The routes that fit the deliveries which came. For each path that deliveries came to, with or " +
 				"without a route, what names an event, its workflow, and what the sender changes between " +
 				"attempts. Learned by the process that answers, since its start, from the newest 2000 deliveries " +
-				"of each path, of which it keeps keyed hashes and no value. Not for tokens that are limited to " +
-				"workflows.",
+				"of each path, of which it keeps keyed hashes and no value.",
 			query: inputs{{"since", "A time (RFC 3339), or how long ago (24h).", nil},
 				{"route", "The name of a suggested route, or its path.", nil}},
 			answers: answers{yes(200, client.SuggestionList{}, "What this process suggests.")}}},

@@ -99,7 +99,8 @@ func describe(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = regexp.MustCompile(`\n {6,}|\n {5}([}\]])`).ReplaceAll(text, []byte("$1")) // a line for each member
+	text = regexp.MustCompile(`,\n {6,}`).ReplaceAll(text, []byte(", ")) // what is deep takes one line
+	text = regexp.MustCompile(`\n {6,}|\n {5}([}\]])`).ReplaceAll(text, []byte("$1"))
 	return append(bytes.ReplaceAll(text, []byte("#/$defs/"), []byte("#/components/schemas/")), '\n')
 }
 
@@ -334,6 +335,9 @@ func (g *generator) operation(e *endpoint) node {
 			forRead: {{}, {"token": []string{"read"}}}, forWrite: {{"token": []string{"write"}}},
 			forBodies: {{"token": []string{"bodies"}}}, forCallback: {{"callbackKey": []string{}}},
 		}[e.access]}
+	if e.whole != "" {
+		more = strings.TrimSpace(more + " Not for tokens that are limited to workflows.")
+	}
 	if more != "" {
 		o["description"] = more
 	}

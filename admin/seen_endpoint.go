@@ -31,9 +31,6 @@ func (c *call) seen(ctx context.Context) (map[string]idem.Acknowledgement, error
 }
 
 func (c *call) listSeen() error {
-	if err := c.unlimited("what was looked at"); err != nil {
-		return err
-	}
 	ctx, done := c.reading()
 	defer done()
 	all, err := c.api.options.Ledger.Acknowledgements(ctx)

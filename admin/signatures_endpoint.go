@@ -10,9 +10,6 @@ import (
 // listBadSignatures lists deliveries whose signature was not valid. What has no proof of its sender
 // belongs to no workflow.
 func (c *call) listBadSignatures() (err error) {
-	if err := c.unlimited("the list of bad signatures"); err != nil {
-		return err
-	}
 	q := idem.BadSignatureQuery{Route: c.query("route"), EventID: c.query("event")}
 	if q.PageSize, err = c.limit(); err != nil {
 		return err
