@@ -118,7 +118,8 @@ func TestTheQueueHasWhatRunsAndThenWhatWaitsInOrder(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	if code, out, problems := command(t, nil, "queue", "stripe", "--admin", api.url); code != cli.ExitFine ||
-		out != "" || problems != "nothing runs or waits\n" {
+		out != "" || problems != "nothing runs or waits in stripe; give a workflow, or a pattern: "+
+		"hooklock queue 'stripe/*'\n" {
 		t.Errorf("%d %s%s", code, out, problems)
 	}
 }

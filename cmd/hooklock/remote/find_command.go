@@ -66,7 +66,14 @@ hold there, too.`,
   hooklock events --workflow 'stripe/*' --status FAILED --outcome unknown
   hooklock events --decision upstream_unreachable --since 10m
   hooklock events --status RUNNING -o json | jq -r '.executions[].executionId'`,
-		Args: cli.NoArgs,
+		SuggestFor: []string{"list", "dead-letters", "failed", "history"},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Misuse(fmt.Errorf("a list has filters; to see one event: %s",
+					story.ShellLine("hooklock", "show", args[0])))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q, err := f.query()
 			if err != nil {
@@ -163,7 +170,7 @@ func (f *filter) query() (client.ExecutionQuery, error) {
 	q := f.criteria
 	q.Status = client.Status(strings.ReplaceAll(strings.ToUpper(f.status), "-", "_"))
 	q.Outcome = client.Outcome(strings.ReplaceAll(strings.ToLower(f.outcome), "-", "_"))
-	for _, flag := range []struct {
+	flags := []struct {
 		name, given string
 		value       string
 		words       []string
@@ -171,10 +178,21 @@ func (f *filter) query() (client.ExecutionQuery, error) {
 		{"status", f.status, string(q.Status), statusNames()},
 		{"outcome", f.outcome, string(q.Outcome), outcomeNames()},
 		{"decision", q.Decision, q.Decision, decisionNames()},
-	} {
-		if flag.given != "" && !slices.Contains(flag.words, flag.value) {
-			return q, fmt.Errorf("--%s %s: use %s", flag.name, cli.Plain(flag.given), strings.Join(flag.words, ", "))
+	}
+	for _, flag := range flags {
+		if flag.given == "" || slices.Contains(flag.words, flag.value) {
+			continue
 		}
+		advice := ""
+		if _, err := strconv.Atoi(flag.given); err == nil {
+			advice = "; what senders got is --decision, such as " + string(idem.DecisionLocked)
+		}
+		for _, other := range flags {
+			if slices.Contains(other.words, strings.ToLower(flag.given)) {
+				advice = "; did you mean --" + other.name + " " + strings.ToLower(flag.given) + "?"
+			}
+		}
+		return q, fmt.Errorf("--%s %s: use %s%s", flag.name, cli.Plain(flag.given), strings.Join(flag.words, ", "), advice)
 	}
 	return q, nil
 }

@@ -27,7 +27,13 @@ STATE is running (a delivery is at the upstream), held (the lock outlives the an
 its next try), or blocked (it waits for a person); stale means that the owner is dead and the next one to come will take over. LEFT is the
 time until the nearest end: upstream.timeout of a running delivery (a long answer that has begun may take longer), the hold's, max_duration,
 release_delay.`,
-		Args: Subcommand,
+		SuggestFor: []string{"release", "unlock"},
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && strings.Contains(args[0], "/") {
+				return cli.Misuse(fmt.Errorf("to see one lock: %s", story.ShellLine("hooklock", "locks", "get", args[0])))
+			}
+			return Subcommand(cmd, args)
+		},
 	}
 	r.Flags(cmd)
 	addList(cmd, newLocksList(e, &r))

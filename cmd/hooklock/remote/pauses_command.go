@@ -244,7 +244,7 @@ func NewResume(e *cli.Environment) *cobra.Command {
 	var r Remote
 	var reason string
 	cmd := &cobra.Command{
-		Use:     "resume route:NAME|workflow:PATTERN",
+		Use: "resume route:NAME|workflow:PATTERN", SuggestFor: []string{"unpause", "continue"},
 		Short:   "end a pause",
 		Long:    `End a pause: what waits runs, each workflow in the order in which its events came. The exit code is 3 where nothing of that name is paused.`,
 		Example: `  hooklock resume route:stripe`,
@@ -280,7 +280,8 @@ func (d *Desk) pausedScope(ctx context.Context, text string) (string, error) {
 			return l.Pauses[i].Scope, nil
 		}
 	}
-	return text, nil
+	return "", cli.WithCode(fmt.Errorf("nothing of the name %s is paused; hooklock pauses lists what is",
+		cli.Plain(text)), cli.ExitNotFound)
 }
 
 // NewPauses is the command pauses.

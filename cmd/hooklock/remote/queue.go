@@ -53,7 +53,7 @@ The workflow with the longest queue is the first. HOLDER is the replica where it
 				if err != nil {
 					return err
 				}
-				return d.object(raw, func() error { return d.printQueues(queues, time.Now()) })
+				return d.object(raw, func() error { return d.printQueues(queues, workflow, time.Now()) })
 			})
 		},
 	}
@@ -110,9 +110,16 @@ func (d *Desk) queues(ctx context.Context, workflow string) ([]*queue, error) {
 	return all, nil
 }
 
-func (d *Desk) printQueues(queues []*queue, now time.Time) error {
+func (d *Desk) printQueues(queues []*queue, workflow string, now time.Time) error {
 	if len(queues) == 0 {
-		fmt.Fprintln(d.environment.Stderr, "nothing runs or waits")
+		none := "nothing runs or waits"
+		if workflow != "" {
+			none += " in " + cli.Plain(workflow)
+		}
+		if workflow != "" && !strings.Contains(workflow, "*") {
+			none += "; give a workflow, or a pattern: " + story.ShellLine("hooklock", "queue", workflow+"/*")
+		}
+		fmt.Fprintln(d.environment.Stderr, none)
 		return nil
 	}
 	t := d.table("WORKFLOW", "POS", "EVENT", "STATE", "AGE", "HOLDER", headHappened, "RUN")

@@ -25,7 +25,7 @@ func NewShow(e *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		ValidArgsFunction: r.ask(e, knownEvents),
 
-		Use:   "show TEXT",
+		Use: "show TEXT", SuggestFor: []string{"find", "get", "search", "describe"},
 		Short: "say what happened to an event and what to do, by anything in hand",
 		Long: `Say what happened to an event and what an operator can do about it, then all that is known of it. TEXT is an event ID or a part of one, a label
 (order:1042) or its value, an execution ID, its beginning or its last letters, an idempotency key, a trace ID, or a workflow; where several events match, they are

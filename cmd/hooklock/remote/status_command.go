@@ -25,7 +25,7 @@ import (
 func NewStatus(e *cli.Environment) *cobra.Command {
 	var r Remote
 	cmd := &cobra.Command{
-		Use:   "status",
+		Use: "status", SuggestFor: []string{"attention", "replicas", "routes", "health", "info"},
 		Short: "see how a running hooklock is doing: session, etcd, upstream, configuration, and what runs and waits",
 		Long: `See how a running hooklock is doing, by what it has seen itself: it asks no other process, and answers while etcd is away.
 
