@@ -41,6 +41,10 @@ func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *ending {
 	if bad := d.req.parse(&ctx.Request.Header); bad != nil {
 		return d.reject(bad)
 	}
+	if d.req.header(headerReplay) != nil {
+		return d.reject(reject(codeBadRequest, "it is a replay (hooklock rerun --to), which goes to a service, and "+
+			"never through Hooklock: name the service itself"))
+	}
 	d.report.noteHead(&d.req)
 	return nil
 }

@@ -16,6 +16,7 @@ const (
 	headerTwinOf    = "Hooklock-Twin-Of" // the event ID of the first event with the body
 	headerHold      = "Hooklock-Hold"    // from the upstream alone
 	headerStale     = "Hooklock-Stale"   // to the upstream alone
+	headerReplay    = "hooklock-replay"  // from rerun --to alone
 )
 
 // appendExecution appends the header lines that tell the upstream what it runs.

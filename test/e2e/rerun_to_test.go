@@ -131,7 +131,7 @@ func TestKeptRequestsAreNotSentToTheServiceItselfNorBackHere(t *testing.T) {
 		}
 	}
 	if code, _, said := rerunTo(t, h, "http://"+h.Addr, a.Execution()); code != 1 ||
-		!strings.Contains(said, "it leads back to this Hooklock") {
+		!strings.Contains(said, "a Hooklock answered") {
 		t.Errorf("back here: %d %s", code, said)
 	}
 	for _, to := range []string{"127.0.0.1:1", "ftp://x", "http://a:b@x", "http://x/path", "http://x?y"} {
@@ -141,6 +141,28 @@ func TestKeptRequestsAreNotSentToTheServiceItselfNorBackHere(t *testing.T) {
 	}
 	if n := len(shared.up.Received("/kept/own")); n != 1 {
 		t.Errorf("the service was called %d times", n)
+	}
+}
+
+// TestAReplayNeverRunsThroughHooklock: a failed event would be the next attempt there. Another
+// replica, or a name of a load balancer, is no address that the command could know.
+func TestAReplayNeverRunsThroughHooklock(t *testing.T) {
+	t.Parallel()
+	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.Reply(500, "not yet") })
+	h := own(t, bare(up.URL, fmt.Sprintf(`
+park_store: {dir: %q}
+routes:
+  - {name: kept, path: "/kept/{test}", event_id: "{header.Idempotency-Key}", requests: {keep: 24h}}
+`, filepath.Join(t.TempDir(), "requests"))))
+	a := testkit.Post(t, h.Addr, "/kept/failed", `{}`, key("failed"))
+	passed(t, a, 500, "not yet", "executed")
+	isStored(t, h, a.Execution())
+	code, _, said := rerunTo(t, h, "http://"+h.Addr, a.Execution())
+	if n := len(up.Received("/kept/failed")); n != 1 || code != 1 || !strings.Contains(said, "name the service itself") {
+		t.Errorf("%d calls: %d %s", n, code, said)
+	}
+	if a := testkit.Post(t, h.Addr, "/elsewhere", `{}`, "hooklock-replay: true"); a.Status != 400 {
+		t.Errorf("on the way through: %v", a)
 	}
 }
 

@@ -249,12 +249,11 @@ func (r *replay) run(ctx context.Context, all []*client.Execution, rate int) err
 	}
 	running.Wait()
 	r.d.progress.showOnly("")
-	return r.end(context.Cause(life))
+	return r.end(r.d.explain(ctx, context.Cause(life)))
 }
 
-// errOwnAnswer ends a replay that comes back here.
-var errOwnAnswer = errors.New("it leads back to this Hooklock, which answered with the recorded execution: name the " +
-	"service itself")
+// errHooklock ends a replay that comes to a Hooklock, perhaps a replica of this one.
+var errHooklock = errors.New("a Hooklock answered, and a replay goes to a service: name the service itself")
 
 // send sends one request. Its error means that no other one can be sent.
 func (r *replay) send(ctx context.Context, x *client.Execution) error {
@@ -280,8 +279,8 @@ func (r *replay) send(ctx context.Context, x *client.Execution) error {
 		}
 		return nil
 	}
-	if answer.execution == x.ExecutionID {
-		return fmt.Errorf("--to %s: %w", r.report.To, errOwnAnswer)
+	if answer.ofHooklock {
+		return cli.WithCode(fmt.Errorf("--to %s: %w", r.report.To, errHooklock), cli.ExitFailed)
 	}
 	r.mu.Lock()
 	r.took = append(r.took, time.Since(began))
@@ -330,9 +329,9 @@ func (n *replayReport) progress() string {
 
 // sentAnswer is what is compared of an answer.
 type sentAnswer struct {
-	status    int
-	hash      string // as client.Response.Hash
-	execution string // which Hooklock said that it is of; "" = there was none on the way
+	status     int
+	hash       string // as client.Response.Hash
+	ofHooklock bool
 }
 
 // exchange sends a request as the proxy does, with the host of --to, and reads the answer to its
@@ -367,7 +366,8 @@ func (r *replay) exchange(ctx context.Context, raw []byte) (got sentAnswer, err 
 		}
 	}
 	half := sum.Sum(nil)[:sha256.Size/2]
-	return sentAnswer{answer.Status, hex.EncodeToString(half), string(answer.Get("hooklock-execution"))}, nil
+	own := answer.Get("hooklock-decision") != nil || bytes.Contains(answer.Body, []byte(`"urn:hooklock:problem:`))
+	return sentAnswer{answer.Status, hex.EncodeToString(half), own}, nil
 }
 
 // readKept reads a request as the API gives it.
@@ -417,7 +417,7 @@ func (r *replay) end(cause error) error {
 	}
 	switch {
 	case cause != nil:
-		return fmt.Errorf("%s; it ended before all were sent: %w", said, cause)
+		return cli.WithCode(fmt.Errorf("%s; it ended before all were sent: %w", said, cause), cli.ExitFailed)
 	case n.Differ+n.Unanswered+n.NotKept > 0:
 		return cli.WithCode(errors.New(said), cli.ExitFailed)
 	}
