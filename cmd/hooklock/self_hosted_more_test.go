@@ -121,8 +121,7 @@ func selfHostedAsking() []sender.SelfHosted {
 			Refused: "the listener is refused", Unavailable: "the same", Redirected: "the listener is refused",
 			Silent: "waits over 4 s", EventID: "none: `client` begins at 0 again after a restart",
 			Route: askingRoute("icecast", "icecast/{form.mount}"),
-			Notes: "The header `icecast-auth-user: 1` lets a listener in, whatever the status. On a kept connection " +
-				"that is closed without an answer its libcurl sends the same request again at once.",
+			Notes: "The header `icecast-auth-user: 1` lets a listener in, whatever the status.",
 		},
 		{
 			Name: "Centrifugo (connect proxy)", Version: "6.9.1",
@@ -202,8 +201,7 @@ func selfHostedUntilAccepted() []sender.SelfHosted {
     idempotency: {in_flight: attach}
     park: {on: [locked, slow, unreachable, unknown, failed], after: 3s}
 `,
-			Notes: "On a kept connection that is closed without an answer its libcurl sends the same request again " +
-				"at once. Leave `Acct-Delay-Time`, which grows with each try, out of `data`.",
+			Notes: "Leave `Acct-Delay-Time`, which grows with each try, out of `data`.",
 		},
 		{
 			Name: "Postfix (pipe to curl -f)", Version: "3.7.11", EventID: "none", Route: reportRoute("postfix"),
