@@ -5,6 +5,7 @@ GOLANGCI_VERSION := v2.15.0
 GOVULN_VERSION   := v1.8.0
 FUZZTIME         ?= 20s
 HOURS            ?= 20
+DAYS             ?= 7
 VERSION          ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The time of every file in a release: that of the commit.
@@ -56,7 +57,7 @@ RACE = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 export GORACE ?= atexit_sleep_ms=0
 
 .DEFAULT_GOAL := help
-.PHONY: help run build cross install test test-raced test-plain test-cut test-long test-program-raced test-short test-virtual test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench bench-peers lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
+.PHONY: help run build cross install test test-raced test-plain test-cut test-long test-program-raced test-short test-virtual test-virtual-week test-fault test-fault-short test-deploy test-cluster test-fronts test-systemd fuzz bench bench-peers lint fmt tidy-check advisories pictures page-pictures licences release packages image test-packages clean ci
 
 help: ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -103,6 +104,9 @@ test-program-raced: ## the built program, with the race detector in it (five min
 
 test-virtual: ## replicas, senders, operators and faults for HOURS=20 of virtual time, with other seeds each time (15 s an hour)
 	$(GO) test -timeout 0 ./test/virtual -hours $(HOURS) $(ARGS)
+
+test-virtual-week: ## one calm world that remembers for a day, for DAYS=7 of virtual time: nothing grows (12 minutes of CPU)
+	$(GO) test -timeout 0 ./test/virtual -run TestNothingGrowsWithTheDays -v -days $(DAYS) $(ARGS)
 
 test-fault: ## everything that can break between any two parts, broken (ARGS="-soak 10m": under traffic, for so long)
 	$(GO) test -count=1 -timeout 60m ./test/fault $(ARGS)

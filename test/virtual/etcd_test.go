@@ -3,6 +3,7 @@ package virtual
 import (
 	"context"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -35,6 +36,7 @@ type etcd struct {
 	mu      sync.Mutex
 	member  *member       // nil while it is stopped
 	started chan struct{} // closed at the next start
+	begun   []time.Time   // when a member has started
 }
 
 // member is one run of the server.
@@ -82,6 +84,7 @@ func (e *etcd) start() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.member = m
+	e.begun = append(e.begun, time.Now())
 	close(e.started)
 	e.started = make(chan struct{})
 }
@@ -121,6 +124,13 @@ func (e *etcd) await(done <-chan struct{}) *member {
 			return nil
 		}
 	}
+}
+
+// starts is when members have started; the last one is of the one that runs, or ran.
+func (e *etcd) starts() []time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.begun)
 }
 
 // compact drops the history of the database.

@@ -12,7 +12,7 @@ import (
 // faults breaks things until end, one after the other and some of them together.
 func (w *world) faults(end time.Time) {
 	for {
-		time.Sleep(w.between(10*time.Second, 4*time.Minute))
+		time.Sleep(w.between(10*time.Second, 4*time.Minute) * w.kind.rareFaults)
 		if time.Now().After(end) {
 			return
 		}
@@ -132,7 +132,7 @@ func (w *world) revoke() {
 // operators do what people do, until end.
 func (w *world) operators(end time.Time) {
 	for time.Now().Before(end) {
-		time.Sleep(w.between(5*time.Second, 2*time.Minute))
+		time.Sleep(w.between(5*time.Second, 2*time.Minute) * w.kind.rareFaults)
 		p := w.anyProcess()
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		pickOf(w, operations...)(ctx, w, p)
@@ -217,14 +217,19 @@ var operations = []func(context.Context, *world, *process){
 	},
 }
 
-// anyEvent is some execution that a query finds; nil without one.
+// anyEvent is some execution that a query finds, of an event that the judge remembers; nil without
+// one.
 func (w *world) anyEvent(ctx context.Context, p *process, q idem.ExecutionQuery) *idem.ExecutionFacts {
 	q.PageSize = 20
 	page, err := p.store.Executions(ctx, q)
 	if err != nil || len(page.Executions) == 0 {
 		return nil
 	}
-	return page.Executions[w.pick(len(page.Executions))].Facts()
+	x := page.Executions[w.pick(len(page.Executions))].Facts()
+	if w.judge.event(x.EventID) == nil {
+		return nil
+	}
+	return x
 }
 
 // acknowledged reports whether every process has said that it knows of the pause of a route.

@@ -3,6 +3,7 @@ package virtual
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -391,6 +392,42 @@ func (j *judge) allow(id string) {
 	if e := j.events[id]; e != nil {
 		e.settled, e.visits, e.newest, e.explained = time.Time{}, nil, 0, byOperator
 	}
+}
+
+// anySettled is some event that has gone through, and when; nil without one.
+func (j *judge) anySettled(w *world) (*event, time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range j.events { // in any order
+		if r := w.route(e.route); r.idempotency && r.order == "" && !e.settled.IsZero() && e.explained == "" {
+			return e, e.settled
+		}
+	}
+	return nil, time.Time{}
+}
+
+// renew notes that an event may run again, because it was forgotten. It is false where that is not
+// so any more.
+func (j *judge) renew(e *event) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if e.settled.IsZero() || e.explained != "" || time.Since(e.settled) < j.w.kind.retention {
+		return false
+	}
+	e.sentAt, e.settled, e.acceptedAt = time.Now(), time.Time{}, time.Time{}
+	e.visits, e.newest, e.execution = nil, 0, ""
+	return true
+}
+
+// drop forgets the events that were sent before and have ended, and how executions have ended.
+func (j *judge) drop(before time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	maps.DeleteFunc(j.events, func(_ string, e *event) bool {
+		over := !e.settled.IsZero() || e.explained != "" && e.explained != byOperator
+		return e.sentAt.Before(before) && over
+	})
+	clear(j.ends)
 }
 
 // look asks a process for an execution, and checks that what has ended stays as it ended.

@@ -22,7 +22,6 @@ const (
 	senderTimeout   = 30 * time.Second
 	shutdownTimeout = 25 * time.Second
 	sessionTTL      = 5 * time.Second
-	maxRetention    = time.Hour
 )
 
 // process is one replica: what cmd/hooklock/serve puts together, without its sockets.
@@ -39,6 +38,7 @@ type process struct {
 	carries sync.WaitGroup
 	leaving atomic.Bool
 	asleep  atomic.Int64 // how long its machine was suspended so far
+	beside  *beside      // nil: the world has none
 }
 
 // startProcess starts a replica whose wall clock is off by skew.
@@ -47,8 +47,7 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 	p.base, p.stop = context.WithCancelCause(context.Background())
 	began, now := time.Now(), func() time.Time { return time.Now().Add(skew) }
 	cache := guard.NewCache(0)
-	var err error
-	p.store, err = etcdlock.Open(etcdlock.Options{
+	o := etcdlock.Options{
 		Client: p.net.client(), SessionTTL: sessionTTL, Holder: name, OnForget: cache.Forget, OnReset: cache.Reset,
 		Limit: w.slots, Archived: w.archived,
 		OnReaped: func(l *idem.Lock) { w.say(name, "reaped %s of %s", l.Execution, l.EventID) },
@@ -60,8 +59,13 @@ func (w *world) startProcess(name string, skew time.Duration) *process {
 		Clock: link.Clock{Now: now, Boot: func() time.Duration {
 			return time.Since(began) + time.Duration(p.asleep.Load())
 		}},
-	})
-	if err != nil {
+	}
+	if w.kind.beside {
+		p.beside = newBeside(p)
+		o.Counted = p.beside.tally.Take
+	}
+	var err error
+	if p.store, err = etcdlock.Open(o); err != nil {
 		w.t.Error(err)
 		return nil
 	}
@@ -123,6 +127,7 @@ func (p *process) kill() {
 	p.leaving.Store(true)
 	p.w.say(p.name, "is killed")
 	close(p.net.dead)
+	p.beside.killed()
 	p.close() // what is left in memory has no effect
 }
 
@@ -135,6 +140,7 @@ func (p *process) close() {
 		p.w.say(p.name, "close the park worker: %v", err)
 	}
 	p.carries.Wait()
+	p.beside.close(ctx)
 	if err := p.store.Close(ctx); err != nil && !p.net.isDead() {
 		p.w.say(p.name, "close the store: %v", err)
 	}
@@ -145,10 +151,18 @@ type reply struct {
 	decision idem.Decision
 	status   int
 	final    bool // it is the service's own answer, and is in the ledger
+	counted  bool // it is counted with the outcome of its execution
+	accepted bool // its event was parked with it
 }
 
 // deliver is one delivery of an event, from its arrival to its answer.
 func (p *process) deliver(e *event) reply {
+	got := p.answer(e)
+	p.beside.note(e, &got)
+	return got
+}
+
+func (p *process) answer(e *event) reply {
 	if p.net.isDead() || p.leaving.Load() {
 		return reply{}
 	}
@@ -183,7 +197,7 @@ func (p *process) refusal(r *idem.Request, e *event, a *guard.Admission, newest 
 		got.status, got.final = a.Record.Answer.Status, true
 		p.w.judge.replayed(e, a.Record.Answer, a.Decision == idem.DecisionAttached, newest)
 	case idem.DecisionParked:
-		got.status = 202
+		got.status, got.accepted = 202, a.Accepted
 	}
 	p.w.say(p.name, "%s: %s (%d) behind %s %v", e.id, a.Decision, got.status, a.Holder, a.Err)
 	return got
@@ -208,23 +222,23 @@ func (p *process) run(r *idem.Request, e *event, x *guard.Execution, began time.
 	p.calls.Go(func() { ended <- p.call(e, x) })
 	park := r.Policy.Park
 	if park == nil || !park.Slow {
-		return p.settle(r, e, x, <-ended)
+		return p.settle(r, e, x, <-ended, false)
 	}
 	timer := time.NewTimer(park.After - time.Since(began))
 	defer timer.Stop()
 	for {
 		select {
 		case got := <-ended:
-			return p.settle(r, e, x, got)
+			return p.settle(r, e, x, got, false)
 		case <-timer.C:
 			if x.Park(context.Background()) == nil {
-				p.calls.Go(func() { p.settle(r, e, x, <-ended) })
+				p.calls.Go(func() { p.settle(r, e, x, <-ended, true) })
 				if p.net.isDead() {
 					return reply{}
 				}
 				p.w.say(p.name, "%s: parked while it runs", e.id)
 				p.w.judge.accepted(e, x.Lock().Execution)
-				return reply{idem.DecisionParked, 202, false}
+				return reply{decision: idem.DecisionParked, status: 202, accepted: true}
 			}
 			timer.Reset(time.Second)
 		}
@@ -243,31 +257,38 @@ func (p *process) call(e *event, x *guard.Execution) called {
 	if err := x.Begin(); err != nil || p.net.isDead() {
 		return called{cause: fmt.Sprint(err)}
 	}
+	p.beside.keep(e, x.Lock())
 	return p.w.service.call(p, e, x)
 }
 
-// settle writes down how a call ended.
-func (p *process) settle(r *idem.Request, e *event, x *guard.Execution, got called) reply {
+// settle writes down how a call ended. accepted: its sender has an answer already.
+func (p *process) settle(r *idem.Request, e *event, x *guard.Execution, got called, accepted bool) reply {
 	defer x.End(guard.Tried{Sent: true, ResponseBegun: true, Failure: idem.Failure{Code: "internal_error"}})
-	end := x.End(got.tried())
+	tried := got.tried()
+	tried.Counted = idem.Counted{Route: e.route}
+	if !accepted {
+		tried.Counted.Kinds, tried.Counted.Last = idem.CountSetOf(idem.CountDeliveries), time.Now()
+	}
+	end := x.End(tried)
 	if end.On != "" && !p.net.isDead() {
 		p.w.judge.accepted(e, x.Lock().Execution)
-		return reply{idem.DecisionParked, 202, false}
+		return reply{decision: idem.DecisionParked, status: 202, counted: end.Counted, accepted: true}
 	}
 	p.w.say(p.name, "%s: %s ended, answer %v recorded %v lost %v parked %v %v", e.id, x.Lock().Execution, got.status(),
 		end.Recorded, end.Lost, end.Parked, end.Err)
 	switch {
 	case p.net.isDead() || end.Parked:
-		return reply{}
+		return reply{counted: end.Counted}
 	case got.answer == nil && got.sent:
-		return reply{idem.DecisionUpstreamFailed, 502, false}
+		return reply{decision: idem.DecisionUpstreamFailed, status: 502, counted: end.Counted}
 	case got.answer == nil:
-		return reply{idem.DecisionUpstreamUnreachable, 503, false}
+		return reply{decision: idem.DecisionUpstreamUnreachable, status: 503, counted: end.Counted}
 	}
 	if final := end.Recorded && !end.Lost && got.hold == 0; final {
 		p.w.judge.answered(e, x, r.Policy, got.answer.Status)
 	}
-	return reply{idem.DecisionExecuted, got.answer.Status, end.Recorded}
+	return reply{decision: idem.DecisionExecuted, status: got.answer.Status, final: end.Recorded,
+		counted: end.Counted}
 }
 
 // tried is the evidence for the guard.
@@ -298,5 +319,7 @@ func (p *process) try(x *guard.Execution, request []byte) {
 	}
 	e := p.w.judge.event(id)
 	got := p.call(e, x)
-	x.End(got.tried())
+	tried := got.tried()
+	tried.Counted = idem.Counted{Route: e.route}
+	x.End(tried)
 }

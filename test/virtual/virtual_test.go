@@ -4,9 +4,9 @@ import (
 	"context"
 	"flag"
 	"os"
+	"regexp"
 	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 	"testing/cryptotest"
 	"testing/synctest"
@@ -48,6 +48,10 @@ func TestNoPromiseIsBrokenInAnyWorld(t *testing.T) {
 	}
 }
 
+// disturbed is a world in which something breaks all the time.
+var disturbed = kind{retention: time.Hour, maxAge: 30 * 24 * time.Hour, rareFaults: 1, rareEvents: 1,
+	skews: []time.Duration{0, 0, time.Hour, -3 * time.Hour}}
+
 // live runs one world to its quiet end.
 func live(t *testing.T, seed uint64) {
 	dir, real := t.TempDir(), time.Now()
@@ -61,7 +65,7 @@ func live(t *testing.T, seed uint64) {
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {
-		w = newWorld(t, seed, dir)
+		w = newWorld(t, seed, dir, disturbed)
 		end := time.Now().Add(perSeed)
 		time.Sleep(time.Minute)
 		quiet := runtime.NumGoroutine()
@@ -77,6 +81,9 @@ func live(t *testing.T, seed uint64) {
 	})
 }
 
+// keptForDays are the keys that are kept for 30 days.
+var keptForDays = regexp.MustCompile(`/(audits|arrivals|counting|minutes|hours)/`)
+
 // calm waits, with everything in order, until nothing is left to do. An operator runs what is
 // blocked.
 func (w *world) calm() {
@@ -85,18 +92,7 @@ func (w *world) calm() {
 	for range 240 {
 		time.Sleep(30 * time.Second)
 		p := w.anyProcess()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		blocked, err := p.store.ParkedExecutions(ctx, idem.ParkedQuery{State: idem.ParkBlocked})
-		for _, f := range blocked.Executions {
-			if f.Lock == nil {
-				continue
-			}
-			w.judge.allow(f.Lock.EventID)
-			_, err := p.store.RunNow(ctx, f.ID(), nil)
-			w.say("operator", "run %s of %s: %v", f.ID(), f.Lock.EventID, err)
-		}
-		cancel()
-		if err == nil && len(blocked.Executions) == 0 && p.store.Parked(idem.Scope{}).Events == 0 {
+		if blocked, err := w.unblock(p); err == nil && blocked == 0 && p.store.Parked(idem.Scope{}).Events == 0 {
 			time.Sleep(10 * time.Minute) // what is held ends
 			return
 		}
@@ -105,10 +101,26 @@ func (w *world) calm() {
 		w.anyProcess().store.Parked(idem.Scope{}).Events)
 }
 
+// unblock runs what is blocked, and returns how much that is.
+func (w *world) unblock(p *process) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	blocked, err := p.store.ParkedExecutions(ctx, idem.ParkedQuery{State: idem.ParkBlocked})
+	for _, f := range blocked.Executions {
+		if f.Lock == nil {
+			continue
+		}
+		w.judge.allow(f.Lock.EventID)
+		_, err := p.store.RunNow(ctx, f.ID(), nil)
+		w.say("operator", "run %s of %s: %v", f.ID(), f.Lock.EventID, err)
+	}
+	return len(blocked.Executions), err
+}
+
 // leave waits until all records are gone by their time, ends the processes, and looks what is left
 // of them.
 func (w *world) leave(goroutines int) {
-	time.Sleep(3 * maxRetention)
+	time.Sleep(2*time.Hour + w.kind.retention*9/8)
 	if n := runtime.NumGoroutine(); n > goroutines+10*len(w.routes) {
 		w.fail("%d goroutines in the end, %d in the beginning", n, goroutines)
 	}
@@ -145,8 +157,7 @@ func (w *world) leave(goroutines int) {
 	w.tasks.Wait()
 	time.Sleep(time.Minute)
 	for key, life := range w.keys() {
-		// these are kept for 30 days
-		if life == 0 || !strings.Contains(key, "/audits/") && !strings.Contains(key, "/arrivals/") {
+		if life == 0 || !keptForDays.MatchString(key) {
 			w.fail("%s is left, and stays for %v", key, life)
 		}
 	}

@@ -21,13 +21,27 @@ import (
 	"hooklock/idem"
 )
 
+// kind is what kind of world it is.
+type kind struct {
+	retention time.Duration // of an event
+	maxAge    time.Duration // of a parked one
+	// How many times longer than usual pass between two faults, or two acts of operators, and
+	// between two events of a sender.
+	rareFaults, rareEvents time.Duration
+	skews                  []time.Duration // of the clocks of processes
+	beside                 bool            // its processes have what beside is
+	remembered             int             // lines of history that are kept; 0 = all
+}
+
 // world is everything that a seed decides about.
 type world struct {
 	t        testing.TB
+	kind     kind
 	seed     uint64
 	began    time.Time
 	etcd     *etcd
 	judge    *judge
+	truth    *truth
 	service  *service
 	tasks    sync.WaitGroup // packets and whatever else goes on by itself
 	breaking sync.WaitGroup // faults
@@ -61,10 +75,11 @@ type route struct {
 	w           *world
 }
 
-func newWorld(t testing.TB, seed uint64, dir string) *world {
-	w := &world{t: t, seed: seed, began: time.Now(), rng: rand.New(rand.NewPCG(seed, 1)),
+func newWorld(t testing.TB, seed uint64, dir string, k kind) *world {
+	w := &world{t: t, kind: k, seed: seed, began: time.Now(), rng: rand.New(rand.NewPCG(seed, 1)),
 		revokes: map[string]time.Time{}}
 	w.judge, w.service = newJudge(w), &service{w: w}
+	w.truth = &truth{deliveries: map[int]map[string]int{}, unsure: map[int]int{}}
 	for i := range 4 {
 		w.routes = append(w.routes, w.newRoute(i))
 	}
@@ -122,7 +137,7 @@ func (r *route) draw() {
 		WaitTimeout: w.between(time.Second, 40*time.Second), MaxWaiting: 50,
 		Concurrency: r.most, InFlight: pickOf(w, idem.Conflict, idem.Attach), AttachTimeout: 90 * time.Second,
 		ReleaseDelay: r.delay,
-		MaxDuration:  pickOf(w, 0, 10*time.Minute), Idempotency: r.idempotency, Retention: maxRetention,
+		MaxDuration:  pickOf(w, 0, 10*time.Minute), Idempotency: r.idempotency, Retention: w.kind.retention,
 		PayloadRetention: 10 * time.Minute, ReplayBody: 100,
 		OnMismatch: pickOf(w, idem.MismatchReplay, idem.MismatchReject), OnUnknown: r.onUnknown, Attempts: r.attempts,
 		Keep: keep, HoldTTL: holdTTL, Verified: true,
@@ -131,7 +146,7 @@ func (r *route) draw() {
 		p.Park = &idem.ParkPolicy{
 			Locked: true, Slow: true, Unreachable: true, Unknown: r.onUnknown != idem.UnknownBlock, Failed: true,
 			After: pickOf(w, 0, time.Second, 8*time.Second), Answer: 202,
-			MaxAge: 30 * 24 * time.Hour, Attempts: 3 + w.pick(20),
+			MaxAge: w.kind.maxAge, Attempts: 3 + w.pick(20),
 			OnFailure: pickOf(w, idem.FailureHold, idem.FailureSkip), Signature: idem.SignatureKeep, MaxWaiting: 1000,
 			RetryFirst: pickOf(w, 0, 100*time.Millisecond), RetryMost: pickOf(w, 0, time.Minute),
 			Delay: pickOf(w, 0, 0, 7*time.Second),
@@ -266,7 +281,7 @@ func (w *world) addProcess() *process {
 	name := fmt.Sprintf("p%d", w.born)
 	w.born++
 	w.mu.Unlock()
-	p := w.startProcess(name, pickOf(w, 0, 0, time.Hour, -3*time.Hour))
+	p := w.startProcess(name, pickOf(w, w.kind.skews...))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.processes = append(w.processes, p)
@@ -301,6 +316,9 @@ func (w *world) say(who, format string, args ...any) {
 		args...)...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if most := w.kind.remembered; most > 0 && len(w.history) == most {
+		w.history = slices.Delete(w.history, 0, most/2)
+	}
 	w.history = append(w.history, line)
 }
 
@@ -349,7 +367,7 @@ func (w *world) senders(end time.Time) {
 				if w.chance(100) { // a burst
 					continue
 				}
-				time.Sleep(w.between(200*time.Millisecond, 20*time.Second))
+				time.Sleep(w.between(200*time.Millisecond, 20*time.Second) * w.kind.rareEvents)
 			}
 		})
 	}
