@@ -343,9 +343,14 @@ func (g *generator) operation(e *endpoint) node {
 	}
 	var parameters []node
 	for _, one := range e.query {
-		_, required := one.kind.(must)
-		parameters = append(parameters, node{"name": one.name, "in": "query", "description": one.about,
-			"schema": g.kind(one.kind), "required": required})
+		p := node{"name": one.name, "in": "query", "schema": g.kind(one.kind)}
+		if one.about != "" {
+			p["description"] = one.about
+		}
+		if _, ok := one.kind.(must); ok {
+			p["required"] = true
+		}
+		parameters = append(parameters, p)
 	}
 	if parameters != nil {
 		o["parameters"] = parameters
