@@ -188,14 +188,13 @@ func (s *Sender) Send(r *Request) {
 
 // SendInPlace is Send for a caller that will do nothing but wait for the answer. Where r can leave
 // at once, it leaves on the caller's goroutine: no other one wakes up for it, nor for its answer.
-// ctx bounds the caller's wait; where a request may take longer than that, r leaves as Send has it
-// leave.
+// ctx bounds the caller's wait; where little of that is left, r leaves as Send has it leave.
 func (s *Sender) SendInPlace(ctx context.Context, r *Request) {
 	end, bounded := ctx.Deadline()
 	s.mu.Lock()
 	s.queueLocked(r)
 	var batch []*Request
-	if s.inFlight < maxInFlight && (!bounded || end.Sub(s.clock.Now()) >= mostOfBatch(s.pool.Txn)) {
+	if s.inFlight < maxInFlight && (!bounded || end.Sub(s.clock.Now()) >= leastInPlace(s.pool.Txn)) {
 		if batch = s.batchLocked(); len(batch) > 0 {
 			s.inFlight++
 		}
@@ -207,9 +206,11 @@ func (s *Sender) SendInPlace(ctx context.Context, r *Request) {
 	}
 }
 
-// mostOfBatch returns how long a request takes at most that is sent once more without its counts,
-// where txn bounds each.
-func mostOfBatch(txn time.Duration) time.Duration { return 2 * txn }
+// leastInPlace returns how much of its time a caller must have left. A request that is sent once
+// more without its counts takes twice txn, which is all that a delivery has for it (see
+// link.LimitsFor): an eighth may have passed, and is the longest that a caller waits beyond its
+// time.
+func leastInPlace(txn time.Duration) time.Duration { return 2 * txn * 7 / 8 }
 
 func (s *Sender) sendLocked(r *Request) {
 	s.queueLocked(r)
