@@ -361,7 +361,7 @@ func (s *core) newKeeper() *session.Keeper {
 }
 
 // settleProven settles what the file of a dead process proves.
-func (s *core) settleProven(ctx context.Context, proof *predecessor.Proof, sessions []string) error {
+func (s *core) settleProven(ctx context.Context, proof *protocol.Proof, sessions []string) error {
 	end := proof.End
 	end.Answer = &idem.Answer{Status: proof.Status, Bytes: proof.Bytes}
 	record, err := s.operator.Prove(ctx, proof.Execution, end, proof.Counts, sessions)

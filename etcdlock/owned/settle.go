@@ -102,7 +102,7 @@ func (h *Lock) prove(end *idem.End) (slot int) {
 	if end.Outcome != idem.Executed || end.Answer == nil {
 		return predecessor.NoSlot
 	}
-	proof := &predecessor.Proof{Execution: h.Lock().Execution, End: *end, Status: end.Answer.Status,
+	proof := &protocol.Proof{Execution: h.Lock().Execution, End: *end, Status: end.Answer.Status,
 		Bytes: end.Answer.Bytes}
 	h.mu.Lock()
 	for _, count := range h.counts {

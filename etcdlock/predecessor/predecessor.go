@@ -28,7 +28,7 @@ type Options struct {
 	Log    *slog.Logger
 	// Settle is called with what the file of a dead process proves, before its sessions end. It
 	// returns an error if it is to be called again. Nil: no proof is looked at.
-	Settle func(ctx context.Context, proof *Proof, sessions []string) error
+	Settle func(ctx context.Context, proof *protocol.Proof, sessions []string) error
 }
 
 // Predecessors are the other processes on a data directory. A nil one has none. It is safe for

@@ -2,7 +2,6 @@ package predecessor
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"hash/crc32"
 	"io"
@@ -11,18 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
-
-// Proof is how an execution ends whose service has answered whole, as its process knew before etcd
-// did. In the file of a dead process it proves that.
-type Proof struct {
-	Execution idem.ExecutionID `json:"execution"`        // the one that ended
-	End       idem.End         `json:"end"`              // without its Answer
-	Status    int              `json:"answer"`           // of the service's answer
-	Bytes     int64            `json:"bytes"`            // of the answer's body, which is not here
-	Counts    []idem.Counted   `json:"counts,omitempty"` // what its end adds to the counts of its route
-}
 
 // NoSlot is of a proof that was not written.
 const NoSlot = -1
@@ -30,7 +20,7 @@ const NoSlot = -1
 const (
 	slotSize  = 1 << 10
 	slotCount = 512
-	slotHead  = crc32.Size + 2 // a CRC-32C of what follows, and the length of the JSON behind it
+	slotHead  = crc32.Size + 2 // a CRC-32C of what follows, and the length of the proof behind it
 	slowDisk  = 50 * time.Millisecond
 )
 
@@ -77,7 +67,7 @@ func (s *slots) inUse() bool {
 // Write writes a proof into the file of this process, where it survives that: it is in the kernel's
 // page cache, and not synced. It returns the slot for Free, or NoSlot if there is no file, no free
 // slot, or no room in one, or if the disk is slow. What a death leaves unknown then is unknown.
-func (p *Predecessors) Write(proof *Proof) int {
+func (p *Predecessors) Write(proof *protocol.Proof) int {
 	if p == nil {
 		return NoSlot
 	}
@@ -87,7 +77,7 @@ func (p *Predecessors) Write(proof *Proof) int {
 	if since := s.since.Load(); file == nil || since != 0 && now.UnixNano()-since > int64(slowDisk) {
 		return NoSlot
 	}
-	page := proof.encode()
+	page := slotOf(proof)
 	if page == nil {
 		return NoSlot
 	}
@@ -114,51 +104,51 @@ func (p *Predecessors) Free(slot int) {
 
 func offsetOf(slot int) int64 { return headSize + int64(slot)*slotSize }
 
-// encode returns a slot with the proof, or nil if there is no room for it.
-func (proof *Proof) encode() []byte {
-	text, err := json.Marshal(proof)
-	if err == nil && len(text) > slotSize-slotHead && proof.End.Error != nil {
+// slotOf returns a slot with the proof, or nil if there is no room for it.
+func slotOf(proof *protocol.Proof) []byte {
+	value, err := protocol.EncodeProof(proof)
+	if err == nil && len(value) > slotSize-slotHead && proof.End.Error != nil {
 		short := *proof
 		short.End.Error = &idem.Failure{Code: proof.End.Error.Code}
-		text, err = json.Marshal(&short)
+		value, err = protocol.EncodeProof(&short)
 	}
-	if err != nil || len(text) > slotSize-slotHead {
+	if err != nil || len(value) > slotSize-slotHead {
 		return nil
 	}
-	page := make([]byte, slotHead, slotHead+len(text))
-	binary.BigEndian.PutUint16(page[crc32.Size:], uint16(len(text)))
-	page = append(page, text...)
+	page := make([]byte, slotHead, slotHead+len(value))
+	binary.BigEndian.PutUint16(page[crc32.Size:], uint16(len(value)))
+	page = append(page, value...)
 	binary.BigEndian.PutUint32(page, slotSum(page))
 	return page
 }
 
-// decodeProof reads what encode has made; nil: it is something else, or was cut short.
-func decodeProof(page []byte) *Proof {
+// proofIn reads what slotOf has made; nil: it is something else, or was cut short.
+func proofIn(page []byte) *protocol.Proof {
 	end := slotHead + int(binary.BigEndian.Uint16(page[crc32.Size:]))
 	if end == slotHead || end > len(page) || binary.BigEndian.Uint32(page) != slotSum(page[:end]) {
 		return nil
 	}
-	proof := &Proof{}
-	if json.Unmarshal(page[slotHead:end], proof) != nil {
+	proof, err := protocol.DecodeProof(page[slotHead:end])
+	if err != nil {
 		return nil
 	}
 	return proof
 }
 
-// slotSum is that of a slot whose JSON ends where page does.
+// slotSum is that of a slot whose proof ends where page does.
 func slotSum(page []byte) uint32 {
 	return crc32.Checksum(page[crc32.Size:], crc32.MakeTable(crc32.Castagnoli)) // made once
 }
 
 // proofs returns what the file of a dead process proves.
-func (o *orphan) proofs() (all []*Proof, err error) {
+func (o *orphan) proofs() (all []*protocol.Proof, err error) {
 	pages := make([]byte, slotCount*slotSize)
 	n, err := o.file.ReadAt(pages, headSize)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	for pages = pages[:n]; len(pages) >= slotHead; pages = pages[min(slotSize, len(pages)):] {
-		if proof := decodeProof(pages[:min(slotSize, len(pages))]); proof != nil {
+		if proof := proofIn(pages[:min(slotSize, len(pages))]); proof != nil {
 			all = append(all, proof)
 		}
 	}

@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/protocol"
 	"hooklock/idem"
 )
 
-func proofOf(n byte, detail string) *Proof {
-	return &Proof{
+func proofOf(n byte, detail string) *protocol.Proof {
+	return &protocol.Proof{
 		Execution: idem.NewExecutionID("orders", idem.MakeKey(7, [16]byte{1}), [4]byte{0, 0, 0, n}),
 		End: idem.End{Status: idem.Failed, Outcome: idem.Executed, FinishedAt: time.Unix(1_700_000_000, 0).UTC(),
 			Error: &idem.Failure{Code: "upstream_failed", Detail: detail}},
@@ -27,7 +28,7 @@ func proofOf(n byte, detail string) *Proof {
 func (r *rig) settled(err error) func() []idem.ExecutionID {
 	var mu sync.Mutex
 	var all []idem.ExecutionID
-	r.o.Settle = func(_ context.Context, proof *Proof, sessions []string) error {
+	r.o.Settle = func(_ context.Context, proof *protocol.Proof, sessions []string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if !slices.Equal(sessions, []string{"theirs"}) || proof.Status != 500 || proof.Counts[0].Route != "hook" {
@@ -69,14 +70,14 @@ func TestProofsOfADeadProcessAreSettledBeforeItsSessionEnds(t *testing.T) {
 		if again := p.Write(proofOf(3, "")); again != first {
 			t.Errorf("a slot that was given back is not used again, but %d", again)
 		}
-		if slot := p.Write(&Proof{Execution: proofOf(4, "").Execution,
-			Counts: make([]idem.Counted, 100)}); slot != NoSlot {
+		if slot := p.Write(&protocol.Proof{Execution: proofOf(4, "").Execution,
+			Counts: make([]idem.Counted, 500)}); slot != NoSlot {
 			t.Errorf("a proof that is too long is in slot %d", slot)
 		}
 	})
 	got := r.settled(nil)
 	settle := r.o.Settle
-	r.o.Settle = func(ctx context.Context, proof *Proof, sessions []string) error {
+	r.o.Settle = func(ctx context.Context, proof *protocol.Proof, sessions []string) error {
 		if !r.alive("theirs") {
 			t.Error("its session ended before")
 		}
@@ -96,7 +97,7 @@ func TestAProofThatCannotBeSettledNowIsTriedAgainAndItsSessionStays(t *testing.T
 	r.diedWith(func(p *Predecessors) { p.Write(proofOf(1, "")) })
 	r.settled(errors.New("etcd is away"))
 	settle, tried := r.o.Settle, make(chan struct{}, 10)
-	r.o.Settle = func(ctx context.Context, proof *Proof, sessions []string) error {
+	r.o.Settle = func(ctx context.Context, proof *protocol.Proof, sessions []string) error {
 		tried <- struct{}{}
 		return settle(ctx, proof, sessions)
 	}
@@ -161,8 +162,8 @@ func TestADiskThatHangsIsNotWrittenTo(t *testing.T) {
 	}
 }
 
-func FuzzDecodeProof(f *testing.F) {
-	whole := proofOf(1, "why").encode()
+func FuzzReadSlot(f *testing.F) {
+	whole := slotOf(proofOf(1, "why"))
 	f.Add(whole)
 	f.Add(whole[:len(whole)-1])
 	f.Add(make([]byte, slotSize))
@@ -170,7 +171,7 @@ func FuzzDecodeProof(f *testing.F) {
 		if len(page) < slotHead {
 			return
 		}
-		if proof := decodeProof(page); proof != nil && proof.encode() == nil {
+		if proof := proofIn(page); proof != nil && slotOf(proof) == nil {
 			t.Errorf("%+v cannot be written", proof)
 		}
 	})
