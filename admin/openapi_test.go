@@ -83,7 +83,12 @@ func describe(t *testing.T) []byte {
 		codes = append(codes, k.code)
 	}
 	g.schemas["Code"] = wordOf(codes)
+	ids := map[string]bool{}
 	for _, e := range endpoints() {
+		if ids[e.id] {
+			t.Errorf("two endpoints have the ID %s", e.id)
+		}
+		ids[e.id] = true
 		path, ok := document.Paths[e.path].(node)
 		if !ok {
 			path = node{}
