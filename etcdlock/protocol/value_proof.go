@@ -49,12 +49,12 @@ func (c *codec) proof(p *Proof) {
 	c.number(&p.Bytes)
 	all := each(c, p.Counts)
 	for i := range all {
-		c.counted(&all[i])
+		c.count(&all[i])
 	}
 	p.Counts = all
 }
 
-func (c *codec) counted(one *idem.Counted) {
+func (c *codec) count(one *idem.Counted) {
 	kinds := uint64(one.Kinds)
 	c.text(&one.Route)
 	c.uint(&kinds)
