@@ -55,6 +55,34 @@ func TestAJobLetsAllRunAgainThatHaveEnded(t *testing.T) {
 	}
 }
 
+// What is left alone would run after the events that had run after it.
+func TestAJobWaitsForTheRequestStore(t *testing.T) {
+	f := newFleet(t, keptRequests)
+	runJobs(t, f.api)
+	for i := range 3 {
+		f.ended("w", fmt.Sprint(i), success())
+	}
+	f.unread.Store(2)
+	id := f.begun(`{"kind":"rerun","again":true,"reason":"r","filter":{"workflow":"w","status":"SUCCESS"},"rate":1000}`)
+	f.awaitJob(id, "all are let run", func(a *reply) bool { return a.json["acted"] == 3.0 })
+	f.runsInOrder("w", 3)
+	if a := f.awaitJob(id, "it is done", isDone); a.json["succeeded"] != 3.0 || a.json["refused"] != 0.0 {
+		t.Errorf("%s", a.body)
+	}
+}
+
+// A request whose key is missing holds a job up once.
+func TestAJobDoesNotWaitForTheRequestStoreForEver(t *testing.T) {
+	r := &jobRun{}
+	if !r.waitsForStore() {
+		t.Error("it does not wait at all")
+	}
+	r.unreadSince = r.unreadSince.Add(-storePatience)
+	if r.waitsForStore() || r.waitsForStore() {
+		t.Error("it waits for the next one")
+	}
+}
+
 func TestAJobOfEventsThatEndedIsRefusedWhatItCannotMean(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	for _, body := range []string{

@@ -25,6 +25,9 @@ const (
 	runsPatience = 10 * time.Minute
 	// tokenSpread is how long a job without progress is left to replicas that have its token: a new token reaches them one after the other.
 	tokenSpread = time.Minute
+	// storePatience is how long a job waits for the request store, or for a key, and leaves nothing alone: what it lets run later would be out of order.
+	// If nothing could be read for so long, it goes on with what can be.
+	storePatience = time.Minute
 )
 
 // jobRunner runs jobs in this process, each in a goroutine of RunJobs.
@@ -114,6 +117,8 @@ type jobRun struct {
 	runs []idem.JobRun // whose ends are not counted yet; those first that were looked at longest ago
 	call *call         // in the name of the token that started it
 	at   time.Time     // of the last look at runs
+	// unreadSince is when the first request could not be read after the last step that was made; the zero time: none was.
+	unreadSince time.Time
 }
 
 func newJobRun(a *API, j *idem.Job) *jobRun {
@@ -272,6 +277,9 @@ func (r *jobRun) step(ctx context.Context, e *idem.ParkedEntry) error {
 	}
 	s := &idem.JobStep{Job: done, Follow: r.kind.follows}
 	_, p := r.call.actFor(r.kind.action, e, r.job.Why, r.job.Until, s)
+	if p == nil {
+		r.unreadSince = time.Time{}
+	}
 	switch {
 	case p == nil && s.Applied != 0:
 		done.Revision, r.job = s.Applied, done
@@ -281,11 +289,19 @@ func (r *jobRun) step(ctx context.Context, e *idem.ParkedEntry) error {
 		return r.stepDone(ctx, done, s)
 	case s.Moved:
 		return idem.ErrJobMoved
-	case p.Code == "store_unavailable", p.Code == "audit_unavailable":
+	case p.Code == "store_unavailable", p.Code == "audit_unavailable", p.Code == "request_unavailable" && r.waitsForStore():
 		return p
 	}
 	before.Fail(idem.JobFailure{Execution: e.Execution, Workflow: e.Workflow, Refused: true, Why: p.Code + ": " + p.Detail})
 	return r.put(ctx, before, nil, nil)
+}
+
+// waitsForStore reports whether to try again with a request that cannot be read.
+func (r *jobRun) waitsForStore() bool {
+	if r.unreadSince.IsZero() {
+		r.unreadSince = time.Now()
+	}
+	return time.Since(r.unreadSince) < storePatience
 }
 
 func (r *jobRun) follow(run *idem.JobRun) {

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,7 @@ const callbackKey = "ABCDEFGHIJKLMNOP"
 type fleet struct {
 	*rig
 	first, second *etcdlock.Store
+	unread        atomic.Int64 // so many requests cannot be read
 	etcd          *etcdtest.Etcd
 }
 
@@ -57,8 +59,11 @@ func (f *fleet) openWith(t testing.TB, o etcdlock.Options) *etcdlock.Store {
 	o.Limit, o.Rekeep = func(string, idem.Slot) int { return 1 }, rekeep
 	o.Archived = func(_ context.Context, r *idem.Record, _ idem.ExecutionID) (idem.StoredRequest, *idem.ParkedEntry,
 		error) {
-		if r.Route == "" || r.EventID == "unkept" {
+		switch {
+		case r.Route == "" || r.EventID == "unkept":
 			return idem.StoredRequest{}, nil, idem.ErrNoRequest
+		case f.unread.Add(-1) >= 0:
+			return idem.StoredRequest{}, nil, errors.New("connection refused")
 		}
 		return idem.StoredRequest{Value: []byte("a|b"), Bytes: 3}, &idem.ParkedEntry{MaxAge: time.Hour}, nil
 	}
