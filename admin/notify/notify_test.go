@@ -121,7 +121,7 @@ func (w *world) pass(d time.Duration) {
 
 func items(texts ...string) (all []client.AttentionItem) {
 	for _, text := range texts {
-		all = append(all, client.AttentionItem{ID: text, Kind: client.AttentionRouteFails, Text: text})
+		all = append(all, client.AttentionItem{ID: text, Kind: client.AttentionHeld, Text: text})
 	}
 	return all
 }
@@ -156,7 +156,7 @@ func TestAnItemIsToldWhenItBeginsWhileItLastsAndWhenItIsOver(t *testing.T) {
 	w.pass(time.Hour)
 	w.inOrder(t,
 		"Hooklock at a: 1 new\n• New, urgent: shopify fails now: 60 of 60, since 2026-03-04 01:12 UTC. The service says 500. Shopify deletes it. hooklock events",
-		"1 lasting\n• Still: shopify fails now", "1 over\n• Over: shopify fails now: 60 of 60, after ")
+		"1 lasting\n• Still: shopify fails now", "1 over\n• Over: shopify fails no more, after less than a minute")
 	if strings.Contains(strings.Join(w.texts, ""), "Ann") {
 		t.Error("what the service said is told")
 	}

@@ -116,7 +116,14 @@ func (p *planner) leave(t *notice, unsure bool, out *plan) {
 	if isMarkable(t.Kind) {
 		text = "Over, or looked at: "
 	}
-	out.lines = append(out.lines, text+t.Text+", after "+story.Span(since.Sub(t.Since).Truncate(time.Minute)))
+	what, after := t.Text, "less than a minute"
+	if t.Kind == client.AttentionRouteFails { // its numbers are those of when it was told first
+		what = t.Route + " fails no more"
+	}
+	if lasted := since.Sub(t.Since).Truncate(time.Minute); lasted > 0 {
+		after = story.Span(lasted)
+	}
+	out.lines = append(out.lines, text+what+", after "+after)
 }
 
 // wanted reports whether what is of a route is told. What is of none always is.
