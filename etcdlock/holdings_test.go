@@ -1,10 +1,12 @@
 package etcdlock
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"hooklock/etcdlock/etcdtest"
+	"hooklock/etcdlock/reap"
 	"hooklock/idem"
 )
 
@@ -61,4 +63,29 @@ func TestHoldsAreCountedWithTheAgeOfTheOldest(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(1, held[2].Lock())
+}
+
+// The age of the oldest is read again where it could not be read.
+func TestTheAgeOfTheOldestHoldIsReadAgainAfterAFailure(t *testing.T) {
+	s := openStore(t, Options{Endpoints: []string{etcdtest.Start(t).Endpoint}})
+	l := mustClaim(t, s, routed("a", "one"), 0)
+	if err := l.Hold(within(t, patience), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	holdings := reap.NewHoldings(s.reaper, s.keeper, func(ctx context.Context, id idem.ExecutionID) (*idem.Found, error) {
+		if asked++; asked == 1 {
+			return nil, idem.ErrStoreUnavailable
+		}
+		return s.Execution(ctx, id)
+	})
+	for _, known := range []bool{false, true, true} {
+		holdings.Look(within(t, patience))
+		if n, since := holdings.Count(); n != 1 || since.IsZero() == known {
+			t.Errorf("%d since %v, after %d questions", n, since, asked)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("it was read %d times", asked)
+	}
 }

@@ -77,10 +77,10 @@ func (h *Holdings) Look(ctx context.Context) {
 	h.mu.Lock()
 	since, same := h.since, h.oldest == oldest
 	h.mu.Unlock()
-	if !same {
+	if !same || since.IsZero() {
 		found, err := h.find(ctx, oldest)
 		switch {
-		case err != nil: // it is ending, or cannot be read: the next look finds another one
+		case err != nil: // it is ending, or cannot be read: the next look asks again
 			since = time.Time{}
 		case found.Lock != nil:
 			since = found.Lock.StartedAt
