@@ -73,12 +73,13 @@ func TestTheAgeOfTheOldestHoldIsReadAgainAfterAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := 0
-	holdings := reap.NewHoldings(s.reaper, s.keeper, func(ctx context.Context, id idem.ExecutionID) (*idem.Found, error) {
+	find := func(ctx context.Context, id idem.ExecutionID) (*idem.Found, error) {
 		if asked++; asked == 1 {
 			return nil, idem.ErrStoreUnavailable
 		}
 		return s.Execution(ctx, id)
-	})
+	}
+	holdings := reap.NewHoldings(s.reaper, s.keeper, find)
 	for _, known := range []bool{false, true, true} {
 		holdings.Look(within(t, patience))
 		if n, since := holdings.Count(); n != 1 || since.IsZero() == known {

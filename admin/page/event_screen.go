@@ -420,7 +420,7 @@ func leftOut(x *client.Execution) string {
 	var counts []string
 	for decision, n := range x.Arrivals.Counts {
 		all += n
-		counts = append(counts, fmt.Sprintf("%d %s", n, decision))
+		counts = append(counts, fmt.Sprintf("%d %s", n, story.Words(decision)))
 	}
 	slices.Sort(counts)
 	said := "Also received: " + strings.Join(counts, ", ") + "."

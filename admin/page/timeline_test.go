@@ -85,6 +85,10 @@ func TestTheStoryIsInTheOrderOfTime(t *testing.T) {
 	for _, i := range inOrder(itemsOf(x)) {
 		got = append(got, i.At.Format("05")+" "+i.Kind)
 	}
+	x.Arrivals.Counts = map[string]int64{"replayed": 1, "in_flight": 1}
+	if said := leftOut(x); said != "Also received: 1 in flight, 1 replayed." {
+		t.Error(said)
+	}
 	if want := "10 attempt, 20 arrival, 30 arrival, 40 end"; strings.Join(got, ", ") != want {
 		t.Errorf("got %s, want %s", strings.Join(got, ", "), want)
 	}
