@@ -9,14 +9,11 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -29,58 +26,29 @@ import (
 	"hooklock/test/testkit"
 )
 
-const (
-	s3Module = "../../test/s3"
-	s3Access = "hooklock-access"
-	s3Secret = "hooklock-secret-key"
-)
-
-// s3Program builds the S3 server once for all tests, and skips where its modules cannot be had.
+// s3Program builds the S3 server once for all tests.
 var s3Program = sync.OnceValues(func() (program, reason string) {
-	var said strings.Builder
-	modules := exec.Command("go", "list", "-C", s3Module, "-deps", ".")
-	if modules.Stderr = &said; modules.Run() != nil {
-		return "", "the modules of the S3 server cannot be had here, and S3 is not tested: " + said.String()
+	program, reason, err := testkit.BuildS3(programs)
+	if err != nil {
+		panic(err)
 	}
-	program = filepath.Join(programs, "s3")
-	if out, err := exec.Command("go", "build", "-C", s3Module, "-o", program, ".").CombinedOutput(); err != nil {
-		panic(string(out))
-	}
-	return program, ""
+	return program, reason
 })
 
-// s3Server is a server with an empty bucket, called requests.
+// s3Server is a server with an empty bucket. It skips the test where its modules cannot be had.
 func s3Server(t *testing.T, args ...string) (address string) {
 	t.Helper()
 	program, reason := s3Program()
 	if reason != "" {
 		t.Skip(reason)
 	}
-	address = testkit.FreePort(t)
-	server := testkit.Start(t, testkit.Command{
-		Program: program, Args: append([]string{"-listen", address, "-dir", t.TempDir(), "-bucket", "requests"},
-			args...),
-		Env: []string{"S3_ACCESS_KEY=" + s3Access, "S3_SECRET_KEY=" + s3Secret},
-	})
-	testkit.Until(t, "the S3 server listens", func() bool {
-		select {
-		case <-server.Done():
-			t.Fatalf("the S3 server ended: %s%s", server.Stdout, server.Stderr)
-		default:
-		}
-		c, err := net.Dial("tcp", address)
-		if err == nil {
-			_ = c.Close()
-		}
-		return err == nil
-	})
-	return address
+	return testkit.StartS3(t, program, t.TempDir(), args...)
 }
 
 func s3Options(address string) S3Options {
 	return S3Options{
-		Endpoint: "http://" + address, Bucket: "requests", Prefix: "parked/one", Region: "us-east-1",
-		AccessKey: s3Access, SecretKey: s3Secret, Timeout: testkit.Patience,
+		Endpoint: "http://" + address, Bucket: testkit.S3Bucket, Prefix: "parked/one", Region: "us-east-1",
+		AccessKey: testkit.S3Access, SecretKey: testkit.S3Secret, Timeout: testkit.Patience,
 	}
 }
 
@@ -209,7 +177,7 @@ func TestWhatAServerSaysIsNotRepeated(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/xml")
 			w.WriteHeader(http.StatusForbidden)
-			_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>you said %s</Message></Error>", code, s3Secret)
+			_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>you said %s</Message></Error>", code, testkit.S3Secret)
 		}))
 		err := openS3(t, s3Options(server.Listener.Addr().String())).Put(t.Context(), execution(1), nil)
 		server.Close()
@@ -227,7 +195,7 @@ func TestCredentialsAreRolled(t *testing.T) {
 	if err := s.Put(t.Context(), execution(1), nil); err == nil {
 		t.Fatal("the old key is taken")
 	}
-	if err := s.SetCredentials(s3Access, s3Secret); err != nil {
+	if err := s.SetCredentials(testkit.S3Access, testkit.S3Secret); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Put(t.Context(), execution(1), nil); err != nil {
