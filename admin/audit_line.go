@@ -37,6 +37,9 @@ func (c *call) endAudit(p *problem) {
 		a.Result, stored = idem.AuditUnknown, false
 	case stored: // and what was refused after it does not undo it
 	case p != nil && p.Code == "store_unavailable":
+		if a.Result == "" { // a transaction may have written that it was done, under this name: that stays
+			a.Name = ""
+		}
 		a.Result = idem.AuditUnknown
 	case p != nil:
 		a.Result = idem.AuditRefused

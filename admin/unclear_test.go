@@ -52,6 +52,32 @@ func TestOnlyAChangeWithoutAnAnswerMayHaveBeenDone(t *testing.T) {
 	}
 }
 
+// mute is a ledger that applies a change, with its audit, and whose answer is lost.
+type mute struct {
+	unreachable
+	said chan idem.Audit
+}
+
+func (m mute) Execution(context.Context, idem.ExecutionID) (*idem.Found, error) {
+	return &idem.Found{Record: &idem.Record{}}, nil
+}
+
+func (m mute) Rerun(_ context.Context, _ idem.ExecutionID, a *idem.Audit) (*idem.Found, error) {
+	a.Name = "the audit of the transaction"
+	return nil, idem.ErrStoreUnavailable
+}
+
+func (m mute) AuditRefusal(a idem.Audit) { m.said <- a }
+
+func TestAnUnknownResultDoesNotReplaceTheAuditOfTheTransaction(t *testing.T) {
+	m := mute{said: make(chan idem.Audit, 1)}
+	r := newRig(t, m, nil)
+	r.want(503, "store_unavailable", "POST", "/v1/executions/"+anID+"/rerun", opsToken, `{"reason":"r"}`)
+	if a := <-m.said; a.Result != idem.AuditUnknown || a.Name != "" {
+		t.Errorf("%+v", a)
+	}
+}
+
 func TestAStoreThatSaysWhyIsQuoted(t *testing.T) {
 	const timeOut = "etcd does not answer in time; ask again"
 	for why, want := range map[error]string{
