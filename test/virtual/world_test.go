@@ -29,6 +29,7 @@ type kind struct {
 	// between two events of a sender.
 	rareFaults, rareEvents time.Duration
 	skews                  []time.Duration // of the clocks of processes
+	etcdLasts              time.Duration   // for so long at least it does not restart
 	beside                 bool            // its processes have what beside is
 	remembered             int             // lines of history that are kept; 0 = all
 }
@@ -57,6 +58,7 @@ type world struct {
 	revokes   map[string]time.Time // when the session of a process was ended early
 	history   []string
 	failures  int
+	broken    []string // what failed, however little of the history is kept
 }
 
 // route is one route, whose settings are drawn anew by each reload, as far as a reload may change
@@ -329,6 +331,7 @@ func (w *world) fail(format string, args ...any) {
 	w.say("BROKEN", format, args...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.broken = append(w.broken, fmt.Sprintf(format, args...))
 	if w.failures++; w.failures <= 5 {
 		w.t.Errorf("seed %d, after %v: %s", w.seed, time.Since(w.began).Round(time.Second),
 			fmt.Sprintf(format, args...))
@@ -340,7 +343,7 @@ func (w *world) fail(format string, args ...any) {
 func (w *world) write(dir string) {
 	f, err := os.CreateTemp(dir, fmt.Sprintf("history-%d-*.txt", w.seed))
 	if err == nil {
-		_, err = f.WriteString(strings.Join(w.history, "\n") + "\n")
+		_, err = f.WriteString(strings.Join(slices.Concat(w.broken, w.history), "\n") + "\n")
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
