@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -99,7 +100,13 @@ func (e CodedError) Unwrap() error { return e.error }
 // meant, or "".
 func Suggestion(cmd *cobra.Command, word string) string {
 	cmd.SuggestionsMinimumDistance = 2 // letters that may differ
-	if near := cmd.SuggestionsFor(word); len(near) > 0 {
+	near := cmd.SuggestionsFor(word)   // before Commands sorts them
+	for _, meant := range cmd.Commands() {
+		if slices.Contains(meant.SuggestFor, word) {
+			return "; did you mean " + meant.Name() + "?"
+		}
+	}
+	if len(near) > 0 {
 		return "; did you mean " + near[0] + "?"
 	}
 	return ""

@@ -190,6 +190,7 @@ func (f *filter) query() (client.ExecutionQuery, error) {
 		for _, other := range flags {
 			if slices.Contains(other.words, strings.ToLower(flag.given)) {
 				advice = "; did you mean --" + other.name + " " + strings.ToLower(flag.given) + "?"
+				break
 			}
 		}
 		return q, fmt.Errorf("--%s %s: use %s%s", flag.name, cli.Plain(flag.given), strings.Join(flag.words, ", "), advice)
