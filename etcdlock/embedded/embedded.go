@@ -24,6 +24,7 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	"go.etcd.io/etcd/server/v3/features"
 	"go.etcd.io/etcd/server/v3/storage/schema"
 )
 
@@ -120,6 +121,16 @@ func inProcess(s *etcdserver.EtcdServer) *clientv3.Client {
 	c := v3client.New(s)
 	c.KV = &directKV{c.KV, v3rpc.NewQuotaKVServer(s)}
 	return c
+}
+
+// keepLeaseTimes lets etcd write down every five minutes how long each lease still lives. Without
+// it each start gives all leases their whole time again, so that nothing ever expires where that is
+// longer than a process lives (etcd-io/etcd#9395).
+func keepLeaseTimes(c *embed.Config) {
+	gates, _ := c.ServerFeatureGate.(interface{ SetFromMap(on map[string]bool) error })
+	_ = gates.SetFromMap(map[string]bool{ // the version of etcd that is linked in knows both
+		string(features.LeaseCheckpoint): true, string(features.LeaseCheckpointPersist): true,
+	})
 }
 
 type directKV struct {
@@ -279,6 +290,7 @@ func config(o Options) *embed.Config {
 	// The raft log is kept in memory; grouped transactions make its entries large, and no follower
 	// has to catch up.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 500, 100
+	keepLeaseTimes(c)
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newLogger(o.Logger, o.Flush))
 	return c
 }
