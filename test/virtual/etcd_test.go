@@ -30,8 +30,9 @@ var valCtxCh chan struct{}
 // etcd is one member with everything but a listener: raft, mvcc, leases and a database. It can be
 // stopped, and started again on its data.
 type etcd struct {
-	t   testing.TB
-	dir string
+	t     testing.TB
+	dir   string
+	gates map[string]bool // of features that are not the default
 
 	mu      sync.Mutex
 	member  *member       // nil while it is stopped
@@ -47,10 +48,10 @@ type member struct {
 	over   chan struct{} // closed when it stops
 }
 
-func startEtcd(t testing.TB, dir string) *etcd {
+func startEtcd(t testing.TB, dir string, gates map[string]bool) *etcd {
 	t.Helper()
 	valCtxCh = make(chan struct{})
-	e := &etcd{t: t, dir: dir, started: make(chan struct{})}
+	e := &etcd{t: t, dir: dir, gates: gates, started: make(chan struct{})}
 	e.start()
 	return e
 }
@@ -59,6 +60,13 @@ func (e *etcd) start() {
 	address := url.URL{Scheme: "http", Host: "127.0.0.1:1"} // nothing listens there
 	members, err := types.NewURLsMap("a=" + address.String())
 	if err != nil {
+		e.t.Error(err)
+		return
+	}
+	gates := features.NewDefaultServerFeatureGate("a", zap.NewNop())
+	if err := gates.(interface {
+		SetFromMap(on map[string]bool) error
+	}).SetFromMap(e.gates); err != nil {
 		e.t.Error(err)
 		return
 	}
@@ -71,7 +79,7 @@ func (e *etcd) start() {
 		AuthToken: "simple", TokenTTL: 300,
 		BackendBatchInterval: 100 * time.Millisecond, WarningApplyDuration: time.Hour,
 		WarningUnaryRequestDuration: time.Hour, MaxLearners: 1,
-		Logger: zap.NewNop(), ServerFeatureGate: features.NewDefaultServerFeatureGate("a", zap.NewNop()),
+		Logger: zap.NewNop(), ServerFeatureGate: gates,
 	})
 	if err != nil {
 		e.t.Errorf("start etcd: %v", err)

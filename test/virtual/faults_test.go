@@ -40,7 +40,7 @@ var faults = []func(*world){
 		mend()
 	},
 	func(w *world) { // etcd is away
-		if starts := w.etcd.starts(); time.Since(starts[len(starts)-1]) < w.kind.etcdLasts || !w.etcd.stop() {
+		if !w.etcd.stop() {
 			return
 		}
 		w.say("fault", "etcd is away")

@@ -22,10 +22,12 @@ import (
 
 var days = flag.Int("days", 0, "virtual days of TestNothingGrowsWithTheDays; 0: it does not run")
 
-// calmWorld is a world as most are: now and then an event, seldom a fault. A restart of etcd gives
-// every record its whole time again: where restarts come more often than that, nothing expires.
+// calmWorld is a world as most are: now and then an event, seldom a fault. Its etcd writes down how
+// long leases still live, as the embedded one does: where it restarts more often than records
+// expire, none would.
 var calmWorld = kind{retention: 24 * time.Hour, maxAge: 48 * time.Hour, rareFaults: 40, rareEvents: 8,
-	skews: []time.Duration{0}, etcdLasts: 60 * time.Hour, beside: true, remembered: 20_000}
+	skews: []time.Duration{0}, beside: true, remembered: 20_000,
+	gates: map[string]bool{"LeaseCheckpoint": true, "LeaseCheckpointPersist": true}}
 
 // forgotten is how long after its last event everything of it but what people read is gone. Leases
 // are shared, so records live up to an eighth longer.

@@ -29,7 +29,7 @@ type kind struct {
 	// between two events of a sender.
 	rareFaults, rareEvents time.Duration
 	skews                  []time.Duration // of the clocks of processes
-	etcdLasts              time.Duration   // for so long at least it does not restart
+	gates                  map[string]bool // of etcd
 	beside                 bool            // its processes have what beside is
 	remembered             int             // lines of history that are kept; 0 = all
 }
@@ -85,7 +85,7 @@ func newWorld(t testing.TB, seed uint64, dir string, k kind) *world {
 	for i := range 4 {
 		w.routes = append(w.routes, w.newRoute(i))
 	}
-	w.etcd = startEtcd(t, dir)
+	w.etcd = startEtcd(t, dir, w.kind.gates)
 	for range 3 {
 		w.addProcess()
 	}
