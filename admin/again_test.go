@@ -78,8 +78,10 @@ func TestAJobDoesNotWaitForTheRequestStoreForEver(t *testing.T) {
 		t.Error("it does not wait at all")
 	}
 	r.unreadSince = r.unreadSince.Add(-storePatience)
-	if r.waitsForStore() || r.waitsForStore() {
-		t.Error("it waits for the next one")
+	for range 2 {
+		if r.waitsForStore() {
+			t.Error("it waits for the next one")
+		}
 	}
 }
 

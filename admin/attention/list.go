@@ -141,22 +141,7 @@ type routeState struct {
 
 // ofRoutes returns the routes that fail, those whose senders are near a limit, and wrong event IDs.
 func (in *Input) ofRoutes() (all []client.AttentionItem) {
-	live := 0
-	states := map[string]*routeState{}
-	for i := range in.Replicas {
-		r := &in.Replicas[i]
-		alive := r.State() == client.ReplicaLive
-		if alive {
-			live++
-		}
-		for k := range r.Routes {
-			one := &r.Routes[k]
-			if states[one.Route] == nil {
-				states[one.Route] = &routeState{}
-			}
-			states[one.Route].add(r.Replica, one, alive)
-		}
-	}
+	states, live := in.routeStates()
 	for i := range in.Rules {
 		rules := &in.Rules[i]
 		state := states[rules.Route]
@@ -191,6 +176,26 @@ func (in *Input) ofRoutes() (all []client.AttentionItem) {
 		}
 	}
 	return all
+}
+
+// routeStates returns how each route does, and how many replicas are alive.
+func (in *Input) routeStates() (states map[string]*routeState, live int) {
+	states = map[string]*routeState{}
+	for i := range in.Replicas {
+		r := &in.Replicas[i]
+		alive := r.State() == client.ReplicaLive
+		if alive {
+			live++
+		}
+		for k := range r.Routes {
+			one := &r.Routes[k]
+			if states[one.Route] == nil {
+				states[one.Route] = &routeState{}
+			}
+			states[one.Route].add(r.Replica, one, alive)
+		}
+	}
+	return states, live
 }
 
 // succeededSince reports whether a request of the route has succeeded since the last failure of spell.

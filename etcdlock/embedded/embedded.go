@@ -127,7 +127,9 @@ func inProcess(s *etcdserver.EtcdServer) *clientv3.Client {
 // it each start gives all leases their whole time again, so that nothing ever expires where that is
 // longer than a process lives (etcd-io/etcd#9395).
 func keepLeaseTimes(c *embed.Config) {
-	gates, _ := c.ServerFeatureGate.(interface{ SetFromMap(on map[string]bool) error })
+	gates, _ := c.ServerFeatureGate.(interface {
+		SetFromMap(on map[string]bool) error
+	})
 	_ = gates.SetFromMap(map[string]bool{ // the version of etcd that is linked in knows both
 		string(features.LeaseCheckpoint): true, string(features.LeaseCheckpointPersist): true,
 	})

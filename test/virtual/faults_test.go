@@ -12,7 +12,7 @@ import (
 // faults breaks things until end, one after the other and some of them together.
 func (w *world) faults(end time.Time) {
 	for {
-		time.Sleep(w.between(10*time.Second, 4*time.Minute) * w.kind.rareFaults)
+		time.Sleep(w.between(10*time.Second, 4*time.Minute) * time.Duration(w.kind.rareFaults))
 		if time.Now().After(end) {
 			return
 		}
@@ -132,7 +132,7 @@ func (w *world) revoke() {
 // operators do what people do, until end.
 func (w *world) operators(end time.Time) {
 	for time.Now().Before(end) {
-		time.Sleep(w.between(5*time.Second, 2*time.Minute) * w.kind.rareFaults)
+		time.Sleep(w.between(5*time.Second, 2*time.Minute) * time.Duration(w.kind.rareFaults))
 		p := w.anyProcess()
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		pickOf(w, operations...)(ctx, w, p)

@@ -27,7 +27,7 @@ type kind struct {
 	maxAge    time.Duration // of a parked one
 	// How many times longer than usual pass between two faults, or two acts of operators, and
 	// between two events of a sender.
-	rareFaults, rareEvents time.Duration
+	rareFaults, rareEvents int
 	skews                  []time.Duration // of the clocks of processes
 	gates                  map[string]bool // of etcd
 	beside                 bool            // its processes have what beside is
@@ -370,7 +370,7 @@ func (w *world) senders(end time.Time) {
 				if w.chance(100) { // a burst
 					continue
 				}
-				time.Sleep(w.between(200*time.Millisecond, 20*time.Second) * w.kind.rareEvents)
+				time.Sleep(w.between(200*time.Millisecond, 20*time.Second) * time.Duration(w.kind.rareEvents))
 			}
 		})
 	}
