@@ -152,7 +152,8 @@ var requests = examples()
 type request struct{ method, path, body string }
 
 func examples() (all []request) {
-	named := strings.NewReplacer("{workflow}", "w", "{id}", anID, "{job}", "job_a", "{scope}", "workflow:w", "{concern}",
+	named := strings.NewReplacer(
+		"{workflow}", "w", "{id}", anID, "{job}", "job_a", "{scope}", "workflow:w", "{concern}",
 		"unknown:route")
 	for _, e := range endpoints() {
 		values := url.Values{}
@@ -161,7 +162,8 @@ func examples() (all []request) {
 				values.Set(one.name, anID)
 			}
 		}
-		all = append(all, request{e.method, strings.TrimSuffix(named.Replace(e.path)+"?"+values.Encode(), "?"), e.example})
+		path := strings.TrimSuffix(named.Replace(e.path)+"?"+values.Encode(), "?")
+		all = append(all, request{e.method, path, e.example})
 	}
 	return all
 }

@@ -49,7 +49,7 @@ type Arrival struct {
 	ExecutionID string `json:"executionId,omitempty"` // what stood in the way or was answered with, or its own
 	// Its own event ID, if it was taken for the event because of its body (twins: same_event).
 	EventID string   `json:"eventId,omitempty"`
-	From    string   `json:"from,omitempty"`    // the IP address of whoever connected
+	From    string   `json:"from,omitempty"`    // the IP address of the connection
 	Differs []string `json:"differs,omitempty"` // of a mismatch: what differs from the first delivery
 	TraceID string   `json:"traceId,omitempty"`
 	// Of the newest: the error of the call or of etcd that was the reason, at most 160 bytes.

@@ -68,7 +68,7 @@ type Job struct {
 	PerSecond   float64   `json:"perSecond,omitempty"`
 	SecondsLeft float64   `json:"secondsLeft,omitempty"`                    // an estimate, until all are let run
 	Result      string    `json:"result,omitempty"`                         // a sentence, once it is done or stopped
-	First       []JobItem `json:"first,omitempty" jsonschema:"maxItems=10"` // of a dry run: the first that it would be about
+	First       []JobItem `json:"first,omitempty" jsonschema:"maxItems=10"` // of a dry run: the first of them
 
 	raw
 }

@@ -18,7 +18,7 @@ type Lock struct {
 	EventID string `json:"eventId,omitempty"`
 	// What the event is found by, besides, by name. Absent where it has none.
 	Labels map[string]string `json:"labels,omitempty"`
-	// host/pid/session of a delivery's process, or what the one said who took it.
+	// host/pid/session of a delivery's process, or what its client called itself.
 	Holder   string `json:"holder"`
 	Token    int64  `json:"token" jsonschema:"minimum=1"` // the fencing token
 	LockedAt Time   `json:"lockedAt"`                     // when the execution began

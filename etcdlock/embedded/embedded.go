@@ -123,18 +123,6 @@ func inProcess(s *etcdserver.EtcdServer) *clientv3.Client {
 	return c
 }
 
-// keepLeaseTimes lets etcd write down every five minutes how long each lease still lives. Without
-// it each start gives all leases their whole time again, so that nothing ever expires where that is
-// longer than a process lives (etcd-io/etcd#9395).
-func keepLeaseTimes(c *embed.Config) {
-	gates, _ := c.ServerFeatureGate.(interface {
-		SetFromMap(on map[string]bool) error
-	})
-	_ = gates.SetFromMap(map[string]bool{ // the version of etcd that is linked in knows both
-		string(features.LeaseCheckpoint): true, string(features.LeaseCheckpointPersist): true,
-	})
-}
-
 type directKV struct {
 	clientv3.KV
 	server pb.KVServer
@@ -295,4 +283,16 @@ func config(o Options) *embed.Config {
 	keepLeaseTimes(c)
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newLogger(o.Logger, o.Flush))
 	return c
+}
+
+// keepLeaseTimes lets etcd write down every five minutes how long each lease still lives. Without
+// it each start gives all leases their whole time again, so that nothing ever expires where that is
+// longer than a process lives (etcd-io/etcd#9395).
+func keepLeaseTimes(c *embed.Config) {
+	gates, _ := c.ServerFeatureGate.(interface {
+		SetFromMap(on map[string]bool) error
+	})
+	_ = gates.SetFromMap(map[string]bool{ // the version of etcd that is linked in knows both
+		string(features.LeaseCheckpoint): true, string(features.LeaseCheckpointPersist): true,
+	})
 }
