@@ -113,7 +113,7 @@ func (in *Input) ofEtcd() (all []client.AttentionItem) {
 			continue
 		}
 		const mib = 1 << 20
-		next := "defragment it where little is in use (hooklock etcd defragment), else raise its quota or shorten " +
+		next := "defragment it where little is in use (hooklock etcd defrag), else raise its quota or shorten " +
 			"idempotency.retention"
 		if s.Full {
 			next = "etcd takes nothing new: " + next

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -32,5 +35,43 @@ func TestEachActOnAnEventIsListedUnderOneName(t *testing.T) {
 			!strings.Contains(help, "hooklock "+name) {
 			t.Errorf("%s: it does not work any more: %d %s", name, code, help)
 		}
+	}
+}
+
+// TestEachCommandThatATextNamesIsThere: a message or a page that says what to run is worth nothing
+// if that is refused.
+func TestEachCommandThatATextNamesIsThere(t *testing.T) {
+	const root = "../.."
+	anywhere := regexp.MustCompile("hooklock ([a-z]+)((?: [a-z]+)?)")
+	asCode := regexp.MustCompile("(?m)(?:`|^ *(?:\\$ )?|-- )hooklock ([a-z]+)((?: [a-z]+)?)")
+	commands := newRoot(&cli.Environment{Stdout: io.Discard, Stderr: io.Discard})
+	commands.InitDefaultCompletionCmd()
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		kind := filepath.Ext(path)
+		if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") || kind != ".go" && kind != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		named := anywhere
+		if kind == ".md" {
+			named = asCode
+		}
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			cmd, _, err := commands.Find([]string{m[1]})
+			if err != nil || cmd == commands {
+				if kind == ".md" { // elsewhere it may be prose
+					t.Errorf("%s: %s: there is no such command", path, m[0])
+				}
+				continue
+			}
+			if sub, _, err := cmd.Find([]string{strings.TrimSpace(m[2])}); cmd.HasSubCommands() && m[2] != "" &&
+				(err != nil || sub == cmd) {
+				t.Errorf("%s: %s: there is no such command", path, m[0])
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
