@@ -25,7 +25,7 @@ func TestEachActOnAnEventIsListedUnderOneName(t *testing.T) {
 	_, out, _ := command(t, nil, "--help")
 	for name, listed := range map[string]bool{
 		"events": true, "show": true, "answer": true, "request": true,
-		"cancel": true, "forget": true, "rerun": true, "run": true, "skip": true,
+		"cancel": true, "erase": true, "forget": true, "rerun": true, "run": true, "skip": true,
 		"executions": false, "allow": false, "retry": false, "try": false,
 	} {
 		if got := strings.Contains(out, "\n  "+name+" "); got != listed {

@@ -17,6 +17,7 @@ type newCommand func(*cli.Environment, *Remote) *cobra.Command
 func NewActions(e *cli.Environment) []*cobra.Command {
 	return slices.Concat(
 		onTop(e, newExecutionsCancel, "cancel"),
+		onTop(e, newExecutionsErase, "erase"),
 		onTop(e, newExecutionsForget, "forget", "allow"),
 		onTop(e, newExecutionsRerun, "rerun", "retry"),
 		onTop(e, newExecutionsRun, "run", "try"),
@@ -39,7 +40,9 @@ func onTop(e *cli.Environment, makeCommand newCommand, names ...string) []*cobra
 		_, arguments, _ := strings.Cut(cmd.Use, " ")
 		cmd.Use, cmd.Aliases, cmd.Hidden = name+" "+arguments, nil, i > 0
 		cmd.Example = strings.ReplaceAll(cmd.Example, "hooklock executions ", "hooklock ")
-		cmd.Long += "\n\nID is that of an event, a part of it between slashes, that of an execution, or its beginning."
+		if strings.Contains(arguments, "ID") {
+			cmd.Long += "\n\nID is that of an event, a part of it between slashes, that of an execution, or its beginning."
+		}
 		r.Flags(cmd)
 		all = append(all, cmd)
 	}

@@ -98,7 +98,11 @@ func (d *Desk) dryJob(ctx context.Context, n client.NewJob) error {
 	if len(j.First) < j.Matched {
 		shown = fmt.Sprintf(", of which the first %d are shown", len(j.First))
 	}
-	_, told := fmt.Fprintf(d.environment.Stderr, "%d match%s; nothing changed (dry run)\n", j.Matched, shown)
+	why := ""
+	if j.Matched == 0 {
+		why = d.whyNone(ctx, n.Filter.Route, n.Filter.Label)
+	}
+	_, told := fmt.Fprintf(d.environment.Stderr, "%d match%s; nothing changed (dry run)%s\n", j.Matched, shown, why)
 	return cmp.Or(err, told)
 }
 
@@ -120,8 +124,8 @@ func newExecutionsErase(e *cli.Environment, r *Remote) *cobra.Command {
 		Long: `Delete all that is known of each event with a label that has ended: its record, the kept requests of all its attempts, and how it arrived. It runs
 again if its sender repeats it. That is a job, which the replicas run: this command watches it, and --detach does not. The audit log keeps a line
 for each event, with its execution ID, workflow and your reason. What has not ended is left alone: cancel it first.`,
-		Example: `  hooklock executions erase --label customer=4711 --dry-run
-  hooklock executions erase --label customer=4711 --reason "request 12 of the customer"`,
+		Example: `  hooklock erase --label customer=4711 --dry-run
+  hooklock erase --label customer=4711 --reason "request 12 of the customer"`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := needed(cmd, "label", b.Filter.Label, "customer=4711"); err != nil {

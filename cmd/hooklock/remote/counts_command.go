@@ -34,7 +34,7 @@ and restarts: by the minute for 24 hours, by the hour for 30 days.`,
 			if d.raw() {
 				return d.object(list.RawJSON(), nil)
 			}
-			return counts(d, list, route).print(d)
+			return counts(ctx, d, list, route).print(d)
 		}),
 	}
 	r.Flags(cmd)
@@ -53,7 +53,7 @@ type routeStep struct {
 }
 
 // counts returns the list of the steps, those of a route one after the other.
-func counts(d *Desk, list *client.CountList, route string) *listing[routeStep] {
+func counts(ctx context.Context, d *Desk, list *client.CountList, route string) *listing[routeStep] {
 	var all []routeStep
 	for i := range list.Routes {
 		if r := &list.Routes[i]; route == "" || r.Route == route {
@@ -66,6 +66,7 @@ func counts(d *Desk, list *client.CountList, route string) *listing[routeStep] {
 		"BAD-SIG", "REFUSED", "P50", "P95"}
 	return &listing[routeStep]{
 		name: "counts", none: "nothing was counted", head: head,
+		why:  func() string { return d.whyNone(ctx, route, "") },
 		drop: []string{"BAD-SIG", "BUSY", "REFUSED"}, cut: map[string]int{"ROUTE": 8},
 		row: func(s *routeStep) []string {
 			return countRow(s, d.shown.Stamp(s.At.Time), func(seconds float64) string {

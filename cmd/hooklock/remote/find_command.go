@@ -114,6 +114,7 @@ func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int
 	now := time.Now()
 	l := &listing[client.Execution]{
 		name: "executions", none: "no matching events", limit: limit, cursor: cursor,
+		why: func() string { return d.whyNone(ctx, q.Route, q.Label) },
 		head: []string{"EXECUTION", "STATUS", "OUTCOME", "AGE", "TOOK", "ATTEMPT", "DUPLICATES", "WORKFLOW", "EVENT",
 			"WHY"},
 		drop:    []string{"TOOK", "ATTEMPT", "DUPLICATES", "WHY", "OUTCOME", "WORKFLOW"},

@@ -311,7 +311,7 @@ func (d *Desk) watchJob(ctx context.Context, j *client.Job) error {
 			}
 		}
 		if j.Over() {
-			return d.endOfJob(j)
+			return d.endOfJob(ctx, j)
 		}
 		if !cli.Pause(ctx, jobLook) {
 			return d.interrupted(j)
@@ -348,7 +348,7 @@ func (d *Desk) jobLine(raw []byte) error {
 }
 
 // endOfJob prints how a job ended, unless a program has read it, and returns the exit code.
-func (d *Desk) endOfJob(j *client.Job) error {
+func (d *Desk) endOfJob(ctx context.Context, j *client.Job) error {
 	d.progress.showOnly("")
 	if !d.raw() {
 		if err := d.printFailures(j); err != nil {
@@ -357,7 +357,12 @@ func (d *Desk) endOfJob(j *client.Job) error {
 	}
 	said := j.JobID + ": " + j.Result
 	if !d.raw() && j.Matched >= 0 {
-		fmt.Fprintf(d.environment.Stderr, "%d match, %d done, %d refused\n", j.Matched, j.Acted-j.Refused, j.Refused)
+		why := ""
+		if j.Matched == 0 {
+			why = d.whyNone(ctx, j.Filter.Route, j.Filter.Label)
+		}
+		fmt.Fprintf(d.environment.Stderr, "%d match, %d done, %d refused%s\n", j.Matched, j.Acted-j.Refused, j.Refused,
+			why)
 	}
 	switch {
 	case j.Refused > 0:
@@ -383,7 +388,7 @@ func (d *Desk) interrupted(j *client.Job) error {
 			if err != nil {
 				return doubtful(err, "hooklock jobs get "+j.JobID)
 			}
-			return d.endOfJob(stopped)
+			return d.endOfJob(ctx, stopped)
 		}
 	}
 	return cli.WithCode(fmt.Errorf("%s goes on (%s); hooklock jobs watch %s shows it, hooklock jobs stop %s ends it",

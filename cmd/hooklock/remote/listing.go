@@ -19,9 +19,10 @@ const mostOnAPage = 200
 
 // listing is a list of the API that is printed page by page.
 type listing[T any] struct {
-	name   string // of the list in the API's answer
-	none   string // said if it is empty
-	limit  int    // 0 = all
+	name   string        // of the list in the API's answer
+	none   string        // said if it is empty
+	why    func() string // behind that; nil: nothing
+	limit  int           // 0 = all
 	cursor string
 	page   func(limit int, cursor string) (items []T, next string, err error)
 	read   int // items so far
@@ -71,6 +72,9 @@ func (l *listing[T]) print(d *Desk) error {
 	case next != "":
 		l.sayMore(d, next)
 	case !t.Begun:
+		if l.why != nil {
+			l.none += l.why()
+		}
 		fmt.Fprintln(d.environment.Stderr, l.none)
 	}
 	return nil

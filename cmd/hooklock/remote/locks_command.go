@@ -70,6 +70,9 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 					return page.Locks, page.NextCursor, nil
 				},
 			}
+			if prefix != "" {
+				l.none += " with this --prefix"
+			}
 			return l.print(d)
 		}),
 	}
@@ -163,6 +166,9 @@ With --waiting those at the head of their queue that wait for a slot.`,
 			}
 			if waiting {
 				l.none = "nothing waits for a slot"
+			}
+			if prefix != "" {
+				l.none += " with this --prefix"
 			}
 			return l.print(d)
 		}),

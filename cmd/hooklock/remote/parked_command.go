@@ -346,7 +346,11 @@ func (d *Desk) dryRun(ctx context.Context, action client.ParkedAction, b client.
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(d.environment.Stderr, "%d match, nothing changed (dry run)\n", all.Matched)
+	why := ""
+	if all.Matched == 0 {
+		why = d.whyNone(ctx, b.Filter.Route, b.Filter.Label)
+	}
+	_, err := fmt.Fprintf(d.environment.Stderr, "%d match, nothing changed (dry run)%s\n", all.Matched, why)
 	return err
 }
 

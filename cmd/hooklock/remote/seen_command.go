@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,7 +75,9 @@ func (d *Desk) mark(ctx context.Context, concern, until, reason string) error {
 	if err != nil {
 		return doubtful(err, "hooklock seen")
 	}
-	return d.Done(m.RawJSON(), m.Concern+" is marked as looked at until "+d.shown.Stamp(m.Until.Time))
+	_, route, _ := strings.Cut(concern, ":")
+	return d.Done(m.RawJSON(), m.Concern+" is marked as looked at until "+d.shown.Stamp(m.Until.Time)+
+		d.whyNone(ctx, route, ""))
 }
 
 func (d *Desk) unmark(ctx context.Context, concern, reason string) error {

@@ -49,6 +49,7 @@ func badSignatures(ctx context.Context, d *Desk, q client.BadSignatureQuery, lim
 	now := time.Now()
 	return &listing[client.BadSignature]{
 		name: "badSignatures", none: "no bad signatures", limit: limit, cursor: cursor,
+		why:  func() string { return d.whyNone(ctx, q.Route, "") },
 		head: []string{"AGE", "ROUTE", "FROM", "REASON", "PART", "EVENT", "SENDER GOT", "MORE", "TRACE", "DETAIL"},
 		drop: []string{"TRACE", "SENDER GOT"}, cut: map[string]int{"ROUTE": 8, "EVENT": 12, "PART": 12, "DETAIL": 16},
 		csvHead: []string{"time", "route", "from", "reason", "part", "event", "sender_got", "more", "trace", "detail"},
