@@ -79,6 +79,11 @@ func TestAHoldIsExtendedAndCompleted(t *testing.T) {
 		a.number("expiresIn") < 30 {
 		t.Errorf("%s", a.body)
 	}
+	list := string(f.want(200, "", "GET", "/v1/executions?status=RUNNING", opsToken, "").body)
+	one := string(f.want(200, "", "GET", "/v1/executions/"+d.id, opsToken, "").body)
+	if !strings.Contains(list, `"held":true`) || !strings.Contains(one, `"held":true`) {
+		t.Errorf("neither tells it from one that is at the service:\n%s\n%s", list, one)
+	}
 	a := f.post(200, "", d, "heartbeat", bodyOf(d, `,"ttl":"10m"`))
 	if a.number("expiresIn") < 500 || a.text("status") != "RUNNING" {
 		t.Errorf("%s", a.body)
@@ -90,6 +95,9 @@ func TestAHoldIsExtendedAndCompleted(t *testing.T) {
 	if a.text("status") != "SUCCESS" || a.text("outcome") != "executed" ||
 		fmt.Sprint(a.json["response"]) != "map[bytes:7 kept:true status:201]" {
 		t.Errorf("%s", a.body)
+	}
+	if a = f.want(200, "", "GET", "/v1/executions/"+d.id, opsToken, ""); a.json["held"] != nil {
+		t.Errorf("it has ended: %s", a.body)
 	}
 	f.post(409, "already_finished", d, "complete", bodyOf(d, `,"status":"FAILED"`))
 	if a := f.post(409, "already_finished", d, "heartbeat", bodyOf(d, "")); a.text("executionStatus") != "SUCCESS" ||

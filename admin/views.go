@@ -104,7 +104,7 @@ func viewOfExecution(f *idem.Found) client.Execution {
 	default:
 		showAbort(&v, f.Lock.Cancel)
 		v.Final = f.Lock.Cancel != nil && f.Lock.Cancel.Final
-		v.Parked = viewOfParked(f.Lock.Parked)
+		v.Parked, v.Held = viewOfParked(f.Lock.Parked), f.Lock.Held
 		if s := f.Lock.Latest; s != nil && f.Place {
 			v.Latest = &client.Latest{Since: client.Time{Time: s.Since}, Replaced: s.Replaced,
 				NotBefore: client.Time{Time: s.NotBefore}}

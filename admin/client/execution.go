@@ -89,6 +89,8 @@ type Execution struct {
 	Duplicates   int64     `json:"duplicates"` // copies that were answered without running; right within 1 s
 	TraceID      string    `json:"traceId,omitempty"`
 	Parked       *Parked   `json:"parked,omitempty"`
+	// Of what runs: its lock outlives the answer of its delivery, or is a client's of the lock API.
+	Held bool `json:"held,omitempty"`
 	// Of what has ended: its request is kept, and it can be run again. Absent: it is not.
 	RequestKept bool `json:"requestKept,omitempty"`
 	// Of what has ended and was parked: how often the upstream was called.

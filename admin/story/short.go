@@ -19,6 +19,8 @@ func Short(x *client.Execution, now time.Time) string {
 		text = "allowed again by " + x.Released.By + ": " + x.Released.Reason
 	case x.Status == client.CancelRequested:
 		text = "cancel asked by " + x.AbortedBy + ": " + x.AbortReason
+	case x.Held:
+		text = "held"
 	case p != nil && p.Blocked != "":
 		text = "blocked after " + s.shortTries(p.Tries)
 	case p != nil && p.Tries > 0:
