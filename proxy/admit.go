@@ -94,7 +94,8 @@ func (d *delivery) refused(a *guard.Admission) *ending {
 	r := &end.refusal
 	r.detail, r.execution, r.closedUntil, r.retryAfter = refusalDetail(a), a.Holder, a.ClosedUntil, a.RetryAfter
 	if a.Full {
-		r.full = fmt.Sprintf("%[1]d events of this workflow may run at a time, and %[1]d do", d.route.Policy.Concurrency)
+		r.full = fmt.Sprintf("%[1]d events of this workflow may run at a time, and %[1]d do",
+			d.route.Policy.Concurrency)
 		r.detail = r.full + "; nothing was executed, send this one again"
 	}
 	if a.Decision == idem.DecisionMismatch {

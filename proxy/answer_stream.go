@@ -81,7 +81,8 @@ type answerStream struct {
 // recorded.
 func streamOf(d *delivery, x *guard.Execution) *answerStream {
 	a := &d.call.answer
-	return &answerStream{delivery: d, execution: x, rest: a.Rest, held: a.Body, total: int64(len(a.Body)), plain: x == nil}
+	return &answerStream{
+		delivery: d, execution: x, rest: a.Rest, held: a.Body, total: int64(len(a.Body)), plain: x == nil}
 }
 
 const (

@@ -65,8 +65,8 @@ func (r *Route) asksForChallenge(q *request) bool {
 func (d *delivery) noteChallenge() {
 	d.report.Challenged = isChallenge(&d.req, &d.call.answer)
 	if d.route.asksForChallenge(&d.req) && !d.report.Challenged {
-		d.handler.options.Log.Warn("challenge.missing", "route", d.route.Name, "status", d.call.answer.Status, "trace_id",
-			d.trace.TraceID(), "advice", adviceDigest)
+		d.handler.options.Log.Warn("challenge.missing", "route", d.route.Name, "status", d.call.answer.Status,
+			"trace_id", d.trace.TraceID(), "advice", adviceDigest)
 	}
 }
 

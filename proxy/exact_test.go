@@ -85,7 +85,8 @@ func TestAnAnswerToHEADSaysNoLengthThatTheServiceDidNotSay(t *testing.T) {
 	for said, want := range map[string]string{
 		"HTTP/1.1 200 OK\r\nX-A: b\r\n\r\n":                               "HTTP/1.1 200 OK\r\nX-A: b\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A: b\r\n\r\n": "HTTP/1.1 200 OK\r\nX-A: b\r\n\r\n",
-		"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nX-A: b\r\n\r\n":          "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nX-A: b\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nX-A: b\r\n\r\n": "" +
+			"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nX-A: b\r\n\r\n",
 	} {
 		r := newReplica(t, etcd, &service{url: wiretest.Script(t, said).Addr}, func(*idem.Policy) {})
 		if got := r.raw(t,

@@ -112,8 +112,9 @@ func (p passage) bodyOf(ctx *fasthttp.RequestCtx) *wire.RequestBody {
 	if body == nil {
 		return nil
 	}
-	paced := &pacedReader{Reader: body.Reader, conn: ctx.Conn(), call: &p.call, pacer: p.handler.limits().bodyPace().Begin(),
-		tap: p.tapBody(body.Length)}
+	paced := &pacedReader{
+		Reader: body.Reader, conn: ctx.Conn(), call: &p.call,
+		pacer: p.handler.limits().bodyPace().Begin(), tap: p.tapBody(body.Length)}
 	body.Reader, body.Interrupt = paced, paced.interrupt
 	return body
 }

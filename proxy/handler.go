@@ -99,7 +99,8 @@ func NewHandler(o HandlerOptions, rules *Rules) *Handler {
 	if o.StreamTimeout == 0 {
 		o.StreamTimeout = o.Timeout
 	}
-	h := &Handler{options: o, pool: newDeliveryPool(), twins: newTwins(), parsers: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	h := &Handler{
+		options: o, pool: newDeliveryPool(), twins: newTwins(), parsers: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	h.rules.Store(rules)
 	context.AfterFunc(o.Base, func() { h.passing.end(context.Cause(o.Base)) })
 	return h
@@ -159,7 +160,8 @@ func (d *delivery) contained(stage func() *ending) (end *ending) {
 
 func (d *delivery) logPanic(p any) {
 	d.broken = true // its memory may still be in use
-	d.handler.options.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.TraceID(), "stack", string(debug.Stack()))
+	d.handler.options.Log.Error("panic", "error", fmt.Sprint(p), "trace_id", d.trace.TraceID(),
+		"stack", string(debug.Stack()))
 }
 
 // serve runs the stages of one delivery (docs/architecture.md). Each stage takes the delivery, and

@@ -18,7 +18,8 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// TestWhatPassesThroughIsLearnedFrom: from each delivery whose body came whole and whose path the service knows, whatever its length and framing.
+// TestWhatPassesThroughIsLearnedFrom: from each delivery whose body came whole and whose path the
+// service knows, whatever its length and framing.
 func TestWhatPassesThroughIsLearnedFrom(t *testing.T) {
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

@@ -94,10 +94,9 @@ func (d *delivery) noteArrival() {
 		event.Key, eventID, own = d.asked.Scope.Key, r.FirstEventID, eventID
 	}
 	d.handler.options.Arrivals.NoteArrival(event, d.route.Name, eventID, idem.Arrival{
-		EventID: own,
-		At:      r.Started, Took: r.Total, Decision: r.Decision, Would: r.Would, Status: r.Status, Execution: r.Execution,
-		Differs: r.Differs, From: string(d.req.peer), TraceID: r.TraceID, Labels: d.names.Labels,
-		Detail: r.whyFailed(),
+		EventID: own, At: r.Started, Took: r.Total, Decision: r.Decision, Would: r.Would, Status: r.Status,
+		Execution: r.Execution, Differs: r.Differs, From: string(d.req.peer), TraceID: r.TraceID,
+		Labels: d.names.Labels, Detail: r.whyFailed(),
 	}, p.RetentionOf(d.names.ByPayload))
 }
 

@@ -66,8 +66,8 @@ func (a *attempt) heldFor() time.Duration {
 	p := &a.route.Policy
 	ttl, err := holdFor(p, &a.call.answer)
 	if err != nil {
-		a.handler.options.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(), "route", a.route.Name,
-			"execution", string(a.report.Execution), "trace_id", a.trace.TraceID())
+		a.handler.options.Log.Warn("hold.unreadable", "error", err, "held_for", p.HoldTTL.String(),
+			"route", a.route.Name, "execution", string(a.report.Execution), "trace_id", a.trace.TraceID())
 	}
 	return ttl
 }

@@ -47,8 +47,8 @@ func (in *Input) ofReplicas() (all []client.AttentionItem) {
 	return all
 }
 
-// replaced returns the replicas that have ended and were started again, as a supervisor does it: each
-// that starts takes the place of the one that was there last on its host, and of no other.
+// replaced returns the replicas that have ended and were started again, as by a supervisor: one
+// that starts replaces the one that ended last on its host, and no other.
 func (in *Input) replaced() map[*Replica]bool {
 	hostOf := func(r *Replica) string {
 		host, _, _ := strings.Cut(r.Replica, "/")

@@ -167,7 +167,8 @@ func (in *Input) ofRoutes() (all []client.AttentionItem) {
 			})
 		}
 		if w := state.wrong; w != nil &&
-			!story.Looked(in.Acknowledgements, idem.Concern{Kind: idem.ConcernEventIDs, Route: rules.Route}, w.At.Time) {
+			!story.Looked(
+				in.Acknowledgements, idem.Concern{Kind: idem.ConcernEventIDs, Route: rules.Route}, w.At.Time) {
 			all = append(all, client.AttentionItem{
 				ID: client.AttentionEventIDs + ":" + rules.Route, Kind: client.AttentionEventIDs, Route: rules.Route,
 				Count: 1, Text: rules.Route + ": a wrong event ID",
@@ -198,7 +199,8 @@ func (in *Input) routeStates() (states map[string]*routeState, live int) {
 	return states, live
 }
 
-// succeededSince reports whether a request of the route has succeeded since the last failure of spell.
+// succeededSince reports whether a request of the route has succeeded after the last failure of
+// spell.
 func (in *Input) succeededSince(route string, s *routeState, spell *report.Spell) bool {
 	if s.standing.Good.After(spell.Last) {
 		return true

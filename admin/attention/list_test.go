@@ -98,7 +98,8 @@ func TestARouteThatFailsAtOneReplicaSaysWhere(t *testing.T) {
 	inOrder(t, texts(in), "r fails now: 4 of 5, at a of 2 replicas")
 }
 
-// What a replica has counted outlives it for as long as its note: the next failure is not the first.
+// What a replica has counted outlives it for as long as its note: the next failure is not the
+// first.
 func TestFailuresOfAReplicaThatHasEndedCountUntilOneSucceeds(t *testing.T) {
 	spell := &report.Spell{Since: ago(time.Hour), Last: ago(10 * time.Minute), Failed: 7, All: 7}
 	before := Route{Route: "r", Spell: spell,
@@ -112,8 +113,10 @@ func TestFailuresOfAReplicaThatHasEndedCountUntilOneSucceeds(t *testing.T) {
 	}{
 		{"nothing", "r fails now: 7 of 7 |  | shopify is at 88% of 8 in a row: deleted", Route{}},
 		{"one more", "r fails now: 7 of 7 |  | shopify has counted 8 in a row: deleted",
-			Route{Route: "r", Standings: report.Standings{Verified: report.Standing{InRow: 1, First: ago(0), Last: ago(0)}}}},
-		{"a success", "", Route{Route: "r", Standings: report.Standings{Verified: report.Standing{Good: ago(time.Minute), All: 1}}}},
+			Route{Route: "r", Standings: report.Standings{
+				Verified: report.Standing{InRow: 1, First: ago(0), Last: ago(0)}}}},
+		{"a success", "", Route{
+			Route: "r", Standings: report.Standings{Verified: report.Standing{Good: ago(time.Minute), All: 1}}}},
 	} {
 		now := noteOf("host/2", true, ago(0), c.after)
 		now.StartedAt = ago(time.Minute)

@@ -51,7 +51,8 @@ func TestFailuresAtOtherProcessesCountUntilASuccessAtAnyOne(t *testing.T) {
 	}
 	tally.SetElsewhere(map[string]Standings{"r": {Verified: failed(1), Suspected: failed(2)}})
 	near(t, tally, 0.5)
-	if h := tally.Health()[0]; !about(h.Limits[0].Unverified, 0.75) || h.Standings.Verified.InRow != 1 || !tally.NearLimit("r") {
+	if h := tally.Health()[0]; !about(h.Limits[0].Unverified, 0.75) || h.Standings.Verified.InRow != 1 ||
+		!tally.NearLimit("r") {
 		t.Errorf("%+v, near: %v", h, tally.NearLimit("r"))
 	}
 	now = now.Add(time.Second)

@@ -44,8 +44,8 @@ func (r *route) count(since time.Time, from, to int64) client.RouteReport {
 	return client.RouteReport{
 		Deliveries: r.all.since(from, to), Stale: finding(stale), Duplicates: finding(duplicate),
 		Overlaps: finding(overlap), Mismatches: finding(mismatch),
-		Changed: finding(changed), Redirected: finding(redirected), Twins: finding(twin), MissingEventIDs: finding(missingID),
-		Forged: finding(forged), Unnamed: finding(unnamed),
+		Changed: finding(changed), Redirected: finding(redirected), Twins: finding(twin),
+		MissingEventIDs: finding(missingID), Forged: finding(forged), Unnamed: finding(unnamed),
 		Changing: r.attempts.since(since), WrongEventID: r.ids.since(since),
 	}
 }

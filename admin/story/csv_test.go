@@ -57,7 +57,8 @@ func TestARefusedEventTookWhatItsSenderWaited(t *testing.T) {
 		if took, known := Took(&x); known {
 			got = strconv.FormatFloat(took.Seconds(), 'f', -1, 64)
 		}
-		if csv := strings.TrimRight(strings.TrimRight(CSVRow(&x, ended.Time)[8], "0"), "."); got != want || csv != want {
+		if csv := strings.TrimRight(strings.TrimRight(CSVRow(&x, ended.Time)[8], "0"), "."); got != want ||
+			csv != want {
 			t.Errorf("%q and %q, want %q", got, csv, want)
 		}
 	}

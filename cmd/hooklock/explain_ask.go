@@ -23,7 +23,8 @@ func (r *reading) ask(ctx context.Context, x *proxy.Explanation) (string, error)
 		return "", err
 	}
 	asker := asking.New(asking.Options{Service: wiring.Service(&upstream, host), Rule: r.rules.AskRule})
-	said := asker.Once(ctx, &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Route: x.Route}, Question: &idem.Question{URL: x.Question}})
+	said := asker.Once(ctx,
+		&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Route: x.Route}, Question: &idem.Question{URL: x.Question}})
 	switch said.Outcome {
 	case idem.Executed:
 		return "executed (" + strconv.Itoa(said.Status) + "): a duplicate would be replayed", nil

@@ -1,8 +1,9 @@
-// Command hooklock is a reverse proxy in front of webhook endpoints: each event runs once, and each workflow runs one at a time, across
-// all replicas.
+// Command hooklock is a reverse proxy in front of webhook endpoints: each event runs once, and each
+// workflow runs one at a time, across all replicas.
 //
-// The packages below this one are the only ones that import all others. main.go has the command line; serve, remote and doctor are groups of commands,
-// wiring converts the configuration to objects, and cli has what commands share. The other commands have a file each beside main.go.
+// The packages below this one are the only ones that import all others: serve, remote and doctor
+// are groups of commands, wiring converts the configuration to objects, and cli has what commands
+// share. Each other command has a file beside main.go.
 package main
 
 import (
@@ -65,7 +66,8 @@ holds the lock, or it has ended).`,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return cli.Misuse(fmt.Errorf("unknown command %q; hooklock --help lists them%s", args[0], cli.Suggestion(cmd, args[0])))
+				return cli.Misuse(fmt.Errorf(
+					"unknown command %q; hooklock --help lists them%s", args[0], cli.Suggestion(cmd, args[0])))
 			}
 			return nil
 		},
@@ -89,10 +91,17 @@ func addCommands(root *cobra.Command, e *cli.Environment) {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Begin with", []*cobra.Command{serve.NewDemo(e), serve.NewServe(e), newValidate(e), newExplain(e), remote.NewStatus(e), remote.NewShow(e)}},
-		{"Serve and check", []*cobra.Command{newConfig(e), doctor.NewDoctor(e), newDrain(), newHealthcheck(e), inject.New(e, os.Stdin), newObserve(e), newReload(e), newSampleCommand(e)}},
-		{"Look", append(remote.NewKept(e), remote.NewAudit(e), remote.NewCounts(e), remote.NewEvents(e), remote.NewExecutions(e), remote.NewPauses(e), remote.NewQueue(e), remote.NewReport(e), remote.NewSignatures(e), remote.NewSuggest(e))},
-		{"Act", append(remote.NewActions(e), remote.NewJobs(e), remote.NewNotify(e), remote.NewPause(e), remote.NewResume(e), remote.NewSeen(e))},
+		{"Begin with", []*cobra.Command{
+			serve.NewDemo(e), serve.NewServe(e), newValidate(e), newExplain(e), remote.NewStatus(e),
+			remote.NewShow(e)}},
+		{"Serve and check", []*cobra.Command{
+			newConfig(e), doctor.NewDoctor(e), newDrain(), newHealthcheck(e), inject.New(e, os.Stdin), newObserve(e),
+			newReload(e), newSampleCommand(e)}},
+		{"Look", append(remote.NewKept(e), remote.NewAudit(e), remote.NewCounts(e), remote.NewEvents(e),
+			remote.NewExecutions(e), remote.NewPauses(e), remote.NewQueue(e), remote.NewReport(e),
+			remote.NewSignatures(e), remote.NewSuggest(e))},
+		{"Act", append(remote.NewActions(e), remote.NewJobs(e), remote.NewNotify(e), remote.NewPause(e),
+			remote.NewResume(e), remote.NewSeen(e))},
 		{"Locks", []*cobra.Command{remote.NewLocks(e)}},
 		{"etcd", []*cobra.Command{newEmbedded(e), newEtcd(e)}},
 	} {

@@ -59,7 +59,8 @@ func everything(t *testing.T) *rig {
 	r := open(t)
 	r.OnDelivered(full())
 	failed := executed()
-	failed.Decision, failed.Status, failed.UpstreamStatus, failed.Scheme, failed.Signature = idem.DecisionUpstreamFailed, 502, 0, "stripe", "valid"
+	failed.Decision, failed.Status, failed.UpstreamStatus = idem.DecisionUpstreamFailed, 502, 0
+	failed.Scheme, failed.Signature = "stripe", "valid"
 	failed.Stages.Wait = proxy.Stretch{From: began, For: time.Second}
 	r.OnDelivered(failed)
 	r.Operation("txn", "etcd-0", "2379", time.Millisecond, "UNAVAILABLE")

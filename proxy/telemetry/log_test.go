@@ -256,7 +256,8 @@ func TestABadVariableIsSaidAndNoReasonToStop(t *testing.T) {
 // clock may be behind.
 func TestTheAgeOfAParkedEventIsNeverNegative(t *testing.T) {
 	r := open(t)
-	l := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Route: "plain"}, Parked: &idem.Parked{Since: time.Now().Add(time.Hour)}}
+	l := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Route: "plain"},
+		Parked: &idem.Parked{Since: time.Now().Add(time.Hour)}}
 	r.OnParkedEvent(worker.Event{What: worker.EventDeadLetter, Lock: l, Code: "replaced"})
 	if age := r.last(t)["age_ms"]; age != 0.0 {
 		t.Errorf("age_ms is %v", age)

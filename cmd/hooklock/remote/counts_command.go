@@ -73,8 +73,8 @@ func counts(ctx context.Context, d *Desk, list *client.CountList, route string) 
 				return cli.Span(story.Estimate(seconds))
 			})
 		},
-		csvHead: []string{"from", "route", "deliveries", "succeeded", "failed", "errors", "parked_events", "duplicates", "busy",
-			"bad_signatures", "refused", "p50_seconds", "p95_seconds"},
+		csvHead: []string{"from", "route", "deliveries", "succeeded", "failed", "errors", "parked_events", "duplicates",
+			"busy", "bad_signatures", "refused", "p50_seconds", "p95_seconds"},
 		csvRow: func(s *routeStep) []string {
 			return countRow(s, story.CSVTime(s.At), func(seconds float64) string {
 				return strconv.FormatFloat(seconds, 'f', 6, 64)

@@ -17,8 +17,8 @@ import (
 	"hooklock/idem"
 )
 
-// NewExecutions is the command executions: events, show and the actions on an event below their former names, which go
-// on working without being listed.
+// NewExecutions is the command executions: events, show and the actions on an event by their former
+// names, which are not listed and still work.
 func NewExecutions(e *cli.Environment) *cobra.Command {
 	r := Remote{more: []string{outputCSV}}
 	cmd := &cobra.Command{

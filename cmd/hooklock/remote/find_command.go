@@ -194,7 +194,8 @@ func (f *filter) query() (client.ExecutionQuery, error) {
 				break
 			}
 		}
-		return q, fmt.Errorf("--%s %s: use %s%s", flag.name, cli.Plain(flag.given), strings.Join(flag.words, ", "), advice)
+		return q, fmt.Errorf(
+			"--%s %s: use %s%s", flag.name, cli.Plain(flag.given), strings.Join(flag.words, ", "), advice)
 	}
 	return q, nil
 }
@@ -318,8 +319,8 @@ func (d *Desk) history(x *client.Execution) error {
 	}
 	for i := range arrivals {
 		a := &arrivals[i]
-		t.Add(d.shown.Stamp(a.At.Time), took(a.At.Time, a.AnsweredAt.Time), decided(a), number(a.Status), a.From, a.ExecutionID,
-			strings.Join(a.Differs, ", "), a.TraceID, a.Behind.Text(d.shown.Stamp))
+		t.Add(d.shown.Stamp(a.At.Time), took(a.At.Time, a.AnsweredAt.Time), decided(a), number(a.Status), a.From,
+			a.ExecutionID, strings.Join(a.Differs, ", "), a.TraceID, a.Behind.Text(d.shown.Stamp))
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -30,7 +30,8 @@ release_delay.`,
 		SuggestFor: []string{"release", "unlock"},
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && strings.Contains(args[0], "/") {
-				return cli.Misuse(fmt.Errorf("to see one lock: %s", story.ShellLine("hooklock", "locks", "get", args[0])))
+				return cli.Misuse(fmt.Errorf("to see one lock: %s",
+					story.ShellLine("hooklock", "locks", "get", args[0])))
 			}
 			return Subcommand(cmd, args)
 		},

@@ -146,7 +146,8 @@ func (d *Desk) csvQueues(queues []*queue, now time.Time) error {
 		for _, l := range q.locks {
 			x := client.Execution{ExecutionID: l.ExecutionID, Workflow: l.Workflow, EventID: l.EventID,
 				Status: client.Running, StartedAt: l.LockedAt, Parked: l.Parked}
-			err = cmp.Or(err, story.WriteCSV(d.environment.Stdout, append([]string{"0", l.Holder}, story.CSVRow(&x, now)...)))
+			err = cmp.Or(err, story.WriteCSV(d.environment.Stdout,
+				append([]string{"0", l.Holder}, story.CSVRow(&x, now)...)))
 		}
 		for i, x := range q.waiting {
 			err = cmp.Or(err, story.WriteCSV(d.environment.Stdout,

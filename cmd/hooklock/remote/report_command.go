@@ -119,8 +119,8 @@ func (d *Desk) printChanging(r *client.Report) {
 		if c == nil || c.Refused == 0 {
 			continue
 		}
-		fmt.Fprintf(d.environment.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, last %s "+
-			"at %s); say %sidempotency.on_mismatch: replay; "+
+		fmt.Fprintf(d.environment.Stdout, "%s: the sender changes something between attempts: %s (refused %d times, "+
+			"last %s at %s); say %sidempotency.on_mismatch: replay; "+
 			"without verify execute, or replay_unsigned if only the sender can reach it\n",
 			cli.Plain(r.Routes[i].Route), cli.Plain(strings.Join(c.Members, ", ")), c.Refused, cli.Plain(c.Key),
 			d.shown.Stamp(c.At.Time), cli.Plain(ignoreText(c.Members)))

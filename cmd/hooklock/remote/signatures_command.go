@@ -78,8 +78,8 @@ func badSignatureRow(b *client.BadSignature, now time.Time) []string {
 		strconv.Itoa(b.Status), more, b.TraceID, b.Detail}
 }
 
-// addBadSignatures prints, behind an event, the deliveries that say its ID and had no valid signature,
-// if there are any that the token may see.
+// addBadSignatures prints, below an event, the deliveries that say its ID and had no valid
+// signature, as far as the token may see them.
 func (d *Desk) addBadSignatures(ctx context.Context, q client.BadSignatureQuery) error {
 	page, err := d.BadSignaturePage(ctx, q)
 	if q.EventID == "" || err != nil || len(page.BadSignatures) == 0 {

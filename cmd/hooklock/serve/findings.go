@@ -20,8 +20,8 @@ func (f findings) OnDelivered(r *proxy.Report) {
 		Stale: r.Stale != "", Workflow: r.Workflow, Key: r.Key,
 		EventID: r.EventID, Placeholder: r.EventIDPart == proxy.PartPlaceholder, Changed: r.Changed, Differs: r.Differs,
 		Execution: r.Execution, Code: r.Code, TraceID: r.TraceID, Status: r.Status,
-		Redirected: r.Redirected(), TwinOf: r.TwinOf, Result: resultOf(r), Failure: failureOf(r), Members: r.Members, Took: r.Total,
-		Service: r.Upstream, Counted: r.Counted, Accepted: r.ParkedOn != "", Verified: r.Verified,
+		Redirected: r.Redirected(), TwinOf: r.TwinOf, Result: resultOf(r), Failure: failureOf(r), Members: r.Members,
+		Took: r.Total, Service: r.Upstream, Counted: r.Counted, Accepted: r.ParkedOn != "", Verified: r.Verified,
 		UnsignedHandshake: r.UnsignedHandshake || r.Challenged,
 	}
 	if r.Decision == idem.DecisionBypassed {

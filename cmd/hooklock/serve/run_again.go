@@ -39,8 +39,8 @@ func (s *Service) archivedAgain(ctx context.Context, r *idem.Record, to idem.Exe
 	return again, route.Policy.RunsAgain(r, route.QuestionOf(request)), err
 }
 
-// placesOf returns where the request of r may be: its own, and then those of attempts before it that
-// had the same request, because r may have ended before its service was called.
+// placesOf returns where the request of r may be: its own place, then those of attempts before it
+// with the same request, because r may have ended before its service was called.
 func placesOf(r *idem.Record) []requests.Place {
 	places := []requests.Place{requests.PlaceOf(&r.ExecutionFacts)}
 	for _, a := range slices.Backward(r.Earlier) {

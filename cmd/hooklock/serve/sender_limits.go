@@ -9,8 +9,8 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// A process reads what the others have seen of the senders of its routes after so long, and after so
-// long for each process if there are many.
+// A process reads what the others have seen of the senders of its routes every standingsEvery, or
+// less often if there are many processes.
 const (
 	standingsEvery   = 2 * time.Second
 	standingsForEach = 100 * time.Millisecond
@@ -18,7 +18,7 @@ const (
 
 // followStandings lets the report know what other processes have seen of the senders of routes,
 // until ctx ends: a balancer gives each process a part of the failures, and a sender counts all. It
-// reads only if a sender is known to have a limit. While etcd does not answer, what was known stays.
+// reads only if a sender is known to have a limit, and keeps what it knows while etcd is away.
 func (s *Service) followStandings(ctx context.Context) {
 	pause := standingsEvery
 	for cli.Pause(ctx, pause) {

@@ -239,8 +239,8 @@ func (s *Service) openStore(context.Context) error {
 	return s.telemetry.Watch(telemetry.Watched{
 		Active: s.Store.Active, Held: s.Store.Held, Waiting: s.guard.Waiting, TTL: s.config.Etcd.SessionTTL,
 		Remaining: s.Store.SessionTTLRemaining,
-		Memory:    s.budget, Parked: s.parkedCount, Kept: s.keptCounts, Unrouted: s.unroutedEvents, Paused: s.Store.PausedHere,
-		Routes: s.routeHealth, Shed: s.Store.ShedArrivals, Audits: s.Store.ShedAudits,
+		Memory:    s.budget, Parked: s.parkedCount, Kept: s.keptCounts, Unrouted: s.unroutedEvents,
+		Paused: s.Store.PausedHere, Routes: s.routeHealth, Shed: s.Store.ShedArrivals, Audits: s.Store.ShedAudits,
 		Slots: s.Store.SlotsHere, Attention: s.attentionCount,
 	})
 }
@@ -293,8 +293,8 @@ func (s *Service) openProxy(ctx context.Context) error {
 		Gate: s.guard, Upstream: upstream, Unmatched: unmatched, UpstreamHost: host, Timeout: s.config.Upstream.Timeout,
 		Base:          s.base,
 		StreamTimeout: s.config.Limits.StreamTimeout, Budget: s.budget,
-		Requests: requestStore{s.requests, s.telemetry.OnRequestFailed}, Arrivals: s.Store.Ledger, Archive: s.archiveRequest,
-		Paused:    s.Store.Ledger.Paused,
+		Requests: requestStore{s.requests, s.telemetry.OnRequestFailed}, Arrivals: s.Store.Ledger,
+		Archive: s.archiveRequest, Paused: s.Store.Ledger.Paused,
 		NearLimit: s.report.NearLimit, Recorder: s.learner,
 		Observer: proxy.Observers{s.telemetry, findings{s.report}, s.contacts}, Tracer: s.telemetry.Tracer(),
 		Log: s.Log.Logger,

@@ -31,10 +31,11 @@ park_store:
 		t.Fatal(err)
 	}
 	got, err := ParkStore(loaded.Config, nil)
-	want := requests.Options{Inline: 1024, Keys: "k1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", S3: &requests.S3Options{
-		Endpoint: "http://127.0.0.1:9000", Bucket: "requests", Prefix: "a/b", Region: "us-east-1", AccessKey: "ID",
-		SecretKey: "SECRET", Timeout: 3 * time.Second,
-	}}
+	want := requests.Options{
+		Inline: 1024, Keys: "k1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", S3: &requests.S3Options{
+			Endpoint: "http://127.0.0.1:9000", Bucket: "requests", Prefix: "a/b", Region: "us-east-1", AccessKey: "ID",
+			SecretKey: "SECRET", Timeout: 3 * time.Second,
+		}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}

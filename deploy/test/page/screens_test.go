@@ -214,8 +214,8 @@ func TestTheRoutesScreenShowsHowNearASenderIsToGivingUpAndWhatWasStale(t *testin
 }
 
 // unreadable is what of a screen one cannot read: columns and texts that are cut, texts of pictures
-// that are cut or overlap, and, where the rows of a table are cards, values that are not beside their
-// names.
+// that are cut or overlap, and, where the rows of a table are cards, values that are not beside
+// their names.
 const unreadable = `(() => {
   const all = (selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility()), bad = [];
   if (document.documentElement.scrollWidth > innerWidth) bad.push("it is " + (document.documentElement.scrollWidth - innerWidth) + " pixels too wide");
