@@ -28,9 +28,8 @@ func (known) Adyen() Preset {
 		verify: scheme{new: newAdyen},
 		sample: sampleAdyen, key: keyHex,
 		Page: Page{
-			Title: "Adyen", Path: "/hooks/adyen",
+			Title:    "Adyen",
 			Workflow: `adyen/{body.notificationItems[0].NotificationRequestItem.merchantAccountCode ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/adyen.secret",
 			Secret:   "The HMAC key of the webhook, in hex, as the Customer Area shows it.",
 			SampleID: "SampleCOM/AUTHORISATION/one/true",
 		},
@@ -243,20 +242,16 @@ func adyenID(d *Delivery) EventID {
 	return eachMembers("adyen", items, names...)
 }
 
-func sampleAdyen(s *sample) error {
-	var signature string
-	if !s.unsigned {
-		key, err := hex.DecodeString(string(s.secret))
-		if err != nil || len(key) == 0 {
-			return errors.New("give the HMAC key in hex")
-		}
-		signature = s.keyedSHA256(key, inBase64,
-			strings.Join([]string{s.id, "", "SampleCOM", "order-1", "1000", "EUR", "AUTHORISATION", "true"}, ":"))
+func sampleAdyen(s *sample) {
+	key, err := hex.DecodeString(string(s.secret))
+	if err != nil || len(key) == 0 {
+		s.fail(errors.New("give the HMAC key in hex"))
 	}
+	signature := s.keyedSHA256(key, inBase64,
+		strings.Join([]string{s.id, "", "SampleCOM", "order-1", "1000", "EUR", "AUTHORISATION", "true"}, ":"))
 	s.body(
 		`{"live":"false","notificationItems":[{"NotificationRequestItem":{"additionalData":{"hmacSignature":%s},"amount":{"currency":"EUR","value":1000},"eventCode":"AUTHORISATION",`+
 			`"eventDate":"`+s.rfc3339()+
 			`","merchantAccountCode":"SampleCOM","merchantReference":"order-1","pspReference":%s,"success":"true"}}]}`,
 		signature, s.id)
-	return nil
 }

@@ -19,8 +19,7 @@ func (known) Airtable() Preset {
 		verify: asHMAC(Config{Header: airtableHeader, Prefix: "hmac-sha256=", SecretEncoding: "base64"}),
 		sample: sampleAirtable, key: keyBase64,
 		Page: Page{
-			Title: "Airtable", Path: "/hooks/airtable", Workflow: `airtable/{body.webhook.id ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/airtable.secret",
+			Title: "Airtable", Workflow: `airtable/{body.webhook.id ?? "other"}`,
 			Secret: "The `macSecretBase64` of the webhook, undecoded. Airtable shows it once, when you create the " +
 				"webhook.",
 			SampleID: "appSample/ach_one/2026-01-01T00:00:00.000Z",
@@ -37,15 +36,11 @@ func (known) Airtable() Preset {
 
 const airtableHeader = "X-Airtable-Content-MAC"
 
-func sampleAirtable(s *sample) error {
+func sampleAirtable(s *sample) {
 	s.body(`{"base":{"id":"appSample"},"webhook":{"id":%s},"timestamp":"`+rfc3339(s.happened)+`"}`, s.named("ach_"))
-	if s.unsigned {
-		return nil
-	}
 	key, err := base64.StdEncoding.DecodeString(string(s.secret))
 	if err != nil {
-		return errors.New("give the secret in base64, as macSecretBase64 has it")
+		s.fail(errors.New("give the secret in base64, as macSecretBase64 has it"))
 	}
-	s.add(airtableHeader, "hmac-sha256="+s.keyedSHA256(key, inHex, string(s.request.Body)))
-	return nil
+	s.addSigned(airtableHeader, "hmac-sha256="+s.keyedSHA256(key, inHex, string(s.request.Body)))
 }

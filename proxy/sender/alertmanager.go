@@ -24,7 +24,7 @@ func (known) Alertmanager() Preset {
 		},
 		sample: sampleAlertmanager,
 		Page: Page{
-			Title: "Prometheus Alertmanager", Path: "/hooks/alertmanager",
+			Title:    "Prometheus Alertmanager",
 			Workflow: `alertmanager/{body.receiver ?? "other"}`,
 		},
 		Sources: []string{"Alertmanager 0.25.0 and 0.28.1, run against Hooklock (deploy/test/senders)"},
@@ -39,10 +39,9 @@ func (known) Alertmanager() Preset {
 	}
 }
 
-func sampleAlertmanager(s *sample) error {
+func sampleAlertmanager(s *sample) {
 	s.body(
 		`{"receiver":"service","status":"firing","alerts":[{"status":"firing","labels":{"alertname":%s},"annotations":{},"startsAt":"`+rfc3339(s.happened)+
 			`","endsAt":"0001-01-01T00:00:00Z","generatorURL":"","fingerprint":"d256efc389800170"}],"groupLabels":{"alertname":%s},"commonLabels":{"alertname":%s},`+
 			`"commonAnnotations":{},"externalURL":"http://alertmanager.example.com","version":"4","groupKey":"{}:{alertname=\"sample\"}","truncatedAlerts":0}`, s.id, s.id, s.id)
-	return nil
 }

@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,27 +28,19 @@ func asJWT(fixed Config) scheme {
 
 // token adds a JSON Web Token with the digest of the body. The secret signs it; for ES256 the
 // secret is a private key.
-func (s *sample) token(header string, method jwt.SigningMethod, bodyHash string, claims jwt.MapClaims) error {
-	if s.unsigned {
-		return nil
-	}
+func (s *sample) token(header string, method jwt.SigningMethod, bodyHash string, claims jwt.MapClaims) {
 	sum := sha256.Sum256(s.request.Body)
 	claims[bodyHash] = hex.EncodeToString(sum[:])
 	var key any = s.secret
 	if method == jwt.SigningMethodES256 {
 		private, err := privateKey(s.secret)
-		if err != nil {
-			return err
-		}
 		if _, ok := private.(*ecdsa.PrivateKey); !ok {
-			return errPrivateKey
+			s.fail(cmp.Or(err, errPrivateKey))
+			return
 		}
 		key = private
 	}
 	signed, err := jwt.NewWithClaims(method, claims).SignedString(key)
-	if err != nil {
-		return err
-	}
-	s.add(header, signed)
-	return nil
+	s.fail(err)
+	s.addSigned(header, signed)
 }

@@ -27,7 +27,6 @@ func (known) Asana() Preset {
 		sample: sampleAsana,
 		Page: Page{
 			Title: "Asana", Path: "/hooks/asana/{webhook}", Workflow: `asana/{path.webhook}`,
-			Verify: "secret_file: /etc/hooklock/asana.secret",
 			Secret: "The X-Hook-Secret of the webhook, from the answer to its creation. Each webhook has its own " +
 				"secret: give each its own route. Until you have it, put any text into the file; reload afterwards.",
 		},
@@ -58,9 +57,8 @@ func isAsanaHeartbeat(d *Delivery) bool {
 	return events != nil && events.Type() == fastjson.TypeArray && len(events.GetArray()) == 0
 }
 
-func sampleAsana(s *sample) error {
+func sampleAsana(s *sample) {
 	s.body(`{"events":[{"user":{"gid":"1","resource_type":"user"},"created_at":"`+rfc3339(s.happened)+
 		`","action":"changed","resource":{"gid":%s,"resource_type":"task"},"parent":null}]}`, s.id)
 	s.signBody(asanaHeader, "", inHex)
-	return nil
 }

@@ -19,9 +19,8 @@ func (known) Bitbucket() Preset {
 		verify: scheme{new: newBitbucket, body: true},
 		sample: sampleBitbucket,
 		Page: Page{
-			Title: "Bitbucket Cloud", Path: "/hooks/bitbucket",
+			Title:    "Bitbucket Cloud",
 			Workflow: `bitbucket/{body.repository.full_name ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/bitbucket.secret",
 			Secret:   "The secret of the webhook.",
 			SampleID: "{5d9c5e2a-0000-4000-8000-000000000001}/one",
 		},
@@ -40,11 +39,10 @@ func newBitbucket(c Config) (Verifier, error) {
 	return verifier(newBodyMAC(c, "sha256", "sha256=", inHex, "X-Hub-Signature"))
 }
 
-func sampleBitbucket(s *sample) error {
+func sampleBitbucket(s *sample) {
 	s.body(`{"push":{"changes":[]},"repository":{"full_name":%s}}`, "team/"+s.id)
 	s.add("X-Event-Key", "repo:push")
 	s.add("X-Hook-UUID", "{5d9c5e2a-0000-4000-8000-000000000001}")
 	s.add("X-Request-UUID", s.id)
 	s.signBody("X-Hub-Signature", "sha256=", inHex)
-	return nil
 }

@@ -85,7 +85,5 @@ func keyedSHA256(c Config) (*macVerifier, error) {
 }
 
 func (s *sample) signBody(header, prefix string, enc encoding) {
-	if !s.unsigned {
-		s.add(header, prefix+s.hmac256(enc, string(s.request.Body)))
-	}
+	s.addSigned(header, prefix+s.hmac256(enc, string(s.request.Body)))
 }

@@ -20,8 +20,7 @@ func (known) Box() Preset {
 			Tolerance: 10 * time.Minute}),
 		sample: sampleBox,
 		Page: Page{
-			Title: "Box", Path: "/hooks/box", Workflow: `box/{body.source.id ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/box.secret",
+			Title: "Box", Workflow: `box/{body.source.id ?? "other"}`,
 			Secret: "The primary signature key of the app, from the developer console. To accept the secondary " +
 				"one too, give both as `secret_files`.",
 			SampleID: "one",
@@ -37,15 +36,12 @@ func (known) Box() Preset {
 
 const boxTime = "BOX-DELIVERY-TIMESTAMP"
 
-func sampleBox(s *sample) error {
+func sampleBox(s *sample) {
 	s.body(`{"type":"webhook_event","id":%s,"created_at":"`+rfc3339(s.happened)+
 		`","trigger":"FILE.UPLOADED","webhook":{"id":"53","type":"webhook"},"source":{"id":"1","type":"file"}}`, s.id)
 	s.add("BOX-DELIVERY-ID", "delivery-"+s.millis())
-	if !s.unsigned {
-		s.add(boxTime, s.rfc3339())
-		s.add("BOX-SIGNATURE-VERSION", "1")
-		s.add("BOX-SIGNATURE-ALGORITHM", "HmacSHA256")
-		s.add("BOX-SIGNATURE-PRIMARY", s.hmac256(inBase64, string(s.request.Body), s.rfc3339()))
-	}
-	return nil
+	s.addSigned(boxTime, s.rfc3339())
+	s.addSigned("BOX-SIGNATURE-VERSION", "1")
+	s.addSigned("BOX-SIGNATURE-ALGORITHM", "HmacSHA256")
+	s.addSigned("BOX-SIGNATURE-PRIMARY", s.hmac256(inBase64, string(s.request.Body), s.rfc3339()))
 }

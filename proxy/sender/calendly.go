@@ -22,8 +22,7 @@ func (known) Calendly() Preset {
 			Content:   "{header.Calendly-Webhook-Signature[t]}.{body}"}),
 		sample: sampleCalendly,
 		Page: Page{
-			Title: "Calendly", Path: "/hooks/calendly", Workflow: `calendly/{body.payload.uri ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/calendly.secret",
+			Title: "Calendly", Workflow: `calendly/{body.payload.uri ?? "other"}`,
 			Secret: "The webhook signing key: an OAuth app shows it on its page; with a personal access token it " +
 				"is the `signing_key` of the subscription. Without one Calendly signs nothing: `scheme: none`.",
 			SampleID: "invitee.created/https://api.calendly.com/scheduled_events/S/invitees/one/2026-01-01T00:00:00.000Z",
@@ -38,13 +37,10 @@ func (known) Calendly() Preset {
 	}
 }
 
-func sampleCalendly(s *sample) error {
+func sampleCalendly(s *sample) {
 	s.body(`{"event":"invitee.created","created_at":"`+rfc3339(s.happened)+
 		`","created_by":"https://api.calendly.com/users/S","payload":{"uri":%s,"email":"a@example.com","status":"active"}}`,
 		"https://api.calendly.com/scheduled_events/S/invitees/"+s.id)
-	if !s.unsigned {
-		s.add("Calendly-Webhook-Signature", "t="+s.seconds()+",v1="+
-			s.hmac256(inHex, s.seconds(), ".", string(s.request.Body)))
-	}
-	return nil
+	s.addSigned("Calendly-Webhook-Signature", "t="+s.seconds()+",v1="+
+		s.hmac256(inHex, s.seconds(), ".", string(s.request.Body)))
 }

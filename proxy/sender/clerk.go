@@ -4,8 +4,7 @@ package sender
 func (known) Clerk() Preset {
 	p := standardBy("clerk", svix())
 	p.Page = Page{
-		Title: "Clerk", Path: "/hooks/clerk", Workflow: `clerk/{body.data.id ?? "other"}`,
-		Verify:   "secret_file: /etc/hooklock/clerk.secret",
+		Title: "Clerk", Workflow: `clerk/{body.data.id ?? "other"}`,
 		Secret:   "The signing secret of the endpoint (`whsec_…`), from the Clerk Dashboard.",
 		SampleID: "msg_one",
 	}

@@ -26,7 +26,7 @@ func (known) CloudEvents() Preset {
 		Handshakes: []Handshake{{"OPTIONS", false, isWebHookOptions}},
 		sample:     sampleCloudEvents,
 		Page: Page{
-			Title: "CloudEvents over HTTP", Path: "/hooks/cloudevents",
+			Title:    "CloudEvents over HTTP",
 			Workflow: `cloudevents/{header.ce-source ?? "other"}`,
 			SampleID: "/hooklock/sample/one",
 		},
@@ -95,12 +95,11 @@ func isWebHookOptions(d *Delivery) bool {
 	return string(d.Method) == "OPTIONS" && d.has("WebHook-Request-Origin")
 }
 
-func sampleCloudEvents(s *sample) error {
+func sampleCloudEvents(s *sample) {
 	s.body(`{"sample":%s}`, s.id)
 	s.add("ce-specversion", "1.0")
 	s.add("ce-type", "com.example.sample")
 	s.add("ce-source", "/hooklock/sample")
 	s.add("ce-id", s.id)
 	s.add("ce-time", s.rfc3339())
-	return nil
 }

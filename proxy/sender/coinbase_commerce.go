@@ -15,9 +15,8 @@ func (known) CoinbaseCommerce() Preset {
 		verify: asHMAC(Config{Header: "X-CC-Webhook-Signature"}),
 		sample: sampleCoinbaseCommerce,
 		Page: Page{
-			Title: "Coinbase Commerce", Path: "/hooks/coinbase-commerce",
+			Title:    "Coinbase Commerce",
 			Workflow: `coinbase-commerce/{body.event.data.code ?? body.event.data.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/coinbase-commerce.secret",
 			Secret:   "The webhook shared secret, from the settings.",
 			SampleID: "one",
 		},
@@ -30,9 +29,8 @@ func (known) CoinbaseCommerce() Preset {
 	}
 }
 
-func sampleCoinbaseCommerce(s *sample) error {
+func sampleCoinbaseCommerce(s *sample) {
 	s.body(`{"id":1,"scheduled_for":"`+s.rfc3339()+
 		`","attempt_number":1,"event":{"id":%s,"resource":"event","type":"charge:confirmed","api_version":"2018-03-22","created_at":"`+rfc3339(s.happened)+`","data":{"code":"SAMPLE"}}}`, s.id)
 	s.signBody("X-CC-Webhook-Signature", "", inHex)
-	return nil
 }

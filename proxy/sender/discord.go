@@ -28,7 +28,7 @@ func (known) Discord() Preset {
 		verify:     scheme{new: newDiscord, aged: true, body: true, headers: []string{discordTime}},
 		sample:     sampleDiscord, key: keyEd25519,
 		Page: Page{
-			Title: "Discord", Path: "/hooks/discord",
+			Title:    "Discord",
 			Workflow: `discord/{body.guild_id ?? body.application_id ?? "other"}`,
 			Verify:   "public_key_file: /etc/hooklock/discord.pub",
 			Secret:   "The application's public key, 64 hex digits, as its page shows it.",
@@ -129,17 +129,10 @@ func isDiscordPing(d *Delivery) bool {
 	return err == nil && (n == 0 || n == 1)
 }
 
-func sampleDiscord(s *sample) error {
+func sampleDiscord(s *sample) {
 	s.body(
 		`{"id":%s,"application_id":"2000","type":2,"token":"sample","version":1,"data":{"id":"1","name":"sample","type":1}}`, s.id)
-	if s.unsigned {
-		return nil
-	}
-	signature, err := signWith[ed25519.PrivateKey](s, 0, append([]byte(s.seconds()), s.request.Body...))
-	if err != nil {
-		return err
-	}
-	s.add(discordHeader, hex.EncodeToString(signature))
-	s.add(discordTime, s.seconds())
-	return nil
+	signature := signWith[ed25519.PrivateKey](s, 0, append([]byte(s.seconds()), s.request.Body...))
+	s.addSigned(discordHeader, hex.EncodeToString(signature))
+	s.addSigned(discordTime, s.seconds())
 }

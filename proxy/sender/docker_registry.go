@@ -21,7 +21,7 @@ func (known) DockerRegistry() Preset {
 		},
 		sample: sampleDockerRegistry,
 		Page: Page{
-			Title: "Docker registry (Distribution)", Path: "/hooks/docker-registry",
+			Title:    "Docker registry (Distribution)",
 			Workflow: `registry/{body.events[0].target.repository ?? "other"}`,
 			SampleID: "one",
 		},
@@ -36,11 +36,10 @@ func (known) DockerRegistry() Preset {
 	}
 }
 
-func sampleDockerRegistry(s *sample) error {
+func sampleDockerRegistry(s *sample) {
 	s.setType("application/vnd.docker.distribution.events.v1+json")
 	s.body(`{"events":[{"id":%s,"timestamp":"`+rfc3339(s.happened)+
 		`","action":"push","target":{"mediaType":"application/octet-stream","size":1,`+
 		`"digest":"sha256:ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb","length":1,"repository":"shop"},`+
 		`"request":{"id":"a6c9536a","addr":"192.0.2.1:36118","host":"registry.example.com","method":"PUT","useragent":"docker"},"actor":{},"source":{"addr":"registry:5000"}}]}`, s.id)
-	return nil
 }

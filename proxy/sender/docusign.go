@@ -23,8 +23,7 @@ func (known) DocuSign() Preset {
 		verify: asHMAC(Config{From: from, Encoding: "base64"}),
 		sample: sampleDocuSign,
 		Page: Page{
-			Title: "DocuSign Connect", Path: "/hooks/docusign", Workflow: `docusign/{body.data.envelopeId ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/docusign.secret",
+			Title: "DocuSign Connect", Workflow: `docusign/{body.data.envelopeId ?? "other"}`,
 			Secret: "The Connect HMAC key. With several keys (up to ten) each delivery has a signature of each; " +
 				"one match is enough.",
 			SampleID: "envelope-completed/one/-/2026-01-01T00:00:00.000Z",
@@ -39,9 +38,8 @@ func (known) DocuSign() Preset {
 	}
 }
 
-func sampleDocuSign(s *sample) error {
+func sampleDocuSign(s *sample) {
 	s.body(
 		`{"event":"envelope-completed","apiVersion":"v2.1","uri":"/restapi/v2.1/accounts/a/envelopes/e","retryCount":0,"configurationId":1,"generatedDateTime":"`+rfc3339(s.happened)+`","data":{"accountId":"a","envelopeId":%s}}`, s.id)
 	s.signBody("X-DocuSign-Signature-1", "", inBase64)
-	return nil
 }

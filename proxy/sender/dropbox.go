@@ -15,8 +15,7 @@ func (known) Dropbox() Preset {
 		verify:  asHMAC(Config{Header: "X-Dropbox-Signature"}),
 		sample:  sampleDropbox,
 		Page: Page{
-			Title: "Dropbox", Path: "/hooks/dropbox", Workflow: `dropbox/{body.list_folder.accounts[0] ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/dropbox.secret",
+			Title: "Dropbox", Workflow: `dropbox/{body.list_folder.accounts[0] ?? "other"}`,
 			Secret: "The app secret.",
 		},
 		Sources: []string{"https://www.dropbox.com/developers/reference/webhooks"},
@@ -28,8 +27,7 @@ func (known) Dropbox() Preset {
 	}
 }
 
-func sampleDropbox(s *sample) error {
+func sampleDropbox(s *sample) {
 	s.body(`{"list_folder":{"accounts":[%s]},"delta":{"users":[1]}}`, s.named("dbid:"))
 	s.signBody("X-Dropbox-Signature", "", inHex)
-	return nil
 }

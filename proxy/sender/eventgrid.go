@@ -29,7 +29,7 @@ func (known) EventGrid() Preset {
 		},
 		sample: sampleEventGrid,
 		Page: Page{
-			Title: "Azure Event Grid", Path: "/hooks/eventgrid",
+			Title:    "Azure Event Grid",
 			Workflow: `eventgrid/{header.aeg-subscription-name ?? "other"}`,
 			SampleID: "SAMPLE//subscriptions/sample/one",
 		},
@@ -90,10 +90,9 @@ func aegType(value, eventType string) func(*Delivery) bool {
 	}
 }
 
-func sampleEventGrid(s *sample) error {
+func sampleEventGrid(s *sample) {
 	s.body(
 		`[{"id":%s,"topic":"/subscriptions/sample","subject":"sample","data":{},"eventType":"Sample.Event","eventTime":"`+s.rfc3339()+`","metadataVersion":"1","dataVersion":"1"}]`, s.id)
 	s.add("aeg-event-type", "Notification")
 	s.add("aeg-subscription-name", "SAMPLE")
-	return nil
 }

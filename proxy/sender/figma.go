@@ -16,8 +16,7 @@ func (known) Figma() Preset {
 		verify: asToken("body.passcode"),
 		sample: sampleFigma,
 		Page: Page{
-			Title: "Figma", Path: "/hooks/figma", Workflow: `figma/{body.file_key ?? body.webhook_id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/figma.secret",
+			Title: "Figma", Workflow: `figma/{body.file_key ?? body.webhook_id ?? "other"}`,
 			Secret:   "The passcode that you gave when you created the webhook.",
 			SampleID: "w1/FILE_UPDATE/2026-01-01T00:00:00.000Z/one",
 		},
@@ -30,12 +29,11 @@ func (known) Figma() Preset {
 	}
 }
 
-func sampleFigma(s *sample) error {
+func sampleFigma(s *sample) {
 	var passcode string
 	if !s.unsigned {
 		passcode = string(s.secret)
 	}
 	s.body(`{"event_type":"FILE_UPDATE","file_key":%s,"file_name":"sample","passcode":%s,"timestamp":"`+
 		rfc3339(s.happened)+`","webhook_id":"w1"}`, s.id, passcode)
-	return nil
 }

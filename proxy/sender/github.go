@@ -26,8 +26,7 @@ func (known) GitHub() Preset {
 		verify: scheme{new: newGitHub, body: true},
 		sample: sampleGitHub,
 		Page: Page{
-			Title: "GitHub", Path: "/hooks/github", Workflow: `github/{body.repository.full_name ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/github.secret",
+			Title: "GitHub", Workflow: `github/{body.repository.full_name ?? "other"}`,
 			Secret: "The secret from the webhook's settings. Set the content type to application/json: `workflow` " +
 				"reads the body.",
 			SampleID: "1001/one",
@@ -59,12 +58,11 @@ func newGitHub(c Config) (Verifier, error) {
 	return nil, fmt.Errorf("algorithm %q: give sha256, or sha1 for the legacy header", c.Algorithm)
 }
 
-func sampleGitHub(s *sample) error {
+func sampleGitHub(s *sample) {
 	s.body(
 		`{"action":"opened","issue":{"number":1,"title":%s},"repository":{"id":1,"full_name":"octo/sample"},"sender":{"login":"octo","id":1}}`, s.id)
 	s.add("X-GitHub-Event", "issues")
 	s.add("X-GitHub-Delivery", s.id)
 	s.add("X-GitHub-Hook-ID", "1001")
 	s.signBody("X-Hub-Signature-256", "sha256=", inHex)
-	return nil
 }

@@ -20,8 +20,7 @@ func (known) GitLab() Preset {
 		verify: scheme{new: newGitLab, tolerance: minutes5, covers: gitLabCovers},
 		sample: sampleGitLab,
 		Page: Page{
-			Title: "GitLab", Path: "/hooks/gitlab", Workflow: `gitlab/{body.project_id ?? body.project.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/gitlab.secret",
+			Title: "GitLab", Workflow: `gitlab/{body.project_id ?? body.project.id ?? "other"}`,
 			Secret:   "The signing token of the webhook (`whsec_…`), or its older secret token.",
 			SampleID: "one",
 		},
@@ -109,16 +108,15 @@ func gitLabCovers(c Config) Coverage {
 	return Coverage{Body: true, Time: true, Headers: []string{"webhook-id", "webhook-timestamp"}}
 }
 
-func sampleGitLab(s *sample) error {
+func sampleGitLab(s *sample) {
 	s.body(`{"object_kind":"push","project_id":1,"checkout_sha":%s}`, s.id)
 	s.add("X-Gitlab-Event", "Push Hook")
 	s.add("Idempotency-Key", s.id)
 	switch {
 	case s.unsigned:
-		return nil
+		return
 	case isSigningSecret(s.secret):
-		return s.standard(s.id)
+		s.standard(s.id)
 	}
 	s.add("X-Gitlab-Token", string(s.secret))
-	return nil
 }

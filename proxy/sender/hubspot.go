@@ -28,8 +28,7 @@ func (known) HubSpot() Preset {
 		verify: scheme{new: newHubSpot, tolerance: minutes5, covers: hubSpotCovers},
 		sample: sampleHubSpot,
 		Page: Page{
-			Title: "HubSpot", Path: "/hooks/hubspot", Workflow: "hubspot",
-			Verify: "secret_file: /etc/hooklock/hubspot.secret, public_url: \"https://hooks.example.com\"",
+			Title: "HubSpot", Workflow: "hubspot",
 			Secret: "The client secret of the app. `public_url` is the origin of its target URL.",
 		},
 		Renewal: RenewalPossible,
@@ -226,8 +225,8 @@ func hubSpotID(d *Delivery) EventID {
 	return foundID("hubspot", hex.EncodeToString(h.Sum(nil)))
 }
 
-func sampleHubSpot(s *sample) error {
+func sampleHubSpot(s *sample) {
 	s.body(`[{"eventId":1,"subscriptionId":1,"portalId":1,"appId":1,"occurredAt":`+millis(s.happened)+
 		`,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":1,"changeSource":%s}]`, s.id)
-	return s.sign(s.secret, signHubSpot("", &publicURL{base: strings.TrimSuffix(s.url, s.request.Target)}))
+	s.sign(s.secret, signHubSpot("", &publicURL{base: strings.TrimSuffix(s.url, s.request.Target)}))
 }

@@ -20,8 +20,7 @@ func (known) Intercom() Preset {
 		verify: asHMAC(Config{Header: "X-Hub-Signature", Prefix: "sha1=", Algorithm: "sha1"}),
 		sample: sampleIntercom,
 		Page: Page{
-			Title: "Intercom", Path: "/hooks/intercom", Workflow: `intercom/{body.data.item.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/intercom.secret",
+			Title: "Intercom", Workflow: `intercom/{body.data.item.id ?? "other"}`,
 			Secret:   "The client secret of the app, from the Developer Hub.",
 			SampleID: "notif_one",
 		},
@@ -36,11 +35,8 @@ func (known) Intercom() Preset {
 	}
 }
 
-func sampleIntercom(s *sample) error {
+func sampleIntercom(s *sample) {
 	s.body(
 		`{"type":"notification_event","app_id":"sample","id":%s,"topic":"contact.created","delivery_attempts":1,"created_at":`+s.seconds()+`,"data":{"type":"notification_event_data","item":{"type":"contact","id":"1"}}}`, s.named("notif_"))
-	if !s.unsigned {
-		s.add("X-Hub-Signature", "sha1="+string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
-	}
-	return nil
+	s.addSigned("X-Hub-Signature", "sha1="+string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
 }

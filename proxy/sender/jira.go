@@ -26,8 +26,7 @@ func (known) Jira() Preset {
 		verify: scheme{new: newJira, body: true},
 		sample: sampleJira,
 		Page: Page{
-			Title: "Jira Cloud", Path: "/hooks/jira", Workflow: `jira/{body.issue.key ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/jira.secret",
+			Title: "Jira Cloud", Workflow: `jira/{body.issue.key ?? "other"}`,
 			Secret:   "The secret that you gave when you created the webhook.",
 			SampleID: "one",
 		},
@@ -52,10 +51,9 @@ func newJira(c Config) (Verifier, error) {
 	return verifier(newBodyMAC(c, algorithm, algorithm+"=", inHex, "X-Hub-Signature"))
 }
 
-func sampleJira(s *sample) error {
+func sampleJira(s *sample) {
 	s.body(`{"timestamp":`+millis(s.happened)+`,"webhookEvent":"jira:issue_updated","issue":{"id":"1","key":%s}}`,
 		"SAMPLE-1")
 	s.add("X-Atlassian-Webhook-Identifier", s.id)
 	s.signBody("X-Hub-Signature", "sha256=", inHex)
-	return nil
 }

@@ -20,8 +20,7 @@ func (known) LemonSqueezy() Preset {
 		verify: asHMAC(Config{Header: "X-Signature"}),
 		sample: sampleLemonSqueezy,
 		Page: Page{
-			Title: "Lemon Squeezy", Path: "/hooks/lemon-squeezy", Workflow: `lemon-squeezy/{body.data.id ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/lemon-squeezy.secret",
+			Title: "Lemon Squeezy", Workflow: `lemon-squeezy/{body.data.id ?? "other"}`,
 			Secret: "The signing secret of the webhook.",
 		},
 		Sources: []string{"https://docs.lemonsqueezy.com/help/webhooks/webhook-requests",
@@ -32,10 +31,9 @@ func (known) LemonSqueezy() Preset {
 	}
 }
 
-func sampleLemonSqueezy(s *sample) error {
+func sampleLemonSqueezy(s *sample) {
 	s.body(
 		`{"meta":{"event_name":"order_created","test_mode":true},"data":{"type":"orders","id":%s,"attributes":{"status":"paid","updated_at":"`+rfc3339(s.happened)+`"}}}`, s.id)
 	s.add("X-Event-Name", "order_created")
 	s.signBody("X-Signature", "", inHex)
-	return nil
 }

@@ -22,9 +22,8 @@ func (known) Line() Preset {
 		verify:     asHMAC(Config{Header: lineHeader, Encoding: "base64"}),
 		sample:     sampleLine,
 		Page: Page{
-			Title: "LINE", Path: "/hooks/line",
+			Title:    "LINE",
 			Workflow: `line/{body.events[0].source.userId ?? body.destination ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/line.secret",
 			Secret:   "The channel secret.",
 			SampleID: "one",
 		},
@@ -60,11 +59,10 @@ func isLineVerification(d *Delivery) bool {
 	return events.Type() == fastjson.TypeArray && len(events.GetArray()) == 0
 }
 
-func sampleLine(s *sample) error {
+func sampleLine(s *sample) {
 	s.body(
 		`{"destination":"U00000000000000000000000000000001","events":[{"type":"message","mode":"active","timestamp":`+
 			millis(s.happened)+
 			`,"source":{"type":"user","userId":"U00000000000000000000000000000002"},"webhookEventId":%s,"deliveryContext":{"isRedelivery":false},"message":{"type":"text","id":"1","text":"sample"}}]}`, s.id)
 	s.signBody(lineHeader, "", inBase64)
-	return nil
 }

@@ -23,8 +23,7 @@ func (known) Linear() Preset {
 		verify: scheme{new: newLinear, tolerance: time.Minute, aged: true, body: true},
 		sample: sampleLinear,
 		Page: Page{
-			Title: "Linear", Path: "/hooks/linear", Workflow: `linear/{body.data.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/linear.secret",
+			Title: "Linear", Workflow: `linear/{body.data.id ?? "other"}`,
 			Secret:   "The signing secret on the webhook's page.",
 			SampleID: "one",
 		},
@@ -78,11 +77,10 @@ func linearTime(body []byte) (time.Time, bool) {
 	return time.UnixMilli(ms), ms > 0
 }
 
-func sampleLinear(s *sample) error {
+func sampleLinear(s *sample) {
 	s.body(`{"action":"create","type":"Issue","createdAt":"`+rfc3339(s.happened)+
 		`","data":{"id":%s,"title":"sample"},"webhookTimestamp":`+s.millis()+
 		`,"webhookId":"00000000-0000-4000-8000-000000000001"}`, s.id)
 	s.add("Linear-Delivery", s.id)
 	s.signBody("Linear-Signature", "", inHex)
-	return nil
 }

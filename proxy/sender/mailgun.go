@@ -25,9 +25,8 @@ func (known) Mailgun() Preset {
 		verify: scheme{new: newMailgun, aged: true},
 		sample: sampleMailgun,
 		Page: Page{
-			Title: "Mailgun", Path: "/hooks/mailgun",
+			Title:    "Mailgun",
 			Workflow: `mailgun/{body.event-data.message.headers.message-id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/mailgun.secret",
 			Secret: "The HTTP webhook signing key of the account, or, for the events of subaccounts, that of the " +
 				"primary account.",
 		},
@@ -124,13 +123,9 @@ func mailgunID(d *Delivery) EventID {
 	return foundID("event-data", digestWithout(v.Get("event-data")))
 }
 
-func sampleMailgun(s *sample) error {
-	var signature string
+func sampleMailgun(s *sample) {
 	nonce := strings.Repeat("a", 40) + s.seconds()
-	if !s.unsigned {
-		signature = s.hmac256(inHex, s.seconds(), nonce)
-	}
 	s.body(`{"signature":{"timestamp":"`+s.seconds()+
-		`","token":%s,"signature":%s},"event-data":{"id":%s,"event":"opened"}}`, nonce, signature, s.id)
-	return nil
+		`","token":%s,"signature":%s},"event-data":{"id":%s,"event":"opened"}}`,
+		nonce, s.hmac256(inHex, s.seconds(), nonce), s.id)
 }

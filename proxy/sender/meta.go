@@ -21,9 +21,8 @@ func (known) Meta() Preset {
 		verify: asHMAC(Config{Header: "X-Hub-Signature-256", Prefix: "sha256="}),
 		sample: sampleMeta,
 		Page: Page{
-			Title: "Meta (WhatsApp, Messenger, Instagram)", Path: "/hooks/meta",
+			Title:    "Meta (WhatsApp, Messenger, Instagram)",
 			Workflow: `meta/{body.entry[0].id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/meta.secret",
 			Secret:   "The app secret. It is not the verify token.",
 			SampleID: "wamid.one",
 		},
@@ -37,11 +36,10 @@ func (known) Meta() Preset {
 	}
 }
 
-func sampleMeta(s *sample) error {
+func sampleMeta(s *sample) {
 	s.body(
 		`{"object":"whatsapp_business_account","entry":[{"id":"102290129340398","changes":[{"field":"messages","value":{"messaging_product":"whatsapp","messages":[{"from":"15550000001","id":%s,"timestamp":"`+
 			strconv.FormatInt(s.happened.Unix(), 10)+`","type":"text","text":{"body":"sample"}}]}}]}]}`,
 		s.named("wamid."))
 	s.signBody("X-Hub-Signature-256", "sha256=", inHex)
-	return nil
 }

@@ -16,8 +16,7 @@ func (known) Mollie() Preset {
 		verify: asHMAC(Config{From: []string{"header.X-Mollie-Signature[sha256]"}}),
 		sample: sampleMollie,
 		Page: Page{
-			Title: "Mollie", Path: "/hooks/mollie", Workflow: `mollie/{body.entityId ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/mollie.secret",
+			Title: "Mollie", Workflow: `mollie/{body.entityId ?? "other"}`,
 			Secret:   "The signing secret of the webhook subscription. Mollie shows it once, when you create that.",
 			SampleID: "event_one",
 		},
@@ -30,9 +29,8 @@ func (known) Mollie() Preset {
 	}
 }
 
-func sampleMollie(s *sample) error {
+func sampleMollie(s *sample) {
 	s.body(`{"resource":"event","id":%s,"type":"payment-link.paid","entityId":"pl_sample","createdAt":"`+
 		rfc3339(s.happened)+`"}`, s.named("event_"))
 	s.signBody("X-Mollie-Signature", "sha256=", inHex)
-	return nil
 }

@@ -19,7 +19,7 @@ func (known) MollieClassic() Preset {
 		},
 		sample: sampleMollieClassic,
 		Page: Page{
-			Title: "Mollie, classic webhooks", Path: "/hooks/mollie-classic", Workflow: `mollie/{form.id ?? "other"}`,
+			Title: "Mollie, classic webhooks", Workflow: `mollie/{form.id ?? "other"}`,
 		},
 		Sources: []string{"https://docs.mollie.com/overview/webhooks", "https://docs.mollie.com/guides/webhooks"},
 		Notes: []string{
@@ -30,8 +30,7 @@ func (known) MollieClassic() Preset {
 	}
 }
 
-func sampleMollieClassic(s *sample) error {
+func sampleMollieClassic(s *sample) {
 	s.request.Body = []byte(url.Values{"id": {s.named("tr_")}}.Encode())
 	s.setType("application/x-www-form-urlencoded")
-	return nil
 }

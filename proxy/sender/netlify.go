@@ -18,8 +18,7 @@ func (known) Netlify() Preset {
 		verify:  asJWT(Config{Header: netlifyHeader, Algorithm: "HS256", Issuer: "netlify", BodyHash: "sha256"}),
 		sample:  sampleNetlify,
 		Page: Page{
-			Title: "Netlify", Path: "/hooks/netlify", Workflow: `netlify/{body.site_id ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/netlify.secret",
+			Title: "Netlify", Workflow: `netlify/{body.site_id ?? "other"}`,
 			Secret: "The \"JWS secret token\" of the notification.",
 		},
 		Sources: []string{"https://docs.netlify.com/deploy/deploy-notifications/#payload-signature"},
@@ -32,9 +31,9 @@ func (known) Netlify() Preset {
 
 const netlifyHeader = "X-Webhook-Signature"
 
-func sampleNetlify(s *sample) error {
+func sampleNetlify(s *sample) {
 	s.body(`{"id":%s,"site_id":"site_sample","state":"ready","updated_at":"`+rfc3339(s.happened)+`","name":"sample"}`,
 		s.id)
 	s.add("X-Netlify-Event", "deploy_created")
-	return s.token(netlifyHeader, jwt.SigningMethodHS256, "sha256", jwt.MapClaims{"iss": "netlify"})
+	s.token(netlifyHeader, jwt.SigningMethodHS256, "sha256", jwt.MapClaims{"iss": "netlify"})
 }

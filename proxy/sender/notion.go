@@ -15,8 +15,7 @@ func (known) Notion() Preset {
 		verify: asHMAC(Config{Header: "X-Notion-Signature", Prefix: "sha256="}),
 		sample: sampleNotion,
 		Page: Page{
-			Title: "Notion", Path: "/hooks/notion", Workflow: `notion/{body.entity.id ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/notion.secret",
+			Title: "Notion", Workflow: `notion/{body.entity.id ?? "other"}`,
 			Secret: "The `verification_token` that Notion sends when you create the subscription. It signs " +
 				"everything.",
 			SampleID: "sub_sample/one",
@@ -30,9 +29,8 @@ func (known) Notion() Preset {
 	}
 }
 
-func sampleNotion(s *sample) error {
+func sampleNotion(s *sample) {
 	s.body(`{"id":%s,"timestamp":"`+rfc3339(s.happened)+
 		`","subscription_id":"sub_sample","integration_id":"int_sample","type":"page.content_updated","attempt_number":1,"entity":{"id":"page_sample","type":"page"},"data":{}}`, s.id)
 	s.signBody("X-Notion-Signature", "sha256=", inHex)
-	return nil
 }

@@ -4,8 +4,7 @@ package sender
 func (known) OpenAI() Preset {
 	p := standardBy("openai", Facts{})
 	p.Page = Page{
-		Title: "OpenAI", Path: "/hooks/openai", Workflow: `openai/{body.data.id ?? "other"}`,
-		Verify: "secret_file: /etc/hooklock/openai.secret",
+		Title: "OpenAI", Workflow: `openai/{body.data.id ?? "other"}`,
 		Secret: "The signing secret of the webhook endpoint, `whsec_` included. OpenAI shows it once, when you " +
 			"create that.",
 		SampleID: "msg_one",

@@ -20,8 +20,7 @@ func (known) Paddle() Preset {
 			Content: "{header.Paddle-Signature[ts]}:{body}", Tolerance: minutes5}),
 		sample: samplePaddle,
 		Page: Page{
-			Title: "Paddle", Path: "/hooks/paddle", Workflow: `paddle/{body.data.id ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/paddle.secret",
+			Title: "Paddle", Workflow: `paddle/{body.data.id ?? "other"}`,
 			Secret: "The secret key of the notification destination (`pdl_ntfset_…`). Each destination has its " +
 				"own: give each its own route.",
 			SampleID: "evt_one",
@@ -36,11 +35,8 @@ func (known) Paddle() Preset {
 	}
 }
 
-func samplePaddle(s *sample) error {
+func samplePaddle(s *sample) {
 	s.body(`{"event_id":%s,"event_type":"transaction.completed","occurred_at":"`+rfc3339(s.happened)+
 		`","notification_id":%s,"data":{"id":"txn_sample","status":"completed"}}`, s.named("evt_"), "ntf_"+s.millis())
-	if !s.unsigned {
-		s.add("Paddle-Signature", "ts="+s.seconds()+";h1="+s.hmac256(inHex, s.seconds(), ":", string(s.request.Body)))
-	}
-	return nil
+	s.addSigned("Paddle-Signature", "ts="+s.seconds()+";h1="+s.hmac256(inHex, s.seconds(), ":", string(s.request.Body)))
 }

@@ -19,8 +19,7 @@ func (known) PagerDuty() Preset {
 		verify: asHMAC(Config{From: []string{"header.X-PagerDuty-Signature[v1]"}}),
 		sample: samplePagerDuty,
 		Page: Page{
-			Title: "PagerDuty", Path: "/hooks/pagerduty", Workflow: `pagerduty/{body.event.data.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/pagerduty.secret",
+			Title: "PagerDuty", Workflow: `pagerduty/{body.event.data.id ?? "other"}`,
 			Secret:   "The secret of the webhook subscription. PagerDuty shows it once, when you create that.",
 			SampleID: "one",
 		},
@@ -34,9 +33,8 @@ func (known) PagerDuty() Preset {
 	}
 }
 
-func samplePagerDuty(s *sample) error {
+func samplePagerDuty(s *sample) {
 	s.body(`{"event":{"id":%s,"event_type":"incident.triggered","resource_type":"incident","occurred_at":"`+
 		rfc3339(s.happened)+`","data":{"id":"PGR0VU2","type":"incident"}}}`, s.id)
 	s.signBody("X-PagerDuty-Signature", "v1=", inHex)
-	return nil
 }

@@ -24,7 +24,7 @@ func (known) PayPal() Preset {
 		verify: scheme{new: newPayPal, aged: true, body: true, headers: []string{paypalID, paypalTime}},
 		sample: samplePayPal, key: keyRSA,
 		Page: Page{
-			Title: "PayPal", Path: "/hooks/paypal", Workflow: `paypal/{body.resource.id ?? "other"}`,
+			Title: "PayPal", Workflow: `paypal/{body.resource.id ?? "other"}`,
 			Verify: "public_key_file: /etc/hooklock/paypal.pem, webhook_id: 5GP028458E2496506",
 			Secret: "The certificate that PAYPAL-CERT-URL names: fetch it once, from PayPal, and check it. " +
 				"`webhook_id` is in the developer dashboard.",
@@ -106,21 +106,14 @@ func paypalContent(id, stamp []byte, webhookID string, body []byte) []byte {
 	return fmt.Appendf(nil, "%s|%s|%s|%d", id, stamp, webhookID, crc32.ChecksumIEEE(body))
 }
 
-func samplePayPal(s *sample) error {
+func samplePayPal(s *sample) {
 	s.body(`{"id":%s,"event_version":"1.0","create_time":"`+s.rfc3339()+
 		`","resource_type":"capture","event_type":"PAYMENT.CAPTURE.COMPLETED","resource":{"id":"CAP-SAMPLE"}}`,
 		s.named("WH-"))
-	if s.unsigned {
-		return nil
-	}
-	signature, err := signWith[*rsa.PrivateKey](s, crypto.SHA256,
+	signature := signWith[*rsa.PrivateKey](s, crypto.SHA256,
 		paypalContent([]byte(s.id), []byte(s.rfc3339()), s.webhookID, s.request.Body))
-	if err != nil {
-		return err
-	}
-	s.add(paypalID, s.id)
-	s.add(paypalTime, s.rfc3339())
-	s.add(paypalAlgo, "SHA256withRSA")
-	s.add(paypalHeader, base64.StdEncoding.EncodeToString(signature))
-	return nil
+	s.addSigned(paypalID, s.id)
+	s.addSigned(paypalTime, s.rfc3339())
+	s.addSigned(paypalAlgo, "SHA256withRSA")
+	s.addSigned(paypalHeader, base64.StdEncoding.EncodeToString(signature))
 }

@@ -18,7 +18,7 @@ func (known) Plaid() Preset {
 		verify:  asJWT(Config{Header: plaidHeader, Algorithm: "ES256", BodyHash: plaidHash, Tolerance: minutes5}),
 		sample:  samplePlaid, key: keyECDSA,
 		Page: Page{
-			Title: "Plaid", Path: "/hooks/plaid", Workflow: `plaid/{body.item_id ?? body.transfer_id ?? "other"}`,
+			Title: "Plaid", Workflow: `plaid/{body.item_id ?? body.transfer_id ?? "other"}`,
 			Verify: "public_key_file: /etc/hooklock/plaid.jwk",
 			Secret: "The `key` of `/webhook_verification_key/get`, as JSON, for the `kid` in the header of a token; " +
 				"several as one JWKS, `{\"keys\": […]}`.",
@@ -39,9 +39,9 @@ const (
 	plaidHash   = "request_body_sha256"
 )
 
-func samplePlaid(s *sample) error {
+func samplePlaid(s *sample) {
 	s.body(
 		`{"webhook_type":"TRANSACTIONS","webhook_code":"SYNC_UPDATES_AVAILABLE","item_id":%s,"environment":"sandbox"}`,
 		s.id)
-	return s.token(plaidHeader, jwt.SigningMethodES256, plaidHash, jwt.MapClaims{"iat": s.now.Unix()})
+	s.token(plaidHeader, jwt.SigningMethodES256, plaidHash, jwt.MapClaims{"iat": s.now.Unix()})
 }

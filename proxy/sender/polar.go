@@ -4,8 +4,7 @@ package sender
 func (known) Polar() Preset {
 	p := standardBy("polar", Facts{})
 	p.Page = Page{
-		Title: "Polar", Path: "/hooks/polar", Workflow: `polar/{body.data.id ?? "other"}`,
-		Verify:   "secret_file: /etc/hooklock/polar.secret",
+		Title: "Polar", Workflow: `polar/{body.data.id ?? "other"}`,
 		Secret:   "The secret of the webhook endpoint, letter for letter; it is not base64.",
 		SampleID: "msg_one",
 	}

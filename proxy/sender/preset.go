@@ -87,17 +87,18 @@ type Preset struct {
 	// Page is the rest of the page of the sender in docs/senders.
 	Page Page
 
-	verify scheme              // zero if Scheme is none
-	sample func(*sample) error // adds header, body and signature of this sender to a sample
-	key    keyKind             // the kind of secret that signs a sample
+	verify scheme        // zero if Scheme is none
+	sample func(*sample) // adds header, body and signature of this sender to a sample
+	key    keyKind       // the kind of secret that signs a sample
 }
 
 // Page holds the parts of the page of a sender that only the page needs.
 type Page struct {
 	Title string
-	// Path and Workflow belong to the route to copy.
+	// Path and Workflow belong to the route to copy. The default of Path is /hooks/ and the name.
 	Path, Workflow string
-	// Verify is the route's verify. It is empty if nothing is signed.
+	// Verify is the route's verify, by default a secret in a file, and a public URL where that is
+	// signed. It is empty if nothing is signed.
 	Verify string
 	Secret string // what the secret or key file contains, and where the sender shows it
 	// SampleID is the event ID of the sample with the event "one". It is empty if the ID is a
@@ -178,34 +179,27 @@ const (
 
 // fill sets the defaults.
 func (p *Preset) fill() {
-	if p.Scheme == "" {
-		p.Scheme = p.Name
-	}
+	p.Scheme = cmp.Or(p.Scheme, p.Name)
 	p.Renewal = max(p.Renewal, p.verify.renewal)
 	p.verify.name, p.verify.aliases, p.verify.renewal = p.Scheme, p.Aliases, p.Renewal
-	if p.IDText == "" {
-		p.IDText = p.EventID
+	p.IDText = cmp.Or(p.IDText, p.EventID)
+	p.OnMissing = cmp.Or(p.OnMissing, naming.MissingPayload)
+	p.Retention = cmp.Or(p.Retention, 7*day)
+	p.RetryAfterUnit = cmp.Or(p.RetryAfterUnit, time.Second)
+	p.WaitTimeout = cmp.Or(p.WaitTimeout, 5*time.Second)
+	p.Strategy = cmp.Or(p.Strategy, idem.FailFast)
+	inFlight := idem.Conflict
+	if p.Strategy == idem.Wait {
+		inFlight = idem.Attach
 	}
-	if p.OnMissing == "" {
-		p.OnMissing = naming.MissingPayload
-	}
-	if p.Retention == 0 {
-		p.Retention = 7 * day
-	}
-	if p.RetryAfterUnit == 0 {
-		p.RetryAfterUnit = time.Second
-	}
-	if p.WaitTimeout == 0 {
-		p.WaitTimeout = 5 * time.Second
-	}
-	if p.Strategy == "" {
-		p.Strategy = idem.FailFast
-	}
-	if p.InFlight == "" {
-		p.InFlight = idem.Conflict
-		if p.Strategy == idem.Wait {
-			p.InFlight = idem.Attach
+	p.InFlight = cmp.Or(p.InFlight, inFlight)
+	p.Page.Path = cmp.Or(p.Page.Path, "/hooks/"+p.Name)
+	if p.Scheme != noScheme {
+		verify := "secret_file: /etc/hooklock/" + p.Name + ".secret"
+		if p.verify.coverageOf(Config{}).URL {
+			verify += `, public_url: "https://hooks.example.com"`
 		}
+		p.Page.Verify = cmp.Or(p.Page.Verify, verify)
 	}
 	p.Tolerance = cmp.Or(p.verify.tolerance, p.Tolerance)
 }

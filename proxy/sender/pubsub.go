@@ -23,7 +23,7 @@ func (known) PubSub() Preset {
 		},
 		sample: samplePubSub,
 		Page: Page{
-			Title: "Google Pub/Sub push", Path: "/hooks/pubsub",
+			Title:    "Google Pub/Sub push",
 			Workflow: `pubsub/{header.X-Goog-Pubsub-Subscription-Name ?? body.subscription ?? "other"}`,
 			SampleID: "projects/sample/subscriptions/sample/one",
 		},
@@ -41,8 +41,7 @@ func (known) PubSub() Preset {
 	}
 }
 
-func samplePubSub(s *sample) error {
+func samplePubSub(s *sample) {
 	s.body(`{"message":{"data":"c2FtcGxl","messageId":%s,"publishTime":"`+s.rfc3339()+
 		`"},"subscription":"projects/sample/subscriptions/sample"}`, s.id)
-	return nil
 }

@@ -21,9 +21,8 @@ func (known) Razorpay() Preset {
 		verify: asHMAC(Config{Header: razorpayHeader}),
 		sample: sampleRazorpay,
 		Page: Page{
-			Title: "Razorpay", Path: "/hooks/razorpay",
+			Title:    "Razorpay",
 			Workflow: `razorpay/{body.payload.order.entity.id ?? body.payload.payment.entity.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/razorpay.secret",
 			Secret:   "The secret that you gave when you created the webhook, not the API's key secret.",
 			SampleID: "acc_sample/one",
 		},
@@ -40,10 +39,9 @@ func (known) Razorpay() Preset {
 
 const razorpayHeader = "X-Razorpay-Signature"
 
-func sampleRazorpay(s *sample) error {
+func sampleRazorpay(s *sample) {
 	s.body(
 		`{"entity":"event","account_id":"acc_sample","event":"payment.captured","contains":["payment"],"payload":{"payment":{"entity":{"id":%s,"entity":"payment","amount":100}}}}`, "pay_"+s.id)
 	s.add("x-razorpay-event-id", s.id)
 	s.signBody(razorpayHeader, "", inHex)
-	return nil
 }

@@ -4,8 +4,7 @@ package sender
 func (known) Resend() Preset {
 	p := standardBy("resend", svix())
 	p.Page = Page{
-		Title: "Resend", Path: "/hooks/resend", Workflow: `resend/{body.data.email_id ?? body.data.id ?? "other"}`,
-		Verify:   "secret_file: /etc/hooklock/resend.secret",
+		Title: "Resend", Workflow: `resend/{body.data.email_id ?? body.data.id ?? "other"}`,
 		Secret:   "The signing secret of the webhook (`whsec_…`), from its page.",
 		SampleID: "msg_one",
 	}

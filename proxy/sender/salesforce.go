@@ -24,7 +24,7 @@ func (known) Salesforce() Preset {
 		},
 		sample: sampleSalesforce,
 		Page: Page{
-			Title: "Salesforce outbound messages", Path: "/hooks/salesforce",
+			Title:    "Salesforce outbound messages",
 			Workflow: "salesforce/{xml.Envelope.Body.notifications.Notification[0].sObject.Id ?? \"other\"}",
 			SampleID: "00D000000000001AAA/one",
 		},
@@ -97,7 +97,7 @@ func eachXMLElement(document []byte, f func(path []string, text []byte) bool) bo
 	}
 }
 
-func sampleSalesforce(s *sample) error {
+func sampleSalesforce(s *sample) {
 	s.request.Body = []byte(
 		`<?xml version="1.0" encoding="UTF-8"?><soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body>` +
 			`<notifications xmlns="http://soap.sforce.com/2005/09/outbound"><OrganizationId>00D000000000001AAA</OrganizationId><ActionId>04k000000000001AAA</ActionId>` +
@@ -106,5 +106,4 @@ func sampleSalesforce(s *sample) error {
 			`</notifications></soapenv:Body></soapenv:Envelope>`)
 	s.setType("text/xml; charset=utf-8")
 	s.add("SOAPAction", `""`)
-	return nil
 }

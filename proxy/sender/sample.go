@@ -2,6 +2,7 @@ package sender
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -78,8 +79,8 @@ func Sample(preset string, secret []byte, now time.Time, options ...SampleOption
 	s.request = Request{Method: "POST", Target: u.RequestURI()}
 	s.url = u.Scheme + "://" + u.Host + s.request.Target
 	s.add("Content-Type", "application/json")
-	if err := p.sample(s); err != nil {
-		return nil, fmt.Errorf("preset %s: %w", p.Name, err)
+	if p.sample(s); s.err != nil && !s.unsigned {
+		return nil, fmt.Errorf("preset %s: %w", p.Name, s.err)
 	}
 	return &s.request, nil
 }
@@ -102,13 +103,24 @@ type sample struct {
 	id        string
 	webhookID string
 	unsigned  bool
+	err       error // the first one about the secret
 }
+
+// fail keeps the first error. One of an unsigned sample does not matter: it is about the secret.
+func (s *sample) fail(err error) { s.err = cmp.Or(s.err, err) }
 
 // named returns the event ID with a prefix, unless it already has it.
 func (s *sample) named(prefix string) string { return prefix + strings.TrimPrefix(s.id, prefix) }
 
 func (s *sample) add(name, value string) {
 	s.request.Fields = append(s.request.Fields, naming.Field{Name: []byte(name), Value: []byte(value)})
+}
+
+// addSigned adds a field of the signature, unless the sample is unsigned.
+func (s *sample) addSigned(name, value string) {
+	if !s.unsigned {
+		s.add(name, value)
+	}
 }
 
 // setType changes the media type of the body.
@@ -147,17 +159,19 @@ func (s *sample) hmac256(enc encoding, parts ...string) string {
 }
 
 func (s *sample) keyedSHA256(key []byte, enc encoding, parts ...string) string {
+	if s.unsigned {
+		return ""
+	}
 	return string(newMAC(sha256.New, key).sign(enc, []byte(strings.Join(parts, ""))))
 }
 
 // sign adds the signature of the current request. It does nothing if the sample is unsigned.
-func (s *sample) sign(key []byte, sign signer) error {
-	if s.unsigned {
-		return nil
-	}
+func (s *sample) sign(key []byte, sign signer) {
 	fields, err := sign(s.request.delivery(), []*mac{newMAC(sha256.New, key)}, s.now)
-	s.request.Fields = append(s.request.Fields, fields...)
-	return err
+	s.fail(err)
+	for _, f := range fields {
+		s.addSigned(string(f.Name), string(f.Value))
+	}
 }
 
 // delivery returns r as a Delivery. It shares r's memory.
@@ -210,19 +224,22 @@ const asymmetricPrefix = "whsk_"
 
 // signWith signs a message with the secret, which must be a private key of type K. Algorithm 0
 // signs the message itself.
-func signWith[K crypto.Signer](s *sample, algorithm crypto.Hash, message []byte) ([]byte, error) {
+func signWith[K crypto.Signer](s *sample, algorithm crypto.Hash, message []byte) []byte {
 	key, err := privateKey(s.secret)
 	if err != nil {
-		return nil, err
+		s.fail(err)
+		return nil
 	}
-	if _, ok := key.(K); !ok {
-		var want K
-		return nil, fmt.Errorf("the private key is a %T, not a %T", key, want)
+	if want, ok := key.(K); !ok {
+		s.fail(fmt.Errorf("the private key is a %T, not a %T", key, want))
+		return nil
 	}
 	if algorithm != 0 {
 		h := algorithm.New()
 		h.Write(message)
 		message = h.Sum(nil)
 	}
-	return key.Sign(rand.Reader, message, algorithm)
+	signature, err := key.Sign(rand.Reader, message, algorithm)
+	s.fail(err)
+	return signature
 }

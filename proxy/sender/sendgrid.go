@@ -24,7 +24,7 @@ func (known) SendGrid() Preset {
 		verify: scheme{new: newSendGrid, aged: true, body: true, headers: []string{sendGridTime}},
 		sample: sampleSendGrid, key: keyECDSA,
 		Page: Page{
-			Title: "Twilio SendGrid", Path: "/hooks/sendgrid", Workflow: "sendgrid",
+			Title: "Twilio SendGrid", Workflow: "sendgrid",
 			Verify:   "public_key_file: /etc/hooklock/sendgrid.pub",
 			Secret:   "The verification key of the signed event webhook, as its settings show it.",
 			SampleID: "one",
@@ -104,17 +104,10 @@ func sendGridID(d *Delivery) EventID {
 	return batchID("sg_event_id", all)
 }
 
-func sampleSendGrid(s *sample) error {
+func sampleSendGrid(s *sample) {
 	s.body(`[{"email":"sample@example.com","event":"delivered","sg_event_id":%s,"timestamp":`+s.seconds()+"}]\r\n",
 		s.id)
-	if s.unsigned {
-		return nil
-	}
-	signature, err := signWith[*ecdsa.PrivateKey](s, crypto.SHA256, append([]byte(s.seconds()), s.request.Body...))
-	if err != nil {
-		return err
-	}
-	s.add(sendGridHeader, base64.StdEncoding.EncodeToString(signature))
-	s.add(sendGridTime, s.seconds())
-	return nil
+	signature := signWith[*ecdsa.PrivateKey](s, crypto.SHA256, append([]byte(s.seconds()), s.request.Body...))
+	s.addSigned(sendGridHeader, base64.StdEncoding.EncodeToString(signature))
+	s.addSigned(sendGridTime, s.seconds())
 }

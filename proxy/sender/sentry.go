@@ -19,9 +19,8 @@ func (known) Sentry() Preset {
 		verify: asHMAC(Config{Header: "Sentry-Hook-Signature"}),
 		sample: sampleSentry,
 		Page: Page{
-			Title: "Sentry", Path: "/hooks/sentry",
+			Title:    "Sentry",
 			Workflow: `sentry/{body.data.issue.id ?? body.data.event.issue_id ?? body.installation.uuid ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/sentry.secret",
 			Secret:   "The client secret of the integration.",
 			SampleID: "one",
 		},
@@ -37,12 +36,11 @@ func (known) Sentry() Preset {
 	}
 }
 
-func sampleSentry(s *sample) error {
+func sampleSentry(s *sample) {
 	s.body(
 		`{"action":"created","installation":{"uuid":"7a485448-a9e2-4c85-8a3c-4f44175783c9"},"data":{"issue":{"id":"1","title":%s}},"actor":{"type":"application","id":"sentry","name":"Sentry"}}`, s.id)
 	s.add("Request-ID", s.id)
 	s.add("Sentry-Hook-Resource", "issue")
 	s.add("Sentry-Hook-Timestamp", s.seconds())
 	s.signBody("Sentry-Hook-Signature", "", inHex)
-	return nil
 }

@@ -22,9 +22,8 @@ func (known) Shopify() Preset {
 		verify: scheme{new: newShopify, body: true},
 		sample: sampleShopify,
 		Page: Page{
-			Title: "Shopify", Path: "/hooks/shopify",
+			Title:    "Shopify",
 			Workflow: `shopify/{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/shopify.secret",
 			Secret: "The client secret of the app. Webhooks of the store's notification settings have another " +
 				"key, which is shown there.",
 			SampleID: "sample.myshopify.com/one",
@@ -43,7 +42,7 @@ func newShopify(c Config) (Verifier, error) {
 	return verifier(newBodyMAC(c, "sha256", "", inBase64, "X-Shopify-Hmac-Sha256", "shopify-hmac-sha256"))
 }
 
-func sampleShopify(s *sample) error {
+func sampleShopify(s *sample) {
 	s.body(`{"id":1,"order_number":1001,"name":%s,"total_price":"403.00"}`, s.id)
 	s.add("X-Shopify-Topic", "orders/create")
 	s.add("X-Shopify-Shop-Domain", "sample.myshopify.com")
@@ -51,5 +50,4 @@ func sampleShopify(s *sample) error {
 	s.add("X-Shopify-Triggered-At", rfc3339(s.happened))
 	s.add("X-Shopify-Webhook-Id", s.id)
 	s.signBody("X-Shopify-Hmac-Sha256", "", inBase64)
-	return nil
 }

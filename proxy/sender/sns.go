@@ -30,7 +30,7 @@ func (known) SNS() Preset {
 		verify: scheme{new: newSNS},
 		sample: sampleSNS, key: keyRSA,
 		Page: Page{
-			Title: "Amazon SNS", Path: "/hooks/sns", Workflow: `sns/{header.x-amz-sns-topic-arn ?? "other"}`,
+			Title: "Amazon SNS", Workflow: `sns/{header.x-amz-sns-topic-arn ?? "other"}`,
 			Verify: "public_key_file: /etc/hooklock/sns.pem",
 			Secret: "The certificate that SigningCertURL names: fetch it once, from AWS, and check it. Signature " +
 				"versions 1 and 2 are accepted; `algorithm: sha256` refuses version 1.",
@@ -184,24 +184,16 @@ func snsID(d *Delivery) EventID {
 // sample.
 const snsCertificate = "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-00000000000000000000000000000000.pem"
 
-func sampleSNS(s *sample) error {
+func sampleSNS(s *sample) {
 	const topic = "arn:aws:sns:us-east-1:123456789012:Sample"
 	s.setType("text/plain; charset=UTF-8")
 	s.add("x-amz-sns-message-type", "Notification")
 	s.add("x-amz-sns-message-id", s.id)
 	s.add("x-amz-sns-topic-arn", topic)
 	s.add("x-amz-sns-subscription-arn", topic+":00000000-0000-4000-8000-000000000001")
-	var signature []byte
-	if !s.unsigned {
-		signed := "Message\nsample\nMessageId\n" + s.id + "\nTimestamp\n" + s.rfc3339() + "\nTopicArn\n" + topic +
-			"\nType\nNotification\n"
-		var err error
-		if signature, err = signWith[*rsa.PrivateKey](s, crypto.SHA256, []byte(signed)); err != nil {
-			return err
-		}
-	}
+	signature := signWith[*rsa.PrivateKey](s, crypto.SHA256, []byte("Message\nsample\nMessageId\n"+s.id+"\nTimestamp\n"+
+		s.rfc3339()+"\nTopicArn\n"+topic+"\nType\nNotification\n"))
 	s.body(
 		`{"Type":"Notification","MessageId":%s,"TopicArn":%s,"Message":"sample","Timestamp":%s,"SignatureVersion":"2","Signature":%s,"SigningCertURL":%s}`,
 		s.id, topic, s.rfc3339(), base64.StdEncoding.EncodeToString(signature), snsCertificate)
-	return nil
 }

@@ -17,8 +17,7 @@ func (known) Square() Preset {
 		verify: scheme{new: newSquare, body: true, url: true},
 		sample: sampleSquare,
 		Page: Page{
-			Title: "Square", Path: "/hooks/square", Workflow: `square/{body.merchant_id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/square.secret, public_url: \"https://hooks.example.com\"",
+			Title: "Square", Workflow: `square/{body.merchant_id ?? "other"}`,
 			Secret:   "The signature key of the subscription. `public_url` is the origin of its notification URL.",
 			SampleID: "one",
 		},
@@ -61,11 +60,8 @@ func newSquare(c Config) (Verifier, error) {
 	return v, nil
 }
 
-func sampleSquare(s *sample) error {
+func sampleSquare(s *sample) {
 	s.body(`{"merchant_id":"SAMPLE","type":"payment.updated","event_id":%s,"created_at":"`+s.rfc3339()+
 		`","data":{"type":"payment","id":"p1"}}`, s.id)
-	if !s.unsigned {
-		s.add(squareHeader, s.hmac256(inBase64, s.url, string(s.request.Body)))
-	}
-	return nil
+	s.addSigned(squareHeader, s.hmac256(inBase64, s.url, string(s.request.Body)))
 }

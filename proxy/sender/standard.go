@@ -222,27 +222,21 @@ func decoded(text []byte) []byte {
 	return nil
 }
 
-func (s *sample) standard(id string) error {
+func (s *sample) standard(id string) {
 	s.add("webhook-id", id)
 	asymmetric := bytes.HasPrefix(s.secret, []byte(asymmetricPrefix))
 	if s.unsigned || asymmetric {
 		s.add("webhook-timestamp", s.seconds())
 	}
-	if s.unsigned {
-		return nil
-	}
 	if asymmetric {
-		content := id + "." + s.seconds() + "." + string(s.request.Body)
-		signature, err := signWith[ed25519.PrivateKey](s, 0, []byte(content))
-		if err != nil {
-			return err
-		}
-		s.add("webhook-signature", "v1a,"+base64.StdEncoding.EncodeToString(signature))
-		return nil
+		signature := signWith[ed25519.PrivateKey](s, 0, []byte(id+"."+s.seconds()+"."+string(s.request.Body)))
+		s.addSigned("webhook-signature", "v1a,"+base64.StdEncoding.EncodeToString(signature))
+		return
 	}
 	keys, err := signingSecrets([][]byte{s.secret})
 	if err != nil {
-		return err
+		s.fail(err)
+		return
 	}
-	return s.sign(keys[0], signStandard)
+	s.sign(keys[0], signStandard)
 }

@@ -24,7 +24,6 @@ func (known) Stripe() Preset {
 		sample: sampleStripe,
 		Page: Page{
 			Title: "Stripe", Path: "/hooks/stripe/{account}", Workflow: "stripe/{path.account}",
-			Verify: "secret_file: /etc/hooklock/stripe.secret",
 			Secret: "The endpoint's signing secret, `whsec_` included. After \"Roll secret\" both are valid for a " +
 				"while: give both as `secret_files`.",
 			SampleID: "evt_one",
@@ -102,9 +101,9 @@ func signStripe(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) 
 	return []naming.Field{{Name: []byte(stripeHeader), Value: value}}, nil
 }
 
-func sampleStripe(s *sample) error {
+func sampleStripe(s *sample) {
 	s.body(`{"id":%s,"object":"event","created":`+strconv.FormatInt(s.happened.Unix(), 10)+
 		`,"type":"invoice.paid","livemode":false,"data":{"object":{"id":"in_sample","object":"invoice"}}}`,
 		s.named("evt_"))
-	return s.sign(s.secret, signStripe)
+	s.sign(s.secret, signStripe)
 }

@@ -23,7 +23,6 @@ func (known) Telegram() Preset {
 		Page: Page{
 			Title: "Telegram", Path: "/hooks/telegram/{bot}",
 			Workflow: `telegram/{path.bot}/{body.message.chat.id ?? body.callback_query.from.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/telegram.secret",
 			Secret:   "The `secret_token` that you gave to setWebhook.",
 		},
 		Sources: []string{"https://core.telegram.org/bots/api#setwebhook",
@@ -39,12 +38,9 @@ func (known) Telegram() Preset {
 
 const telegramHeader = "X-Telegram-Bot-Api-Secret-Token"
 
-func sampleTelegram(s *sample) error {
+func sampleTelegram(s *sample) {
 	number := strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(s.id))), 10)
 	s.body(`{"update_id":`+number+`,"message":{"message_id":1,"date":`+strconv.FormatInt(s.happened.Unix(), 10)+
 		`,"chat":{"id":1,"type":"private"},"text":%s}}`, s.id)
-	if !s.unsigned {
-		s.add(telegramHeader, string(s.secret))
-	}
-	return nil
+	s.addSigned(telegramHeader, string(s.secret))
 }

@@ -17,8 +17,7 @@ func (known) Trello() Preset {
 			Content: "{body}{url}"}),
 		sample: sampleTrello,
 		Page: Page{
-			Title: "Trello", Path: "/hooks/trello", Workflow: `trello/{body.model.id ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/trello.secret, public_url: \"https://hooks.example.com\"",
+			Title: "Trello", Workflow: `trello/{body.model.id ?? "other"}`,
 			Secret: "The secret of the application, from the page of its API key. `public_url` is the origin of " +
 				"the callbackURL.",
 			SampleID: "board_sample/one",
@@ -34,11 +33,8 @@ func (known) Trello() Preset {
 	}
 }
 
-func sampleTrello(s *sample) error {
+func sampleTrello(s *sample) {
 	s.body(`{"action":{"id":%s,"type":"updateCard","date":"`+rfc3339(s.happened)+
 		`","data":{"card":{"id":"card_sample"}}},"model":{"id":"board_sample","name":"sample"}}`, s.id)
-	if !s.unsigned {
-		s.add("X-Trello-Webhook", string(newMAC(sha1.New, s.secret).sign(inBase64, s.request.Body, []byte(s.url))))
-	}
-	return nil
+	s.addSigned("X-Trello-Webhook", string(newMAC(sha1.New, s.secret).sign(inBase64, s.request.Body, []byte(s.url))))
 }

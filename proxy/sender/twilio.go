@@ -27,8 +27,7 @@ func (known) Twilio() Preset {
 		verify: scheme{new: newTwilio, body: true, url: true},
 		sample: sampleTwilio,
 		Page: Page{
-			Title: "Twilio", Path: "/hooks/twilio", Workflow: `twilio/{form.MessageSid ?? form.CallSid ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/twilio.secret, public_url: \"https://hooks.example.com\"",
+			Title: "Twilio", Workflow: `twilio/{form.MessageSid ?? form.CallSid ?? "other"}`,
 			Secret:   "The account's auth token. `public_url` is the origin of the URL that Twilio was given.",
 			SampleID: "one",
 		},
@@ -150,16 +149,12 @@ func appendForm(parts [][]byte, form url.Values) [][]byte {
 	return parts
 }
 
-func sampleTwilio(s *sample) error {
+func sampleTwilio(s *sample) {
 	form := url.Values{"MessageSid": {s.id}, "MessageStatus": {"delivered"}, "From": {"+15005550006"},
 		"To": {"+15005550001"}}
 	s.request.Body = []byte(form.Encode())
 	s.setType("application/x-www-form-urlencoded; charset=UTF-8")
 	s.add("I-Twilio-Idempotency-Token", s.id)
-	if s.unsigned {
-		return nil
-	}
 	parts := appendForm([][]byte{[]byte(s.url)}, form)
-	s.add(twilioHeader, string(newMAC(sha1.New, s.secret).sign(inBase64, parts...)))
-	return nil
+	s.addSigned(twilioHeader, string(newMAC(sha1.New, s.secret).sign(inBase64, parts...)))
 }

@@ -20,9 +20,8 @@ func (known) Twitch() Preset {
 			Content: "{header." + twitchID + "}{header." + twitchTime + "}{body}"}),
 		sample: sampleTwitch,
 		Page: Page{
-			Title: "Twitch EventSub", Path: "/hooks/twitch",
+			Title:    "Twitch EventSub",
 			Workflow: `twitch/{body.event.broadcaster_user_id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/twitch.secret",
 			Secret: "The `secret` that you gave when you created the subscription. The service answers the " +
 				"challenge itself.",
 			SampleID: "one",
@@ -51,14 +50,11 @@ func isTwitchVerification(d *Delivery) bool {
 	return v != nil && v.Exists("subscription") && !v.Exists("event") && countMember(v, "challenge") == 1
 }
 
-func sampleTwitch(s *sample) error {
+func sampleTwitch(s *sample) {
 	s.body(
 		`{"subscription":{"id":"sub_sample","status":"enabled","type":"channel.follow","version":"2"},"event":{"user_id":%s,"broadcaster_user_id":"1337"}}`, s.id)
 	s.add(twitchID, s.id)
 	s.add(twitchTime, s.rfc3339())
 	s.add("Twitch-Eventsub-Message-Type", "notification")
-	if !s.unsigned {
-		s.add(twitchHeader, "sha256="+s.hmac256(inHex, s.id, s.rfc3339(), string(s.request.Body)))
-	}
-	return nil
+	s.addSigned(twitchHeader, "sha256="+s.hmac256(inHex, s.id, s.rfc3339(), string(s.request.Body)))
 }

@@ -15,8 +15,7 @@ func (known) Typeform() Preset {
 		verify: asHMAC(Config{Header: "Typeform-Signature", Prefix: "sha256=", Encoding: "base64"}),
 		sample: sampleTypeform,
 		Page: Page{
-			Title: "Typeform", Path: "/hooks/typeform", Workflow: `typeform/{body.form_response.form_id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/typeform.secret",
+			Title: "Typeform", Workflow: `typeform/{body.form_response.form_id ?? "other"}`,
 			Secret:   "The secret of the webhook. Without one Typeform signs nothing: `scheme: none`.",
 			SampleID: "one",
 		},
@@ -28,10 +27,9 @@ func (known) Typeform() Preset {
 	}
 }
 
-func sampleTypeform(s *sample) error {
+func sampleTypeform(s *sample) {
 	s.body(
 		`{"event_id":%s,"event_type":"form_response","form_response":{"form_id":"sample","token":%s,"submitted_at":"`+
 			rfc3339(s.happened)+`","answers":[]}}`, s.id, "token_"+s.id)
 	s.signBody("Typeform-Signature", "sha256=", inBase64)
-	return nil
 }

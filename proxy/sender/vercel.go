@@ -16,9 +16,8 @@ func (known) Vercel() Preset {
 		verify: asHMAC(Config{Header: "x-vercel-signature", Algorithm: "sha1"}),
 		sample: sampleVercel,
 		Page: Page{
-			Title: "Vercel", Path: "/hooks/vercel",
+			Title:    "Vercel",
 			Workflow: `vercel/{body.payload.project.id ?? body.payload.deployment.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/vercel.secret",
 			Secret: "The secret that Vercel shows once, when you create the webhook. For an integration's " +
 				"webhook, its client secret.",
 			SampleID: "evt_one",
@@ -32,11 +31,8 @@ func (known) Vercel() Preset {
 	}
 }
 
-func sampleVercel(s *sample) error {
+func sampleVercel(s *sample) {
 	s.body(`{"id":%s,"type":"deployment.succeeded","createdAt":`+millis(s.happened)+
 		`,"region":null,"payload":{"team":{"id":"team_sample"},"project":{"id":"prj_sample"},"deployment":{"id":"dpl_sample"}}}`, s.named("evt_"))
-	if !s.unsigned {
-		s.add("x-vercel-signature", string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
-	}
-	return nil
+	s.addSigned("x-vercel-signature", string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
 }

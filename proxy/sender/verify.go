@@ -170,17 +170,15 @@ type Coverage struct {
 
 // Covers returns the Coverage of c. An unknown scheme covers nothing.
 func Covers(c Config) Coverage {
-	s, ok := findScheme(c.Scheme)
-	if !ok {
-		return Coverage{}
-	}
+	s, _ := findScheme(c.Scheme)
+	return s.coverageOf(c)
+}
+
+// coverageOf returns the Coverage of c, which has this scheme.
+func (s *scheme) coverageOf(c Config) Coverage {
 	if s.covers != nil {
 		return s.covers(c)
 	}
-	return s.coverage()
-}
-
-func (s *scheme) coverage() Coverage {
 	return Coverage{Body: s.body, URL: s.url, Method: s.method, Time: s.aged, Headers: s.headers}
 }
 

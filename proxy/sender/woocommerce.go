@@ -21,9 +21,8 @@ func (known) WooCommerce() Preset {
 		verify: scheme{new: newWooCommerce, body: true},
 		sample: sampleWooCommerce,
 		Page: Page{
-			Title: "WooCommerce", Path: "/hooks/woocommerce",
+			Title:    "WooCommerce",
 			Workflow: `woocommerce/{header.X-WC-Webhook-Resource ?? "other"}/{body.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/woocommerce.secret",
 			Secret:   "The secret on the webhook's page, letter for letter.",
 			SampleID: "https://shop.example.com//1/one",
 		},
@@ -61,7 +60,7 @@ func newWooCommerce(c Config) (Verifier, error) {
 	return verifier(newBodyMAC(c, "sha256", "", inBase64, wooCommerceHeader))
 }
 
-func sampleWooCommerce(s *sample) error {
+func sampleWooCommerce(s *sample) {
 	s.body(`{"id":1,"status":"processing","order_key":%s,"total":"403.00"}`, "wc_order_"+s.id)
 	s.add("X-WC-Webhook-Source", "https://shop.example.com/")
 	s.add("X-WC-Webhook-Topic", "order.created")
@@ -69,8 +68,5 @@ func sampleWooCommerce(s *sample) error {
 	s.add("X-WC-Webhook-Event", "created")
 	s.add("X-WC-Webhook-ID", "1")
 	s.add("X-WC-Webhook-Delivery-ID", s.id)
-	if !s.unsigned {
-		s.add(wooCommerceHeader, s.keyedSHA256(wooCommerceKey(s.secret), inBase64, string(s.request.Body)))
-	}
-	return nil
+	s.addSigned(wooCommerceHeader, s.keyedSHA256(wooCommerceKey(s.secret), inBase64, string(s.request.Body)))
 }

@@ -19,8 +19,7 @@ func (known) WorkOS() Preset {
 			Content: "{header.WorkOS-Signature[t]}.{body}", Tolerance: 3 * time.Minute}),
 		sample: sampleWorkOS,
 		Page: Page{
-			Title: "WorkOS", Path: "/hooks/workos", Workflow: `workos/{body.data.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/workos.secret",
+			Title: "WorkOS", Workflow: `workos/{body.data.id ?? "other"}`,
 			Secret:   "The secret of the webhook endpoint, from the dashboard.",
 			SampleID: "event_one",
 		},
@@ -33,11 +32,8 @@ func (known) WorkOS() Preset {
 	}
 }
 
-func sampleWorkOS(s *sample) error {
+func sampleWorkOS(s *sample) {
 	s.body(
 		`{"id":%s,"event":"dsync.user.created","data":{"id":"directory_user_sample","object":"directory_user"},"created_at":"`+rfc3339(s.happened)+`"}`, s.named("event_"))
-	if !s.unsigned {
-		s.add("WorkOS-Signature", "t="+s.millis()+", v1="+s.hmac256(inHex, s.millis(), ".", string(s.request.Body)))
-	}
-	return nil
+	s.addSigned("WorkOS-Signature", "t="+s.millis()+", v1="+s.hmac256(inHex, s.millis(), ".", string(s.request.Body)))
 }

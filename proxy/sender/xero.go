@@ -24,8 +24,7 @@ func (known) Xero() Preset {
 		verify:     asHMAC(Config{Header: "x-xero-signature", Encoding: "base64"}),
 		sample:     sampleXero,
 		Page: Page{
-			Title: "Xero", Path: "/hooks/xero", Workflow: `xero/{body.events[0].tenantId ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/xero.secret",
+			Title: "Xero", Workflow: `xero/{body.events[0].tenantId ?? "other"}`,
 			Secret: "The webhooks key of the app.",
 		},
 		Sources: []string{"https://developer.xero.com/documentation/guides/webhooks/overview/",
@@ -63,10 +62,9 @@ func xeroID(d *Delivery) EventID {
 	return foundID("xero", hex.EncodeToString(sum[:]))
 }
 
-func sampleXero(s *sample) error {
+func sampleXero(s *sample) {
 	s.body(
 		`{"events":[{"resourceUrl":"https://api.xero.com/api.xro/2.0/Contacts/1","resourceId":%s,"tenantId":"t1","tenantType":"ORGANISATION","eventCategory":"CONTACT","eventType":"UPDATE","eventDateUtc":"`+
 			rfc3339(s.happened)+`"}],"firstEventSequence":1,"lastEventSequence":1,"entropy":%s}`, s.id, s.millis())
 	s.signBody("x-xero-signature", "", inBase64)
-	return nil
 }

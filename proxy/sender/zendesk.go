@@ -20,8 +20,7 @@ func (known) Zendesk() Preset {
 			zendeskTime, Content: "{header." + zendeskTime + "}{body}"}),
 		sample: sampleZendesk,
 		Page: Page{
-			Title: "Zendesk", Path: "/hooks/zendesk", Workflow: `zendesk/{body.detail.id ?? body.ticket.id ?? "other"}`,
-			Verify:   "secret_file: /etc/hooklock/zendesk.secret",
+			Title: "Zendesk", Workflow: `zendesk/{body.detail.id ?? body.ticket.id ?? "other"}`,
 			Secret:   "The signing secret of the webhook, from its page or the API.",
 			SampleID: "01SAMPLE/one",
 		},
@@ -36,14 +35,11 @@ func (known) Zendesk() Preset {
 
 const zendeskTime = "X-Zendesk-Webhook-Signature-Timestamp"
 
-func sampleZendesk(s *sample) error {
+func sampleZendesk(s *sample) {
 	s.body(`{"id":%s,"type":"zen:event-type:ticket.created","time":"`+rfc3339(s.happened)+
 		`","detail":{"id":"1","subject":"sample"}}`, s.id)
 	s.add("X-Zendesk-Webhook-Id", "01SAMPLE")
 	s.add("X-Zendesk-Webhook-Invocation-Id", s.id)
-	if !s.unsigned {
-		s.add(zendeskTime, s.rfc3339())
-		s.add("X-Zendesk-Webhook-Signature", s.hmac256(inBase64, s.rfc3339(), string(s.request.Body)))
-	}
-	return nil
+	s.addSigned(zendeskTime, s.rfc3339())
+	s.addSigned("X-Zendesk-Webhook-Signature", s.hmac256(inBase64, s.rfc3339(), string(s.request.Body)))
 }

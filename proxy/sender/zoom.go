@@ -25,8 +25,7 @@ func (known) Zoom() Preset {
 		verify:     scheme{new: newZoom, aged: true, body: true, headers: []string{zoomTime}},
 		sample:     sampleZoom,
 		Page: Page{
-			Title: "Zoom", Path: "/hooks/zoom", Workflow: `zoom/{body.payload.account_id ?? "other"}`,
-			Verify: "secret_file: /etc/hooklock/zoom.secret",
+			Title: "Zoom", Workflow: `zoom/{body.payload.account_id ?? "other"}`,
 			Secret: "The secret token of the app's event subscription. The service needs it too: it answers " +
 				"`endpoint.url_validation`.",
 		},
@@ -65,8 +64,8 @@ func isZoomValidation(d *Delivery) bool {
 	return memberIs("event", "endpoint.url_validation")(d)
 }
 
-func sampleZoom(s *sample) error {
+func sampleZoom(s *sample) {
 	s.body(`{"event":"meeting.started","event_ts":`+millis(s.happened)+
 		`,"payload":{"account_id":"acc_sample","object":{"uuid":%s,"id":"123","topic":"sample"}}}`, s.id)
-	return s.sign(s.secret, signV0(zoomHeader, zoomTime))
+	s.sign(s.secret, signV0(zoomHeader, zoomTime))
 }
