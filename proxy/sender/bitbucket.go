@@ -16,7 +16,7 @@ func (known) Bitbucket() Preset {
 			Timeout: 10 * time.Second, Retries: RetriesSome,
 			RetriesOn: "after 5xx only, twice, at once",
 		},
-		verify: scheme{new: newBitbucket, body: true},
+		verify: asHMAC(Config{Header: "X-Hub-Signature", Prefix: "sha256="}),
 		sample: sampleBitbucket,
 		Page: Page{
 			Title:    "Bitbucket Cloud",
@@ -30,13 +30,6 @@ func (known) Bitbucket() Preset {
 			"If X-Request-UUID changes on a retry, which is not documented, the event runs again.",
 		},
 	}
-}
-
-// newBitbucket returns the verifier of
-// https://support.atlassian.com/bitbucket-cloud/docs/event-payloads. The name of the header lacks
-// "-256".
-func newBitbucket(c Config) (Verifier, error) {
-	return verifier(newBodyMAC(c, "sha256", "sha256=", inHex, "X-Hub-Signature"))
 }
 
 func sampleBitbucket(s *sample) {

@@ -10,44 +10,6 @@ import (
 
 const coversBody = "the raw body"
 
-// newBodyMAC returns a verifier of an HMAC over the raw body, which it takes from the first of
-// headers that the delivery has.
-func newBodyMAC(c Config, algorithm, prefix string, enc encoding, headers ...string) (*macVerifier, error) {
-	newHash, size, err := hashOf(algorithm)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := macs(c, newHash)
-	if err != nil {
-		return nil, err
-	}
-	v := &macVerifier{scheme: c.Scheme, macs: keys, encoding: enc, digest: size, part: headers[0], covers: coversBody}
-	v.read = func(d *Delivery, cl *claim) error {
-		value, err := d.one(c.Scheme, presentOf(d, headers))
-		if err != nil {
-			return err
-		}
-		signature, err := cutPrefix(c.Scheme, headers[0], value, prefix)
-		if err != nil {
-			return err
-		}
-		cl.signatures = append(cl.signatures, signature)
-		cl.parts = append(cl.parts, d.Body)
-		return nil
-	}
-	return v, nil
-}
-
-// presentOf returns the first of names that the delivery has, or names[0] if it has none.
-func presentOf(d *Delivery, names []string) string {
-	for _, n := range names {
-		if d.has(n) {
-			return n
-		}
-	}
-	return names[0]
-}
-
 func cutPrefix(scheme, part string, value []byte, prefix string) ([]byte, error) {
 	if len(value) < len(prefix) || string(value[:len(prefix)]) != prefix {
 		return nil, &SignatureError{scheme, Malformed, part, fmt.Sprintf("does not begin with %q", prefix)}

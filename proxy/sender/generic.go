@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -11,7 +12,9 @@ import (
 
 // newGenericHMAC returns the verifier of the scheme hmac: a digest over c.Content, in the places
 // that c.From names. Presets use it through asHMAC.
-func newGenericHMAC(c Config) (Verifier, error) {
+func newGenericHMAC(c Config) (Verifier, error) { return verifier(newMACVerifier(c)) }
+
+func newMACVerifier(c Config) (*macVerifier, error) {
 	from, err := placesOf(&c, "")
 	if err != nil {
 		return nil, err
@@ -34,7 +37,7 @@ func newGenericHMAC(c Config) (Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.part, v.covers = from.text(), contentOrBody(c.Content)
+	v.part, v.covers = from.text(), cmp.Or(c.Content, coversBody)
 	if hmacRenewal(c) == RenewalPossible {
 		v.sign = v.hmacSigner(hmacSigner{from, content[stamp].lookup, stamp})
 	}
@@ -56,7 +59,7 @@ func (t pieces) read(c *Config, d *Delivery, cl *claim, url *publicURL, stamp in
 		}
 		cl.parts = append(cl.parts, value)
 		if i == stamp {
-			if err := cl.setAnyTime(c.Scheme, c.Timestamp, value); err != nil {
+			if err := cl.setAnyTime(c.Scheme, partOf(t[i].lookup.Source()), value); err != nil {
 				return err
 			}
 		}
@@ -70,11 +73,7 @@ func genericMACs(c *Config) (*macVerifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	algorithm := c.Algorithm
-	if algorithm == "" {
-		algorithm = "sha256"
-	}
-	newHash, size, err := hashOf(algorithm)
+	newHash, size, err := hashOf(cmp.Or(c.Algorithm, "sha256"))
 	if err != nil {
 		return nil, err
 	}
@@ -136,12 +135,7 @@ func encodingOf(name string) (encoding, error) {
 	return 0, fmt.Errorf("encoding %q: give hex or base64", name)
 }
 
-func contentOrBody(content string) string {
-	if content == "" {
-		return "{body}"
-	}
-	return content
-}
+func contentOrBody(content string) string { return cmp.Or(content, "{body}") }
 
 // signedContent parses Content.
 func signedContent(content string) (pieces, error) {

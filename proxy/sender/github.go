@@ -51,9 +51,9 @@ func (known) GitHub() Preset {
 func newGitHub(c Config) (Verifier, error) {
 	switch c.Algorithm {
 	case "", "sha256":
-		return verifier(newBodyMAC(c, "sha256", "sha256=", inHex, "X-Hub-Signature-256"))
+		return newGenericHMAC(Config{Header: "X-Hub-Signature-256", Prefix: "sha256="}.under(c))
 	case "sha1":
-		return verifier(newBodyMAC(c, "sha1", "sha1=", inHex, "X-Hub-Signature"))
+		return newGenericHMAC(Config{Header: "X-Hub-Signature", Prefix: "sha1=", Algorithm: "sha1"}.under(c))
 	}
 	return nil, fmt.Errorf("algorithm %q: give sha256, or sha1 for the legacy header", c.Algorithm)
 }

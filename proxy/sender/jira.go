@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"cmp"
 	"time"
 
 	"hooklock/idem"
@@ -44,11 +45,8 @@ func (known) Jira() Preset {
 // Jira names the algorithm before the digest; the configuration and not the delivery decides which
 // one is accepted.
 func newJira(c Config) (Verifier, error) {
-	algorithm := c.Algorithm
-	if algorithm == "" {
-		algorithm = "sha256"
-	}
-	return verifier(newBodyMAC(c, algorithm, algorithm+"=", inHex, "X-Hub-Signature"))
+	algorithm := cmp.Or(c.Algorithm, "sha256")
+	return newGenericHMAC(Config{Header: "X-Hub-Signature", Prefix: algorithm + "=", Algorithm: algorithm}.under(c))
 }
 
 func sampleJira(s *sample) {

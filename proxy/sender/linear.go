@@ -38,11 +38,10 @@ func (known) Linear() Preset {
 // newLinear returns the verifier of https://linear.app/developers/webhooks. The timestamp is a
 // member of the signed body, in milliseconds.
 func newLinear(c Config) (Verifier, error) {
-	v, err := newBodyMAC(c, "sha256", "", inHex, "Linear-Signature")
+	v, err := newMACVerifier(Config{Header: "Linear-Signature"}.under(c))
 	if err != nil || c.Tolerance == 0 {
 		return verifier(v, err)
 	}
-	v.age = age{tolerance: c.Tolerance}
 	signature := v.read
 	v.read = func(d *Delivery, cl *claim) error {
 		if err := signature(d, cl); err != nil {

@@ -19,7 +19,8 @@ func (known) Shopify() Preset {
 			RetriesOn: "eight times over 4 h", Limits: []Limit{{InRow: 8}},
 			GivesUp: "a subscription made through the Admin API is deleted after 8 failures in a row",
 		},
-		verify: scheme{new: newShopify, body: true},
+		verify: asHMAC(Config{From: []string{"header.X-Shopify-Hmac-Sha256", "header.shopify-hmac-sha256"},
+			Encoding: "base64"}),
 		sample: sampleShopify,
 		Page: Page{
 			Title:    "Shopify",
@@ -34,12 +35,6 @@ func (known) Shopify() Preset {
 			"Shopify's pages disagree on which ID names the delivery; Hooklock uses the Webhook-Id.",
 		},
 	}
-}
-
-// newShopify returns the verifier of https://shopify.dev/docs/apps/build/webhooks. The headers of
-// the newer "Events" deliveries lack the "X-".
-func newShopify(c Config) (Verifier, error) {
-	return verifier(newBodyMAC(c, "sha256", "", inBase64, "X-Shopify-Hmac-Sha256", "shopify-hmac-sha256"))
 }
 
 func sampleShopify(s *sample) {

@@ -23,7 +23,7 @@ func (known) Slack() Preset {
 			{"url_verification", true, bodyType("url_verification")},
 			{"app_rate_limited", true, bodyType("app_rate_limited")},
 		},
-		verify: scheme{new: newSlack, tolerance: minutes5, aged: true, body: true, headers: []string{slackTime}},
+		verify: asV0(slackHeader, slackTime, minutes5),
 		sample: sampleSlack,
 		Page: Page{
 			Title:    "Slack",
@@ -31,7 +31,6 @@ func (known) Slack() Preset {
 			Secret:   "The app's signing secret.",
 			SampleID: "A0001/Ev_one",
 		},
-		Renewal: RenewalPossible,
 		Sources: []string{"docs.slack.dev/apis/events-api",
 			"slackapi/python-slack-sdk slack_sdk/signature/__init__.py"},
 		Notes: []string{
@@ -47,10 +46,6 @@ const (
 	slackTime   = "X-Slack-Request-Timestamp"
 )
 
-// newSlack returns the verifier of
-// https://docs.slack.dev/authentication/verifying-requests-from-slack/.
-func newSlack(c Config) (Verifier, error) { return newV0(c, slackHeader, slackTime) }
-
 // bodyType returns a function that recognises a handshake by Slack's "type". A body with an event
 // is never a handshake.
 func bodyType(value string) func(*Delivery) bool {
@@ -63,5 +58,5 @@ func bodyType(value string) func(*Delivery) bool {
 func sampleSlack(s *sample) {
 	s.body(
 		`{"team_id":"T0001","api_app_id":"A0001","event":{"type":"app_mention","user":"U1","text":"hi","channel":"C1"},"type":"event_callback","event_id":%s,"event_time":`+s.seconds()+`}`, s.named("Ev_"))
-	s.sign(s.secret, signV0(slackHeader, slackTime))
+	s.signV0(slackHeader, slackTime)
 }

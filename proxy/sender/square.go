@@ -14,7 +14,7 @@ func (known) Square() Preset {
 			Timeout: 10 * time.Second, Retries: RetriesAll, RetriesFor: day, IDSigned: true,
 			RetriesOn: "eleven times over 24 h",
 		},
-		verify: scheme{new: newSquare, body: true, url: true},
+		verify: asHMAC(Config{Header: squareHeader, Encoding: "base64", Content: "{url}{body}"}),
 		sample: sampleSquare,
 		Page: Page{
 			Title: "Square", Workflow: `square/{body.merchant_id ?? "other"}`,
@@ -31,34 +31,6 @@ func (known) Square() Preset {
 }
 
 const squareHeader = "x-square-hmacsha256-signature"
-
-// newSquare returns the verifier of https://developer.squareup.com/docs/webhooks/step3validate. The
-// URL is the registered one, letter for letter.
-func newSquare(c Config) (Verifier, error) {
-	public, err := parsePublicURL(c.PublicURL)
-	if err != nil {
-		return nil, err
-	}
-	v, err := newBodyMAC(c, "sha256", "", inBase64, squareHeader)
-	if err != nil {
-		return nil, err
-	}
-	v.covers = "the registered URL and the raw body; check public_url, too"
-	v.read = func(d *Delivery, cl *claim) error {
-		signature, err := d.one(c.Scheme, squareHeader)
-		if err != nil {
-			return err
-		}
-		url, err := public.of(c.Scheme, d)
-		if err != nil {
-			return err
-		}
-		cl.signatures = append(cl.signatures, signature)
-		cl.parts = append(cl.parts, url, d.Body)
-		return nil
-	}
-	return v, nil
-}
 
 func sampleSquare(s *sample) {
 	s.body(`{"merchant_id":"SAMPLE","type":"payment.updated","event_id":%s,"created_at":"`+s.rfc3339()+

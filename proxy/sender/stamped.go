@@ -1,40 +1,8 @@
 package sender
 
-import (
-	"time"
-
-	"hooklock/idem/naming"
-)
+import "time"
 
 const coversTime = "the timestamp and the raw body"
-
-// newV0 returns a verifier of v0=hex(HMAC-SHA256("v0:" timestamp ":" body)).
-func newV0(c Config, header, timeHeader string) (Verifier, error) {
-	v, err := sha256MACs(c)
-	if err != nil {
-		return nil, err
-	}
-	v.part, v.covers, v.sign = header, coversTime, signV0(header, timeHeader)
-	start, colon := []byte("v0:"), []byte(":")
-	v.read = func(d *Delivery, cl *claim) error {
-		value, err := d.one(c.Scheme, header)
-		if err != nil {
-			return err
-		}
-		signature, err := cutPrefix(c.Scheme, header, value, "v0=")
-		if err != nil {
-			return err
-		}
-		stamp, err := d.one(c.Scheme, timeHeader)
-		if err != nil {
-			return err
-		}
-		cl.signatures = append(cl.signatures, signature)
-		cl.parts = append(cl.parts, start, stamp, colon, d.Body)
-		return cl.setTime(c.Scheme, timeHeader, stamp, unitOf(stamp))
-	}
-	return v, nil
-}
 
 // unitOf distinguishes milliseconds from seconds by the number of digits: 12 digits of seconds are
 // the year 5138.
@@ -57,23 +25,27 @@ func (c *claim) setTime(scheme, part string, digits []byte, unit time.Duration) 
 
 // setAnyTime is setTime for unknown senders. It accepts seconds, milliseconds and RFC 3339.
 func (c *claim) setAnyTime(scheme, part string, value []byte) error {
-	if stamp, err := time.Parse(time.RFC3339, string(value)); err == nil {
-		c.stamp, c.stampPart = stamp, part
-		return nil
+	stamp, ok := unixTime(value, unitOf(value))
+	if !ok {
+		var err error
+		if stamp, err = time.Parse(time.RFC3339, string(value)); err != nil {
+			return &SignatureError{scheme, Malformed, part,
+				"is neither a Unix time in seconds or milliseconds, nor like 2026-01-02T15:04:05Z"}
+		}
 	}
-	if err := c.setTime(scheme, part, value, unitOf(value)); err != nil {
-		return &SignatureError{scheme, Malformed, part,
-			"is neither a Unix time in seconds or milliseconds, nor like 2026-01-02T15:04:05Z"}
-	}
+	c.stamp, c.stampPart = stamp, part
 	return nil
 }
 
-// signV0 returns a signer for newV0. It keeps the unit of the old timestamp.
-func signV0(header, timeHeader string) signer {
-	return func(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
-		old, _ := d.header(timeHeader)
-		stamp := stampField(timeHeader, at, unitOf(old))
-		signature := append([]byte("v0="), keys[0].sign(inHex, []byte("v0:"), stamp.Value, []byte(":"), d.Body)...)
-		return []naming.Field{stamp, {Name: []byte(header), Value: signature}}, nil
-	}
+// asV0 returns the scheme of a sender that signs v0=hex(HMAC-SHA256("v0:" timestamp ":" body)). The
+// size of the time decides between seconds and milliseconds.
+func asV0(header, timeHeader string, tolerance time.Duration) scheme {
+	return asHMAC(Config{Header: header, Prefix: "v0=", Timestamp: "header." + timeHeader, Tolerance: tolerance,
+		Content: "v0:{header." + timeHeader + "}:{body}"})
+}
+
+// signV0 adds the time and the signature that asV0 verifies.
+func (s *sample) signV0(header, timeHeader string) {
+	s.addSigned(timeHeader, s.seconds())
+	s.addSigned(header, "v0="+s.hmac256(inHex, "v0:", s.seconds(), ":", string(s.request.Body)))
 }

@@ -57,7 +57,7 @@ func newWooCommerce(c Config) (Verifier, error) {
 		secrets[i] = wooCommerceKey(s)
 	}
 	c.Secrets = secrets
-	return verifier(newBodyMAC(c, "sha256", "", inBase64, wooCommerceHeader))
+	return newGenericHMAC(Config{Header: wooCommerceHeader, Encoding: "base64"}.under(c))
 }
 
 func sampleWooCommerce(s *sample) {

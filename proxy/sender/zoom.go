@@ -22,14 +22,13 @@ func (known) Zoom() Preset {
 			RetriesOn: "three times, after 5, 25 and 85 min", Changes: "download_token and download_url",
 		},
 		Handshakes: []Handshake{{"endpoint.url_validation", true, isZoomValidation}},
-		verify:     scheme{new: newZoom, aged: true, body: true, headers: []string{zoomTime}},
+		verify:     asV0(zoomHeader, zoomTime, 0),
 		sample:     sampleZoom,
 		Page: Page{
 			Title: "Zoom", Workflow: `zoom/{body.payload.account_id ?? "other"}`,
 			Secret: "The secret token of the app's event subscription. The service needs it too: it answers " +
 				"`endpoint.url_validation`.",
 		},
-		Renewal: RenewalPossible,
 		Sources: []string{"developers.zoom.us/docs/api/webhooks",
 			"developers.zoom.us/changelog/platform/webhook-url-validation", "zoom/webhook-sample index.js"},
 		Notes: []string{
@@ -42,10 +41,6 @@ const (
 	zoomHeader = "x-zm-signature"
 	zoomTime   = "x-zm-request-timestamp"
 )
-
-// newZoom returns the verifier of Zoom, which signs like Slack. The unit of its timestamp is not
-// documented: its size decides between seconds and milliseconds.
-func newZoom(c Config) (Verifier, error) { return newV0(c, zoomHeader, zoomTime) }
 
 // zoomID returns the digest of the whole event without the members that change between attempts.
 func zoomID(d *Delivery) EventID {
@@ -67,5 +62,5 @@ func isZoomValidation(d *Delivery) bool {
 func sampleZoom(s *sample) {
 	s.body(`{"event":"meeting.started","event_ts":`+millis(s.happened)+
 		`,"payload":{"account_id":"acc_sample","object":{"uuid":%s,"id":"123","topic":"sample"}}}`, s.id)
-	s.sign(s.secret, signV0(zoomHeader, zoomTime))
+	s.signV0(zoomHeader, zoomTime)
 }
