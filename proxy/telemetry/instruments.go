@@ -1,9 +1,6 @@
 package telemetry
 
 import (
-	"errors"
-	"fmt"
-
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/dbconv"
@@ -148,10 +145,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 	m.errs = append(m.errs, err)
 	i.operations, err = dbconv.NewClientOperationDuration(meter, metric.WithExplicitBucketBoundaries(etcdBounds...))
 	m.errs = append(m.errs, err)
-	if err := errors.Join(m.errs...); err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
-	}
-	return i, nil
+	return i, m.err()
 }
 
 func deliveryLabels(k deliveryKey) []attribute.KeyValue {

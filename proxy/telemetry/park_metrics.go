@@ -2,12 +2,10 @@ package telemetry
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"hooklock/idem"
@@ -95,60 +93,30 @@ func tryResult(r *proxy.Report) string {
 	return trySuccess
 }
 
-// watchUnrouted exports the accepted events that this process cannot run, because it has no route
-// of that name.
-func (t *Telemetry) watchUnrouted(look func() int) error {
-	if look == nil {
-		look = func() int { return 0 }
-	}
-	_, err := t.sdk.meter.Int64ObservableUpDownCounter("hooklock.parked.unrouted", metric.WithUnit("{event}"),
-		metric.WithDescription("Accepted events whose route this replica does not have. Take the minimum over "+
-			"replicas: above 0, no replica runs them."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(look()))
-			return nil
-		}))
-	return err
-}
-
-// watchParked exports what is parked over all replicas.
-func (t *Telemetry) watchParked(look func() idem.ParkedCount) error {
+// watchParked exports what is parked over all replicas, and the accepted events that this process
+// cannot run, because it has no route of that name.
+func (t *Telemetry) watchParked(m *maker, look func() idem.ParkedCount, unrouted func() int) {
 	if look == nil {
 		look = func() idem.ParkedCount { return idem.ParkedCount{} }
 	}
-	number := func(name, unit, description string, of func(idem.ParkedCount) int64) error {
-		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit),
-			metric.WithDescription(description+everywhere),
-			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-				o.Observe(of(look()))
-				return nil
-			}))
-		return err
+	if unrouted == nil {
+		unrouted = func() int { return 0 }
 	}
-	return errors.Join(
-		number("hooklock.parked.events", "{event}", "Accepted events that have not ended.",
-			func(n idem.ParkedCount) int64 {
-				return int64(n.Events)
-			}),
-		number("hooklock.parked.size", "By", "Stored requests of parked events.", func(n idem.ParkedCount) int64 {
-			return n.Bytes
-		}),
-		number("hooklock.parked.blocked", "{workflow}", "Workflows whose first parked event is blocked.",
-			func(n idem.ParkedCount) int64 {
-				return int64(n.Blocked)
-			}),
-		number("hooklock.parked.dead_letters", "{event}",
-			"Parked events that ended without success, with their requests.", func(n idem.ParkedCount) int64 {
-				return int64(n.DeadLetters)
-			}),
-		t.showSeconds("hooklock.parked.oldest", "Age of the oldest parked event."+everywhere, func() time.Duration {
-			n := look()
-			if n.Oldest.IsZero() {
-				return 0
-			}
-			return max(0, t.options.Now().Sub(n.Oldest))
-		}),
+	m.sums(
+		observed{"hooklock.parked.unrouted", "{event}", "Accepted events whose route this replica does not have. Take " +
+			"the minimum over replicas: above 0, no replica runs them.", one(unrouted)},
+		observed{"hooklock.parked.events", "{event}", "Accepted events that have not ended." + everywhere,
+			one(func() int { return look().Events })},
+		observed{"hooklock.parked.size", "By", "Stored requests of parked events." + everywhere,
+			one(func() int64 { return look().Bytes })},
+		observed{"hooklock.parked.blocked", "{workflow}", "Workflows whose first parked event is blocked." + everywhere,
+			one(func() int { return look().Blocked })},
+		observed{"hooklock.parked.dead_letters", "{event}",
+			"Parked events that ended without success, with their requests." + everywhere,
+			one(func() int { return look().DeadLetters })},
 	)
+	m.gauges(observed{"hooklock.parked.oldest", "s", "Age of the oldest parked event." + everywhere,
+		t.ageOf(func() time.Time { return look().Oldest })})
 }
 
 // KeptCounts are what is kept of requests.keep over all replicas, and what this process could not
@@ -156,30 +124,20 @@ func (t *Telemetry) watchParked(look func() idem.ParkedCount) error {
 type KeptCounts struct{ Events, Bytes, Dropped, Removed int64 }
 
 // watchKept exports what is kept of events that have run.
-func (t *Telemetry) watchKept(look func() KeptCounts) error {
+func watchKept(m *maker, look func() KeptCounts) {
 	if look == nil {
 		look = func() KeptCounts { return KeptCounts{} }
 	}
-	state := func(name, unit, description string, of func(KeptCounts) int64) error {
-		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit),
-			metric.WithDescription(description+everywhere),
-			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-				o.Observe(of(look()))
-				return nil
-			}))
-		return err
-	}
-	return errors.Join(
-		state("hooklock.kept.events", "{request}", "Requests of requests.keep that are stored.",
-			func(n KeptCounts) int64 {
-				return n.Events
-			}),
-		state("hooklock.kept.size", "By", "Their bytes.", func(n KeptCounts) int64 { return n.Bytes }),
-		t.showCount("hooklock.kept.dropped", "{request}",
-			"Requests of requests.keep that the store did not take in time.",
-			func() int64 { return look().Dropped }),
-		t.showCount("hooklock.kept.removed", "{request}", "Those deleted before their time, because of limits.kept.",
-			func() int64 { return look().Removed }),
+	m.sums(
+		observed{"hooklock.kept.events", "{request}", "Requests of requests.keep that are stored." + everywhere,
+			one(func() int64 { return look().Events })},
+		observed{"hooklock.kept.size", "By", "Their bytes." + everywhere, one(func() int64 { return look().Bytes })},
+	)
+	m.counters(
+		observed{"hooklock.kept.dropped", "{request}", "Requests of requests.keep that the store did not take in time.",
+			one(func() int64 { return look().Dropped })},
+		observed{"hooklock.kept.removed", "{request}", "Those deleted before their time, because of limits.kept.",
+			one(func() int64 { return look().Removed })},
 	)
 }
 

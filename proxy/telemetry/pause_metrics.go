@@ -2,11 +2,9 @@ package telemetry
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"hooklock/idem"
 )
@@ -27,36 +25,24 @@ func (t *Telemetry) OnPause(p idem.Pause, over bool) {
 
 // watchPaused exports what is paused. Its label is the scope, so there are as many series as
 // pauses.
-func (t *Telemetry) watchPaused(paused func() []idem.PauseState) error {
+func (t *Telemetry) watchPaused(m *maker, paused func() []idem.PauseState) {
 	if paused == nil {
-		return nil
+		return
 	}
-	of := func(p *idem.PauseState) metric.ObserveOption {
-		return metric.WithAttributes(attribute.String("pause", p.Scope.String()))
+	each := func(value func(*idem.PauseState) float64) func(see) {
+		return func(see see) {
+			for _, p := range paused() {
+				see(value(&p), attribute.String("pause", p.Scope.String()))
+			}
+		}
 	}
-	_, parked := t.sdk.meter.Int64ObservableUpDownCounter("hooklock.pause.parked", metric.WithUnit("{event}"),
-		metric.WithDescription("Parked events that wait for the end of a pause."+everywhere),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			for _, p := range paused() {
-				o.Observe(int64(p.Parked), of(&p))
-			}
-			return nil
-		}))
-	_, age := t.sdk.meter.Float64ObservableGauge("hooklock.pause.age", metric.WithUnit("s"),
-		metric.WithDescription("Age of a pause."+everywhere),
-		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
-			for _, p := range paused() {
-				o.Observe(max(0, t.options.Now().Sub(p.Since).Seconds()), of(&p))
-			}
-			return nil
-		}))
-	_, overdue := t.sdk.meter.Float64ObservableGauge("hooklock.pause.overdue", metric.WithUnit("s"),
-		metric.WithDescription("How long a pause is past its --until, or past one hour without one."+everywhere),
-		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
-			for _, p := range paused() {
-				o.Observe(max(0, t.options.Now().Sub(p.Due()).Seconds()), of(&p))
-			}
-			return nil
-		}))
-	return errors.Join(parked, age, overdue)
+	m.sums(observed{"hooklock.pause.parked", "{event}", "Parked events that wait for the end of a pause." + everywhere,
+		each(func(p *idem.PauseState) float64 { return float64(p.Parked) })})
+	m.gauges(
+		observed{"hooklock.pause.age", "s", "Age of a pause." + everywhere,
+			each(func(p *idem.PauseState) float64 { return max(0, t.options.Now().Sub(p.Since).Seconds()) })},
+		observed{"hooklock.pause.overdue", "s",
+			"How long a pause is past its --until, or past one hour without one." + everywhere,
+			each(func(p *idem.PauseState) float64 { return max(0, t.options.Now().Sub(p.Due()).Seconds()) })},
+	)
 }

@@ -1,12 +1,9 @@
 package telemetry
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 )
 
 // RouteHealth is the standing of a route with its sender.
@@ -26,44 +23,34 @@ type SenderLimit struct {
 }
 
 // watchRoutes exports the standing of routes with their senders.
-func (t *Telemetry) watchRoutes(routes func() []RouteHealth) error {
+func watchRoutes(m *maker, routes func() []RouteHealth) {
 	if routes == nil {
-		return nil
+		return
 	}
-	_, last := t.sdk.meter.Float64ObservableGauge("hooklock.route.last_delivery.timestamp", metric.WithUnit("s"),
-		metric.WithDescription("Unix time at which the newest verified delivery ended; without verify, any but an "+
-			"unsigned handshake. Take the maximum over replicas."),
-		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
-			for _, r := range routes() {
-				if !r.Last.IsZero() {
-					o.Observe(float64(r.Last.UnixMilli())/1000,
-						metric.WithAttributes(attribute.String("route", r.Route)))
-				}
-			}
-			return nil
-		}))
-	return errors.Join(last,
-		t.watchLimits(routes, "hooklock.sender.limit", "How near the sender is to disabling its endpoint, 0 to 1, "+
-			"by verified deliveries to all replicas. Only of presets with a known limit.",
-			func(l *SenderLimit) float64 { return l.Near }),
-		t.watchLimits(routes, "hooklock.sender.limit.unverified", "hooklock.sender.limit, counting unverified "+
-			"deliveries too: the sender's if a secret changed on one side, else a stranger's.",
-			func(l *SenderLimit) float64 { return l.Unverified }))
-}
-
-// watchLimits exports a ratio of each limit of each route's sender.
-func (t *Telemetry) watchLimits(routes func() []RouteHealth, name, description string,
-	ratio func(*SenderLimit) float64) error {
-	_, err := t.sdk.meter.Float64ObservableGauge(name, metric.WithUnit("1"), metric.WithDescription(description),
-		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+	near := func(ratio func(*SenderLimit) float64) func(see) {
+		return func(see see) {
 			for _, r := range routes() {
 				for i := range r.Limits {
-					l := &r.Limits[i]
-					o.Observe(ratio(l), metric.WithAttributes(attribute.String("route", r.Route),
-						attribute.String("limit", l.Limit)))
+					see(ratio(&r.Limits[i]), attribute.String("route", r.Route),
+						attribute.String("limit", r.Limits[i].Limit))
 				}
 			}
-			return nil
-		}))
-	return err
+		}
+	}
+	m.gauges(
+		observed{"hooklock.route.last_delivery.timestamp", "s", "Unix time at which the newest verified delivery " +
+			"ended; without verify, any but an unsigned handshake. Take the maximum over replicas.", func(see see) {
+			for _, r := range routes() {
+				if !r.Last.IsZero() {
+					see(float64(r.Last.UnixMilli())/1000, attribute.String("route", r.Route))
+				}
+			}
+		}},
+		observed{"hooklock.sender.limit", "1", "How near the sender is to disabling its endpoint, 0 to 1, by verified " +
+			"deliveries to all replicas. Only of presets with a known limit.",
+			near(func(l *SenderLimit) float64 { return l.Near })},
+		observed{"hooklock.sender.limit.unverified", "1", "hooklock.sender.limit, counting unverified deliveries too: " +
+			"the sender's if a secret changed on one side, else a stranger's.",
+			near(func(l *SenderLimit) float64 { return l.Unverified })},
+	)
 }

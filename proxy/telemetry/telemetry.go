@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -11,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"hooklock/idem"
@@ -45,11 +42,11 @@ type Telemetry struct {
 	tracer   trace.Tracer // nil: nothing is traced
 	follow   bool
 	never    sampling
-	eventIDs atomic.Bool                            // whether lines have the event ID; see SetEventIDs
-	oneIn    atomic.Int64                           // of routine lines; see SetSampling
-	patterns atomic.Pointer[map[string]string]      // of routes, by name
-	routes   atomic.Pointer[[]metric.ObserveOption] // labels of those that are in force
-	stale    atomic.Bool                            // the last configuration was refused
+	eventIDs atomic.Bool                       // whether lines have the event ID; see SetEventIDs
+	oneIn    atomic.Int64                      // of routine lines; see SetSampling
+	patterns atomic.Pointer[map[string]string] // of routes, by name
+	routes   atomic.Pointer[[]*proxy.Route]    // that are in force
+	stale    atomic.Bool                       // the last configuration was refused
 
 	listeners listeners
 
@@ -103,8 +100,11 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		newHistograms(t.operationLabels)
 	s.zeros.of = []zeroed{t.is.overhead.zeros(), t.is.wait.zeros(), t.is.hold.zeros(), t.is.recordSize.zeros(),
 		t.refusals()}
-	t.routes.Store(&[]metric.ObserveOption{})
-	if err := errors.Join(t.countBuild(), t.showConfig(), t.showConnections()); err != nil {
+	t.routes.Store(&[]*proxy.Route{})
+	m := &maker{meter: s.meter}
+	t.makeInfo(m)
+	t.listeners.makeConnections(m)
+	if err := m.err(); err != nil {
 		return nil, err
 	}
 	t.is.losses.know(string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))
@@ -137,7 +137,6 @@ func (t *Telemetry) Close(ctx context.Context) error { return t.clean.error(t.sd
 // routes stay until the process ends.
 func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	patterns := maps.Clone(*t.patterns.Load())
-	var infos []metric.ObserveOption
 	var deliveries []deliveryKey
 	var acquisitions, lookups, executions, tries, ends, accepted, ordered, asked []resultKey
 	var parts []partKey
@@ -146,8 +145,6 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	for _, r := range routes {
 		patterns[r.Name] = r.Pattern.String()
 		names = append(names, r.Name)
-		infos = append(infos, metric.WithAttributes(attribute.String("route", r.Name),
-			attribute.String("mode", r.Mode())))
 		deliveries = append(deliveries, deliveryKeys(r)...)
 		acquisitions = append(acquisitions, resultKeys(r, true, acquisitionsOf(r))...)
 		executions = append(executions, resultKeys(r, true, outcomes)...)
@@ -172,7 +169,7 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 		}
 	}
 	t.patterns.Store(&patterns)
-	t.routes.Store(&infos)
+	t.routes.Store(&routes)
 	t.sdk.zeros.know(slices.Sorted(maps.Keys(patterns)))
 	t.is.deliveries.know(deliveries...)
 	t.is.asked.know(asked...)

@@ -2,15 +2,12 @@ package telemetry
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/dbconv"
 
@@ -47,152 +44,115 @@ type Watched struct {
 
 // Watch exports w. Call it once.
 func (t *Telemetry) Watch(w Watched) error {
-	err := errors.Join(
-		t.showCrowd("hooklock.lock.active", "{lock}", "Locks that this process holds, until their end is in etcd.",
-			"Age of the oldest of them.", w.Active),
-		t.showCrowd("hooklock.lock.held", "{lock}",
-			"Locks in etcd of holds, of the lock API, and after an unknown outcome, as seen up to 15 s ago."+everywhere,
-			"Age of the oldest of their executions.", w.Held),
-		t.showCrowd("hooklock.lock.waiting", "{request}",
-			"Deliveries that wait for a lock, or for the answer of a duplicate.",
-			"How long the oldest of them has waited.", w.Waiting),
-		t.showSeconds("hooklock.session.ttl", "The setting etcd.session_ttl.", func() time.Duration { return w.TTL }),
-		t.showSeconds("hooklock.session.ttl.remaining",
-			"Time until the session expires without a renewal; 0 without a session.", w.Remaining),
-		t.watchMemory(w.Memory),
-		t.watchParked(w.Parked),
-		t.watchKept(w.Kept),
-		t.watchUnrouted(w.Unrouted),
-		t.watchPaused(w.Paused),
-		t.watchRoutes(w.Routes),
-		t.showCount("hooklock.arrivals.shed", "{delivery}", "Deliveries that are missing in the history of their "+
-			"event: too many waited to be written, or refused events came too fast.",
-			w.Shed),
-		t.showCount("hooklock.audits.shed", "{audit}",
-			"Audits that are in the log alone: too many waited to be written.", w.Audits),
-		t.watchSlots(w.Slots),
-		t.watchAttention(w.Attention),
+	m := &maker{meter: t.sdk.meter}
+	t.makeCrowd(m, "hooklock.lock.active", "{lock}", "Locks that this process holds, until their end is in etcd.",
+		"Age of the oldest of them.", w.Active)
+	t.makeCrowd(m, "hooklock.lock.held", "{lock}",
+		"Locks in etcd of holds, of the lock API, and after an unknown outcome, as seen up to 15 s ago."+everywhere,
+		"Age of the oldest of their executions.", w.Held)
+	t.makeCrowd(m, "hooklock.lock.waiting", "{request}",
+		"Deliveries that wait for a lock, or for the answer of a duplicate.",
+		"How long the oldest of them has waited.", w.Waiting)
+	m.gauges(
+		observed{"hooklock.session.ttl", "s", "The setting etcd.session_ttl.",
+			func(see see) { see(w.TTL.Seconds()) }},
+		observed{"hooklock.session.ttl.remaining", "s",
+			"Time until the session expires without a renewal; 0 without a session.",
+			func(see see) { see(w.Remaining().Seconds()) }},
 	)
-	if err != nil {
-		return fmt.Errorf("make metrics: %w", err)
-	}
-	return nil
+	m.sums(
+		observed{"hooklock.memory.used", "By", "Memory of bodies and answers.", one(w.Memory.Used)},
+		observed{"hooklock.memory.limit", "By", "The setting limits.memory, or its default.", one(w.Memory.Limit)},
+	)
+	m.counters(
+		observed{"hooklock.memory.refused", "{body}",
+			"Bodies without room in memory (503), and answers (streamed, not kept).", one(w.Memory.Refused)},
+		observed{"hooklock.arrivals.shed", "{delivery}", "Deliveries that are missing in the history of their event: " +
+			"too many waited to be written, or refused events came too fast.", one(w.Shed)},
+		observed{"hooklock.audits.shed", "{audit}",
+			"Audits that are in the log alone: too many waited to be written.", one(w.Audits)},
+	)
+	t.watchParked(m, w.Parked, w.Unrouted)
+	watchKept(m, w.Kept)
+	t.watchPaused(m, w.Paused)
+	watchRoutes(m, w.Routes)
+	watchSlots(m, w.Slots)
+	m.gauges(observed{"hooklock.attention.items", "{item}", "What needs attention, as the page and hooklock status " +
+		"list it, counted each minute by one of the replicas for all.", func(see see) {
+		if w.Attention == nil {
+			return
+		}
+		for kind, n := range w.Attention() {
+			see(float64(n), attribute.String("kind", kind))
+		}
+	}})
+	return m.err()
 }
 
 // everywhere ends the description of a metric that each replica exports for all of them.
 const everywhere = " Of all replicas."
 
-// showCrowd exports a count, and the age of the oldest.
-func (t *Telemetry) showCrowd(name, unit, description, oldest string, look func() (int, time.Time)) error {
-	_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			n, _ := look()
-			o.Observe(int64(n))
-			return nil
-		}))
-	return errors.Join(err, t.showSeconds(name+".oldest", oldest, func() time.Duration {
-		_, since := look()
-		if since.IsZero() {
-			return 0
-		}
-		return max(0, t.options.Now().Sub(since))
-	}))
+// makeCrowd exports a count, and the age of the oldest.
+func (t *Telemetry) makeCrowd(m *maker, name, unit, description, oldest string, look func() (int, time.Time)) {
+	m.sums(observed{name, unit, description, one(func() int { n, _ := look(); return n })})
+	m.gauges(observed{name + ".oldest", "s", oldest, t.ageOf(func() time.Time { _, since := look(); return since })})
 }
 
-func (t *Telemetry) watchSlots(slots func() []idem.SlotCount) error {
-	show := func(name, unit, description string, of func(idem.SlotCount) int) error {
-		_, err := t.sdk.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit),
-			metric.WithDescription(description),
-			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-				if slots == nil {
-					return nil
-				}
-				for _, n := range slots() {
-					o.Observe(int64(of(n)), metric.WithAttributes(attribute.String("limit", n.LimitName)))
-				}
-				return nil
-			}))
-		return err
+// ageOf looks at how long ago a time is; 0 for the zero time.
+func (t *Telemetry) ageOf(since func() time.Time) func(see) {
+	return func(see see) {
+		age := time.Duration(0)
+		if at := since(); !at.IsZero() {
+			age = max(0, t.options.Now().Sub(at))
+		}
+		see(age.Seconds())
 	}
-	return errors.Join(
-		show("hooklock.slots.taken", "{slot}",
+}
+
+func watchSlots(m *maker, slots func() []idem.SlotCount) {
+	each := func(of func(idem.SlotCount) int) func(see) {
+		return func(see see) {
+			if slots == nil {
+				return
+			}
+			for _, n := range slots() {
+				see(float64(of(n)), attribute.String("limit", n.LimitName))
+			}
+		}
+	}
+	m.sums(
+		observed{"hooklock.slots.taken", "{slot}",
 			"Slots that executions of this process hold, by the name in limits.shared, or lock.limit.",
-			func(n idem.SlotCount) int { return n.Taken }),
-		show("hooklock.slots.waiting", "{execution}", "Executions of this process that wait for a slot only.",
-			func(n idem.SlotCount) int { return n.Waiting }),
+			each(func(n idem.SlotCount) int { return n.Taken })},
+		observed{"hooklock.slots.waiting", "{execution}", "Executions of this process that wait for a slot only.",
+			each(func(n idem.SlotCount) int { return n.Waiting })},
 	)
-}
-
-func (t *Telemetry) watchMemory(b *wire.Budget) error {
-	meter := t.sdk.meter
-	of := func(value func() int64) metric.Int64Callback {
-		return func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(value())
-			return nil
-		}
-	}
-	_, used := meter.Int64ObservableUpDownCounter("hooklock.memory.used", metric.WithUnit("By"),
-		metric.WithDescription("Memory of bodies and answers."), metric.WithInt64Callback(of(b.Used)))
-	_, limit := meter.Int64ObservableUpDownCounter("hooklock.memory.limit", metric.WithUnit("By"),
-		metric.WithDescription("The setting limits.memory, or its default."), metric.WithInt64Callback(of(b.Limit)))
-	_, refused := meter.Int64ObservableCounter("hooklock.memory.refused", metric.WithUnit("{body}"),
-		metric.WithDescription("Bodies without room in memory (503), and answers (streamed, not kept)."),
-		metric.WithInt64Callback(of(b.Refused)))
-	return errors.Join(used, limit, refused)
-}
-
-func (t *Telemetry) showSeconds(name, description string, look func() time.Duration) error {
-	_, err := t.sdk.meter.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(description),
-		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
-			o.Observe(look().Seconds())
-			return nil
-		}))
-	return err
-}
-
-func (t *Telemetry) showCount(name, unit, description string, count func() int64) error {
-	_, err := t.sdk.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(count())
-			return nil
-		}))
-	return err
 }
 
 // WatchLog exports how many lines of the log were lost. Call it once.
 func (t *Telemetry) WatchLog(lost func() int64) error {
-	err := t.showCount("hooklock.log.lines.dropped", "{line}",
-		"Lines of the log that were lost because standard error took no more.", lost)
-	if err != nil {
-		return fmt.Errorf("make metrics: %w", err)
-	}
-	return nil
+	m := &maker{meter: t.sdk.meter}
+	m.counters(observed{"hooklock.log.lines.dropped", "{line}",
+		"Lines of the log that were lost because standard error took no more.", one(lost)})
+	return m.err()
 }
 
 // WatchUpstream exports how connections to the upstream are reused that carried a body. Call it
 // once.
 func (t *Telemetry) WatchUpstream(look func() wire.ReuseState) error {
-	_, ended := t.sdk.meter.Int64ObservableGauge("hooklock.upstream.reuse.ended",
-		metric.WithDescription("1 once the service answered a kept connection as one does that reads bodies "+
-			"wrongly, so that each delivery opens a new one."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(oneIf(look().Ended != ""))
-			return nil
-		}))
-	_, known := t.sdk.meter.Int64ObservableGauge("hooklock.upstream.known",
-		metric.WithDescription("1 while the service says that it is a server which is known to read or drop each "+
-			"body, so that its connections are kept."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(oneIf(look().Known != ""))
-			return nil
-		}))
-	err := errors.Join(ended, known, t.showCount("hooklock.upstream.reused", "{request}",
+	m := &maker{meter: t.sdk.meter}
+	m.flags(
+		observed{"hooklock.upstream.reuse.ended", "", "1 once the service answered a kept connection as one does that " +
+			"reads bodies wrongly, so that each delivery opens a new one.",
+			one(func() int64 { return oneIf(look().Ended != "") })},
+		observed{"hooklock.upstream.known", "", "1 while the service says that it is a server which is known to read " +
+			"or drop each body, so that its connections are kept.",
+			one(func() int64 { return oneIf(look().Known != "") })},
+	)
+	m.counters(observed{"hooklock.upstream.reused", "{request}",
 		"Answered deliveries with a body on a connection that had carried one before (upstream.reuse_after_body).",
-		func() int64 { return int64(look().Reused) })) //nolint:gosec // it fits
-	if err != nil {
-		return fmt.Errorf("make metrics: %w", err)
-	}
-	return nil
+		one(func() int64 { return int64(look().Reused) })}) //nolint:gosec // it fits
+	return m.err()
 }
 
 // oneIf is the value of a gauge that says yes or no.
@@ -203,30 +163,8 @@ func oneIf(yes bool) int64 {
 	return 0
 }
 
-// showConfig exports the configuration in force.
-func (t *Telemetry) showConfig() error {
-	_, routes := t.sdk.meter.Int64ObservableGauge("hooklock.route.info",
-		metric.WithDescription("1 for each configured route."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			for _, r := range *t.routes.Load() {
-				o.Observe(1, r)
-			}
-			return nil
-		}))
-	_, last := t.sdk.meter.Int64ObservableGauge("hooklock.config.last_reload.successful",
-		metric.WithDescription("1 while the latest configuration is in force, 0 while it was refused."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(oneIf(!t.stale.Load()))
-			return nil
-		}))
-	if err := errors.Join(routes, last); err != nil {
-		return fmt.Errorf("make metrics: %w", err)
-	}
-	return nil
-}
-
-// countBuild exports the version of this program.
-func (t *Telemetry) countBuild() error {
+// makeInfo exports the version of this program, and the configuration in force.
+func (t *Telemetry) makeInfo(m *maker) {
 	revision := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -235,19 +173,20 @@ func (t *Telemetry) countBuild() error {
 			}
 		}
 	}
-	set := metric.WithAttributeSet(attribute.NewSet(
-		attribute.String("version", t.options.Version), attribute.String("revision", revision),
-		attribute.String("go_version", runtime.Version())))
-	_, err := t.sdk.meter.Int64ObservableGauge("hooklock.build.info",
-		metric.WithDescription("1, with the version of this program."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(1, set)
-			return nil
-		}))
-	if err != nil {
-		return fmt.Errorf("make metrics: %w", err)
-	}
-	return nil
+	m.flags(
+		observed{"hooklock.build.info", "", "1, with the version of this program.", func(see see) {
+			see(1, attribute.String("version", t.options.Version), attribute.String("revision", revision),
+				attribute.String("go_version", runtime.Version()))
+		}},
+		observed{"hooklock.route.info", "", "1 for each configured route.", func(see see) {
+			for _, r := range *t.routes.Load() {
+				see(1, attribute.String("route", r.Name), attribute.String("mode", r.Mode()))
+			}
+		}},
+		observed{"hooklock.config.last_reload.successful", "",
+			"1 while the latest configuration is in force, 0 while it was refused.",
+			one(func() int64 { return oneIf(!t.stale.Load()) })},
+	)
 }
 
 // Operation counts one request to etcd. name, host, port and code come from closed sets: etcd's
