@@ -97,8 +97,8 @@ type witness struct {
 	newest    uint8                    // of the scope, that went through
 	again     [maxExecutions]bool      // a person lets it run although its event is settled
 	successor [maxExecutions]execution // who replaced it in the queue
-	// noted is how it ends as a process has written down in its file before it tells etcd, and proven
-	// the same once that process is dead, or knows that it has lost the lock
+	// noted is how it ends as a process has written down in its file before it tells etcd, and
+	// proven the same once that process is dead, or knows that it has lost the lock
 	noted  [maxExecutions]noted
 	proven [maxExecutions]proof
 	// a try of the parked execution ended so, and nobody has said since that it may go on
@@ -112,8 +112,8 @@ type noted struct {
 	session session // of the lock then
 }
 
-// proof is an end in the file of a dead process, with the sessions that it had; without them, of one
-// that has lost its lock.
+// proof is an end in the file of a dead process, with the sessions that it had; without them, of
+// one that has lost its lock.
 type proof struct {
 	outcome  outcome
 	sessions [2]session
