@@ -15,8 +15,8 @@ import (
 	"hooklock/test/testkit"
 )
 
-// books is a service that books orders. Until it is mended it books refunds as payments, and answers
-// 200 all the same.
+// books is a service that books orders. Until it is mended it books refunds as payments, and
+// answers 200 all the same.
 type books struct {
 	mu     sync.Mutex
 	mended bool
@@ -63,8 +63,8 @@ func (b *books) book(r *testkit.Received) string {
 	return testkit.OK("right " + o.ID)
 }
 
-// TestEventsThatTheServiceGotWrongAreRunAgain is a service that is mended, and whose wrong events run
-// again beside new ones: then its books are those of a service that was always right.
+// TestEventsThatTheServiceGotWrongAreRunAgain is a service that is mended, and whose wrong events
+// run again beside new ones: then its books are those of a service that was always right.
 func TestEventsThatTheServiceGotWrongAreRunAgain(t *testing.T) {
 	t.Parallel()
 	const accounts, each = 8, 25

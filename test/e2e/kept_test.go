@@ -41,7 +41,8 @@ routes:
 // isStored waits until show says that the request of an execution is in the store.
 func isStored(t *testing.T, h *testkit.Hooklock, id string) {
 	t.Helper()
-	testkit.Until(t, "the request of "+id+" is in the store", func() bool { return execution(t, h, id)["requestStored"] == "yes" })
+	testkit.Until(t, "the request of "+id+" is in the store",
+		func() bool { return execution(t, h, id)["requestStored"] == "yes" })
 }
 
 var anExecution = regexp.MustCompile(`exec_[0-9a-z]{32}`)
@@ -68,7 +69,8 @@ func framesIn(t *testing.T, folder string) (all []string) {
 // requestOf reads the request of an execution; status 404: it is not kept.
 func requestOf(t *testing.T, h *testkit.Hooklock, id string, status int) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.Admin+"/v1/executions/"+id+"/request", nil)
+	url := "http://" + h.Admin + "/v1/executions/" + id + "/request"
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +97,8 @@ func TestTheRequestOfAnEventThatWentThroughIsKept(t *testing.T) {
 	a := testkit.Post(t, h.Addr, "/kept/a", body, key("evt_1"))
 	passed(t, a, 200, "done", "executed")
 	isStored(t, h, a.Execution())
-	if got := requestOf(t, h, a.Execution(), 200); !strings.HasSuffix(got, body) || !strings.HasPrefix(got, "POST /kept/a HTTP/1.1") {
+	if got := requestOf(t, h, a.Execution(), 200); !strings.HasSuffix(got, body) ||
+		!strings.HasPrefix(got, "POST /kept/a HTTP/1.1") {
 		t.Errorf("the stored request is %.200s", got)
 	}
 	if said := cli(t, h, "show", "evt_1"); !strings.Contains(said, "Its request is in the request store.") {
@@ -113,7 +116,8 @@ func TestTheRequestOfAnEventThatWentThroughIsKept(t *testing.T) {
 	if got := requestOf(t, h, p, 200); !strings.HasSuffix(got, "\r\n\r\n{}") {
 		t.Errorf("the stored request is %q", got)
 	}
-	testkit.Until(t, "both are written", func() bool { return strings.Contains(h.Metrics(t), "hooklock_kept_events 2") })
+	testkit.Until(t, "both are written",
+		func() bool { return strings.Contains(h.Metrics(t), "hooklock_kept_events 2") })
 	if err := os.RemoveAll(filepath.Join(folder, "kept")); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +133,8 @@ func TestAStopWritesTheRequestsThatWait(t *testing.T) {
 	t.Parallel()
 	h, folder := keeping(t, "")
 	for n := range 200 {
-		passed(t, testkit.Post(t, h.Addr, "/kept/stop", fmt.Sprint(n), key(fmt.Sprint("stop_", n))), 200, "done", "executed")
+		passed(t, testkit.Post(t, h.Addr, "/kept/stop", fmt.Sprint(n), key(fmt.Sprint("stop_", n))), 200, "done",
+			"executed")
 	}
 	leave(t, h.Process)
 	if got := framesIn(t, folder); len(got) != 200 {
@@ -140,7 +145,8 @@ func TestAStopWritesTheRequestsThatWait(t *testing.T) {
 func TestAllThatIsKnownOfACustomerIsErased(t *testing.T) {
 	t.Parallel()
 	h, folder := keeping(t, "")
-	shared.on(t, "/kept/e", answers(testkit.Reply(500, "no"), testkit.OK("done"), testkit.OK("done"), testkit.OK("done")))
+	shared.on(t, "/kept/e",
+		answers(testkit.Reply(500, "no"), testkit.OK("done"), testkit.OK("done"), testkit.OK("done")))
 	var of, other []string
 	for _, customer := range []string{"4711", "4711", "4712"} {
 		event := fmt.Sprintf("erase_%s_%d", customer, len(of))
@@ -159,7 +165,8 @@ func TestAllThatIsKnownOfACustomerIsErased(t *testing.T) {
 			other = append(other, a.Execution())
 		}
 	}
-	if said := cli(t, h, "executions", "erase", "--label", "customer=4711", "--dry-run"); !strings.Contains(said, "2 match") {
+	if said := cli(t, h, "executions", "erase", "--label", "customer=4711", "--dry-run"); !strings.Contains(said,
+		"2 match") {
 		t.Errorf("a dry run says\n%s", said)
 	}
 	said := cli(t, h, "executions", "erase", "--label", "customer=4711", "--reason", "request 12")

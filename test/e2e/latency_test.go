@@ -9,7 +9,7 @@ import (
 	"hooklock/test/testkit"
 )
 
-// How a service's answers came is shown over time, by the command and by the page, also after a restart.
+// The command and the page show them, also after a restart.
 func TestLatencyAndOutcomesOfARouteAreShownOverTime(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.OK("done") })
@@ -30,7 +30,8 @@ func TestLatencyAndOutcomesOfARouteAreShownOverTime(t *testing.T) {
 	if len(row) == 0 || len(row) == 1 && row[0][2] != "3" { // two if an hour ended between
 		t.Errorf("the list is\n%s", list)
 	}
-	if got := cli(t, again, "counts", "--until", "30m", "--since", "1h"); !strings.Contains(got, "nothing was counted") {
+	if got := cli(t, again, "counts", "--until", "30m", "--since", "1h"); !strings.Contains(got,
+		"nothing was counted") {
 		t.Errorf("before that: %s", got)
 	}
 	page := testkit.Exchange(t, again.Admin, "GET /page/latency?route=timed&range=7d HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")

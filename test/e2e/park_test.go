@@ -21,7 +21,7 @@ import (
 	"hooklock/test/testkit"
 )
 
-// parkRoutes are routes that park, on one replica with the shared etcd. Nobody loses patience unless a test is about that.
+// parkRoutes are routes that park, on one replica with the shared etcd.
 const parkRoutes = `
 park_store: {single_member: true}
 routes:
@@ -49,7 +49,8 @@ func acceptedAs(t *testing.T, a *testkit.Answer, status int) string {
 	if a.Status != status || a.Decision() != "parked" || a.Execution() == "" {
 		t.Fatalf("want %d parked, got %v", status, a)
 	}
-	if p := a.JSON(); status != 204 && (p["status"] != "accepted" || p["executionId"] != a.Execution() || p["workflow"] == "") {
+	if p := a.JSON(); status != 204 &&
+		(p["status"] != "accepted" || p["executionId"] != a.Execution() || p["workflow"] == "") {
 		t.Fatalf("body of %v", a)
 	}
 	return a.Execution()
@@ -78,16 +79,20 @@ func TestADeliveryBehindALockIsAcceptedAndRunsAfterItExactlyAsItCame(t *testing.
 	if again := acceptedAs(t, testkit.Exchange(t, h.Addr, request), 202); again != id {
 		t.Errorf("a copy was accepted as %s, and the first one as %s", again, id)
 	}
-	refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t, testkit.Post(t, h.Addr, path, "another body", key("2")))
+	refused{422, "idempotency_key_reused", "no", "mismatch"}.check(t,
+		testkit.Post(t, h.Addr, path, "another body", key("2")))
 	work.answer <- testkit.OK("one")
 	passed(t, testkit.Receive(t, "the first answer", first), 200, "one", "executed")
 	got := work.await(t)
-	if got.Body != "second\r\n\x00body" || !slices.Contains(got.Lines, "X-odd:  spaced  ") || !slices.Contains(got.Lines, "x-ODD: again") || got.Header.Get("Hooklock-Execution") != id {
+	if got.Body != "second\r\n\x00body" || !slices.Contains(got.Lines, "X-odd:  spaced  ") ||
+		!slices.Contains(got.Lines, "x-ODD: again") || got.Header.Get("Hooklock-Execution") != id {
 		t.Errorf("the parked delivery reached the upstream as %q", got.Raw)
 	}
 	work.answer <- testkit.Reply(201, "two", "X-Kept: yes")
-	testkit.Until(t, "the second event to be settled", func() bool { return testkit.Exchange(t, h.Addr, request).Decision() == "replayed" })
-	if a := testkit.Exchange(t, h.Addr, request); a.Status != 201 || string(a.Body) != "two" || a.Header.Get("X-Kept") != "yes" {
+	testkit.Until(t, "the second event to be settled",
+		func() bool { return testkit.Exchange(t, h.Addr, request).Decision() == "replayed" })
+	if a := testkit.Exchange(t, h.Addr, request); a.Status != 201 || string(a.Body) != "two" ||
+		a.Header.Get("X-Kept") != "yes" {
 		t.Errorf("a copy of the settled event gets %v", a)
 	}
 	reached(t, path, 2)
@@ -111,7 +116,6 @@ func TestASenderIsAnsweredWhenItsPatienceEndsAndTheCallGoesOn(t *testing.T) {
 	reached(t, path, 1)
 }
 
-// TestADeliveryThatWasAnsweredBeforeTheServiceIsFoundByItsEvent: its arrival says which event it was, and where it came from, as that of any other does.
 func TestADeliveryThatWasAnsweredBeforeTheServiceIsFoundByItsEvent(t *testing.T) {
 	t.Parallel()
 	h := parking(t)
@@ -128,7 +132,6 @@ func TestADeliveryThatWasAnsweredBeforeTheServiceIsFoundByItsEvent(t *testing.T)
 	settles(t, h.Addr, path, "{}", "evt_slow", 200, "done")
 }
 
-// TestTheTimeOfAServiceThatIsTooSlowIsNotOurs: the call takes it, whoever was told meanwhile that the event is accepted.
 func TestTheTimeOfAServiceThatIsTooSlowIsNotOurs(t *testing.T) {
 	t.Parallel()
 	h := own(t, strings.ReplaceAll(parkConfig(shared.up.URL, ownPrefix()), "after: 300ms", "after: 6s"))
@@ -146,7 +149,7 @@ func TestTheTimeOfAServiceThatIsTooSlowIsNotOurs(t *testing.T) {
 	settles(t, h.Addr, path, "{}", "1", 200, "done")
 }
 
-// TestALongAnswerBehindAnAcceptedEventIsItsEnd: nobody takes an answer that is too long to be read whole, once the sender has gone with its 2xx.
+// Once the sender has its 2xx, nobody takes an answer that is too long to be read whole.
 func TestALongAnswerBehindAnAcceptedEventIsItsEnd(t *testing.T) {
 	t.Parallel()
 	h := own(t, parkConfig(shared.up.URL, ownPrefix())+"limits: {response_body: 64KiB}\n")
@@ -173,11 +176,11 @@ func TestALongAnswerBehindAnAcceptedEventIsItsEnd(t *testing.T) {
 	settles(t, h.Addr, path, "2", "2", 200, "")
 }
 
-// TestARequestThatCannotBeReadIsNoTry: the service is not called for it, and whoever looks for the reason is not sent there.
 func TestARequestThatCannotBeReadIsNoTry(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "requests")
-	h := own(t, strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "single_member: true", fmt.Sprintf("single_member: true, dir: %q", dir), 1))
+	h := own(t, strings.Replace(parkConfig(shared.up.URL, ownPrefix()), "single_member: true",
+		fmt.Sprintf("single_member: true, dir: %q", dir), 1))
 	path := at(t, "park")
 	work := shared.holds(t, path)
 	first := testkit.GoPost(t, h.Addr, path, "1", key("1"))
@@ -275,7 +278,8 @@ func TestWhatTheUpstreamFailsIsTriedAgainWithALargerToken(t *testing.T) {
 			if tokens[1] <= tokens[0] {
 				t.Errorf("tokens %v: the second try has no larger one", tokens)
 			}
-			if failed, _ := execution(t, h, id)["failedAnswers"].([]any); c.status != 0 && (len(failed) != 1 || failed[0].(map[string]any)["status"] != c.status) {
+			if failed, _ := execution(t, h, id)["failedAnswers"].([]any); c.status != 0 &&
+				(len(failed) != 1 || failed[0].(map[string]any)["status"] != c.status) {
 				t.Errorf("answers that said failure: %v, want one %v", failed, c.status)
 			}
 		})
@@ -357,7 +361,8 @@ func TestEventsOfAnOutageRunInOrderWhenTheUpstreamIsBack(t *testing.T) {
 	const workflows, events = 5, 6
 	for i := range events {
 		for w := range workflows {
-			acceptedAs(t, testkit.Post(t, h.Addr, fmt.Sprintf("/park/w%d", w), strconv.Itoa(i), key(fmt.Sprint(w, "-", i))), 202)
+			acceptedAs(t, testkit.Post(t, h.Addr, fmt.Sprintf("/park/w%d", w), strconv.Itoa(i),
+				key(fmt.Sprint(w, "-", i))), 202)
 		}
 	}
 	up.up(t)
@@ -380,13 +385,14 @@ func TestEventsOfAnOutageRunInOrderWhenTheUpstreamIsBack(t *testing.T) {
 	}
 }
 
-// TestADuplicateIsTheSameWhetherItsRouteAcceptsAtOnceOrNot: it gets the first answer whole, and is counted.
 func TestADuplicateIsTheSameWhetherItsRouteAcceptsAtOnceOrNot(t *testing.T) {
 	t.Parallel()
 	h := parking(t)
 	for _, route := range []string{"park", "park-now"} {
 		path := at(t, route)
-		shared.on(t, path, func(*testkit.Received) string { return testkit.Reply(201, "the true answer", "X-Kept: yes") })
+		shared.on(t, path, func(*testkit.Received) string {
+			return testkit.Reply(201, "the true answer", "X-Kept: yes")
+		})
 		testkit.Post(t, h.Addr, path, "{}", key("1"))
 		settles(t, h.Addr, path, "{}", "1", 201, "the true answer")
 		id := testkit.Post(t, h.Addr, path, "{}", key("1")).Execution()
@@ -419,7 +425,8 @@ func TestASenderThatDoesNotWaitIsAnsweredAtOnceAlways(t *testing.T) {
 func TestAnotherReplicaTakesOverWhatADeadOneHadAccepted(t *testing.T) {
 	t.Parallel()
 	prefix := ownPrefix()
-	config := strings.Replace(parkConfig(shared.up.URL, prefix), "request_timeout: 10s", "request_timeout: 2s, session_ttl: 3s", 1)
+	config := strings.Replace(parkConfig(shared.up.URL, prefix), "request_timeout: 10s",
+		"request_timeout: 2s, session_ttl: 3s", 1)
 	path := at(t, "park-slow")
 	work, stuck := newHeld(t), newHeld(t)
 	var calls atomic.Int32
@@ -499,7 +506,8 @@ func TestADeadLetterLetsTheNextOneRun(t *testing.T) {
 	}
 }
 
-// poisoned lets the service answer the first of two events with status, and checks that it is a dead letter and the second one runs.
+// poisoned lets the service answer the first of two events with status, and checks that it becomes
+// a dead letter and the second one runs.
 func poisoned(t *testing.T, h *testkit.Hooklock, path string, status int) {
 	t.Helper()
 	shared.on(t, path, func(r *testkit.Received) string {
@@ -515,7 +523,8 @@ func poisoned(t *testing.T, h *testkit.Hooklock, path string, status int) {
 	if got := execution(t, h, id); got["requestKept"] != true {
 		t.Errorf("its request is not kept: %v", got)
 	}
-	if got := execution(t, h, id); got["parkedOn"] != "locked" || !strings.Contains(fmt.Sprint(got["error"]), fmt.Sprintf("the upstream answered %d", status)) {
+	if got := execution(t, h, id); got["parkedOn"] != "locked" ||
+		!strings.Contains(fmt.Sprint(got["error"]), fmt.Sprintf("the upstream answered %d", status)) {
 		t.Errorf("it does not say why: %v", got)
 	}
 	if n := len(shared.up.Received(path)); n != 2 {
@@ -569,7 +578,8 @@ func execution(t *testing.T, h *testkit.Hooklock, id string) map[string]any {
 func TestNothingIsAcceptedThatIsNotCommitted(t *testing.T) {
 	t.Parallel()
 	members := testkit.StartEtcd(t, etcdProgram, 1)
-	config := strings.NewReplacer(shared.etcd.Endpoint, members[0].Endpoint, "request_timeout: 10s", "request_timeout: 1s").Replace(parkConfig(shared.up.URL, ownPrefix()))
+	config := strings.NewReplacer(shared.etcd.Endpoint, members[0].Endpoint, "request_timeout: 10s",
+		"request_timeout: 1s").Replace(parkConfig(shared.up.URL, ownPrefix()))
 	h := testkit.Serve(t, hooklockProgram, config)
 	t.Cleanup(h.Kill)
 	path := at(t, "park")

@@ -81,7 +81,8 @@ func TestKeptRequestsGoToAnotherServiceAndItsAnswersAreCompared(t *testing.T) {
 		for _, r := range other.Received(fmt.Sprintf("/kept/to-%d?n=1", workflow)) {
 			order = append(order, r.Header.Get("Idempotency-Key"))
 			if r.Header.Get("Hooklock-Replay") != "true" || r.Header.Get("Host") != other.Addr ||
-				r.Header.Get("X-Forwarded-Host") != "hooks.example.com" || !slices.Contains(r.Lines, "X-Odd:  as  it came") ||
+				r.Header.Get("X-Forwarded-Host") != "hooks.example.com" ||
+				!slices.Contains(r.Lines, "X-Odd:  as  it came") ||
 				r.Header.Get("X-Hop") != "" || r.Header.Get("Hooklock-Execution") != "" ||
 				!strings.Contains(r.Body, `"customer":"to"`) {
 				t.Errorf("the service got\n%s", r.Raw)
@@ -158,7 +159,8 @@ routes:
 	passed(t, a, 500, "not yet", "executed")
 	isStored(t, h, a.Execution())
 	code, _, said := rerunTo(t, h, "http://"+h.Addr, a.Execution())
-	if n := len(up.Received("/kept/failed")); n != 1 || code != 1 || !strings.Contains(said, "name the service itself") {
+	if n := len(up.Received("/kept/failed")); n != 1 || code != 1 ||
+		!strings.Contains(said, "name the service itself") {
 		t.Errorf("%d calls: %d %s", n, code, said)
 	}
 	if a := testkit.Post(t, h.Addr, "/elsewhere", `{}`, "hooklock-replay: true"); a.Status != 400 {

@@ -167,8 +167,9 @@ routes:
 		for _, h := range both {
 			testkit.Until(t, "each replica to show "+want, func() bool {
 				_, said := asked(t, h, http.MethodGet, "/v1/routes", "", "")
-				return strings.Contains(fmt.Sprint(said), "map[limit:4_in_a_row ratio:"+want+"]") && strings.Contains(h.Metrics(t),
-					`hooklock_sender_limit_ratio{limit="4_in_a_row",route="gitlab"} `+want+"\n")
+				metrics := h.Metrics(t)
+				return strings.Contains(fmt.Sprint(said), "map[limit:4_in_a_row ratio:"+want+"]") &&
+					strings.Contains(metrics, `hooklock_sender_limit_ratio{limit="4_in_a_row",route="gitlab"} `+want+"\n")
 			})
 		}
 	}

@@ -83,7 +83,8 @@ routes:
 		t.Fatalf("got %d %s", a.Status, a.Body)
 	}
 	said = cli(t, again, "show", "evt_4")
-	for _, want := range []string{"The service answered 200", "1 delivery with this ID had no valid signature", "mismatch"} {
+	for _, want := range []string{
+		"The service answered 200", "1 delivery with this ID had no valid signature", "mismatch"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in\n%s", want, said)
 		}

@@ -95,7 +95,8 @@ func TestATaskOfANightOnCallTakesTwoCommandsAtMost(t *testing.T) {
 		}},
 		{"18 all that failed, for a spreadsheet", func(run func(string, ...string) string) {
 			out := run(`^time,event,`, "events", "--status", "FAILED", "--since", began, "-o", "csv")
-			equal("failed events", strings.Count(out, ",FAILED,"), truth["stripe"].Failed+truth["stripe"].Errors+truth["mails"].Dead)
+			equal("failed events", strings.Count(out, ",FAILED,"),
+				truth["stripe"].Failed+truth["stripe"].Errors+truth["mails"].Dead)
 		}},
 		{"6 run one again", func(run func(string, ...string) string) {
 			run(`^retrying as exec_\S+, last in the queue of mails/mail-1\n`, "retry", "mail-1", "--reason", "repaired")

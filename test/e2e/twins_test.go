@@ -58,7 +58,8 @@ routes:
 		t.Errorf("twins are named where they are off:\n%s", table)
 	}
 	status := cli(t, h, "status")
-	if !strings.Contains(status, "twins") || !strings.Contains(status, "header: 1 event of 24h had the body of another one") ||
+	if !strings.Contains(status, "twins") ||
+		!strings.Contains(status, "header: 1 event of 24h had the body of another one") ||
 		strings.Contains(status, "quiet: ") {
 		t.Errorf("status says\n%s", status)
 	}
