@@ -24,7 +24,8 @@ import (
 	"hooklock/cmd/hooklock/remote"
 )
 
-// adminAPI gives the answers of the admin API that a test names by "METHOD /path", and remembers what it was asked.
+// adminAPI gives the answers of the admin API that a test names by "METHOD /path", and remembers
+// what it was asked.
 type adminAPI struct {
 	url     string
 	answers map[string]string // a status, a space, and a body
@@ -44,7 +45,9 @@ func (a *adminAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if text == "" {
 		text = a.answers["*"]
 	}
-	status := map[string]int{"200": 200, "201": 201, "202": 202, "400": 400, "401": 401, "403": 403, "404": 404, "409": 409, "412": 412, "421": 421, "429": 429, "502": 502, "503": 503}[text[:3]]
+	status := map[string]int{
+		"200": 200, "201": 201, "202": 202, "400": 400, "401": 401, "403": 403, "404": 404, "409": 409, "412": 412,
+		"421": 421, "429": 429, "502": 502, "503": 503}[text[:3]]
 	w.Header().Set("Content-Type", "application/json")
 	if status == 429 {
 		w.Header().Set("Retry-After", "5")
@@ -96,7 +99,8 @@ func TestLocksListShowsEachHolderInColumns(t *testing.T) {
 stripe/acme  running  1m15s  58m45s  3        evt_1  exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra  host/1/s
 w\x1b[31m\u202e界  held,stale  0s     -       0        -      exec_b                                 \x1b]0;evil\x07
 `
-	if code != cli.ExitFine || problems != "" || strings.Join(strings.Fields(out), " ") != strings.Join(strings.Fields(want), " ") {
+	if code != cli.ExitFine || problems != "" ||
+		strings.Join(strings.Fields(out), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("%d %s\n%s", code, problems, out)
 	}
 }
@@ -114,13 +118,17 @@ func TestAListIsALineForEachItemForASpreadsheet(t *testing.T) {
 		t.Errorf("%d %s\n%s", code, problems, out)
 	}
 	code, out, problems = command(t, nil, "events", "--limit", "1", "-o", "csv", "--admin", api.url)
-	if lines := strings.Split(out, "\n"); code != cli.ExitFine || !strings.Contains(problems, "--cursor c2") || len(lines) != 3 || lines[0] !=
+	if lines := strings.Split(out, "\n"); code != cli.ExitFine || !strings.Contains(problems, "--cursor c2") ||
+		len(lines) != 3 || lines[0] !=
 		"time,event,route,workflow,status,outcome,what_happened,told,duration_seconds,attempt,duplicates,labels,execution,trace" ||
-		!strings.Contains(lines[1], ",evt_1,stripe,stripe/acme,FAILED,unknown,") || !strings.HasSuffix(lines[1], ",order=1042,"+id+",t") {
+		!strings.Contains(lines[1], ",evt_1,stripe,stripe/acme,FAILED,unknown,") ||
+		!strings.HasSuffix(lines[1], ",order=1042,"+id+",t") {
 		t.Errorf("%d %s\n%s", code, problems, out)
 	}
-	for _, args := range [][]string{{"executions", "get", id, "-o", "csv"}, {"events", "--watch", "-o", "csv"}, {"status", "-o", "csv"}} {
-		if code, out, problems := command(t, nil, append(args, "--admin", api.url)...); code != cli.ExitUsage || out != "" || !strings.Contains(problems, "csv") {
+	for _, args := range [][]string{
+		{"executions", "get", id, "-o", "csv"}, {"events", "--watch", "-o", "csv"}, {"status", "-o", "csv"}} {
+		if code, out, problems := command(t, nil, append(args, "--admin", api.url)...); code != cli.ExitUsage ||
+			out != "" || !strings.Contains(problems, "csv") {
 			t.Errorf("%q: %d %s%s", args, code, out, problems)
 		}
 	}
@@ -141,7 +149,8 @@ func TestAListIsOneJSONDocumentOfTheAPIsShapes(t *testing.T) {
 		{[]string{"--limit", "1"}, `{"locks":[` + lockJSON + `],"nextCursor":"c2"}`},
 		{[]string{"--prefix", "x"}, `{"locks":[],"nextCursor":""}`},
 	} {
-		code, out, problems := command(t, []string{"HOOKLOCK_ADMIN=" + api.url}, append([]string{"locks", "list", "-o", "json"}, c.args...)...)
+		code, out, problems := command(t, []string{"HOOKLOCK_ADMIN=" + api.url},
+			append([]string{"locks", "list", "-o", "json"}, c.args...)...)
 		var got, want any
 		if err := json.Unmarshal([]byte(out), &got); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -173,7 +182,8 @@ func TestExecutionsAreShownWithAllThatMatters(t *testing.T) {
 		"GET /v1/executions/" + id:               "200 " + endedJSON,
 		"GET /v1/executions/" + id + "?wait=30s": "200 " + endedJSON,
 	})
-	code, out, problems := command(t, nil, "executions", "list", "--workflow", "stripe/acme", "--status", "cancel-requested", "--admin", api.url)
+	code, out, problems := command(t, nil, "executions", "list", "--workflow", "stripe/acme", "--status",
+		"cancel-requested", "--admin", api.url)
 	for _, text := range []string{"EXECUTION ", " STATUS ", " DUPLICATES ", id + "  FAILED  unknown", " 1.5s  2        4           stripe/acme  evt_1  upstream_failed: reset\n"} {
 		if !strings.Contains(out, text) {
 			t.Errorf("no %q in\n%s", text, out)
@@ -183,7 +193,9 @@ func TestExecutionsAreShownWithAllThatMatters(t *testing.T) {
 		t.Errorf("%d %s", code, problems)
 	}
 	code, out, problems = command(t, nil, "executions", "get", id, "--wait", "30s", "--admin", api.url)
-	for _, text := range []string{"status      FAILED\n", "error       upstream_failed: reset\n", "(it took 1.5s)", "duplicates  4\n", "\ncharge  done ", " 250ms\n", "mail    skipped  -"} {
+	for _, text := range []string{
+		"status      FAILED\n", "error       upstream_failed: reset\n", "(it took 1.5s)", "duplicates  4\n",
+		"\ncharge  done ", " 250ms\n", "mail    skipped  -"} {
 		if !strings.Contains(out, text) {
 			t.Errorf("no %q in\n%s", text, out)
 		}
@@ -191,7 +203,8 @@ func TestExecutionsAreShownWithAllThatMatters(t *testing.T) {
 	if code != cli.ExitFine || problems != "" {
 		t.Errorf("%d %s", code, problems)
 	}
-	if _, out, _ = command(t, nil, "executions", "get", id, "-o", "json", "--admin", api.url); !strings.Contains(out, "\n  \"executionId\": \""+id+"\",\n") {
+	if _, out, _ = command(t, nil, "executions", "get", id, "-o", "json", "--admin", api.url); !strings.Contains(out,
+		"\n  \"executionId\": \""+id+"\",\n") {
 		t.Errorf("got %s", out)
 	}
 }
@@ -203,15 +216,18 @@ func TestChangesSayWhatTheyDid(t *testing.T) {
 		"DELETE /v1/executions/" + id + "?reason=again":                    "200 " + endedJSON,
 	})
 	for _, c := range []struct{ args, asked, says string }{
-		{"locks release stripe/acme --execution " + id + " --reason stuck", "DELETE /v1/locks/stripe%2Facme?execution=" + id + "&reason=stuck", "stripe/acme is released"},
+		{"locks release stripe/acme --execution " + id + " --reason stuck",
+			"DELETE /v1/locks/stripe%2Facme?execution=" + id + "&reason=stuck", "stripe/acme is released"},
 		{"executions cancel " + id + " --final --reason wrong", "POST /v1/executions/" + id + `/cancel {"reason":"wrong","final":true}`, id + " is CANCEL_REQUESTED: host/1 has been told to end it\n"},
-		{"executions forget " + id + " --reason again", "DELETE /v1/executions/" + id + "?reason=again", "its event may run again"},
+		{"executions forget " + id + " --reason again", "DELETE /v1/executions/" + id + "?reason=again",
+			"its event may run again"},
 	} {
 		code, out, problems := command(t, []string{"HOOKLOCK_ADMIN=" + api.url}, strings.Fields(c.args)...)
 		if code != cli.ExitFine || problems != "" || !strings.Contains(out, c.says) || api.last() != c.asked {
 			t.Errorf("%s: %d %s%s, asked %s", c.args, code, out, problems, api.last())
 		}
-		code, out, _ = command(t, []string{"HOOKLOCK_ADMIN=" + api.url}, append(strings.Fields(c.args), "-o", "json")...)
+		code, out, _ = command(t, []string{"HOOKLOCK_ADMIN=" + api.url},
+			append(strings.Fields(c.args), "-o", "json")...)
 		if !json.Valid([]byte(out)) || code != cli.ExitFine {
 			t.Errorf("%s: %d %s", c.args, code, out)
 		}
@@ -246,7 +262,8 @@ func TestEveryRefusalHasItsExitCodeAndSaysWhatToDo(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			api := serveAPI(t, map[string]string{"*": c.answer})
 			code, out, problems := command(t, nil, "executions", "get", id, "--admin", api.url)
-			if code != c.code || out != "" || !strings.HasPrefix(problems, "hooklock: ") || !strings.Contains(problems, c.says) || strings.Count(problems, "\n") != 1 {
+			if code != c.code || out != "" || !strings.HasPrefix(problems, "hooklock: ") ||
+				!strings.Contains(problems, c.says) || strings.Count(problems, "\n") != 1 {
 				t.Errorf("%d %s%s", code, out, problems)
 			}
 		})
@@ -297,7 +314,8 @@ func TestMistakesOfUsageAreFoundBeforeAnythingIsSent(t *testing.T) {
 			t.Errorf("%s: %d %s%s", args, code, out, problems)
 		}
 	}
-	if code, _, problems := command(t, []string{"HOOKLOCK_TOKEN_FILE=none"}, "locks", "list"); code != cli.ExitUsage || !strings.Contains(problems, "HOOKLOCK_TOKEN_FILE: read token file: open none") {
+	if code, _, problems := command(t, []string{"HOOKLOCK_TOKEN_FILE=none"}, "locks", "list"); code != cli.ExitUsage ||
+		!strings.Contains(problems, "HOOKLOCK_TOKEN_FILE: read token file: open none") {
 		t.Errorf("%d %s", code, problems)
 	}
 	if len(api.asked) != 0 {
@@ -313,7 +331,9 @@ func TestTheGeneratedTokenIsFoundAndStaysOnThisMachine(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(data, admin.TokenFile), []byte("generated\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config := write(t, "sidecar.yaml", "upstream: http://127.0.0.1:1\ndata_dir: "+data+"\nadmin: {listen: "+strings.TrimPrefix(api.url, "http://")+"}\n")
+	config := write(t, "sidecar.yaml",
+		"upstream: http://127.0.0.1:1\ndata_dir: "+data+"\nadmin: {listen: "+strings.TrimPrefix(api.url, "http://")+
+			"}\n")
 	for _, c := range []struct {
 		env  []string
 		args []string
@@ -321,9 +341,12 @@ func TestTheGeneratedTokenIsFoundAndStaysOnThisMachine(t *testing.T) {
 	}{
 		{nil, []string{"--admin", api.url}, ""},
 		{nil, []string{"--config", config}, "generated"},
-		{[]string{"HOOKLOCK__ADMIN__LISTEN=" + strings.TrimPrefix(api.url, "http://"), "HOOKLOCK__DATA_DIR=" + data}, nil, "generated"}, // as in a pod
+		// as in a pod
+		{[]string{"HOOKLOCK__ADMIN__LISTEN=" + strings.TrimPrefix(api.url, "http://"), "HOOKLOCK__DATA_DIR=" + data},
+			nil, "generated"},
 		{[]string{"HOOKLOCK_TOKEN_FILE=" + other}, []string{"--config", config}, "other"},
-		{[]string{"HOOKLOCK_TOKEN_FILE=" + other, "HOOKLOCK_ADMIN=http://127.0.0.1:1"}, []string{"--token-file", token, "--admin", api.url}, "given"},
+		{[]string{"HOOKLOCK_TOKEN_FILE=" + other, "HOOKLOCK_ADMIN=http://127.0.0.1:1"},
+			[]string{"--token-file", token, "--admin", api.url}, "given"},
 	} {
 		code, _, problems := command(t, c.env, append([]string{"locks", "list"}, c.args...)...)
 		if code != cli.ExitFine || api.token != c.want {
@@ -331,15 +354,18 @@ func TestTheGeneratedTokenIsFoundAndStaysOnThisMachine(t *testing.T) {
 		}
 	}
 	free := write(t, "sidecar.yaml", "upstream: http://127.0.0.1:1\nadmin: {listen: \"127.0.0.1:0\"}\n")
-	if code, _, problems := command(t, nil, "locks", "list", "--config", free); code != cli.ExitUsage || !strings.Contains(problems, "name it with --admin") {
+	if code, _, problems := command(t, nil, "locks", "list", "--config", free); code != cli.ExitUsage ||
+		!strings.Contains(problems, "name it with --admin") {
 		t.Errorf("%d %s", code, problems)
 	}
 	for _, c := range []struct {
 		url   string
 		local bool
 	}{
-		{"http://127.0.0.1:8079", true}, {"http://[::1]:8079", true}, {"https://LOCALHOST", true}, {"unix:///x", true}, {"http://127.9.9.9/x", true},
-		{"http://10.0.0.1:8079", false}, {"http://127.0.0.1.evil.example", false}, {"http://localhost.evil.example:1", false}, {"http://evil.example/127.0.0.1", false},
+		{"http://127.0.0.1:8079", true}, {"http://[::1]:8079", true}, {"https://LOCALHOST", true}, {"unix:///x", true},
+		{"http://127.9.9.9/x", true},
+		{"http://10.0.0.1:8079", false}, {"http://127.0.0.1.evil.example", false},
+		{"http://localhost.evil.example:1", false}, {"http://evil.example/127.0.0.1", false},
 	} {
 		if remote.IsLocal(c.url) != c.local {
 			t.Errorf("%s: local is %v", c.url, !c.local)
@@ -356,17 +382,21 @@ func TestAChangeWhoseAnswerIsLostSaysHowToLook(t *testing.T) {
 	}))
 	defer server.Close()
 	code, _, problems := command(t, nil, "executions", "cancel", id, "--reason", "r", "--admin", server.URL)
-	if code != cli.ExitFailed || !strings.Contains(problems, "it may have been done all the same: hooklock show "+id+" tells") {
+	if code != cli.ExitFailed ||
+		!strings.Contains(problems, "it may have been done all the same: hooklock show "+id+" tells") {
 		t.Errorf("%d %s", code, problems)
 	}
-	if code, _, problems = command(t, nil, "executions", "get", id, "--admin", server.URL); code != cli.ExitFailed || strings.Contains(problems, "all the same") {
+	if code, _, problems = command(t, nil, "executions", "get", id, "--admin", server.URL); code != cli.ExitFailed ||
+		strings.Contains(problems, "all the same") {
 		t.Errorf("%d %s", code, problems)
 	}
 }
 
 func TestAChangeWhoseAnswerEtcdOwesSaysHowToLook(t *testing.T) {
 	api := serveAPI(t, map[string]string{"*": `503 {"code":"store_unavailable","detail":"etcd does not answer in time: whether this was done is not known"}`})
-	for args, look := range map[string]string{"pause route:r --reason r": "hooklock pauses tells", "executions forget " + id + " --reason r": "hooklock show " + id + " tells"} {
+	for args, look := range map[string]string{
+		"pause route:r --reason r":                "hooklock pauses tells",
+		"executions forget " + id + " --reason r": "hooklock show " + id + " tells"} {
 		code, _, problems := command(t, nil, append(strings.Fields(args), "--admin", api.url)...)
 		if code != cli.ExitFailed || !strings.Contains(problems, look) {
 			t.Errorf("%s: %d %s", args, code, problems)
@@ -376,14 +406,16 @@ func TestAChangeWhoseAnswerEtcdOwesSaysHowToLook(t *testing.T) {
 
 func TestAnInterruptEndsAWait(t *testing.T) {
 	arrived, over := make(chan struct{}), make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) { close(arrived); <-over }))
+	server := httptest.NewServer(
+		http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) { close(arrived); <-over }))
 	defer server.Close()
 	defer close(over)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	var out, problems bytes.Buffer
 	go func() {
-		ended <- run(ctx, []string{"executions", "get", id, "--wait", "1h", "--admin", server.URL}, nil, &out, &problems)
+		ended <- run(ctx, []string{"executions", "get", id, "--wait", "1h", "--admin", server.URL}, nil, &out,
+			&problems)
 	}()
 	<-arrived
 	cancel()
@@ -402,105 +434,18 @@ func (full) Write([]byte) (int, error) {
 func TestAFullDiskIsNotTheServersFault(t *testing.T) {
 	api := serveAPI(t, map[string]string{"*": "200 " + endedJSON})
 	var problems bytes.Buffer
-	code := run(t.Context(), []string{"executions", "get", id, "-o", "json", "--admin", api.url}, nil, full{}, &problems)
+	code := run(t.Context(), []string{"executions", "get", id, "-o", "json", "--admin", api.url}, nil, full{},
+		&problems)
 	if code != cli.ExitFailed || problems.String() != "hooklock: write out.json: no space left on device\n" {
 		t.Errorf("%d %s", code, &problems)
 	}
 }
 
-func TestStatusNamesAreCompleted(t *testing.T) {
-	code, out, _ := command(t, nil, "__complete", "executions", "list", "--status", "")
-	if code != cli.ExitFine || !strings.HasPrefix(out, "PENDING\nRUNNING\nCANCEL_REQUESTED\nSUCCESS\nFAILED\nABORTED\n") {
-		t.Errorf("%d %s", code, out)
-	}
-	if _, out, _ = command(t, nil, "__complete", "locks", "list", "-o", ""); !strings.HasPrefix(out, "table\nwide\njson\nyaml\n") {
-		t.Errorf("got %s", out)
-	}
-}
-
-func TestWhatTheServerHasIsCompleted(t *testing.T) {
-	api := serveAPI(t, map[string]string{
-		"GET /v1/locks?limit=50&prefix=s":           `200 {"locks":[` + lockJSON + "," + staleJSON + `],"nextCursor":""}`,
-		"GET /v1/locks/stripe%2Facme":               "200 " + lockJSON,
-		"GET /v1/executions?limit=200":              `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
-		"GET /v1/executions?limit=50&text=evt":      `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
-		"GET /v1/executions?id=exec&limit=200":      `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
-		"GET /v1/executions?id=exec_none&limit=200": `200 {"executions":[],"nextCursor":""}`,
-		"GET /v1/locks?limit=50&prefix=no":          `503 {"code":"store_unavailable"}`,
-	})
-	for args, want := range map[string]string{
-		"locks get s":                            "stripe/acme\trunning\n:4\n",
-		"locks release s":                        "stripe/acme\trunning\n:4\n",
-		"locks release stripe/acme --execution ": id + "\n:4\n",
-		"executions cancel exec":                 id + "\tFAILED stripe/acme evt_1\n:4\n",
-		"executions get exec_none":               ":4\n",
-		"show evt":                               "evt_1\tFAILED stripe/acme\n:4\n",
-		"show exec":                              id + "\tFAILED stripe/acme evt_1\n:4\n",
-		"executions get " + id + " ":             ":4\n",
-		"locks get no":                           ":4\n",
-	} {
-		code, out, _ := command(t, []string{"HOOKLOCK_ADMIN=" + api.url}, append([]string{"__complete"}, strings.Split(args, " ")...)...)
-		if code != cli.ExitFine || out != want {
-			t.Errorf("%s: %d %q, want %q", args, code, out, want)
-		}
-	}
-}
-
-// The server finds it by its index: whoever reads the whole list waits for minutes where there are a million.
-func TestAnIDThatIsCutShortIsSearchedAndNotReadFromTheWholeList(t *testing.T) {
-	api := serveAPI(t, map[string]string{
-		"GET /v1/executions?id=exec_7hq3p2&limit=200": `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
-		"POST /v1/executions/" + id + "/cancel":       "202 " + endedJSON,
-		"POST /v1/executions/" + id + "/run":          "200 " + endedJSON,
-		"POST /v1/executions/" + id + "/skip":         "200 " + endedJSON,
-		"POST /v1/executions/" + id + "/rerun":        "200 " + endedJSON,
-		"DELETE /v1/executions/" + id + "?reason=r":   "200 " + endedJSON,
-		"*": `503 {"code":"store_unavailable"}`,
-	})
-	for _, what := range []string{"cancel", "forget", "run", "skip", "rerun"} {
-		if code, _, problems := command(t, nil, "executions", what, "exec_7hq3p2", "--reason", "r", "--admin", api.url); code != cli.ExitFine {
-			t.Errorf("%s: %d %s", what, code, problems)
-		}
-	}
-}
-
-// As logs and the attempts of an event name it; a list has the event's last one.
-func TestTheIDOfAnEarlierAttemptMayBeCutShortToo(t *testing.T) {
-	earlier := "exec_" + strings.Repeat("a", 32)
-	api := serveAPI(t, map[string]string{
-		"GET /v1/executions?id=exec_aaaaaa&limit=200": `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,
-		"GET /v1/executions/exec_aaaaaa":              "200 " + strings.Replace(endedJSON, id, earlier, 1),
-		"GET /v1/executions/" + earlier:               "200 " + strings.Replace(endedJSON, id, earlier, 1),
-		"*":                                           `404 {"code":"execution_not_found"}`,
-		"GET /v1/executions?id=exec_bbbbbb&limit=200": `200 {"executions":[],"nextCursor":""}`,
-	})
-	if code, out, problems := command(t, nil, "executions", "get", "exec_aaaaaa", "--admin", api.url); code != cli.ExitFine || !strings.Contains(out, earlier) {
-		t.Errorf("%d %s%s", code, out, problems)
-	}
-	if code, _, problems := command(t, nil, "executions", "get", "exec_bbbbbb", "--admin", api.url); code != cli.ExitNotFound || !strings.Contains(problems, "begins with exec_bbbbbb") {
-		t.Errorf("%d %s", code, problems)
-	}
-}
-
-// Its last ID is not the one in hand, and the earlier attempt of another event may be the one that was meant.
-func TestABeginningThatAnEarlierAttemptSharesIsNoID(t *testing.T) {
-	other := strings.Replace(endedJSON, id, "exec_"+strings.Repeat("o", 32), 1) // found by an attempt before it
-	api := serveAPI(t, map[string]string{
-		"GET /v1/executions?id=exec_7hq3p2&limit=200": `200 {"executions":[` + endedJSON + "," + other + `],"nextCursor":""}`,
-		"GET /v1/executions/exec_7hq3p2":              `400 {"code":"bad_request","detail":"several executions have an ID that begins so"}`,
-		"*":                                           "200 " + endedJSON,
-	})
-	for _, what := range []string{"cancel", "forget", "run", "skip", "rerun"} {
-		if code, out, problems := command(t, nil, "executions", what, "exec_7hq3p2", "--reason", "r", "--admin", api.url); code == cli.ExitFine || !strings.Contains(problems, "several") {
-			t.Errorf("%s: %d %s%s", what, code, out, problems)
-		}
-	}
-}
-
 func TestSpansAreReadable(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 0: "0s", 250 * time.Millisecond: "250ms", 1500 * time.Millisecond: "1.5s", 2 * time.Second: "2s", 59 * time.Second: "59s",
-		time.Minute: "1m", 75 * time.Second: "1m15s", time.Hour: "1h", 90*time.Minute + time.Second: "1h30m", 26 * time.Hour: "1d2h", 24 * time.Hour: "1d",
+		-time.Second: "0s", 0: "0s", 250 * time.Millisecond: "250ms", 1500 * time.Millisecond: "1.5s",
+		2 * time.Second: "2s", 59 * time.Second: "59s", time.Minute: "1m", 75 * time.Second: "1m15s", time.Hour: "1h",
+		90*time.Minute + time.Second: "1h30m", 26 * time.Hour: "1d2h", 24 * time.Hour: "1d",
 	} {
 		if got := cli.Span(d); got != want {
 			t.Errorf("%s: got %s, want %s", d, got, want)
@@ -509,7 +454,8 @@ func TestSpansAreReadable(t *testing.T) {
 }
 
 func TestColumnsCountWhatATerminalShows(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "abc": 3, "ä": 1, "a\u0308": 1, "界": 2, "한글": 4, "🔒": 2, "👩‍💻": 2, "→": 1} {
+	for text, want := range map[string]int{
+		"": 0, "abc": 3, "ä": 1, "a\u0308": 1, "界": 2, "한글": 4, "🔒": 2, "👩‍💻": 2, "→": 1} {
 		if got := cli.Width(text); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)
 		}
@@ -537,7 +483,8 @@ func FuzzNothingFromAServerReachesTheTerminalRaw(f *testing.F) {
 		if json.Unmarshal(raw, &before) != nil || text == "" {
 			return
 		}
-		if err := json.Unmarshal(line, &after); err != nil || before.Workflow != after.Workflow || bytes.ContainsFunc(line, cli.Odd) {
+		if err := json.Unmarshal(line, &after); err != nil || before.Workflow != after.Workflow ||
+			bytes.ContainsFunc(line, cli.Odd) {
 			t.Errorf("%s became %s: %v", raw, line, err)
 		}
 	})
@@ -568,7 +515,8 @@ func TestWatchKeepsFailuresOutOfWhatProgramsRead(t *testing.T) {
 			}))
 			defer server.Close()
 			var stdout, stderr bytes.Buffer
-			if code := run(ctx, []string{"locks", "list", "-o", format, "--watch=500ms", "--admin", server.URL}, nil, &stdout, &stderr); code != cli.ExitFine {
+			if code := run(ctx, []string{"locks", "list", "-o", format, "--watch=500ms", "--admin", server.URL}, nil,
+				&stdout, &stderr); code != cli.ExitFine {
 				t.Errorf("exit code %d", code)
 			}
 			decoder := decoderOf(&stdout)
@@ -588,7 +536,8 @@ func TestWatchKeepsFailuresOutOfWhatProgramsRead(t *testing.T) {
 func TestWatchEndsAtAMistake(t *testing.T) {
 	api := serveAPI(t, map[string]string{"*": `400 {"status":400,"code":"bad_request","detail":"no such prefix"}`})
 	for _, mistake := range []string{"--limit=-1", "--prefix=mistake"} {
-		if code, _, problems := command(t, nil, "locks", "list", "--watch=500ms", mistake, "--admin", api.url); code != cli.ExitUsage {
+		if code, _, problems := command(t, nil, "locks", "list", "--watch=500ms", mistake, "--admin",
+			api.url); code != cli.ExitUsage {
 			t.Errorf("%s: exit code %d: %s", mistake, code, problems)
 		}
 	}

@@ -41,7 +41,8 @@ func onTop(e *cli.Environment, makeCommand newCommand, names ...string) []*cobra
 		cmd.Use, cmd.Aliases, cmd.Hidden = name+" "+arguments, nil, i > 0
 		cmd.Example = strings.ReplaceAll(cmd.Example, "hooklock executions ", "hooklock ")
 		if strings.Contains(arguments, "ID") {
-			cmd.Long += "\n\nID is that of an event, a part of it between slashes, that of an execution, or its beginning."
+			cmd.Long += "\n\nID is that of an event, a part of it between slashes, that of an execution, or its " +
+				"beginning."
 		}
 		r.Flags(cmd)
 		all = append(all, cmd)
