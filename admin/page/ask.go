@@ -109,8 +109,8 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	do, known := map[string]func(*visit) (*question, error){
-		"cancel": cancel, "release": release, "forget": forget, "run": run, "skip": skip, "rerun": rerun, "again": runAgain,
-		"reload": reload, "pause": pause, "resume": resume, "seen": seen, "unseen": unseen,
+		"cancel": cancel, "release": release, "forget": forget, "run": run, "skip": skip, "rerun": rerun,
+		"again": runAgain, "reload": reload, "pause": pause, "resume": resume, "seen": seen, "unseen": unseen,
 		"all-cancel": allCancel, "all-forget": allForget, "all-run": allOf("run"), "all-skip": allOf("skip"),
 		"all-rerun": allOf("rerun"),
 		"job-stop":  changeJob("stop"), "job-resume": changeJob("resume"),

@@ -65,7 +65,7 @@ func countKinds() []countKind {
 			return c.Errors
 		}, []string{"status", string(client.Failed)}, ""},
 		{"parked", "Accepted", func(c *client.Counts) int64 { return c.Parked }, []string{"decision", "parked"}, ""},
-		{"busy", "Busy", func(c *client.Counts) int64 { return c.Busy }, []string{"status", string(client.Refused)}, ""},
+		{"busy", "Busy", func(c *client.Counts) int64 { return c.Busy }, []string{"status", "REFUSED"}, ""},
 		{"forged", "Bad signature", func(c *client.Counts) int64 { return c.BadSignatures }, nil, "signatures"},
 		{"refused", "Refused", func(c *client.Counts) int64 {
 			return c.Refused
@@ -127,7 +127,8 @@ func (v *visit) counts(since, step string) (*client.CountList, error) {
 		return list, nil
 	}
 	list := &client.CountList{}
-	if err := v.api.get("/v1/routes/counts", values("since", since, "step", step, "latency", "false"), list); err != nil {
+	query := values("since", since, "step", step, "latency", "false")
+	if err := v.api.get("/v1/routes/counts", query, list); err != nil {
 		return nil, err
 	}
 	if v.read == nil {
@@ -139,7 +140,7 @@ func (v *visit) counts(since, step string) (*client.CountList, error) {
 	return list, nil
 }
 
-// chartOf draws counts; nil if there are none. Its links find events also by the other filters where.
+// chartOf draws counts; nil if there are none. Its links have the filters in where, too.
 func chartOf(list *client.CountList, where ...string) *chart {
 	sums := map[time.Time]*client.Counts{}
 	step := seconds(list.StepSeconds)
@@ -254,8 +255,8 @@ func countColumns(list *client.CountList, status *client.ReplicaStatus) []column
 			if r.P95Seconds == 0 {
 				return cell{}
 			}
-			return cell{Text: roughly(r.P50Seconds) + " / " + roughly(r.P95Seconds), Href: to("latency", "route", r.Route),
-				Title: "over time"}
+			return cell{Text: roughly(r.P50Seconds) + " / " + roughly(r.P95Seconds),
+				Href: to("latency", "route", r.Route), Title: "over time"}
 		}},
 		column[client.RouteCounts]{"Trend", func(r *client.RouteCounts) cell { return cell{Trend: trendOf(list, r)} }},
 		column[client.RouteCounts]{"Last", func(r *client.RouteCounts) cell {

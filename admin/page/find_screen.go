@@ -252,7 +252,8 @@ func storyOf(x *client.Execution) string {
 }
 
 // actions are the names of the buttons.
-var actions = map[string]string{"run": "Run now…", "skip": "Skip…", "cancel": "Cancel…", "rerun": "Rerun…", "again": "Rerun…",
+var actions = map[string]string{
+	"run": "Run now…", "skip": "Skip…", "cancel": "Cancel…", "rerun": "Rerun…", "again": "Rerun…",
 	"forget": "Allow again…"}
 
 // asksOf returns the buttons for the actions of canDo.

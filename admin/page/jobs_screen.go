@@ -81,7 +81,8 @@ func jobAbout(j *client.Job) string {
 		return story.Count(n, "selected event", "selected events")
 	}
 	f, said := &j.Filter, []string{}
-	for _, one := range [][2]string{{"of ", f.Route}, {"of workflow ", f.Workflow}, {"labelled ", f.Label}, {"that ended as ", string(f.Status)},
+	for _, one := range [][2]string{
+		{"of ", f.Route}, {"of workflow ", f.Workflow}, {"labelled ", f.Label}, {"that ended as ", string(f.Status)},
 		{"since ", f.Since}, {"until ", f.Until}} {
 		if one[1] != "" {
 			said = append(said, one[0]+one[1])

@@ -8,7 +8,7 @@ import (
 	"hooklock/admin/client"
 )
 
-// latencyHeight is the height of a line chart in units of its own, as in the viewBox of its template.
+// latencyHeight is the height of a line chart in its own units, as in the viewBox of its template.
 const latencyHeight = 120
 
 // lineChart shows how long the service of a route took over time, with the same as a table.
@@ -35,7 +35,8 @@ type timeRange struct {
 func timeRanges() []timeRange {
 	return []timeRange{
 		{lookback{"1h", "1h", "1m", "Last hour"}, false}, {lookback{"24h", "24h", "15m", "24 hours"}, false},
-		{lookback{"7d", "336h", "1h", "This week and the last"}, true}, {lookback{"30d", "720h", "24h", "30 days"}, false},
+		{lookback{"7d", "336h", "1h", "This week and the last"}, true},
+		{lookback{"30d", "720h", "24h", "30 days"}, false},
 	}
 }
 
@@ -127,8 +128,10 @@ func linesOf(list *client.CountList, steps []client.CountStep, before bool) *lin
 		return nil
 	}
 	c := &lineChart{Title: "p50 and p95 of the service", Width: len(all), Height: latencyHeight, Top: roughly(most)}
-	now, old := func(s *stepTimes) *client.CountStep { return s.now }, func(s *stepTimes) *client.CountStep { return s.old }
-	p50, p95 := func(s *client.CountStep) float64 { return s.P50Seconds }, func(s *client.CountStep) float64 { return s.P95Seconds }
+	now := func(s *stepTimes) *client.CountStep { return s.now }
+	old := func(s *stepTimes) *client.CountStep { return s.old }
+	p50 := func(s *client.CountStep) float64 { return s.P50Seconds }
+	p95 := func(s *client.CountStep) float64 { return s.P95Seconds }
 	c.add("p95", "p95", all, now, p95, most)
 	c.add("p50", "p50", all, now, p50, most)
 	if before {
@@ -172,8 +175,10 @@ func timesTable(all []stepTimes, before bool) *table {
 			return text(roughly(value(one)))
 		}
 	}
-	now, old := func(s *stepTimes) *client.CountStep { return s.now }, func(s *stepTimes) *client.CountStep { return s.old }
-	p50, p95 := func(s *client.CountStep) float64 { return s.P50Seconds }, func(s *client.CountStep) float64 { return s.P95Seconds }
+	now := func(s *stepTimes) *client.CountStep { return s.now }
+	old := func(s *stepTimes) *client.CountStep { return s.old }
+	p50 := func(s *client.CountStep) float64 { return s.P50Seconds }
+	p95 := func(s *client.CountStep) float64 { return s.P95Seconds }
 	columns := []column[stepTimes]{
 		{"From", func(s *stepTimes) cell { return cell{At: s.at, Way: "at"} }},
 		{"p50", time(now, p50)}, {"p95", time(now, p95)},

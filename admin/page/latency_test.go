@@ -36,7 +36,8 @@ func TestTheLatencyOfThisWeekIsShownOverThatOfTheLast(t *testing.T) {
 	if strings.Contains(text, since.Add(5*time.Hour).Format(time.RFC3339)) {
 		t.Error("outcomes of the week before are shown as those of this one")
 	}
-	if _, text := get(t, server, "/page/latency?route=other"); !strings.Contains(text, "Nothing is known of this route") {
+	if _, text := get(t, server, "/page/latency?route=other"); !strings.Contains(text,
+		"Nothing is known of this route") {
 		t.Errorf("another route: %s", text)
 	}
 	list.Routes[0].Steps = nil

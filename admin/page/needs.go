@@ -66,7 +66,7 @@ func (v *visit) attention() (section, error) {
 	return v.kept.section, nil
 }
 
-// attentionSection shows the list; unless it is shown in full, each item is one line, which may be cut.
+// attentionSection shows the list: in full, or each item on one line, which may be cut.
 func (v *visit) attentionSection(full bool) (section, error) {
 	list, err := v.attentionList()
 	if err != nil {

@@ -9,7 +9,9 @@ import (
 
 // What could not be read is not called nothing.
 func TestWhatWasNotReadIsNotCalledNothing(t *testing.T) {
-	api := &scripted{answers: map[string]any{"/v1/attention": &client.Attention{NotKnown: []string{"executions: etcd does not answer"}}, "/v1/seen": &client.SeenList{}}}
+	api := &scripted{answers: map[string]any{
+		"/v1/attention": &client.Attention{NotKnown: []string{"executions: etcd does not answer"}},
+		"/v1/seen":      &client.SeenList{}}}
 	server := newPage(t, api)
 	if _, text := get(t, server, "/page/needs"); strings.Contains(text, "Nothing needs attention") ||
 		!strings.Contains(text, "executions: etcd does not answer") {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"html"
 	"io"
 	"net/http"
@@ -61,7 +60,8 @@ func (s *scripted) set(path string, answer any) {
 // hostile is what senders may call things.
 const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>'` + "`javascript:alert(3)</textarea></dialog>{{.}}"
 
-// fill puts text into every text of v, some of everything into every list, and a time into every time.
+// fill puts text into every text of v, some of everything into every list, and a time into every
+// time.
 func fill(v reflect.Value, text string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -114,10 +114,13 @@ func everything(text string) *scripted {
 	slots.Slots[0].Number, slots.Slots[1].Number = 0, -1
 	return &scripted{answers: map[string]any{
 		"/v1/attention": filled[client.Attention](text), "/v1/replicas": filled[client.ReplicaList](text),
-		"/v1/seen": filled[client.SeenList](text), "/v1/slots": slots, "/v1/pauses/workflow:w": filled[client.Pause](text),
-		"/v1/status": filled[client.ReplicaStatus](text), "/v1/locks": locks, "/v1/executions": found, "/v1/executions/" + anID: x, "/v1/locks/" + text: lock, "/v1/locks/w": lock,
-		"/v1/report": filled[client.Report](text), "/v1/routes": filled[client.RouteList](text), "/v1/audit": filled[client.AuditPage](text), "/v1/suggestions": filled[client.SuggestionList](text), "/v1/signatures": filled[client.BadSignaturePage](text), "/v1/routes/counts": filled[client.CountList](text),
-		"/v1/jobs": &client.Job{Matched: 3},
+		"/v1/seen": filled[client.SeenList](text), "/v1/slots": slots,
+		"/v1/pauses/workflow:w": filled[client.Pause](text), "/v1/status": filled[client.ReplicaStatus](text),
+		"/v1/locks": locks, "/v1/executions": found, "/v1/executions/" + anID: x, "/v1/locks/" + text: lock,
+		"/v1/locks/w": lock, "/v1/report": filled[client.Report](text), "/v1/routes": filled[client.RouteList](text),
+		"/v1/audit": filled[client.AuditPage](text), "/v1/suggestions": filled[client.SuggestionList](text),
+		"/v1/signatures":    filled[client.BadSignaturePage](text),
+		"/v1/routes/counts": filled[client.CountList](text), "/v1/jobs": &client.Job{Matched: 3},
 	}}
 }
 
@@ -154,7 +157,9 @@ func get(t *testing.T, server *httptest.Server, path string, headers ...string) 
 // looks are one address of each kind.
 func looks() []string {
 	all := []string{
-		"/", "/page/now", "/page/find?text=evt_1&status=FAILED", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes", "/page/audit", "/page/signatures", "/page/suggestions", "/page/nothing", "/page/ask?do=nothing", "/page/bar",
+		"/", "/page/now", "/page/find?text=evt_1&status=FAILED", "/page/find", "/page/story?id=" + anID, "/page/needs",
+		"/page/routes", "/page/audit", "/page/signatures", "/page/suggestions", "/page/nothing",
+		"/page/ask?do=nothing", "/page/bar",
 	}
 	for _, do := range []string{"cancel", "forget", "run", "skip", "rerun", "again"} {
 		all = append(all, "/page/ask?do="+do+"&id="+anID)
@@ -181,7 +186,8 @@ func TestWhatSendersSendIsTextAndNothingElse(t *testing.T) {
 		plainServer, hostileServer := newPage(t, everything("plain")), newPage(t, everything(hostile))
 		_, plain := get(t, plainServer, path)
 		res, text := get(t, hostileServer, path)
-		if policy := res.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'self'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") {
+		if policy := res.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'self'") ||
+			!strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe") {
 			t.Errorf("%s: policy %q", path, policy)
 		}
 		scripts := 0
@@ -197,7 +203,8 @@ func TestWhatSendersSendIsTextAndNothingElse(t *testing.T) {
 				switch name := strings.ToLower(a[1]); {
 				case strings.HasPrefix(name, "on") && a[2] != "", name == "style":
 					t.Errorf("%s: the policy of the page would refuse %s", path, tag[0])
-				case (name == "href" || name == "src" || name == "action") && (strings.HasPrefix(value, "/") || strings.Contains(value, ":") && !strings.HasPrefix(value, "#")):
+				case (name == "href" || name == "src" || name == "action") &&
+					(strings.HasPrefix(value, "/") || strings.Contains(value, ":") && !strings.HasPrefix(value, "#")):
 					t.Errorf("%s: %s does not work below a path prefix, or leads elsewhere", path, tag[0])
 				}
 			}
@@ -205,7 +212,8 @@ func TestWhatSendersSendIsTextAndNothingElse(t *testing.T) {
 		if n := strings.Count(plain, "<script"); scripts != n {
 			t.Errorf("%s: %d scripts, want %d", path, scripts, n)
 		}
-		if got, want := len(tags.FindAllString(text, -1)), len(tags.FindAllString(plain, -1)); got > want+want/4 && path != "/" {
+		if got, want := len(tags.FindAllString(text, -1)),
+			len(tags.FindAllString(plain, -1)); got > want+want/4 && path != "/" {
 			t.Errorf("%s: %d elements where plain names make %d", path, got, want)
 		}
 	}
@@ -219,14 +227,18 @@ func TestEachScreenAndQuestionShowsWhatTheAPIKnows(t *testing.T) {
 		if strings.Contains(path, "nothing") {
 			want = http.StatusNotFound
 		}
-		if res.StatusCode != want || want == http.StatusOK && !strings.Contains(path, "reload") && !strings.Contains(path, "all-") && !strings.Contains(text, "plain") {
+		if res.StatusCode != want ||
+			want == http.StatusOK && !strings.Contains(path, "reload") && !strings.Contains(path, "all-") &&
+				!strings.Contains(text, "plain") {
 			t.Errorf("%s: %d %s", path, res.StatusCode, text)
 		}
-		if res.Header.Get("Cache-Control") != "no-store" || res.Header.Get("X-Content-Type-Options") != "nosniff" || res.Header.Get("X-Frame-Options") != "DENY" || len(res.Header.Values("Set-Cookie")) != 0 {
+		if res.Header.Get("Cache-Control") != "no-store" || res.Header.Get("X-Content-Type-Options") != "nosniff" ||
+			res.Header.Get("X-Frame-Options") != "DENY" || len(res.Header.Values("Set-Cookie")) != 0 {
 			t.Errorf("%s: %v", path, res.Header)
 		}
 	}
-	if res, _ := get(t, server, "/page/page.js"); res.Header.Get("Content-Type") != "text/javascript; charset=utf-8" || res.Header.Get("ETag") == "" {
+	if res, _ := get(t, server, "/page/page.js"); res.Header.Get("Content-Type") != "text/javascript; charset=utf-8" ||
+		res.Header.Get("ETag") == "" {
 		t.Errorf("%v", res.Header)
 	}
 	res, err := server.Client().Post(server.URL+"/page/now", "text/plain", strings.NewReader("x"))
@@ -242,7 +254,10 @@ func TestALockOfAParkedEventSaysWhatItWaitsFor(t *testing.T) {
 		return client.Lock{Workflow: workflow, ExecutionID: anID, Parked: &p}
 	}
 	next := client.Time{Time: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)}
-	api.set("/v1/locks", &client.LockPage{Locks: []client.Lock{lock("a", client.Parked{Blocked: "attempts_exhausted"}), lock("b", client.Parked{NextAttempt: next}), lock("c", client.Parked{})}})
+	api.set("/v1/locks", &client.LockPage{
+		Locks: []client.Lock{
+			lock("a", client.Parked{Blocked: "attempts_exhausted"}), lock("b", client.Parked{NextAttempt: next}),
+			lock("c", client.Parked{})}})
 	_, text := get(t, newPage(t, api), "/page/now")
 	for _, want := range []string{">blocked<", "attempts_exhausted", "needs a decision", ">parked<", "next try"} {
 		if !strings.Contains(text, want) {
@@ -261,14 +276,16 @@ func untagged(text string) string {
 
 func TestWhatIsSaidInOneLineIsASentence(t *testing.T) {
 	api := everything("plain")
-	lock := client.Lock{Workflow: "plain", ExecutionID: anID, Held: true, EndsBy: "hold", ExpiresAt: client.Time{Time: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)}}
+	lock := client.Lock{Workflow: "plain", ExecutionID: anID, Held: true, EndsBy: "hold",
+		ExpiresAt: client.Time{Time: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)}}
 	x := filled[client.Execution]("plain")
 	x.ExecutionID, x.Status = anID, client.Running
 	api.set("/v1/executions/"+anID, x)
 	api.set("/v1/locks/plain", &lock)
 	server := newPage(t, api)
 	for path, want := range map[string]string{
-		"/page/now": "3, 3 blocked, 3 dead letters, longest ", "/page/story?id=" + anID: "held, 0 waiting, ends by hold ",
+		"/page/now":              "3, 3 blocked, 3 dead letters, longest ",
+		"/page/story?id=" + anID: "held, 0 waiting, ends by hold ",
 	} {
 		if _, text := get(t, server, path); !strings.Contains(untagged(text), want) {
 			t.Errorf("%s: no %q in %s", path, want, untagged(text))
@@ -294,14 +311,20 @@ func TestARefusalOfTheAPIIsThePagesOwn(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 429, 503} {
 		p := &client.Problem{Status: status, Code: "some_code", Detail: "give a <token>"}
 		api := &scripted{answers: map[string]any{}}
-		for _, path := range []string{"/v1/status", "/v1/locks", "/v1/seen", "/v1/slots", "/v1/executions", "/v1/executions/" + anID, "/v1/report", "/v1/routes", "/v1/audit", "/v1/signatures", "/v1/suggestions", "/v1/attention", "/v1/replicas"} {
+		for _, path := range []string{
+			"/v1/status", "/v1/locks", "/v1/seen", "/v1/slots", "/v1/executions", "/v1/executions/" + anID,
+			"/v1/report", "/v1/routes", "/v1/audit", "/v1/signatures", "/v1/suggestions", "/v1/attention",
+			"/v1/replicas"} {
 			api.set(path, p)
 		}
 		server := newPage(t, api)
-		for _, path := range []string{"/page/now", "/page/live", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes", "/page/audit", "/page/signatures", "/page/suggestions", "/page/ask?do=cancel&id=" + anID} {
+		for _, path := range []string{
+			"/page/now", "/page/live", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/routes",
+			"/page/audit", "/page/signatures", "/page/suggestions", "/page/ask?do=cancel&id=" + anID} {
 			api.asked = nil
 			res, text := get(t, server, path)
-			if res.StatusCode != status || !strings.Contains(text, "give a &lt;token&gt;") || !strings.Contains(text, "some_code") {
+			if res.StatusCode != status || !strings.Contains(text, "give a &lt;token&gt;") ||
+				!strings.Contains(text, "some_code") {
 				t.Errorf("%s: %d %s", path, res.StatusCode, text)
 			}
 			if len(api.asked) != 1 {
@@ -313,16 +336,23 @@ func TestARefusalOfTheAPIIsThePagesOwn(t *testing.T) {
 
 func TestWhileEtcdIsAwayThePageSaysWhatItKnowsAndSinceWhen(t *testing.T) {
 	api := everything("plain")
-	away := &client.Problem{Status: 503, Code: client.CodeStoreUnavailable, Detail: "etcd does not answer in time; ask again"}
+	away := &client.Problem{
+		Status: 503, Code: client.CodeStoreUnavailable, Detail: "etcd does not answer in time; ask again"}
 	s := filled[client.ReplicaStatus]("plain")
 	at := client.Time{Time: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)}
-	s.Etcd.Members = []client.Contact{{Address: "http://etcd-0:2379", State: client.ContactFails, FailedAt: at, AnsweredAt: at, Failure: "UNAVAILABLE"}}
-	for path, answer := range map[string]any{"/v1/locks": away, "/v1/slots": away, "/v1/routes/counts": away, "/v1/executions": away, "/v1/audit": away, "/v1/signatures": away, "/v1/executions/" + anID: away, "/v1/status": s, "/v1/replicas": away,
+	s.Etcd.Members = []client.Contact{
+		{Address: "http://etcd-0:2379", State: client.ContactFails, FailedAt: at, AnsweredAt: at,
+			Failure: "UNAVAILABLE"}}
+	for path, answer := range map[string]any{
+		"/v1/locks": away, "/v1/slots": away, "/v1/routes/counts": away, "/v1/executions": away, "/v1/audit": away,
+		"/v1/signatures": away, "/v1/executions/" + anID: away, "/v1/status": s, "/v1/replicas": away,
 		"/v1/attention": &client.Attention{NotKnown: []string{"executions: etcd does not answer in time"}}} {
 		api.set(path, answer)
 	}
 	server := newPage(t, api)
-	for _, path := range []string{"/page/now", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/audit", "/page/signatures", "/page/latency?route=x"} {
+	for _, path := range []string{
+		"/page/now", "/page/find", "/page/story?id=" + anID, "/page/needs", "/page/audit", "/page/signatures",
+		"/page/latency?route=x"} {
 		res, text := get(t, server, path)
 		if res.StatusCode != http.StatusOK || !strings.Contains(text, "etcd does not answer") {
 			t.Errorf("%s: %d %s", path, res.StatusCode, text)
@@ -352,106 +382,6 @@ func TestATokenForSomeWorkflowsSeesNothingThatIsOverAllOfThem(t *testing.T) {
 	}
 }
 
-// questionOf is what the script would send, and what a person reads.
-func questionOf(t *testing.T, api *scripted, query string) (requests []request, text string) {
-	t.Helper()
-	_, text = get(t, newPage(t, api), "/page/ask?"+query)
-	if found := regexp.MustCompile(`data-requests="([^"]*)"`).FindStringSubmatch(text); found != nil {
-		if err := json.Unmarshal([]byte(html.UnescapeString(found[1])), &requests); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return requests, html.UnescapeString(text)
-}
-
-func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
-	at := client.Time{Time: time.Now().Add(-time.Minute)}
-	pending := client.Execution{ExecutionID: anID, Workflow: "w", EventID: "evt_1", Status: client.Pending, StartedAt: at}
-	running, unknown, done, parked, letter := pending, pending, pending, pending, pending
-	running.Status = client.Running
-	unknown.Status, unknown.Outcome, unknown.FinishedAt = client.Failed, client.Unknown, at
-	unknown.Error = &client.Failure{Code: "upstream_timeout", Detail: "412 bytes were sent and no answer came"}
-	done.Status, done.Outcome, done.FinishedAt, done.Response, done.Duplicates = client.Success, client.Executed, at, &client.Response{Status: 200, Bytes: 31, Kept: true}, 7
-	parked.Parked = &client.Parked{Since: at, Tries: 2, Failures: 1, Blocked: "its outcome is unknown"}
-	letter.Status, letter.Outcome, letter.FinishedAt, letter.RequestKept = client.Failed, client.Unknown, at, true
-	stored := done
-	stored.RequestStored, stored.Route = client.StoredYes, "signed"
-	lock := client.Lock{Workflow: "w", ExecutionID: anID, Token: 42, Waiting: 3, LockedAt: at}
-	cooling := lock
-	cooling.Cooling = true
-	other := lock
-	other.ExecutionID = strings.Replace(anID, "exec_m", "exec_n", 1)
-	for name, c := range map[string]struct {
-		query string
-		x     client.Execution
-		lock  *client.Lock
-		want  string // of the first request; "" = there is none
-		says  []string
-	}{
-		"cancel what waits":     {"do=cancel&id=" + anID, pending, nil, `POST v1/executions/` + anID + `/cancel map[ifStatus:PENDING]`, []string{"nothing was sent to the service", "--if-status PENDING", `'{"ifStatus":"PENDING","reason":"why"}'`}},
-		"cancel what runs":      {"do=cancel&id=" + anID, running, &lock, `POST v1/executions/` + anID + `/cancel map[ifStatus:RUNNING]`, []string{"closed within 200 ms", "3 events wait for the lock"}},
-		"cancel what ended":     {"do=cancel&id=" + anID, done, nil, "", []string{"It has ended: SUCCESS"}},
-		"release":               {"do=release&workflow=w&id=" + anID, running, &lock, "DELETE v1/locks/w map[]", []string{"A second event can then run at the same time", "Fencing number 42 becomes stale", "locks release w --execution " + anID, "execution=" + anID + "&reason="}},
-		"release what cools":    {"do=release&workflow=w&id=" + anID, unknown, &cooling, "DELETE v1/locks/w map[]", []string{"412 bytes were sent and no answer came"}},
-		"release another's":     {"do=release&workflow=w&id=" + anID, running, &other, "", []string{"Another execution has the lock now"}},
-		"forget what is known":  {"do=forget&id=" + anID, done, nil, "DELETE v1/executions/" + anID + " map[]", []string{"a second time", "7 duplicates"}},
-		"forget what is not":    {"do=forget&id=" + anID, unknown, nil, "DELETE v1/executions/" + anID + " map[]", []string{"412 bytes were sent and no answer came", "twice"}},
-		"forget what runs":      {"do=forget&id=" + anID, running, nil, "", []string{"cancel it first"}},
-		"run":                   {"do=run&id=" + anID, parked, nil, "POST v1/executions/" + anID + "/run map[]", []string{"tried 2 times", "its outcome is unknown"}},
-		"run what is not":       {"do=run&id=" + anID, running, nil, "", []string{"It does not wait any more"}},
-		"skip":                  {"do=skip&id=" + anID, parked, nil, "POST v1/executions/" + anID + "/skip map[]", []string{"dead letter"}},
-		"rerun":                 {"do=rerun&id=" + anID, letter, nil, "POST v1/executions/" + anID + "/rerun map[]", []string{"takes effect twice"}},
-		"run again":             {"do=again&id=" + anID, stored, nil, "POST v1/executions/" + anID + "/rerun map[again:true]", []string{"may do twice", "the signature as it came", "executions rerun " + anID + " --again --reason"}},
-		"run again what is not": {"do=again&id=" + anID, done, nil, "", []string{"not kept"}},
-		"rerun what is not":     {"do=rerun&id=" + anID, unknown, nil, "", []string{"not kept"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			api := &scripted{answers: map[string]any{"/v1/executions/" + anID: &c.x,
-				"/v1/routes": &client.RouteList{Routes: []client.RouteRules{{Route: "signed", SignatureAge: 300}}}}}
-			if c.lock != nil {
-				api.set("/v1/locks/w", c.lock)
-			}
-			requests, text := questionOf(t, api, c.query)
-			got := ""
-			if len(requests) > 0 {
-				got = fmt.Sprint(requests[0].Method, " ", requests[0].Path, " ", requests[0].Body)
-			}
-			if got != c.want {
-				t.Errorf("sends %q, want %q", got, c.want)
-			}
-			if strings.Contains(c.query, "release") && got != "" && requests[0].Query["execution"] != anID {
-				t.Errorf("a release without a compare: %+v", requests[0])
-			}
-			for _, want := range c.says {
-				if !strings.Contains(text, want) {
-					t.Errorf("does not say %q: %s", want, text)
-				}
-			}
-		})
-	}
-	page := &client.ExecutionPage{Executions: []client.Execution{running, pending, done}, NextCursor: "more"}
-	page.Executions[1].ExecutionID = other.ExecutionID
-	api := &scripted{answers: map[string]any{"/v1/executions": page}}
-	requests, text := questionOf(t, api, "do=all-cancel&route=r")
-	if len(requests) != 2 || requests[0].Path != "v1/jobs" || requests[0].Body["ifStatus"] != "PENDING" || requests[1].Body["ifStatus"] != "RUNNING" || fmt.Sprint(requests[1].Body["executions"]) != "["+anID+"]" || !strings.Contains(text, "Cancel 2 events") || !strings.Contains(text, "newest 2") {
-		t.Errorf("%+v %s", requests, text)
-	}
-	if api.asked[0] != "GET /v1/executions?limit=100&route=r" {
-		t.Errorf("asked %v", api.asked)
-	}
-	api = &scripted{answers: map[string]any{"/v1/jobs": &client.Job{Matched: 37}}}
-	requests, text = questionOf(t, api, "do=all-rerun&state=dead_letter&route=r&label=order%3D1")
-	if len(requests) != 1 || requests[0].Body["kind"] != "rerun" || requests[0].Path != "v1/jobs" || !strings.Contains(text, "Rerun 37 events") || fmt.Sprint(requests[0].Body["filter"]) != "map[label:order=1 route:r state:dead_letter]" || !strings.Contains(text, "hooklock rerun --route r --label 'order=1' --dead-letters --reason") {
-		t.Errorf("%+v %s", requests, text)
-	}
-	if _, text = questionOf(t, api, "do=all-run&state=blocked"); !strings.Contains(text, "hooklock run --blocked --reason") {
-		t.Errorf("%s", text)
-	}
-	if _, text = questionOf(t, api, "do=all-run&state=parked&route=r"); strings.Contains(text, "hooklock run") { // it would run what is blocked, too
-		t.Errorf("%s", text)
-	}
-}
-
 func TestWhatIsParkedIsFoundByWhatTheAPICanDoItTo(t *testing.T) {
 	page := &client.ExecutionPage{Executions: []client.Execution{
 		{ExecutionID: anID, Workflow: "w", Route: "r", EventID: "mine", Parked: &client.Parked{}},
@@ -465,12 +395,15 @@ func TestWhatIsParkedIsFoundByWhatTheAPICanDoItTo(t *testing.T) {
 	if !strings.Contains(api.asked[0], "parked=true&route=r&state=blocked") {
 		t.Errorf("%v", api.asked)
 	}
-	for query, asked := range map[string]string{"prefix=w": "prefix=w", "since=1h": "since=1h", "event=mine": "event=mine", "text=mine": "event=mine"} {
+	for query, asked := range map[string]string{
+		"prefix=w": "prefix=w", "since=1h": "since=1h", "event=mine": "event=mine", "text=mine": "event=mine"} {
 		api.asked = nil
-		if _, text := get(t, server, "/page/find?state=blocked&"+query); strings.Contains(text, "all-skip") || !strings.Contains(text, "mine") {
+		if _, text := get(t, server, "/page/find?state=blocked&"+query); strings.Contains(text, "all-skip") ||
+			!strings.Contains(text, "mine") {
 			t.Errorf("%s: a button for more than is shown: %s", query, text)
 		}
-		if all := strings.Join(api.asked, " "); !strings.Contains(all, asked) || strings.Count(all, "parked=true&") != strings.Count(all, "/v1/executions") {
+		if all := strings.Join(api.asked, " "); !strings.Contains(all, asked) ||
+			strings.Count(all, "parked=true&") != strings.Count(all, "/v1/executions") {
 			t.Errorf("%s: %v", query, api.asked)
 		}
 	}
@@ -506,7 +439,8 @@ func (e *events) next() (kind string, c change) {
 func TestTheStreamSaysWhatHasChangedAndNothingElse(t *testing.T) {
 	api := everything("plain")
 	lock := func(name string, waiting int) client.Lock {
-		return client.Lock{Workflow: name, ExecutionID: anID, Waiting: waiting, LockedAt: client.Time{Time: time.Unix(0, 0)}}
+		return client.Lock{Workflow: name, ExecutionID: anID, Waiting: waiting,
+			LockedAt: client.Time{Time: time.Unix(0, 0)}}
 	}
 	of := func(all ...client.Lock) *client.LockPage { return &client.LockPage{Locks: all} }
 	api.set("/v1/locks", of(lock("a", 0), lock("b", 0)))
@@ -536,7 +470,8 @@ func TestTheStreamSaysWhatHasChangedAndNothingElse(t *testing.T) {
 	}
 	api.set("/v1/locks", of(lock("b", 1), lock("c", 0)))
 	c := until(func(c change) bool { return len(c.Gone) > 0 })
-	if c.Gone[0] != anID+" a" || len(c.Rows) != 2 || c.Rows[anID+" c"] == "" || !strings.Contains(c.Rows[anID+" b"], "1 waiting") {
+	if c.Gone[0] != anID+" a" || len(c.Rows) != 2 || c.Rows[anID+" c"] == "" ||
+		!strings.Contains(c.Rows[anID+" b"], "1 waiting") {
 		t.Errorf("%+v", c)
 	}
 	api.set("/v1/locks", &client.Problem{Status: 503, Code: client.CodeStoreUnavailable})

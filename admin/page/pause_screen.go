@@ -145,7 +145,8 @@ func (v *visit) standing() (all []line) {
 	for i := range s.Paused {
 		one := &s.Paused[i]
 		all = append(all, line{
-			fmt.Sprintf("PAUSED %s by %s, %s: %s", one.Scope, one.By, story.Span(v.now.Sub(one.Since.Time)), one.Reason),
+			fmt.Sprintf(
+				"PAUSED %s by %s, %s: %s", one.Scope, one.By, story.Span(v.now.Sub(one.Since.Time)), one.Reason),
 			[]ask{asking("Resume…", "resume", "scope", one.Scope)},
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"hooklock/admin/story"
 )
 
-// runAgain asks about an event that has ended, also one that was settled, whose request its route keeps.
+// runAgain asks about an event that has ended, settled or not, and whose request is kept.
 func runAgain(v *visit) (*question, error) {
 	x, err := v.execution()
 	if err != nil {
@@ -26,17 +26,18 @@ func runAgain(v *visit) (*question, error) {
 	q.Facts = []string{fmt.Sprintf("It ended %s ago: %s. %s", story.Span(v.now.Sub(x.FinishedAt.Time)), x.Status,
 		story.Sentence(evidence(x)))}
 	if x.Outcome != client.NotExecuted {
-		q.Facts = append(q.Facts, "The service gets the same request once more: what it did the first time, it may do twice.")
+		q.Facts = append(q.Facts, "The service gets the same request once more: what it did the first time, it may "+
+			"do twice.")
 	}
-	q.Facts = append(q.Facts, "It joins the end of its queue as the next attempt, under its workflow's lock. Until it has "+
-		"ended, duplicates meet it; then they get its answer, or the status that they get now if it fails.")
+	q.Facts = append(q.Facts, "It joins the end of its queue as the next attempt, under its workflow's lock. Until "+
+		"it has ended, duplicates meet it; then they get its answer, or the status that they get now if it fails.")
 	routes := &client.RouteList{}
 	if err := v.api.get("/v1/routes", nil, routes); err != nil {
 		return nil, err
 	}
 	if r := routes.Of(x.Route); r != nil && r.SignatureAge > 0 {
-		q.Facts = append(q.Facts, "The service sees the signature as it came, and refuses it if it checks that and the event "+
-			"is older than "+story.Span(seconds(r.SignatureAge))+".")
+		q.Facts = append(q.Facts, "The service sees the signature as it came, and refuses it if it checks that and "+
+			"the event is older than "+story.Span(seconds(r.SignatureAge))+".")
 	}
 	q.Facts = append(q.Facts, "Does nothing if the event has run again by then.")
 	q.Requests = []request{{Method: http.MethodPost, Path: executionPath(x.ExecutionID, "rerun"),

@@ -55,7 +55,8 @@ func TestAnIDIsFoundAsTheListCutsIt(t *testing.T) {
 		return client.Execution{ExecutionID: anID, Workflow: "a-workflow-of-a-long-name/" + id, EventID: id}
 	}
 	const mine, other = "evt_1QRefused409WhileBusy00wM9pLd", "evt_1QRefused409WhileBusy00wM9pLe"
-	api := &scripted{answers: map[string]any{"/v1/executions": &client.ExecutionPage{Executions: []client.Execution{event(other), event(mine)}}}}
+	api := &scripted{answers: map[string]any{
+		"/v1/executions": &client.ExecutionPage{Executions: []client.Execution{event(other), event(mine)}}}}
 	server := newPage(t, api)
 	for _, shown := range []string{middle(mine).Text, middle("a-workflow-of-a-long-name/" + mine).Text} {
 		api.asked = nil

@@ -36,8 +36,8 @@ type timeline struct {
 	Table  *table
 }
 
-// stretch is a part of a timeline. Its X and Width are per cent, and LabelX, where its text begins, or
-// ends if that stands before it.
+// stretch is a part of a timeline. Its X and Width are per cent, as is LabelX, where its text
+// begins, or ends if it stands before the stretch.
 type stretch struct {
 	X, Width, LabelX         string
 	Before                   bool
