@@ -19,7 +19,8 @@ func (c *call) keptAnswer() error {
 	r := found.Record
 	if r == nil || !r.Remembered || r.Answer == nil || !r.Answer.Whole {
 		return refuse("answer_not_kept", "no whole answer of this execution is kept: there was none, it was longer "+
-			"than idempotency.replay_body, idempotency.keep has not its status, or idempotency.replay_retention is over")
+			"than idempotency.replay_body, idempotency.keep has not its status, or idempotency.replay_retention "+
+			"is over")
 	}
 	answer := client.KeptAnswer{Status: r.Answer.Status, Headers: []client.HeaderLine{},
 		Body: append([]byte{}, r.Answer.Body...)}

@@ -63,8 +63,8 @@ func TestAnExecutionSaysWhetherItsRequestIsInTheStore(t *testing.T) {
 	archive.err = errors.New("the disk hangs")
 	stored(there, client.StoredUnknown)
 	f.want(503, "request_unavailable", "GET", "/v1/executions/"+there+"/request", opsToken, "")
-	if a := f.want(200, "", "GET", "/v1/routes", opsToken, ""); a.json["routes"].([]any)[0].(map[string]any)["keepRequests"] !=
-		86400.0 {
+	a := f.want(200, "", "GET", "/v1/routes", opsToken, "")
+	if a.json["routes"].([]any)[0].(map[string]any)["keepRequests"] != 86400.0 {
 		t.Errorf("%s", a.body)
 	}
 }

@@ -96,8 +96,8 @@ type silent struct{ unreachable }
 
 func (silent) Acknowledgements(context.Context) ([]idem.Acknowledgement, error) { return nil, nil }
 
-// recovered is a ledger of a route that failed at a replica that has ended, and succeeded within the
-// next quarter of an hour.
+// recovered is a ledger of a route that failed at a replica that has ended, and succeeded within
+// the next quarter of an hour.
 type recovered struct {
 	silent
 	now    time.Time

@@ -1,9 +1,9 @@
 package admin
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,7 +14,7 @@ import (
 // countsSince is how far back counts go if the request does not say.
 const countsSince = 24 * time.Hour
 
-// counts returns the counts of each route, over all replicas. They are over all workflows, as the report is.
+// counts returns the counts of each route, over all replicas and all workflows.
 func (c *call) counts() error {
 	q, err := c.countQuery()
 	if err != nil {
@@ -22,7 +22,8 @@ func (c *call) counts() error {
 	}
 	ctx, done := c.reading()
 	defer done()
-	hour, err := c.api.options.Ledger.Counts(ctx, idem.CountQuery{Since: c.api.options.Now().Add(-time.Hour), Step: time.Minute})
+	hour, err := c.api.options.Ledger.Counts(ctx,
+		idem.CountQuery{Since: c.api.options.Now().Add(-time.Hour), Step: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -30,7 +31,9 @@ func (c *call) counts() error {
 	if err != nil {
 		return err
 	}
-	list := client.CountList{Since: client.Time{Time: h.Since}, Until: client.Time{Time: h.Until}, StepSeconds: h.Step.Seconds(), Routes: []client.RouteCounts{}}
+	list := client.CountList{
+		Since: client.Time{Time: h.Since}, Until: client.Time{Time: h.Until}, StepSeconds: h.Step.Seconds(),
+		Routes: []client.RouteCounts{}}
 	for _, r := range c.api.options.Process.Routes() { // also those without deliveries
 		if !slices.ContainsFunc(h.Routes, func(one idem.RouteHistory) bool { return one.Route == r.Route }) {
 			h.Routes = append(h.Routes, idem.RouteHistory{RouteCounts: idem.RouteCounts{Route: r.Route}})
@@ -39,7 +42,8 @@ func (c *call) counts() error {
 	slices.SortStableFunc(h.Routes, func(a, b idem.RouteHistory) int { return strings.Compare(a.Route, b.Route) })
 	for i := range h.Routes {
 		view := viewOfCounts(&h.Routes[i])
-		if at := slices.IndexFunc(hour.Routes, func(r idem.RouteHistory) bool { return r.Route == view.Route }); at >= 0 {
+		isSame := func(r idem.RouteHistory) bool { return r.Route == view.Route }
+		if at := slices.IndexFunc(hour.Routes, isSame); at >= 0 {
 			view.PerMinute = float64(hour.Routes[at].Counts[idem.CountDeliveries]) / time.Hour.Minutes()
 		}
 		list.Routes = append(list.Routes, view)
@@ -82,18 +86,22 @@ func (c *call) countQuery() (q idem.CountQuery, err error) {
 		}
 		return q, nil
 	}
-	if q.Step, err = time.ParseDuration(text); err != nil || q.Step < whole || q.Step%whole != 0 || q.Step > 24*time.Hour {
-		return q, refuse("bad_request", "step="+quote(text)+": give whole minutes, such as 15m, or whole hours where since is more than 24h ago; up to 24h")
+	if q.Step, err = time.ParseDuration(text); err != nil || q.Step < whole || q.Step%whole != 0 ||
+		q.Step > 24*time.Hour {
+		return q, refuse("bad_request", "step="+quote(text)+": give whole minutes, such as 15m, or whole hours where "+
+			"since is more than 24h ago; up to 24h")
 	}
 	if end.Sub(q.Since) > q.Step*idem.MaxCountSteps {
-		return q, refuse("bad_request", "step="+quote(text)+": that is more than "+strconv.Itoa(idem.MaxCountSteps)+" steps; give a longer step, or a later since")
+		return q, refuse("bad_request", fmt.Sprintf("step=%s: that is more than %d steps; give a longer step, or a "+
+			"later since", quote(text), idem.MaxCountSteps))
 	}
 	return q, nil
 }
 
 func viewOfCounts(r *idem.RouteHistory) client.RouteCounts {
 	view := client.RouteCounts{
-		Route: r.Route, Total: numbersOf(&r.Counts), P50Seconds: r.Took.Quantile(0.5).Seconds(), P95Seconds: r.Took.Quantile(0.95).Seconds(), LastAt: client.Time{Time: r.Last},
+		Route: r.Route, Total: numbersOf(&r.Counts), P50Seconds: r.Took.Quantile(0.5).Seconds(),
+		P95Seconds: r.Took.Quantile(0.95).Seconds(), LastAt: client.Time{Time: r.Last},
 		Steps: []client.CountStep{},
 	}
 	for i := range r.Steps {
@@ -109,7 +117,9 @@ func viewOfCounts(r *idem.RouteHistory) client.RouteCounts {
 func numbersOf(c *idem.Counts) client.Counts {
 	n := func(kind idem.CountKind) int64 { return int64(min(c[kind], 1<<53)) } //nolint:gosec // bounded here
 	return client.Counts{
-		Deliveries: n(idem.CountDeliveries), Succeeded: n(idem.CountSucceeded), Failed: n(idem.CountFailed), Errors: n(idem.CountErrors), Parked: n(idem.CountParked),
-		Duplicates: n(idem.CountDuplicates), Busy: n(idem.CountBusy), BadSignatures: n(idem.CountBadSignatures), Refused: n(idem.CountRefused), DeadLetters: n(idem.CountDeadLetters), Changed: n(idem.CountChanged),
+		Deliveries: n(idem.CountDeliveries), Succeeded: n(idem.CountSucceeded), Failed: n(idem.CountFailed),
+		Errors: n(idem.CountErrors), Parked: n(idem.CountParked), Duplicates: n(idem.CountDuplicates),
+		Busy: n(idem.CountBusy), BadSignatures: n(idem.CountBadSignatures),
+		Refused: n(idem.CountRefused), DeadLetters: n(idem.CountDeadLetters), Changed: n(idem.CountChanged),
 	}
 }

@@ -109,8 +109,8 @@ func no(about string, codes ...string) answer {
 func (a answer) as(schema string) answer   { a.schema = schema; return a }
 func (a answer) with(header string) answer { a.header = header; return a }
 
-// find finds the endpoint for a method and a path that is still percent-encoded, and the name in the path: a workflow or an execution
-// ID. A workflow may hold any character, so an encoded slash is a part of the name, and nothing is cleaned.
+// find finds the endpoint for a method and a percent-encoded path, and the name in the path, such
+// as a workflow. A workflow may hold any character, so an encoded slash is a part of the name.
 func find(table []endpoint, method, escapedPath string) (*endpoint, string, *problem) {
 	segments, ok := unescape(escapedPath)
 	if !ok {
@@ -170,7 +170,8 @@ func (e *endpoint) match(segments []string) (name string, ok bool) {
 	return name, true
 }
 
-// parameters returns the query of a request, after checking that the endpoint takes each parameter and that each is given once.
+// parameters returns the query of a request. Each parameter must be one of the endpoint's, given
+// once.
 func (e *endpoint) parameters(r *http.Request) (url.Values, *problem) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

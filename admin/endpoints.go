@@ -125,8 +125,8 @@ func lockEndpoints() []endpoint {
 			body: inputs{{"holder", "Who, for people. Default: the token's name.", length{0, maxWord}},
 				{"ttl", "How long the lock lives when nobody renews it: a Go duration up to 24h; a started second " +
 					"counts as a whole one.", must{duration("10m")}},
-				{"wait", "How long to wait for the lock, first come, first served: a Go duration up to 5m. Absent: not at all.",
-					duration("30s")}},
+				{"wait", "How long to wait for the lock, first come, first served: a Go duration up to 5m. Absent: " +
+					"not at all.", duration("30s")}},
 			example: `{"holder": "backup@db-1", "ttl": "10m", "wait": "0s"}`,
 			answers: answers{
 				yes(201, client.Acquired{}, "The lock is yours until expiresAt, or for as long as you renew it.").
@@ -209,14 +209,15 @@ func actionsOnMany() []endpoint {
 func executionEndpoints() []endpoint {
 	return []endpoint{
 		{"getExecution", "GET", "/v1/executions/{id}", forRead, "", (*call).getExecution, operation{
-			about: "Look at an execution. The ID may be cut after its beginning, as long as one execution alone begins so.",
+			about: "Look at an execution. The ID may be cut, as long as one execution alone begins so.",
 			query: inputs{{"wait", "Answer when the execution changes, at once when it has ended, and after this " +
 				"time as it is: a Go duration up to 5m.", nil}},
 			answers: answers{yes(200, client.Execution{}, "The execution."), noExecution()}}},
 		{"getKeptAnswer", "GET", "/v1/executions/{id}/answer", forBodies, "", (*call).keptAnswer, operation{
 			about: "See the answer that duplicates get.",
 			answers: answers{yes(200, client.KeptAnswer{}, "The answer."),
-				no("There is no such execution, or no whole answer of it is kept.", "execution_not_found", "answer_not_kept"),
+				no("There is no such execution, or no whole answer of it is kept.", "execution_not_found",
+					"answer_not_kept"),
 			}}},
 		{"forgetExecution", "DELETE", "/v1/executions/{id}", forWrite, "execution.forget", (*call).forget, operation{
 			about: "Let an event run again. Its record goes, on every replica within 2 s.",
@@ -238,20 +239,21 @@ func executionEndpoints() []endpoint {
 
 func executionActions() []endpoint {
 	return []endpoint{
-		{"cancelExecution", "POST", "/v1/executions/{id}/cancel", forWrite, "execution.cancel", (*call).cancel, operation{
-			about: "Stop an execution. One that waits is ABORTED at once and never reaches the upstream. The call " +
-				"of one that runs is closed. One that is held hears of it at its next guard or heartbeat.",
-			body: inputs{whyRecorded(),
-				{"final", "The event never runs again: its duplicates get 503 execution_aborted.", false},
-				{"ifStatus", "Only where the execution still has this status; otherwise nothing is done. What a " +
-					"cancel means depends on it.", active}},
-			example: `{"reason": "wrong amount", "final": false}`,
-			answers: answers{yes(200, client.Cancelled{}, "It had been asked before."),
-				yes(202, client.Cancelled{}, "It is asked."),
-				no("It has ended (already_finished), or the request is not what this takes.", "bad_request",
-					"already_finished").as("CancelProblem"), noExecution(),
-				no("The execution is in another status than ifStatus by now: executionStatus says which. "+
-					"Nothing was done.", "status_changed")}}},
+		{"cancelExecution", "POST", "/v1/executions/{id}/cancel", forWrite, "execution.cancel", (*call).cancel,
+			operation{
+				about: "Stop an execution. One that waits is ABORTED at once and never reaches the upstream. The " +
+					"call of one that runs is closed. One that is held hears of it at its next guard or heartbeat.",
+				body: inputs{whyRecorded(),
+					{"final", "The event never runs again: its duplicates get 503 execution_aborted.", false},
+					{"ifStatus", "Only where the execution still has this status; otherwise nothing is done. What a " +
+						"cancel means depends on it.", active}},
+				example: `{"reason": "wrong amount", "final": false}`,
+				answers: answers{yes(200, client.Cancelled{}, "It had been asked before."),
+					yes(202, client.Cancelled{}, "It is asked."),
+					no("It has ended (already_finished), or the request is not what this takes.", "bad_request",
+						"already_finished").as("CancelProblem"), noExecution(),
+					no("The execution is in another status than ifStatus by now: executionStatus says which. "+
+						"Nothing was done.", "status_changed")}}},
 		{"runExecution", "POST", "/v1/executions/{id}/run", forWrite, runNow().change, one(runNow()), operation{
 			about: "Try a parked execution now. Whatever it waits for, also a person, and for its whole max_age " +
 				"from now. One that is not the first of its line goes on waiting for those before it.",
@@ -281,17 +283,19 @@ func executionActions() []endpoint {
 
 func callbackEndpoints() []endpoint {
 	return []endpoint{
-		{"guardExecution", "POST", "/v1/executions/{id}/guard", forCallback, "execution.guard", (*call).guard, operation{
-			about: "May the next step begin? Says whether to go on, and proves the fencing token current. With " +
-				"step it notes that this step begins, which ends the step before.",
-			body: inputs{fencingToken(), {"step", "", length{0, maxWord}},
-				{"plan", "All steps that will be taken. On cancel, those that had not begun become skipped.",
-					list{length{1, maxWord}, maxPlan}}},
-			example: `{"token": 42, "step": "charge", "plan": ["charge", "ship", "mail"]}`,
-			answers: answers{yes(200, ref("Proceed"), "Go on."), noExecution(),
-				yes(409, ref("DoNotProceed"), "Stop: it was cancelled, or it has ended."), lostCallback(),
-				no("No further step fits.", "too_many_steps")}}},
-		{"heartbeatExecution", "POST", "/v1/executions/{id}/heartbeat", forCallback, "execution.heartbeat", (*call).heartbeat,
+		{"guardExecution", "POST", "/v1/executions/{id}/guard", forCallback, "execution.guard", (*call).guard,
+			operation{
+				about: "May the next step begin? Says whether to go on, and proves the fencing token current. With " +
+					"step it notes that this step begins, which ends the step before.",
+				body: inputs{fencingToken(), {"step", "", length{0, maxWord}},
+					{"plan", "All steps that will be taken. On cancel, those that had not begun become skipped.",
+						list{length{1, maxWord}, maxPlan}}},
+				example: `{"token": 42, "step": "charge", "plan": ["charge", "ship", "mail"]}`,
+				answers: answers{yes(200, ref("Proceed"), "Go on."), noExecution(),
+					yes(409, ref("DoNotProceed"), "Stop: it was cancelled, or it has ended."), lostCallback(),
+					no("No further step fits.", "too_many_steps")}}},
+		{"heartbeatExecution", "POST", "/v1/executions/{id}/heartbeat", forCallback, "execution.heartbeat",
+			(*call).heartbeat,
 			operation{
 				about: "Extend a hold.",
 				body: inputs{fencingToken(),
@@ -300,10 +304,12 @@ func callbackEndpoints() []endpoint {
 				},
 				example: `{"token": 42, "ttl": "30m"}`,
 				answers: answers{yes(200, extended{}, "It is held until expiresAt."), noExecution(),
-					no("Stop: it was cancelled, or it has ended.", "cancel_requested", "already_finished").as("CallbackProblem"),
+					no("Stop: it was cancelled, or it has ended.", "cancel_requested",
+						"already_finished").as("CallbackProblem"),
 					lostCallback(),
 				}}},
-		{"completeExecution", "POST", "/v1/executions/{id}/complete", forCallback, "execution.complete", (*call).complete,
+		{"completeExecution", "POST", "/v1/executions/{id}/complete", forCallback, "execution.complete",
+			(*call).complete,
 			operation{
 				about: "End a held execution. SUCCESS settles the event: duplicates get the response. After " +
 					"FAILED it may run again.",
@@ -328,8 +334,8 @@ func jobEndpoints() []endpoint {
 			about: "Start a job. An action on all executions that match, at most `rate` a second: one replica " +
 				"runs it, and another one if that dies, each execution once. It goes on without its client.",
 			body: inputs{{"kind", "", must{client.JobKind("")}}, whyMany(),
-				{"filter", "All that is given has to fit. Give it, with one member at least, or executions.", append(filterOf(),
-					input{"status", "With `again`.", words{"SUCCESS", "FAILED", "ABORTED"}})},
+				{"filter", "All that is given has to fit. Give it, with one member at least, or executions.",
+					append(filterOf(), input{"status", "With `again`.", words{"SUCCESS", "FAILED", "ABORTED"}})},
 				{"executions", "Instead of a filter. cancel and forget take no filter.", list{nil, idem.MaxJobTargets}},
 				{"dryRun", "Start nothing, and say how many match.", false}, rateOf(),
 				{"ifStatus", "For cancel: what has another status by then is left alone.", active},
@@ -364,7 +370,8 @@ func pauseEndpoints() []endpoint {
 				"are refused with 503 workflow_paused. What had begun goes on. A pause of the same scope is " +
 				"replaced. A token that is limited to some workflows may pause patterns within its own.",
 			body: inputs{
-				{"scope", "route:NAME, or workflow:PATTERN, in which * stands for any characters.", must{length{0, maxFilter}}},
+				{"scope", "route:NAME, or workflow:PATTERN, in which * stands for any characters.",
+					must{length{0, maxFilter}}},
 				{"reason", "For people.", must{length{1, maxText}}},
 				{"for", "A duration with its unit, such as 15m, from 2s to a year: then it ends by itself. " +
 					"Absent: somebody resumes it.", duration("15m")}},
@@ -436,8 +443,8 @@ func processEndpoints() []endpoint {
 	return []endpoint{
 		{"listBadSignatures", "GET", "/v1/signatures", forRead, "", (*call).listBadSignatures,
 			operation{whole: "the list of bad signatures",
-				about: "Deliveries whose signature was not valid. Over all replicas, for 30 days: the newest 1,000 of " +
-					"a route, and 20,000 together. Of a flood few are listed, and the others are counted (more). " +
+				about: "Deliveries whose signature was not valid. Over all replicas, for 30 days: the newest 1,000 " +
+					"of a route, and 20,000 together. Of a flood few are listed, and the others are counted (more). " +
 					"Nothing of signature or secret is in it.",
 				query: paged(inputs{{"route", "Only of this route.", nil},
 					{"event", "Only those that say this event ID; nothing proves it.", nil},
@@ -491,14 +498,15 @@ func reportEndpoints() []endpoint {
 			query: inputs{{"since", "A time (RFC 3339), or how long ago (24h). It is rounded down to ten minutes; " +
 				"the answer says what was taken.", nil}},
 			answers: answers{yes(200, client.Report{}, "What the routes of this process have found.")}}},
-		{"suggestions", "GET", "/v1/suggestions", forRead, "", (*call).suggestions, operation{whole: "what is suggested",
-			about: "The routes that fit the deliveries which came. For each path that deliveries came to, with or " +
-				"without a route, what names an event, its workflow, and what the sender changes between " +
-				"attempts. Learned by the process that answers, since its start, from the newest 2000 deliveries " +
-				"of each path, of which it keeps keyed hashes and no value.",
-			query: inputs{{"since", "A time (RFC 3339), or how long ago (24h).", nil},
-				{"route", "The name of a suggested route, or its path.", nil}},
-			answers: answers{yes(200, client.SuggestionList{}, "What this process suggests.")}}},
+		{"suggestions", "GET", "/v1/suggestions", forRead, "", (*call).suggestions,
+			operation{whole: "what is suggested",
+				about: "The routes that fit the deliveries which came. For each path that deliveries came to, with " +
+					"or without a route, what names an event, its workflow, and what the sender changes between " +
+					"attempts. Learned by the process that answers, since its start, from the newest 2000 deliveries " +
+					"of each path, of which it keeps keyed hashes and no value.",
+				query: inputs{{"since", "A time (RFC 3339), or how long ago (24h).", nil},
+					{"route", "The name of a suggested route, or its path.", nil}},
+				answers: answers{yes(200, client.SuggestionList{}, "What this process suggests.")}}},
 	}
 }
 

@@ -37,7 +37,8 @@ func (c *call) find(ctx context.Context) (*idem.Found, error) {
 	return found, nil
 }
 
-// wholeID returns the ID of the execution whose ID begins as the path says, if the caller sees only one. A change needs the whole ID.
+// wholeID returns the ID that begins as the path says, if the caller sees only one such execution.
+// A change needs the whole ID.
 func (c *call) wholeID(ctx context.Context) (idem.ExecutionID, error) {
 	var ids []idem.ExecutionID
 	for q := (idem.ExecutionQuery{Beginning: c.name}); ; {
@@ -63,7 +64,8 @@ func (c *call) wholeID(ctx context.Context) (idem.ExecutionID, error) {
 	case 1:
 		return ids[0], nil
 	}
-	return "", refuse("bad_request", "several executions have an ID that begins with this: give more of it; GET /v1/executions?id= lists them")
+	return "", refuse("bad_request", "several executions have an ID that begins with this: give more of "+
+		"it; GET /v1/executions?id= lists them")
 }
 
 func (c *call) listExecutions() error {
@@ -106,7 +108,8 @@ func (c *call) listExecutions() error {
 	return c.ok(http.StatusOK, answer)
 }
 
-// mayGoOn reports whether a list whose page was empty goes on to the next one: it spares the client a request, as long as there is time.
+// mayGoOn reports whether there is time to read the next page after an empty one, which spares the
+// client a request.
 func (c *call) mayGoOn(cursor string, began time.Time) bool {
 	return cursor != "" && time.Since(began) < c.api.options.RequestTimeout/2
 }
@@ -170,14 +173,16 @@ func (c *call) cancel() error {
 	if _, err := c.find(ctx); err != nil {
 		return err
 	}
-	asked := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now(), Final: final, Only: idem.Status(only)}
+	asked := idem.Cancel{
+		By: c.caller.token.Name, Reason: reason, At: c.api.options.Now(), Final: final, Only: idem.Status(only)}
 	found, before, err := c.api.options.Ledger.Cancel(ctx, idem.ExecutionID(c.name), asked, &c.audit.Audit)
 	if errors.Is(err, idem.ErrFinished) && found != nil {
 		c.audit.Before, c.audit.After = string(found.Status()), string(found.Status())
 		return c.finished(found)
 	}
 	if errors.Is(err, idem.ErrMoved) && found != nil {
-		p := refuse("status_changed", "the execution is "+string(found.Status())+" and not "+only+", so nothing was done; look again, then decide")
+		p := refuse("status_changed", fmt.Sprintf("the execution is %s and not %s, so nothing was done; look again, "+
+			"then decide", found.Status(), only))
 		p.Execution, p.Workflow, p.State = c.name, found.Workflow(), found.Status()
 		c.audit.Before, c.audit.After = string(found.Status()), string(found.Status())
 		return p
@@ -186,7 +191,8 @@ func (c *call) cancel() error {
 		return err
 	}
 	view := client.Cancelled{
-		Execution: viewOfExecution(found), Success: true, Message: "Cancel requested; the execution ends as soon as its owner has received it",
+		Execution: viewOfExecution(found), Success: true,
+		Message: "Cancel requested; the execution ends as soon as its owner has received it",
 	}
 	switch {
 	case found.Status().Terminal():
@@ -209,7 +215,8 @@ func heldText(l *idem.Lock) string {
 	if !l.HoldUntil.IsZero() {
 		until = "at " + l.HoldUntil.UTC().Format(time.RFC3339)
 	}
-	return "Cancel requested; the execution ends when its service learns of it at its next guard or heartbeat, or " + until + ", and has " + what + " until then"
+	return "Cancel requested; the execution ends when its service learns of it at its next guard or heartbeat, or " +
+		until + ", and has " + what + " until then"
 }
 
 // finished returns the refusal of a cancel that came too late.
@@ -237,11 +244,13 @@ func (c *call) forget() error {
 	found, err := c.forgetAs(ctx, idem.ExecutionID(c.name), c.query("reason"), erase != "")
 	if errors.Is(err, idem.ErrNotErased) {
 		c.api.options.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
-		return refuse("request_unavailable", "the execution is forgotten, but its stored request could not be deleted now: "+
-			"Hooklock deletes it about an hour after its store answers again; the log of this Hooklock says what failed")
+		return refuse("request_unavailable", "the execution is forgotten, but its stored request could not be "+
+			"deleted now: Hooklock deletes it about an hour after its store answers again; the log of this Hooklock "+
+			"says what failed")
 	}
 	if errors.Is(err, idem.ErrAlive) {
-		return c.problemOf(err).blocked(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: idem.ExecutionID(c.name)}}, c.audit.Workflow).retry(0)
+		running := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: idem.ExecutionID(c.name)}}
+		return c.problemOf(err).blocked(running, c.audit.Workflow).retry(0)
 	}
 	if err != nil {
 		return err

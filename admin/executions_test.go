@@ -22,15 +22,17 @@ func TestAnExecutionIsReadableAtAnyReplicaWithAllItsFields(t *testing.T) {
 	d := f.run("stripe/acme", "evt_1")
 	a := f.execution(d.id)
 	for name, want := range map[string]any{
-		"executionId": d.id, "workflow": "stripe/acme", "route": "route", "eventId": "evt_1", "status": "RUNNING", "attempt": 1.0, "duplicates": 0.0,
-		"token": float64(d.token), "traceId": "0af7651916cd43dd8448eb211c80319c", "idempotencyKey": string(d.Lock().Scope.Key),
-		"fingerprint": d.Lock().Fingerprint.Hex(), "holder": d.Lock().Holder,
+		"executionId": d.id, "workflow": "stripe/acme", "route": "route", "eventId": "evt_1", "status": "RUNNING",
+		"attempt": 1.0, "duplicates": 0.0, "token": float64(d.token), "traceId": "0af7651916cd43dd8448eb211c80319c",
+		"idempotencyKey": string(d.Lock().Scope.Key), "fingerprint": d.Lock().Fingerprint.Hex(),
+		"holder": d.Lock().Holder,
 	} {
 		if a.json[name] != want {
 			t.Errorf("%s: got %v, want %v", name, a.json[name], want)
 		}
 	}
-	for _, absent := range []string{"outcome", "finishedAt", "error", "abortedAt", "abortedBy", "abortReason", "response"} {
+	for _, absent := range []string{
+		"outcome", "finishedAt", "error", "abortedAt", "abortedBy", "abortReason", "response"} {
 		if v, there := a.json[absent]; there {
 			t.Errorf("a running execution has %s: %v", absent, v)
 		}
@@ -49,11 +51,14 @@ func TestFieldsComeInTheOrderOfTheDocumentation(t *testing.T) {
 	f := newFleet(t, nil)
 	d := f.run("w", "1")
 	f.post(200, "", d, "guard", bodyOf(d, `,"step":"a"`))
-	inOrder(t, string(f.execution(d.id).body), "executionId", "workflow", "route", "idempotencyKey", "eventId", "fingerprint", "status", "token", "holder", "attempt", "startedAt", "steps", "duplicates", "traceId")
+	inOrder(t, string(f.execution(d.id).body), "executionId", "workflow", "route", "idempotencyKey", "eventId",
+		"fingerprint", "status", "token", "holder", "attempt", "startedAt", "steps", "duplicates", "traceId")
 	f.settle(d, failure())
-	inOrder(t, string(f.execution(d.id).body), "executionId", "status", "outcome", "token", "finishedAt", "error", "steps", "duplicates", "traceId")
+	inOrder(t, string(f.execution(d.id).body), "executionId", "status", "outcome", "token", "finishedAt", "error",
+		"steps", "duplicates", "traceId")
 	held := f.hold("w", "2", time.Minute)
-	inOrder(t, string(f.want(200, "", "GET", "/v1/locks/w", opsToken, "").body), "workflow", "executionId", "holder", "token", "lockedAt", "expiresAt", "heldFor", "expiresIn", "held", "waiting", "isStale")
+	inOrder(t, string(f.want(200, "", "GET", "/v1/locks/w", opsToken, "").body), "workflow", "executionId", "holder",
+		"token", "lockedAt", "expiresAt", "heldFor", "expiresIn", "held", "waiting", "isStale")
 	f.post(200, "", held, "complete", bodyOf(held, `,"status":"SUCCESS"`))
 }
 
@@ -74,7 +79,8 @@ func TestAFailureAndAnAbortAreNeverConfused(t *testing.T) {
 	failed := f.run("w/failed", "1")
 	f.settle(failed, failure())
 	a := f.execution(failed.id)
-	if got := fmt.Sprint(a.json["error"]); a.text("status") != "FAILED" || got != "map[code:upstream_timeout detail:no answer in 30s]" || a.json["abortedAt"] != nil {
+	if got := fmt.Sprint(a.json["error"]); a.text("status") != "FAILED" ||
+		got != "map[code:upstream_timeout detail:no answer in 30s]" || a.json["abortedAt"] != nil {
 		t.Errorf("%s", a.body)
 	}
 	aborted := f.run("w/aborted", "1")
@@ -82,7 +88,8 @@ func TestAFailureAndAnAbortAreNeverConfused(t *testing.T) {
 	f.stopped(aborted)
 	f.settle(aborted, failure())
 	a = f.execution(aborted.id)
-	if a.text("status") != "ABORTED" || a.text("abortedBy") != "ops" || a.text("abortReason") != "wrong amount" || a.text("abortedAt") == "" || a.json["error"] != nil || a.text("outcome") != "unknown" {
+	if a.text("status") != "ABORTED" || a.text("abortedBy") != "ops" || a.text("abortReason") != "wrong amount" ||
+		a.text("abortedAt") == "" || a.json["error"] != nil || a.text("outcome") != "unknown" {
 		t.Errorf("%s", a.body)
 	}
 }
@@ -105,7 +112,8 @@ func TestCancelReachesTheOwnerAtAnotherReplica(t *testing.T) {
 		t.Errorf("told to stop: %v", cause)
 	}
 	for _, asked := range []*reply{a, f.execution(d.id)} {
-		if asked.text("abortedBy") != "ops" || asked.text("abortReason") != "wrong amount" || asked.text("abortedAt") == "" {
+		if asked.text("abortedBy") != "ops" || asked.text("abortReason") != "wrong amount" ||
+			asked.text("abortedAt") == "" {
 			t.Errorf("%s", asked.body)
 		}
 	}
@@ -196,7 +204,8 @@ func TestWaitOutlivesTheTimeoutsOfItsListener(t *testing.T) {
 	defer hasty.Close()
 	f.rig.http = hasty
 	began := time.Now()
-	if a := f.want(200, "", "GET", "/v1/executions/"+d.id+"?wait=3s", readToken1, ""); a.text("status") != "RUNNING" || time.Since(began) < 3*time.Second {
+	if a := f.want(200, "", "GET", "/v1/executions/"+d.id+"?wait=3s", readToken1, ""); a.text("status") != "RUNNING" ||
+		time.Since(began) < 3*time.Second {
 		t.Errorf("after %v: %s", time.Since(began), a.body)
 	}
 	path, _, _ := f.take("lock", `{"ttl":"1m"}`)
@@ -259,7 +268,8 @@ func TestForgetLetsAnEventRunAgain(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	line := f.log.audit(t)
-	if line["who"] != "ops" || line["what"] != "execution.forget" || line["why"] != "lost at the bank" || line["before"] != "SUCCESS" || line["after"] != "forgotten" || line["result"] != "done" {
+	if line["who"] != "ops" || line["what"] != "execution.forget" || line["why"] != "lost at the bank" ||
+		line["before"] != "SUCCESS" || line["after"] != "forgotten" || line["result"] != "done" {
 		t.Errorf("%v", line)
 	}
 	f.want(404, "execution_not_found", "GET", "/v1/executions/"+d.id, opsToken, "")
@@ -278,14 +288,17 @@ func TestAnEarlierAttemptIsShownInShortAndCannotBeForgottenAlone(t *testing.T) {
 	if a.text("status") != "FAILED" || a.text("outcome") != "unknown" || a.text("workflow") != "stripe/w" {
 		t.Errorf("%s", a.body)
 	}
-	if b := f.execution(string(second.Execution)); a.text("route") == "" || a.text("route") != b.text("route") || a.text("eventId") == "" || a.text("eventId") != b.text("eventId") {
+	if b := f.execution(string(second.Execution)); a.text("route") == "" || a.text("route") != b.text("route") ||
+		a.text("eventId") == "" || a.text("eventId") != b.text("eventId") {
 		t.Errorf("of another event than the second attempt: %s\n%s", a.body, b.body)
 	}
-	if why, _ := a.json["error"].(map[string]any); why["code"] != rec.Error.Code || why["detail"] != rec.Error.Detail || a.text("traceId") == "" {
+	if why, _ := a.json["error"].(map[string]any); why["code"] != rec.Error.Code || why["detail"] != rec.Error.Detail ||
+		a.text("traceId") == "" {
 		t.Errorf("%s", a.body)
 	}
 	attempts, _ := a.json["attempts"].([]any)
-	if b := f.execution(string(second.Execution)); len(attempts) != 2 || fmt.Sprint(b.json["attempts"]) != fmt.Sprint(attempts) {
+	if b := f.execution(string(second.Execution)); len(attempts) != 2 ||
+		fmt.Sprint(b.json["attempts"]) != fmt.Sprint(attempts) {
 		t.Errorf("the chain is another one of the second attempt: %s", b.body)
 	}
 	f.want(200, "", "GET", "/v1/executions/"+d.id, stripeToken, "")
@@ -306,13 +319,15 @@ func TestAnExecutionIsFoundByTheBeginningOfItsIDAndChangedByTheWholeAlone(t *tes
 	hidden := f.run("github/w", "1")
 	f.want(404, "execution_not_found", "GET", "/v1/executions/"+hidden.id[:36], stripeToken, "")
 	for query, want := range map[string]string{
-		"id=" + d.id[:36]: d.id, "event=1&workflow=stripe%2Fw": d.id, "prefix=stripe&status=RUNNING": other.id, "outcome=executed": d.id, "since=1h&status=SUCCESS": d.id,
+		"id=" + d.id[:36]: d.id, "event=1&workflow=stripe%2Fw": d.id, "prefix=stripe&status=RUNNING": other.id,
+		"outcome=executed": d.id, "since=1h&status=SUCCESS": d.id,
 	} {
 		if got := f.all(opsToken, "executions", query); len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %v, want %s", query, got, want)
 		}
 	}
-	for _, query := range []string{"status=x", "outcome=x", "decision=x", "since=yesterday", "until=x", "since=10m&until=1h"} {
+	for _, query := range []string{
+		"status=x", "outcome=x", "decision=x", "since=yesterday", "until=x", "since=10m&until=1h"} {
 		f.want(400, "bad_request", "GET", "/v1/executions?"+query, opsToken, "")
 	}
 }
@@ -328,7 +343,9 @@ func TestTheKeptAnswerIsForTokensThatMaySeeBodies(t *testing.T) {
 	f.want(403, "forbidden", "GET", path, stripeToken, "")
 	a := f.want(200, "", "GET", path, bodiesToken, "")
 	want := end.Answer
-	if a.json["status"] != float64(want.Status) || a.text("bodyBase64") != base64.StdEncoding.EncodeToString(want.Body) || a.Header.Get("Content-Type") != "application/json" {
+	if a.json["status"] != float64(want.Status) ||
+		a.text("bodyBase64") != base64.StdEncoding.EncodeToString(want.Body) ||
+		a.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("%s", a.body)
 	}
 	long := success()
@@ -336,18 +353,21 @@ func TestTheKeptAnswerIsForTokensThatMaySeeBodies(t *testing.T) {
 	apart := f.run("stripe/w", "3")
 	f.settle(apart, long)
 	path = "/v1/executions/" + apart.id
-	if a = f.want(200, "", "GET", path+"/answer", bodiesToken, ""); a.text("bodyBase64") != base64.StdEncoding.EncodeToString(long.Answer.Body) {
+	if a = f.want(200, "", "GET", path+"/answer", bodiesToken,
+		""); a.text("bodyBase64") != base64.StdEncoding.EncodeToString(long.Answer.Body) {
 		t.Errorf("%s", a.body)
 	}
 	f.etcd.Expire(t, "/hooklock/v1/answers/")
 	f.want(404, "answer_not_kept", "GET", path+"/answer", bodiesToken, "")
 	response := f.want(200, "", "GET", path, opsToken, "").json["response"].(map[string]any)
-	if sum := sha256.Sum256(long.Answer.Body); response["kept"] != true || response["hash"] != hex.EncodeToString(sum[:16]) {
+	if sum := sha256.Sum256(long.Answer.Body); response["kept"] != true ||
+		response["hash"] != hex.EncodeToString(sum[:16]) {
 		t.Errorf("%v", response)
 	}
 	failed := f.run("stripe/w", "2")
 	f.settle(failed, idem.End{ // with in_flight: attach the answer of any status is there for those who were attached
-		Status: idem.Failed, Outcome: idem.Executed, Error: &idem.Failure{Code: "upstream_status"}, Answer: &idem.Answer{Status: 500, Bytes: 4, Whole: true, Body: []byte("oops")},
+		Status: idem.Failed, Outcome: idem.Executed, Error: &idem.Failure{Code: "upstream_status"},
+		Answer: &idem.Answer{Status: 500, Bytes: 4, Whole: true, Body: []byte("oops")},
 	})
 	f.want(404, "answer_not_kept", "GET", "/v1/executions/"+failed.id+"/answer", bodiesToken, "")
 }
@@ -361,7 +381,8 @@ func TestListsAreFilteredAndPaged(t *testing.T) {
 		f.settle(f.run(fmt.Sprintf("github/%d", i), "e"), failure())
 	}
 	for query, want := range map[string]int{
-		"": 12, "workflow=stripe%2Fa": 1, "status=RUNNING": 2, "status=FAILED": 5, "status=SUCCESS": 5, "status=ABORTED": 0, "workflow=stripe%2F0&status=SUCCESS": 1,
+		"": 12, "workflow=stripe%2Fa": 1, "status=RUNNING": 2, "status=FAILED": 5, "status=SUCCESS": 5,
+		"status=ABORTED": 0, "workflow=stripe%2F0&status=SUCCESS": 1,
 		"workflow=none": 0,
 	} {
 		if got := f.all(opsToken, "executions", query+"&limit=2"); len(got) != want {
@@ -371,7 +392,8 @@ func TestListsAreFilteredAndPaged(t *testing.T) {
 	if got := f.all(stripeToken, "executions", "limit=3"); len(got) != 6 {
 		t.Errorf("a token for stripe/* sees %v", got)
 	}
-	if a := f.want(200, "", "GET", "/v1/executions?limit=1&status=FAILED", stripeToken, ""); len(a.json["executions"].([]any)) != 0 || a.text("nextCursor") != "" {
+	if a := f.want(200, "", "GET", "/v1/executions?limit=1&status=FAILED", stripeToken,
+		""); len(a.json["executions"].([]any)) != 0 || a.text("nextCursor") != "" {
 		t.Errorf("pages of others are asked for one by one: %s", a.body)
 	}
 	if got := f.all(stripeToken, "executions", "workflow=github%2F1"); len(got) != 0 {
@@ -397,7 +419,8 @@ func (f *fleet) all(token, list, query string) (ids []string) {
 	f.t.Helper()
 	cursor := ""
 	for range 100 {
-		a := f.want(200, "", "GET", "/v1/"+list+"?"+strings.Trim(query, "&")+"&cursor="+url.QueryEscape(cursor), token, "")
+		a := f.want(200, "", "GET", "/v1/"+list+"?"+strings.Trim(query, "&")+"&cursor="+url.QueryEscape(cursor), token,
+			"")
 		page, _ := a.json[list].([]any)
 		for _, one := range page {
 			ids = append(ids, one.(map[string]any)["executionId"].(string))
@@ -443,7 +466,8 @@ func TestOtherPeoplesWorkflowsAreNotThere(t *testing.T) {
 	if a := f.execution(d.id); a.text("status") != "RUNNING" {
 		t.Errorf("%s", a.body)
 	}
-	if a := f.want(200, "", "GET", "/v1/locks/github%2Fheld", opsToken, ""); a.text("expiresAt") != held.text("expiresAt") {
+	if a := f.want(200, "", "GET", "/v1/locks/github%2Fheld", opsToken,
+		""); a.text("expiresAt") != held.text("expiresAt") {
 		t.Errorf("%s, and when it was taken %s", a.body, held.body)
 	}
 }
@@ -470,6 +494,28 @@ func TestALabelWithAColonIsToldItsForm(t *testing.T) {
 	f.want(200, "", "GET", "/v1/executions?label=order%3D10%3A42", opsToken, "")
 }
 
+func TestWhatWasRefusedBehindAnotherEventSaysWhichAndSinceWhen(t *testing.T) {
+	f := newFleet(t, nil)
+	holder := f.start(lockOf("stripe/w", "evt_holder"), 0)
+	refused := lockOf("stripe/w", "evt_1")
+	f.first.NoteArrival(refused.Scope, "route", refused.EventID, idem.Arrival{
+		At: time.Now(), Decision: idem.DecisionLocked, Status: 409, Execution: holder.Lock().Execution}, time.Hour)
+	met := func() (b map[string]any) {
+		a := f.want(200, "", "GET", "/v1/executions?workflow=stripe/w&status=REFUSED", stripeToken, "")
+		for _, found := range a.json["executions"].([]any) {
+			newest := found.(map[string]any)["arrivals"].(map[string]any)["newest"].([]any)
+			b, _ = newest[0].(map[string]any)["behind"].(map[string]any)
+		}
+		return b
+	}
+	testkit.Until(t, "what had the lock is shown",
+		func() bool { return met()["eventId"] == "evt_holder" && met()["finishedAt"] == nil })
+	f.settle(holder, success())
+	if b := met(); b["startedAt"] == nil || b["finishedAt"] == nil {
+		t.Errorf("after its end: %v", b)
+	}
+}
+
 func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 	f := newFleet(t, nil)
 	l := lockOf("stripe/w", "evt_1")
@@ -479,21 +525,26 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 		f.first.NoteArrival(l.Scope, "route", l.EventID, a, time.Hour)
 	}
 	arrive(idem.Arrival{
-		At: time.Now(), Decision: idem.DecisionUpstreamUnreachable, Status: 502, Execution: l.Execution, From: "192.0.2.1", TraceID: "0af7651916cd43dd8448eb211c80319c",
+		At: time.Now(), Decision: idem.DecisionUpstreamUnreachable, Status: 502, Execution: l.Execution,
+		From: "192.0.2.1", TraceID: "0af7651916cd43dd8448eb211c80319c",
 	})
-	arrive(idem.Arrival{At: time.Now(), Decision: idem.DecisionBypassed, Would: idem.DecisionMismatch, Status: 200, EventID: "twin", Differs: []string{"body"}, Detail: "why", Took: time.Second})
+	arrive(idem.Arrival{At: time.Now(), Decision: idem.DecisionBypassed, Would: idem.DecisionMismatch, Status: 200,
+		EventID: "twin", Differs: []string{"body"}, Detail: "why", Took: time.Second})
 	list := func(token, query string) (found []any) {
 		a := f.want(200, "", "GET", "/v1/executions?"+query, token, "")
 		found, _ = a.json["executions"].([]any)
 		return found
 	}
-	testkit.Until(t, "the arrivals are written", func() bool { return len(list(stripeToken, "decision=upstream_unreachable&since=10m")) == 1 })
+	testkit.Until(t, "the arrivals are written",
+		func() bool { return len(list(stripeToken, "decision=upstream_unreachable&since=10m")) == 1 })
 	checkNumbers(t, func(query string) int { return len(list(stripeToken, query)) }, map[string]int{
-		"since=10m": 1, "route=route": 1, "route=route&since=10m": 1, "route=route&until=10m": 0, "route=other&since=10m": 0, "since=10m&outcome=executed": 0,
+		"since=10m": 1, "route=route": 1, "route=route&since=10m": 1, "route=route&until=10m": 0,
+		"route=other&since=10m": 0, "since=10m&outcome=executed": 0,
 	})
 	x, _ := list(stripeToken, "decision=mismatch")[0].(map[string]any)
 	arrivals, _ := x["arrivals"].(map[string]any)
-	if x["status"] != "REFUSED" || x["executionId"] != "" || x["eventId"] != "evt_1" || x["route"] != "route" || len(arrivals["newest"].([]any)) != 2 || arrivals["newest"].([]any)[0].(map[string]any)["detail"] != "why" ||
+	if x["status"] != "REFUSED" || x["executionId"] != "" || x["eventId"] != "evt_1" || x["route"] != "route" ||
+		len(arrivals["newest"].([]any)) != 2 || arrivals["newest"].([]any)[0].(map[string]any)["detail"] != "why" ||
 		arrivals["newest"].([]any)[0].(map[string]any)["eventId"] != "twin" {
 		t.Errorf("%v", x)
 	}
@@ -501,30 +552,18 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 		t.Errorf("%v", x)
 	}
 	f.want(400, "bad_request", "GET", "/v1/executions?label=order%3D", opsToken, "")
-	for query, want := range map[string]int{"event=evt_1": 1, "label=order%3D10%252542": 1, "label=10%2542": 1, "label=shop%3D1": 0, "status=REFUSED": 1, "decision=locked": 0, "decision=mismatch&until=1h": 0, "": 0} {
+	for query, want := range map[string]int{
+		"event=evt_1": 1, "label=order%3D10%252542": 1, "label=10%2542": 1, "label=shop%3D1": 0, "status=REFUSED": 1,
+		"decision=locked": 0, "decision=mismatch&until=1h": 0, "": 0} {
 		if found := list(opsToken, query); len(found) != want {
 			t.Errorf("%s: %v", query, found)
 		}
 	}
-	// What was refused behind another event says which, since when and until when.
-	holder := f.start(lockOf("stripe/w", "evt_holder"), 0)
-	arrive(idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked, Status: 409, Execution: holder.Lock().Execution})
-	met := func() (b map[string]any) {
-		for _, found := range list(stripeToken, "workflow=stripe/w&status=REFUSED") {
-			newest := found.(map[string]any)["arrivals"].(map[string]any)["newest"].([]any)
-			b, _ = newest[0].(map[string]any)["behind"].(map[string]any)
-		}
-		return b
-	}
-	testkit.Until(t, "what had the lock is shown", func() bool { return met()["eventId"] == "evt_holder" && met()["finishedAt"] == nil })
-	f.settle(holder, success())
-	if b := met(); b["startedAt"] == nil || b["finishedAt"] == nil {
-		t.Errorf("after its end: %v", b)
-	}
 	// It runs in the end, and shows both what was refused and the attempt that a person ended.
 	first := f.start(l, 0)
 	rec, err := first.Settle(within(t), idem.End{
-		Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: time.Now(), Abort: &idem.Cancel{By: "ops", Reason: "wrong account", At: time.Now()},
+		Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: time.Now(),
+		Abort: &idem.Cancel{By: "ops", Reason: "wrong account", At: time.Now()},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -540,6 +579,13 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 	}
 	a := f.execution(string(second.Execution))
 	attempts, _ := a.json["attempts"].([]any)
+	if a.json["arrivals"] == nil || len(attempts) != 2 ||
+		attempts[0].(map[string]any)["abortReason"] != "wrong account" ||
+		attempts[0].(map[string]any)["tries"] != float64(3) ||
+		fmt.Sprint(attempts[1].(map[string]any)["differs"]) != "[body]" {
+		t.Errorf("%s", a.body)
+	}
+	f.want(400, "bad_request", "GET", "/v1/executions/"+string(second.Execution)+"/answer?x=1", bodiesToken, "")
 	f.want(200, "", "DELETE", "/v1/executions/"+string(second.Execution)+"?reason=again", opsToken, "")
 	testkit.Until(t, "what was forgotten is shown", func() bool {
 		found := list(opsToken, "event=evt_1")
@@ -548,11 +594,7 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 		}
 		x, _ := found[0].(map[string]any)
 		released, _ := x["released"].(map[string]any)
-		return x["status"] == "RELEASED" && released["executionId"] == string(second.Execution) && released["reason"] == "again" && released["status"] == "SUCCESS"
+		return x["status"] == "RELEASED" && released["executionId"] == string(second.Execution) &&
+			released["reason"] == "again" && released["status"] == "SUCCESS"
 	})
-	if a.json["arrivals"] == nil || len(attempts) != 2 || attempts[0].(map[string]any)["abortReason"] != "wrong account" || attempts[0].(map[string]any)["tries"] != float64(3) ||
-		fmt.Sprint(attempts[1].(map[string]any)["differs"]) != "[body]" {
-		t.Errorf("%s", a.body)
-	}
-	f.want(400, "bad_request", "GET", "/v1/executions/"+string(second.Execution)+"/answer?x=1", bodiesToken, "")
 }

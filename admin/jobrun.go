@@ -20,13 +20,14 @@ const (
 	runsTime = time.Second            // the same, while it goes on
 	// runsBatch bounds the executions that one look reads.
 	runsBatch = 100
-	// runsPatience is how long a job that has let everything run waits for the next end. What has none by then waits in a queue, or for a pause or a
-	// person, and goes on without the job.
+	// runsPatience is how long a job that has let everything run waits for the next end. What has
+	// not ended by then goes on without the job.
 	runsPatience = 10 * time.Minute
-	// tokenSpread is how long a job without progress is left to replicas that have its token: a new token reaches them one after the other.
+	// tokenSpread is how long a job without progress is left to replicas that know its token: a new
+	// token reaches one after the other.
 	tokenSpread = time.Minute
-	// storePatience is how long a job waits for the request store, or for a key, and leaves nothing alone: what it lets run later would be out of order.
-	// If nothing could be read for so long, it goes on with what can be.
+	// storePatience is how long a job waits for a request that the store, or a missing key, does
+	// not let it read: to go on with the next would be out of order. Then it goes on all the same.
 	storePatience = time.Minute
 )
 
@@ -51,8 +52,8 @@ func (r *jobRunner) look() {
 	}
 }
 
-// RunJobs runs the jobs that are started here, and those of processes that are gone, until ctx ends. What runs then is run by another process as soon
-// as the session of this one has ended.
+// RunJobs runs the jobs that are started here, and those of processes that are gone, until ctx
+// ends. Another process goes on with them as soon as the session of this one has ended.
 func (a *API) RunJobs(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -82,7 +83,8 @@ func (r *jobRunner) take(ctx context.Context, all *sync.WaitGroup) {
 		if jobKinds()[client.JobKind(j.Kind)] == nil || !r.begin(j.ID) { // of a newer release, whose processes run it
 			continue
 		}
-		if r.api.whyRevoked(j) != "" && r.api.options.Now().Sub(j.ChangedAt) < tokenSpread || r.api.options.Ledger.TakeJob(ctx2, j) != nil {
+		if r.api.whyRevoked(j) != "" && r.api.options.Now().Sub(j.ChangedAt) < tokenSpread ||
+			r.api.options.Ledger.TakeJob(ctx2, j) != nil {
 			r.end(j.ID)
 			continue
 		}
@@ -117,13 +119,14 @@ type jobRun struct {
 	runs []idem.JobRun // whose ends are not counted yet; those first that were looked at longest ago
 	call *call         // in the name of the token that started it
 	at   time.Time     // of the last look at runs
-	// unreadSince is when the first request could not be read after the last step that was made; the zero time: none was.
+	// unreadSince is since when no request can be read; the zero time: the last could.
 	unreadSince time.Time
 }
 
 func newJobRun(a *API, j *idem.Job) *jobRun {
 	return &jobRun{api: a, kind: jobKinds()[client.JobKind(j.Kind)], job: j, call: &call{
-		api: a, endpoint: &endpoint{path: "/v1/jobs", access: forWrite}, caller: caller{token: Token{Name: j.Who, Workflows: j.Only}}, r: &http.Request{RemoteAddr: j.Remote},
+		api: a, endpoint: &endpoint{path: "/v1/jobs", access: forWrite},
+		caller: caller{token: Token{Name: j.Who, Workflows: j.Only}}, r: &http.Request{RemoteAddr: j.Remote},
 		only: j.IfStatus, again: j.Again,
 	}}
 }
@@ -145,7 +148,8 @@ func (r *jobRun) run(ctx context.Context) {
 	}
 }
 
-// reload reads the job again, until the ledger answers. It returns false if it is over, or another process has it.
+// reload reads the job again, until the ledger answers. It returns false if it is over, or another
+// process has it.
 func (r *jobRun) reload(ctx context.Context) bool {
 	for {
 		bounded, done := context.WithTimeout(ctx, r.api.options.RequestTimeout)
@@ -174,7 +178,7 @@ func pauseFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// goOn goes on with the job where it is in the ledger, until it is done. After an error the ledger says how far it came.
+// goOn goes on with the job where the ledger says it is, until it is done.
 func (r *jobRun) goOn(ctx context.Context) error {
 	if err := r.readRuns(ctx); err != nil {
 		return err
@@ -214,7 +218,8 @@ func (r *jobRun) readRuns(ctx context.Context) (err error) {
 	return err
 }
 
-// items returns what is left to do. The first time, it notes how much that is. Later, what had matched and has changed since is left alone, and counted so.
+// items returns what is left to do. The first time, it notes how much that is. Later, it leaves out
+// what has changed since, and counts that as left alone.
 func (r *jobRun) items(ctx context.Context) (items []idem.ParkedEntry, err error) {
 	at := bulkCursor{until: r.job.Until, revision: r.job.DoneAt, id: r.job.DoneID}
 	if ids := r.job.Executions; ids != nil {
@@ -224,7 +229,9 @@ func (r *jobRun) items(ctx context.Context) (items []idem.ParkedEntry, err error
 		at.until = max(at.until, r.job.Revision)
 	} else {
 		f := &r.job.Filter
-		b := bulk{action: r.kind.action, workflow: f.Workflow, route: f.Route, state: string(f.State), status: string(f.Status), again: r.job.Again, ended: r.kind.ended, narrow: idem.ExecutionQuery{Since: f.Since, Until: f.Until}}
+		b := bulk{action: r.kind.action, workflow: f.Workflow, route: f.Route, state: string(f.State),
+			status: string(f.Status), again: r.job.Again, ended: r.kind.ended,
+			narrow: idem.ExecutionQuery{Since: f.Since, Until: f.Until}}
 		if f.Label != "" {
 			if b.narrow.Label, err = labelOf(f.Label); err != nil {
 				return nil, err
@@ -266,8 +273,8 @@ func (r *jobRun) put(ctx context.Context, next *idem.Job, run *idem.JobRun, ende
 	return err
 }
 
-// step does with one execution what the job is for. The change and the progress of the job are one transaction, so whatever breaks off here, and
-// whichever process goes on, each is made once.
+// step does with one execution what the job is for. The change and the progress of the job are one
+// transaction, so whatever breaks off here, and whichever process goes on, each is made once.
 func (r *jobRun) step(ctx context.Context, e *idem.ParkedEntry) error {
 	before := r.next()
 	before.DoneAt, before.DoneID, before.Acted = e.Revision, e.Execution, r.job.Acted+1
@@ -289,10 +296,12 @@ func (r *jobRun) step(ctx context.Context, e *idem.ParkedEntry) error {
 		return r.stepDone(ctx, done, s)
 	case s.Moved:
 		return idem.ErrJobMoved
-	case p.Code == "store_unavailable", p.Code == "audit_unavailable", p.Code == "request_unavailable" && r.waitsForStore():
+	case p.Code == "store_unavailable", p.Code == "audit_unavailable",
+		p.Code == "request_unavailable" && r.waitsForStore():
 		return p
 	}
-	before.Fail(idem.JobFailure{Execution: e.Execution, Workflow: e.Workflow, Refused: true, Why: p.Code + ": " + p.Detail})
+	before.Fail(idem.JobFailure{
+		Execution: e.Execution, Workflow: e.Workflow, Refused: true, Why: p.Code + ": " + p.Detail})
 	return r.put(ctx, before, nil, nil)
 }
 
@@ -327,7 +336,8 @@ func (r *jobRun) stepDone(ctx context.Context, done *idem.Job, s *idem.JobStep) 
 	return err
 }
 
-// followSome counts how some of the executions ended that the job has let run, if the last look was a while ago.
+// followSome counts how some of the executions ended that the job has let run, if the last look was
+// a while ago.
 func (r *jobRun) followSome(ctx context.Context) error {
 	if time.Since(r.at) < runsTime && len(r.runs) < idem.MaxJobRuns {
 		return nil
@@ -363,7 +373,7 @@ func (r *jobRun) awaitRuns(ctx context.Context) error {
 	return nil
 }
 
-// countEnds looks at those that were looked at longest ago, and returns how many of them have ended.
+// countEnds looks at those that were looked at longest ago, and returns how many have ended.
 func (r *jobRun) countEnds(ctx context.Context) (n int, err error) {
 	r.at = time.Now()
 	next, ended := r.next(), []idem.JobRun{}
@@ -398,7 +408,8 @@ func (r *jobRun) countEnds(ctx context.Context) (n int, err error) {
 	return n + len(ended), err
 }
 
-// ended reports whether an execution has ended, or its first try since the job let it run, and why that failed; "" = it did not.
+// ended reports whether an execution has ended, or its first try since the job let it run, and why
+// that failed; "" = it did not.
 func (r *jobRun) ended(ctx context.Context, run *idem.JobRun) (over bool, failed string, err error) {
 	bounded, done := context.WithTimeout(ctx, r.api.options.RequestTimeout)
 	defer done()
@@ -453,11 +464,13 @@ func (r *jobRun) end(as idem.JobState, why string) error {
 	if as == idem.JobDone && next.Kind == string(client.JobErase) && next.Filter.Label != "" {
 		next.Filter.Label = withoutValue(next.Filter.Label)
 	}
-	c := &call{api: r.api, endpoint: &endpoint{path: "/v1/jobs", access: forWrite, change: "job.end"}, caller: r.call.caller, r: r.call.r}
+	c := &call{api: r.api, endpoint: &endpoint{path: "/v1/jobs", access: forWrite, change: "job.end"},
+		caller: r.call.caller, r: r.call.r}
 	if as == idem.JobStopped {
 		c.endpoint.change, c.caller.token.Name, next.StoppedBy = "job.stop", policy, policy
 	}
-	c.audit.Why, c.audit.Workflow, c.audit.Job, c.audit.After = cut(next.Why), next.Filter.Workflow, next.ID, next.Result
+	c.audit.Why, c.audit.After = cut(next.Why), next.Result
+	c.audit.Workflow, c.audit.Job = next.Filter.Workflow, next.ID
 	c.beginAudit()
 	release, p := c.reserve()
 	if p != nil {

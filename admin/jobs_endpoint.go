@@ -26,37 +26,43 @@ type jobKind struct {
 // jobKinds are the kinds of jobs. An action without states takes executions and no filter.
 func jobKinds() map[client.JobKind]*jobKind {
 	return map[client.JobKind]*jobKind{
-		client.JobRun: {action: runNow(), follows: true}, client.JobRerun: {action: rerun(), follows: true}, client.JobSkip: {action: skip(), done: "skipped"},
-		client.JobCancel: {action: cancelOne(), done: "cancelled, or asked to stop"}, client.JobForget: {action: forgetOne(), done: "allowed again"},
-		client.JobErase: {action: eraseOne(), done: "erased", ended: true},
+		client.JobRun: {action: runNow(), follows: true}, client.JobRerun: {action: rerun(), follows: true},
+		client.JobSkip:   {action: skip(), done: "skipped"},
+		client.JobCancel: {action: cancelOne(), done: "cancelled, or asked to stop"},
+		client.JobForget: {action: forgetOne(), done: "allowed again"},
+		client.JobErase:  {action: eraseOne(), done: "erased", ended: true},
 	}
 }
 
 func cancelOne() *action {
-	return &action{change: "execution.cancel", do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
-		asked := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now(), Only: c.only}
-		found, _, err := c.api.options.Ledger.Cancel(ctx, id, asked, &c.audit.Audit)
-		if errors.Is(err, idem.ErrMoved) {
-			err = refuse("status_changed", "it was not "+string(c.only)+" any more")
-		}
-		return found, err
-	}}
+	return &action{change: "execution.cancel",
+		do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
+			asked := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now(), Only: c.only}
+			found, _, err := c.api.options.Ledger.Cancel(ctx, id, asked, &c.audit.Audit)
+			if errors.Is(err, idem.ErrMoved) {
+				err = refuse("status_changed", "it was not "+string(c.only)+" any more")
+			}
+			return found, err
+		}}
 }
 
 func forgetOne() *action {
-	return &action{change: "execution.forget", do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
-		return c.api.options.Ledger.Forget(ctx, id, idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now()}, &c.audit.Audit)
-	}}
+	return &action{change: "execution.forget",
+		do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
+			return c.api.options.Ledger.Forget(ctx, id,
+				idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now()}, &c.audit.Audit)
+		}}
 }
 
-// eraseOne deletes all that is known of an event that has ended. By a filter, it is for those with a label.
+// eraseOne deletes all that is known of an event that has ended. With a filter, that needs a label.
 func eraseOne() *action {
-	return &action{change: "execution.erase", do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
-		return c.forgetAs(ctx, id, reason, true)
-	}}
+	return &action{change: "execution.erase",
+		do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
+			return c.forgetAs(ctx, id, reason, true)
+		}}
 }
 
-// seesJob reports whether the caller may know of a job: one that is limited to workflows knows its own.
+// seesJob reports whether the caller may know of a job: its own, or any if it is not limited.
 func (c *call) seesJob(j *idem.Job) bool { return !c.caller.limited() || j.Who == c.who() }
 
 func (c *call) listJobs() error {
@@ -100,7 +106,8 @@ func (c *call) startJob() error {
 	filter := b.members()
 	filter["status"] = named(&b.status)
 	err := c.body(fields{
-		"kind": &kind, "ifStatus": &only, "reason": &b.reason, "filter": filter, "executions": &ids, "dryRun": &b.dryRun, "rate": &b.rate, "again": &b.again,
+		"kind": &kind, "ifStatus": &only, "reason": &b.reason, "filter": filter, "executions": &ids,
+		"dryRun": &b.dryRun, "rate": &b.rate, "again": &b.again,
 	})
 	if err != nil {
 		return err
@@ -121,8 +128,9 @@ func (c *call) startJob() error {
 	}
 	now := c.api.options.Now()
 	j := &idem.Job{
-		ID: "job_" + strings.ToLower(rand.Text()[:16]), Kind: kind, Who: c.who(), Why: b.reason, Remote: c.r.RemoteAddr, Rate: b.rate, State: idem.JobRunning,
-		StartedAt: now, ChangedAt: now, Filter: b.filter(), IfStatus: idem.Status(only), Again: b.again,
+		ID: "job_" + strings.ToLower(rand.Text()[:16]), Kind: kind, Who: c.who(), Why: b.reason, Remote: c.r.RemoteAddr,
+		Rate: b.rate, State: idem.JobRunning, StartedAt: now, ChangedAt: now, Filter: b.filter(),
+		IfStatus: idem.Status(only), Again: b.again,
 	}
 	if c.caller.limited() {
 		j.Only = c.caller.token.Workflows
@@ -193,9 +201,11 @@ func (c *call) dryRun(j *idem.Job) error {
 	v := viewOfJob(j)
 	for i := range items[:min(len(items), firstItems)] {
 		e := &items[i]
-		v.First = append(v.First, client.JobItem{ExecutionID: string(e.Execution), Workflow: e.Workflow, Route: e.Route, Since: client.Time{Time: e.Since}})
+		v.First = append(v.First, client.JobItem{
+			ExecutionID: string(e.Execution), Workflow: e.Workflow, Route: e.Route, Since: client.Time{Time: e.Since}})
 	}
-	v.JobID, v.State, v.Matched, v.StartedAt, v.ChangedAt = "", client.JobDryRun, len(items), client.Time{}, client.Time{}
+	v.JobID, v.State, v.Matched = "", client.JobDryRun, len(items)
+	v.StartedAt, v.ChangedAt = client.Time{}, client.Time{}
 	return c.ok(http.StatusOK, v)
 }
 
@@ -247,8 +257,8 @@ func (c *call) stopJob() error {
 // policy is the name in the audit for what Hooklock does by itself; no token may have it.
 const policy = "policy"
 
-// whyRevoked says why a job may not go on: its token is gone, or may not do any more what it could when the job began. "" = it may. Of a person behind a
-// proxy, the proxy's token is looked at.
+// whyRevoked says why a job may not go on: its token is gone, or may do less than when the job
+// began; "" = it may. For a person behind a proxy, the proxy's token counts.
 func (a *API) whyRevoked(j *idem.Job) string {
 	name := j.Who
 	if i := strings.LastIndex(name, " ("); i >= 0 { // no token has a blank in its name
@@ -269,7 +279,7 @@ func (a *API) whyRevoked(j *idem.Job) string {
 	return ""
 }
 
-// resumeJob lets a job go on. If its token may not run it any more, it is the job of the token that asks.
+// resumeJob lets a job go on. If its token may not run it any more, it becomes the caller's job.
 func (c *call) resumeJob() error {
 	return c.moveJob([]idem.JobState{idem.JobStopped}, func(j *idem.Job) {
 		if c.api.whyRevoked(j) != "" {
@@ -277,7 +287,8 @@ func (c *call) resumeJob() error {
 				j.Only = c.caller.token.Workflows
 			}
 		}
-		j.State, j.StoppedBy, j.EndedAt, j.Result, j.Session, j.ChangedAt = idem.JobRunning, "", time.Time{}, "", "", c.api.options.Now()
+		j.State, j.ChangedAt = idem.JobRunning, c.api.options.Now()
+		j.StoppedBy, j.EndedAt, j.Result, j.Session = "", time.Time{}, "", ""
 	})
 }
 
@@ -299,7 +310,10 @@ func aboutJob(j *idem.Job) string {
 	if j.Kind == string(client.JobErase) && f.Label != "" {
 		f.Label = withoutValue(f.Label)
 	}
-	for _, one := range [][2]string{{"route", f.Route}, {"workflow", f.Workflow}, {"state", string(f.State)}, {"status", string(f.Status)}, {"label", f.Label}} {
+	for _, one := range [][2]string{
+		{"route", f.Route}, {"workflow", f.Workflow}, {"state", string(f.State)}, {"status", string(f.Status)},
+		{"label", f.Label},
+	} {
 		if one[1] != "" {
 			said = append(said, one[0]+" "+one[1])
 		}
@@ -332,16 +346,19 @@ func resultOf(j *idem.Job) string {
 
 func viewOfJob(j *idem.Job) client.Job {
 	v := client.Job{
-		JobID: j.ID, Kind: client.JobKind(j.Kind), State: client.JobState(j.State), Who: j.Who, Reason: j.Why, Rate: j.Rate, Filter: viewOfFilter(&j.Filter),
-		StartedAt: client.Time{Time: j.StartedAt}, ChangedAt: client.Time{Time: j.ChangedAt}, EndedAt: client.Time{Time: j.EndedAt}, StoppedBy: j.StoppedBy,
-		Replica: j.Holder, Matched: j.Matched, Acted: j.Acted, Refused: j.Refused, Succeeded: j.Succeeded, Failed: j.Failed, Waiting: j.Waiting(),
-		Failures: []client.JobFailure{}, Result: j.Result, IfStatus: client.Status(j.IfStatus), Again: j.Again,
+		JobID: j.ID, Kind: client.JobKind(j.Kind), State: client.JobState(j.State), Who: j.Who, Reason: j.Why,
+		Rate: j.Rate, Filter: viewOfFilter(&j.Filter), StartedAt: client.Time{Time: j.StartedAt},
+		ChangedAt: client.Time{Time: j.ChangedAt}, EndedAt: client.Time{Time: j.EndedAt}, StoppedBy: j.StoppedBy,
+		Replica: j.Holder, Matched: j.Matched, Acted: j.Acted, Refused: j.Refused, Succeeded: j.Succeeded,
+		Failed: j.Failed, Waiting: j.Waiting(), Failures: []client.JobFailure{}, Result: j.Result,
+		IfStatus: client.Status(j.IfStatus), Again: j.Again,
 	}
 	for _, id := range j.Executions {
 		v.Executions = append(v.Executions, string(id))
 	}
 	for _, f := range j.Failures {
-		v.Failures = append(v.Failures, client.JobFailure{ExecutionID: string(f.Execution), Workflow: f.Workflow, Refused: f.Refused, Why: f.Why})
+		v.Failures = append(v.Failures,
+			client.JobFailure{ExecutionID: string(f.Execution), Workflow: f.Workflow, Refused: f.Refused, Why: f.Why})
 	}
 	if j.Until == 0 {
 		v.Matched = -1
@@ -358,7 +375,9 @@ func viewOfJob(j *idem.Job) client.Job {
 }
 
 func viewOfFilter(f *idem.JobFilter) client.BulkFilter {
-	v := client.BulkFilter{Workflow: f.Workflow, Route: f.Route, State: client.ParkState(f.State), Status: client.Status(f.Status), Label: f.Label}
+	v := client.BulkFilter{
+		Workflow: f.Workflow, Route: f.Route, State: client.ParkState(f.State), Status: client.Status(f.Status),
+		Label: f.Label}
 	if !f.Since.IsZero() {
 		v.Since = f.Since.UTC().Format(time.RFC3339Nano)
 	}

@@ -72,8 +72,8 @@ func (c *call) listSlots() error {
 		for _, s := range page.Slots {
 			if c.caller.sees(s.Workflow) {
 				answer.Slots = append(answer.Slots, client.Slot{
-					Limit: s.LimitName, Number: s.Index, Of: s.Of, ExecutionID: string(s.Execution), Workflow: s.Workflow,
-					Route: s.Route,
+					Limit: s.LimitName, Number: s.Index, Of: s.Of, ExecutionID: string(s.Execution),
+					Workflow: s.Workflow, Route: s.Route,
 				})
 			}
 		}

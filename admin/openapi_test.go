@@ -141,7 +141,8 @@ func (g *generator) mapped(t reflect.Type) *jsonschema.Schema {
 			client.JobErase},
 		[]client.JobState{client.JobRunning, client.JobStopped, client.JobDone, client.JobDryRun},
 	} {
-		if word := reflect.TypeOf(words).Elem(); word == t || word.Name() == "Status" && t == reflect.TypeFor[idem.Status]() {
+		if word := reflect.TypeOf(words).Elem(); word == t ||
+			word.Name() == "Status" && t == reflect.TypeFor[idem.Status]() {
 			s := wordOf(words)
 			s.Description = sentence(g.CommentMap[word.PkgPath()+"."+word.Name()])
 			g.schemas[word.Name()] = s
@@ -323,7 +324,8 @@ func (g *generator) answer(a answer) node {
 	if a.header != "" {
 		headers[a.header] = node{"schema": g.kind(nil)}
 	}
-	if slices.Contains([]int{http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable}, a.status) {
+	if slices.Contains([]int{http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable},
+		a.status) {
 		headers["Retry-After"] = node{"description": "Whole seconds, 1 to 60.", "schema": g.kind(number{1, 60, 0})}
 	}
 	if len(headers) > 0 {

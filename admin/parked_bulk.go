@@ -37,7 +37,7 @@ type bulk struct {
 	workflow, route, state string
 	since, until, label    string
 	status                 string              // of jobs that are Again
-	again                  bool                // all events that have ended, and not those alone whose request is stored
+	again                  bool                // also events that have ended and whose request is not stored
 	ended                  bool                // the same, of another kind than a rerun
 	narrow                 idem.ExecutionQuery // Since, Until and Label
 	dryRun                 bool
@@ -77,7 +77,9 @@ func many(a *action) func(*call) error {
 // readBulk reads the body of the request, and checks it.
 func (c *call) readBulk(b *bulk) error {
 	cursor := ""
-	err := c.body(fields{"reason": &b.reason, "filter": b.members(), "dryRun": &b.dryRun, "rate": &b.rate, "limit": &b.limit, "cursor": &cursor})
+	err := c.body(fields{
+		"reason": &b.reason, "filter": b.members(), "dryRun": &b.dryRun, "rate": &b.rate, "limit": &b.limit,
+		"cursor": &cursor})
 	if err != nil {
 		return err
 	}
@@ -90,7 +92,8 @@ func (c *call) readBulk(b *bulk) error {
 // members are the members of the filter in a body.
 func (b *bulk) members() fields {
 	return fields{
-		"workflow": named(&b.workflow), "route": named(&b.route), "state": named(&b.state), "since": named(&b.since), "until": named(&b.until), "label": named(&b.label),
+		"workflow": named(&b.workflow), "route": named(&b.route), "state": named(&b.state), "since": named(&b.since),
+		"until": named(&b.until), "label": named(&b.label),
 	}
 }
 
@@ -126,7 +129,8 @@ func (c *call) mayStart(b *bulk) error {
 	return c.reason(b.reason)
 }
 
-// named reads a member of a filter. An empty one is refused: it is a variable that was not set, and would match more than was meant.
+// named reads a member of a filter. It refuses "", which is a variable that was not set and would
+// match more than was meant.
 func named(place *string) func(json.RawMessage) error {
 	return func(text json.RawMessage) error {
 		if err := value(text, place); err != nil {
@@ -152,7 +156,8 @@ func (b *bulk) check() error {
 	case b.status != "" && !idem.Status(b.status).Terminal():
 		return refuse("bad_request", "status="+quote(b.status)+": give SUCCESS, FAILED or ABORTED")
 	case state != "" && !slices.Contains(b.action.states, state):
-		return refuse("bad_request", fmt.Sprintf("state=%s: %s is for %v", quote(b.state), b.action.change, b.action.states))
+		return refuse("bad_request",
+			fmt.Sprintf("state=%s: %s is for %v", quote(b.state), b.action.change, b.action.states))
 	case b.limit < 1 || b.limit > maxLimit:
 		return refuse("bad_request", fmt.Sprintf("limit: give a number from 1 to %d", maxLimit))
 	}
@@ -161,7 +166,8 @@ func (b *bulk) check() error {
 
 func (b *bulk) checkRate() error {
 	if b.rate < 1 || b.rate > maxRate {
-		return refuse("bad_request", fmt.Sprintf("rate: give a number from 1 to %d, which is so many a second", maxRate))
+		return refuse("bad_request",
+			fmt.Sprintf("rate: give a number from 1 to %d, which is so many a second", maxRate))
 	}
 	return nil
 }
@@ -169,8 +175,8 @@ func (b *bulk) checkRate() error {
 // filter returns the filter of a job, which has its times.
 func (b *bulk) filter() idem.JobFilter {
 	return idem.JobFilter{
-		Workflow: b.workflow, Route: b.route, State: idem.ParkState(b.state), Status: idem.Status(b.status), Label: b.label,
-		Since: b.narrow.Since, Until: b.narrow.Until,
+		Workflow: b.workflow, Route: b.route, State: idem.ParkState(b.state), Status: idem.Status(b.status),
+		Label: b.label, Since: b.narrow.Since, Until: b.narrow.Until,
 	}
 }
 
@@ -217,8 +223,8 @@ func (c *call) actOnAll(life context.Context, b *bulk) (*client.BulkResult, erro
 	return result, nil
 }
 
-// fitting returns the executions behind the cursor that match, in the order in which they came into their state: of the dead letters of a queue
-// that is the order in which they were in it.
+// fitting returns the executions behind the cursor that match, in the order in which they came into
+// their state. For the dead letters of a queue that is their order in it.
 func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.ParkedEntry, error) {
 	if b.again || b.ended {
 		return c.ended(ctx, b, at)
@@ -240,7 +246,8 @@ func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.Par
 		}
 		for i := range page.Entries {
 			e := &page.Entries[i]
-			if slices.Contains(b.action.states, e.State) && (b.route == "" || e.Route == b.route) && c.caller.sees(e.Workflow) && at.before(e) && (within == nil || within[e.Execution]) {
+			if slices.Contains(b.action.states, e.State) && (b.route == "" || e.Route == b.route) &&
+				c.caller.sees(e.Workflow) && at.before(e) && (within == nil || within[e.Execution]) {
 				all = append(all, *e)
 			}
 		}
@@ -256,8 +263,8 @@ func byRevision(x, y idem.ParkedEntry) int {
 	return cmp.Or(cmp.Compare(x.Revision, y.Revision), cmp.Compare(x.Execution, y.Execution))
 }
 
-// ended is fitting for the executions that have ended, in the order in which they have: of a workflow in which one runs at a time, that is the order in
-// which they ran.
+// ended is fitting for the executions that have ended, in the order of their ends. In a workflow
+// that runs one at a time, that is the order in which they ran.
 func (c *call) ended(ctx context.Context, b *bulk, at *bulkCursor) (all []idem.ParkedEntry, err error) {
 	q := b.narrow
 	q.Workflow, q.Route, q.Status, q.PageSize = b.workflow, b.route, idem.Status(b.status), maxLimit
@@ -274,7 +281,8 @@ func (c *call) ended(ctx context.Context, b *bulk, at *bulkCursor) (all []idem.P
 				continue
 			}
 			newest = max(newest, r.Revision)
-			e := idem.ParkedEntry{Execution: r.Execution, Scope: r.Scope, Route: r.Route, Since: r.FinishedAt, Revision: r.Revision}
+			e := idem.ParkedEntry{
+				Execution: r.Execution, Scope: r.Scope, Route: r.Route, Since: r.FinishedAt, Revision: r.Revision}
 			if at.until == 0 || at.before(&e) {
 				all = append(all, e)
 			}
@@ -287,8 +295,8 @@ func (c *call) ended(ctx context.Context, b *bulk, at *bulkCursor) (all []idem.P
 	}
 }
 
-// within returns the executions that have the label of b, and that ended, or began if they have not ended, in its time; nil = b names neither. The
-// index of stored requests has no labels and not these times.
+// within returns the executions that have the label of b and ended (or began, if they have not
+// ended) in its time; nil = b names neither. The index of stored requests knows none of these.
 func (c *call) within(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, error) {
 	if b.narrow.Since.IsZero() && b.narrow.Until.IsZero() && b.narrow.Label == (idem.Label{}) {
 		return nil, nil //nolint:nilnil // see above
@@ -312,11 +320,12 @@ func (c *call) within(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, 
 	}
 }
 
-// actOnOne runs the action on one execution, with an audit line of its own. Its error means that this one, and so those behind it, cannot be
-// handled now.
+// actOnOne runs the action on one execution, with an audit line of its own. An error means that
+// neither this one nor those behind it can be handled now.
 func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 	item := client.BulkItem{
-		ExecutionID: string(e.Execution), Workflow: e.Workflow, Route: e.Route, State: client.ParkState(e.State), Since: client.Time{Time: e.Since}, Result: resultWould,
+		ExecutionID: string(e.Execution), Workflow: e.Workflow, Route: e.Route, State: client.ParkState(e.State),
+		Since: client.Time{Time: e.Since}, Result: resultWould,
 	}
 	if b.dryRun {
 		return item, nil
@@ -328,7 +337,8 @@ func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 		if found.ID() != e.Execution {
 			item.NewID = string(found.ID())
 		}
-	case p.Status >= http.StatusInternalServerError && p.Code != "request_unavailable": // which says nothing about the next one
+	case p.Status >= http.StatusInternalServerError && p.Code != "request_unavailable":
+		// request_unavailable says nothing about the next one.
 		return item, p
 	default:
 		item.Result, item.Code, item.Message = resultRefused, p.Code, p.Detail
@@ -336,13 +346,16 @@ func (c *call) actOnOne(b *bulk, e *idem.ParkedEntry) (client.BulkItem, error) {
 	return item, nil
 }
 
-// actFor runs an action of many on one execution, in the name of the caller and with an audit of its own, as it was at revision
-// seen. step is set in a job.
-func (c *call) actFor(a *action, e *idem.ParkedEntry, reason string, seen int64, step *idem.JobStep) (*idem.Found, *problem) {
+// actFor runs an action of many on one execution, as it was at revision seen, in the name of the
+// caller and with an audit of its own. step is set in a job.
+func (c *call) actFor(
+	a *action, e *idem.ParkedEntry, reason string, seen int64, step *idem.JobStep) (*idem.Found, *problem) {
 	single := &call{
-		api: c.api, endpoint: &endpoint{path: c.endpoint.path, access: forWrite, change: a.change}, name: string(e.Execution),
-		caller: c.caller, w: c.w, r: c.r, only: c.only, again: c.again,
-		audit: entry{Audit: idem.Audit{Why: cut(reason), Workflow: e.Workflow, Execution: e.Execution, Before: string(e.State), Step: step, SeenAt: seen}},
+		api: c.api, endpoint: &endpoint{path: c.endpoint.path, access: forWrite, change: a.change},
+		name: string(e.Execution), caller: c.caller, w: c.w, r: c.r, only: c.only, again: c.again,
+		audit: entry{Audit: idem.Audit{
+			Why: cut(reason), Workflow: e.Workflow, Execution: e.Execution, Before: string(e.State), Step: step,
+			SeenAt: seen}},
 	}
 	if step != nil {
 		single.audit.Job = step.Job.ID

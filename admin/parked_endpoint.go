@@ -135,8 +135,8 @@ func (c *call) listOf(q idem.ExecutionQuery) (func(ctx context.Context, cursor s
 		return nil, refuse("bad_request", "decision is for the list of all executions: leave out parked=true")
 	}
 	return func(ctx context.Context, cursor string) (idem.ExecutionPage, error) {
-		return c.api.options.Ledger.ParkedExecutions(ctx, idem.ParkedQuery{Workflow: q.Workflow, Route: q.Route, State: state,
-			Takes: q.Takes, PageSize: q.PageSize, Cursor: cursor})
+		return c.api.options.Ledger.ParkedExecutions(ctx, idem.ParkedQuery{Workflow: q.Workflow, Route: q.Route,
+			State: state, Takes: q.Takes, PageSize: q.PageSize, Cursor: cursor})
 	}, nil
 }
 

@@ -45,7 +45,8 @@ func (*process) Status() client.ReplicaStatus {
 		Paused: []client.PauseStatus{{Scope: "route:stripe", By: "ops", Reason: "a migration", Since: at, Until: at,
 			Parked: 7}},
 		Routes: []client.RouteRate{{Route: "stripe", Mode: "enforce", Decisions: map[string]int64{"executed": 12},
-			LastAt: at, Changes: true, Twins: 2, WrongEventID: &client.WrongEventID{EventID: "null", Why: client.IDPlaceholder,
+			LastAt: at, Changes: true, Twins: 2,
+			WrongEventID: &client.WrongEventID{EventID: "null", Why: client.IDPlaceholder,
 				Deliveries: 1, At: at}}},
 	}
 }

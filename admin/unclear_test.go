@@ -90,7 +90,8 @@ func TestAStoreThatSaysWhyIsQuoted(t *testing.T) {
 			errors.New("no connection to etcd at http://a:1")): "no connection to etcd at http://a:1; ask again",
 		fmt.Errorf("%w: %w", idem.ErrNotRecorded,
 			errors.New(
-				"etcd is out of space: disarm the NOSPACE alarm")): "etcd is out of space: disarm the NOSPACE alarm; ask again",
+				"etcd is out of space: disarm the NOSPACE alarm")): "etcd is out of space: disarm the NOSPACE alarm; " +
+			"ask again",
 	} {
 		r := newRig(t, answering{err: why}, nil)
 		if a := r.want(503, "store_unavailable", "GET", "/v1/locks/w", opsToken, ""); a.text("detail") != want {

@@ -4,20 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"hooklock/proxy/wiretest"
 )
 
 // scripted answers each request as a test says, and remembers it.
@@ -43,7 +37,8 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.got = append(s.got, got{
-		r.Method + " " + r.RequestURI, string(body), r.Header.Get("Authorization"), r.UserAgent(), r.Header.Get("Content-Type"), r.Host,
+		r.Method + " " + r.RequestURI, string(body), r.Header.Get("Authorization"), r.UserAgent(),
+		r.Header.Get("Content-Type"), r.Host,
 	})
 	a := answer{status: http.StatusInternalServerError}
 	if len(s.answers) > 0 {
@@ -111,7 +106,8 @@ func TestEveryCallAsksAsTheContractSays(t *testing.T) {
 			func(ctx context.Context, c *Client) error { _, err := c.Lock(ctx, "stripe/acme:ä ?#%"); return err },
 			"GET /v1/locks/stripe%2Facme:%C3%A4%20%3F%23%25", "", "t0ken"},
 		{"a workflow that looks like a way up", answer{200, aLock, nil},
-			func(ctx context.Context, c *Client) error { _, err := c.Lock(ctx, ".."); return err }, "GET /v1/locks/%2E%2E", "", "t0ken"},
+			func(ctx context.Context, c *Client) error { _, err := c.Lock(ctx, ".."); return err },
+			"GET /v1/locks/%2E%2E", "", "t0ken"},
 		{"force release", answer{200, anExecution, nil},
 			func(ctx context.Context, c *Client) error {
 				_, err := c.ForceRelease(ctx, "a/b", "exec_a", "it & that")
@@ -129,26 +125,32 @@ func TestEveryCallAsksAsTheContractSays(t *testing.T) {
 			return err
 		},
 			"POST /v1/locks/w/renew", `{"executionId":"exec_a","token":7,"ttl":"1m0s"}`, "t0ken"},
-		{"renew as before", answer{200, aLock, nil}, func(ctx context.Context, c *Client) error { _, err := c.Renew(ctx, "w", "exec_a", 7, 0); return err },
+		{"renew as before", answer{200, aLock, nil},
+			func(ctx context.Context, c *Client) error { _, err := c.Renew(ctx, "w", "exec_a", 7, 0); return err },
 			"POST /v1/locks/w/renew", `{"executionId":"exec_a","token":7}`, "t0ken"},
-		{"release", answer{204, "", nil}, func(ctx context.Context, c *Client) error { return c.Release(ctx, "w", "exec_a", 7) },
+		{"release", answer{204, "", nil},
+			func(ctx context.Context, c *Client) error { return c.Release(ctx, "w", "exec_a", 7) },
 			"POST /v1/locks/w/release", `{"executionId":"exec_a","token":7}`, "t0ken"},
 		{"list executions", answer{200, `{"executions":[],"nextCursor":""}`, nil},
 			func(ctx context.Context, c *Client) error {
-				_, err := c.ExecutionPage(ctx, ExecutionQuery{Workflow: "w", Status: CancelRequested, Limit: 5, Cursor: "c"})
+				_, err := c.ExecutionPage(ctx,
+					ExecutionQuery{Workflow: "w", Status: CancelRequested, Limit: 5, Cursor: "c"})
 				return err
 			},
 			"GET /v1/executions?cursor=c&limit=5&status=CANCEL_REQUESTED&workflow=w", "", "t0ken"},
-		{"get", answer{200, anExecution, nil}, func(ctx context.Context, c *Client) error { _, err := c.Execution(ctx, "exec_a"); return err },
+		{"get", answer{200, anExecution, nil},
+			func(ctx context.Context, c *Client) error { _, err := c.Execution(ctx, "exec_a"); return err },
 			"GET /v1/executions/exec_a", "", "t0ken"},
 		{"wait", answer{200, anExecution, nil}, func(ctx context.Context, c *Client) error {
 			_, err := c.AwaitExecution(ctx, "exec_a", 30*time.Second)
 			return err
 		},
 			"GET /v1/executions/exec_a?wait=30s", "", "t0ken"},
-		{"cancel", answer{202, anExecution, nil}, func(ctx context.Context, c *Client) error { _, err := c.Cancel(ctx, "exec_a", "why", true); return err },
+		{"cancel", answer{202, anExecution, nil},
+			func(ctx context.Context, c *Client) error { _, err := c.Cancel(ctx, "exec_a", "why", true); return err },
 			"POST /v1/executions/exec_a/cancel", `{"reason":"why","final":true}`, "t0ken"},
-		{"forget", answer{200, anExecution, nil}, func(ctx context.Context, c *Client) error { _, err := c.Forget(ctx, "exec_a", "why"); return err },
+		{"forget", answer{200, anExecution, nil},
+			func(ctx context.Context, c *Client) error { _, err := c.Forget(ctx, "exec_a", "why"); return err },
 			"DELETE /v1/executions/exec_a?reason=why", "", "t0ken"},
 		{"guard", answer{200, `{"proceed":true}`, nil}, func(ctx context.Context, c *Client) error {
 			_, err := c.Guard(ctx, cb, "pay", []string{"pay", "mail"})
@@ -161,13 +163,16 @@ func TestEveryCallAsksAsTheContractSays(t *testing.T) {
 			"POST /v1/executions/exec_a/heartbeat", `{"token":7,"ttl":"1h0m0s"}`, "secret"},
 		{"complete", answer{200, anExecution, nil},
 			func(ctx context.Context, c *Client) error {
-				_, err := c.Complete(ctx, cb, Final{Status: Success, Answer: &Answer{Status: 201, Header: map[string]string{"X-A": "b"}, Body: []byte("done")}})
+				_, err := c.Complete(ctx, cb,
+					Final{Status: Success,
+						Answer: &Answer{Status: 201, Header: map[string]string{"X-A": "b"}, Body: []byte("done")}})
 				return err
 			},
 			"POST /v1/executions/exec_a/complete", `{"token":7,"status":"SUCCESS","response":{"status":201,"headers":{"X-A":"b"},"body":"done"}}`, "secret"},
 		{"complete with bytes", answer{200, anExecution, nil},
 			func(ctx context.Context, c *Client) error {
-				_, err := c.Complete(ctx, cb, Final{Status: Success, Answer: &Answer{Status: 200, Body: []byte{0xff, 0}}})
+				_, err := c.Complete(ctx, cb,
+					Final{Status: Success, Answer: &Answer{Status: 200, Body: []byte{0xff, 0}}})
 				return err
 			},
 			"POST /v1/executions/exec_a/complete", `{"token":7,"status":"SUCCESS","response":{"status":200,"bodyBase64":"/wA="}}`, "secret"},
@@ -184,7 +189,8 @@ func TestEveryCallAsksAsTheContractSays(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := s.last()
-			if got.line != c.line || got.body != c.body || got.authorization != "Bearer "+c.bearer || got.agent != "tester/1" {
+			if got.line != c.line || got.body != c.body || got.authorization != "Bearer "+c.bearer ||
+				got.agent != "tester/1" {
 				t.Errorf("got %+v", got)
 			}
 			if (got.contentType == "application/json") != (c.body != "") {
@@ -195,21 +201,27 @@ func TestEveryCallAsksAsTheContractSays(t *testing.T) {
 }
 
 func TestAnswersAreReadWhole(t *testing.T) {
-	s := script(t, answer{200, aLock, nil}, answer{200, anExecution, nil}, answer{202, anExecution, nil}, answer{200, anExecution, nil},
+	s := script(t, answer{200, aLock, nil}, answer{200, anExecution, nil}, answer{202, anExecution, nil},
+		answer{200, anExecution, nil},
 		answer{201, strings.Replace(aLock, "{", `{"callbackKey":"ck",`, 1), nil})
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	l, err := s.client.Lock(t.Context(), "w")
-	if err != nil || l.Token != 9007199254740993 || l.Waiting != 2 || !l.IsStale || !l.Cooling || !l.Held || l.HeldFor != 12.5 || l.ExpiresIn == nil || *l.ExpiresIn != 3587.5 ||
-		!l.LockedAt.Equal(at.Add(123*time.Millisecond)) || !l.ExpiresAt.Equal(at.Add(time.Hour+123*time.Millisecond)) || l.Holder != "host/1/s" || l.ExecutionID != "exec_a" {
+	if err != nil || l.Token != 9007199254740993 || l.Waiting != 2 || !l.IsStale || !l.Cooling || !l.Held ||
+		l.HeldFor != 12.5 || l.ExpiresIn == nil || *l.ExpiresIn != 3587.5 ||
+		!l.LockedAt.Equal(at.Add(123*time.Millisecond)) || !l.ExpiresAt.Equal(at.Add(time.Hour+123*time.Millisecond)) ||
+		l.Holder != "host/1/s" || l.ExecutionID != "exec_a" {
 		t.Errorf("%v %+v", err, l)
 	}
 	if string(l.RawJSON()) != aLock {
 		t.Errorf("raw: %s", l.RawJSON())
 	}
 	x, err := s.client.Execution(t.Context(), "exec_a")
-	if err != nil || x.Status != Aborted || x.Outcome != Unknown || x.Attempt != 2 || x.Duplicates != 3 || *x.Response != (Response{Status: 200, Bytes: 31, Kept: true}) ||
-		*x.Error != (Failure{"c", "d"}) || x.AbortedBy != "ops" || x.AbortReason != "why" || !x.AbortedAt.Equal(at.Add(time.Second)) ||
-		!x.FinishedAt.Equal(at.Add(1500*time.Millisecond)) || len(x.Steps) != 2 || x.Steps[1] != (Step{Name: "b", Status: "skipped"}) || x.TraceID != "t" {
+	if err != nil || x.Status != Aborted || x.Outcome != Unknown || x.Attempt != 2 || x.Duplicates != 3 ||
+		*x.Response != (Response{Status: 200, Bytes: 31, Kept: true}) ||
+		*x.Error != (Failure{"c", "d"}) || x.AbortedBy != "ops" || x.AbortReason != "why" ||
+		!x.AbortedAt.Equal(at.Add(time.Second)) ||
+		!x.FinishedAt.Equal(at.Add(1500*time.Millisecond)) || len(x.Steps) != 2 ||
+		x.Steps[1] != (Step{Name: "b", Status: "skipped"}) || x.TraceID != "t" {
 		t.Errorf("%v %+v", err, x)
 	}
 	for _, before := range []bool{false, true} {
@@ -234,8 +246,9 @@ func TestWhatIsRefusedIsAProblem(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Problem{
-		Type: "urn:hooklock:problem:workflow_locked", Title: "Locked", Status: 409, Detail: "held", Code: CodeWorkflowLocked,
-		ExecutionID: "exec_b", Workflow: "w", ExistingExecutionID: "exec_b", RetryAfter: 7 * time.Second,
+		Type: "urn:hooklock:problem:workflow_locked", Title: "Locked", Status: 409, Detail: "held",
+		Code: CodeWorkflowLocked, ExecutionID: "exec_b", Workflow: "w", ExistingExecutionID: "exec_b",
+		RetryAfter: 7 * time.Second,
 	}
 	if !reflect.DeepEqual(*p, want) || p.Error() != "workflow_locked: held" {
 		t.Errorf("got %+v: %v", p, p)
@@ -255,7 +268,8 @@ func TestAnAnswerOfAnotherProgramIsAProblemWithoutACode(t *testing.T) {
 			s := script(t, a)
 			_, err := s.client.Lock(t.Context(), "w")
 			var p *Problem
-			if !errors.As(err, &p) || p.Code != "" || p.Status != a.status || !strings.Contains(p.Error(), "does not come from Hooklock") {
+			if !errors.As(err, &p) || p.Code != "" || p.Status != a.status ||
+				!strings.Contains(p.Error(), "does not come from Hooklock") {
 				t.Errorf("got %+v", err)
 			}
 			if len(s.got) != 1 {
@@ -265,33 +279,42 @@ func TestAnAnswerOfAnotherProgramIsAProblemWithoutACode(t *testing.T) {
 	}
 	for name, body := range map[string]string{"a page": "<html>", "a cut one": `{"workflow":"w"`} {
 		s := script(t, answer{200, body, nil})
-		if l, err := s.client.Lock(t.Context(), "w"); err == nil || !strings.Contains(err.Error(), "not an answer of Hooklock") {
+		if l, err := s.client.Lock(t.Context(), "w"); err == nil ||
+			!strings.Contains(err.Error(), "not an answer of Hooklock") {
 			t.Errorf("%s: got %+v, %v", name, l, err)
 		}
 	}
 }
 
-// A service that answers {} to everything is no empty Hooklock: a caller would take an event for one that never came, and a pause
-// that nobody has made for one that holds.
+// A service that answers {} to everything is no empty Hooklock: a caller would take an event for
+// one that never came, and a pause that nobody has made for one that holds.
 func TestNoCallTakesTheAnswerOfAnotherServiceForHooklocks(t *testing.T) {
 	cb := Callback{"exec_a", 7, "secret"}
 	for name, do := range map[string]func(context.Context, *Client) (any, error){
-		"locks":      func(ctx context.Context, c *Client) (any, error) { return c.LockPage(ctx, LockQuery{}) },
-		"lock":       func(ctx context.Context, c *Client) (any, error) { return c.Lock(ctx, "w") },
-		"acquire":    func(ctx context.Context, c *Client) (any, error) { return c.Acquire(ctx, "w", AcquireRequest{}) },
-		"release":    func(ctx context.Context, c *Client) (any, error) { return nil, c.Release(ctx, "w", "exec_a", 7) },
-		"slots":      func(ctx context.Context, c *Client) (any, error) { return c.SlotPage(ctx, LockQuery{}) },
-		"turns":      func(ctx context.Context, c *Client) (any, error) { return c.TurnPage(ctx, LockQuery{}) },
-		"executions": func(ctx context.Context, c *Client) (any, error) { return c.ExecutionPage(ctx, ExecutionQuery{}) },
+		"locks": func(ctx context.Context, c *Client) (any, error) { return c.LockPage(ctx, LockQuery{}) },
+		"lock":  func(ctx context.Context, c *Client) (any, error) { return c.Lock(ctx, "w") },
+		"acquire": func(ctx context.Context, c *Client) (any, error) {
+			return c.Acquire(ctx, "w", AcquireRequest{})
+		},
+		"release": func(ctx context.Context, c *Client) (any, error) {
+			return nil, c.Release(ctx, "w", "exec_a", 7)
+		},
+		"slots": func(ctx context.Context, c *Client) (any, error) { return c.SlotPage(ctx, LockQuery{}) },
+		"turns": func(ctx context.Context, c *Client) (any, error) { return c.TurnPage(ctx, LockQuery{}) },
+		"executions": func(ctx context.Context, c *Client) (any, error) {
+			return c.ExecutionPage(ctx, ExecutionQuery{})
+		},
 		"parked": func(ctx context.Context, c *Client) (any, error) {
 			return c.ExecutionPage(ctx, ExecutionQuery{Parked: true})
 		},
 		"execution": func(ctx context.Context, c *Client) (any, error) { return c.Execution(ctx, "exec_a") },
 		"answer":    func(ctx context.Context, c *Client) (any, error) { return c.KeptAnswer(ctx, "exec_a") },
-		"request":   func(ctx context.Context, c *Client) (any, error) { return nil, c.Request(ctx, "exec_a", io.Discard) },
-		"cancel":    func(ctx context.Context, c *Client) (any, error) { return c.Cancel(ctx, "exec_a", "why", false) },
-		"forget":    func(ctx context.Context, c *Client) (any, error) { return c.Forget(ctx, "exec_a", "why") },
-		"rerun":     func(ctx context.Context, c *Client) (any, error) { return c.Act(ctx, Rerun, "exec_a", "why") },
+		"request": func(ctx context.Context, c *Client) (any, error) {
+			return nil, c.Request(ctx, "exec_a", io.Discard)
+		},
+		"cancel": func(ctx context.Context, c *Client) (any, error) { return c.Cancel(ctx, "exec_a", "why", false) },
+		"forget": func(ctx context.Context, c *Client) (any, error) { return c.Forget(ctx, "exec_a", "why") },
+		"rerun":  func(ctx context.Context, c *Client) (any, error) { return c.Act(ctx, Rerun, "exec_a", "why") },
 		"bulk": func(ctx context.Context, c *Client) (any, error) {
 			for part, err := range c.Bulk(ctx, Run, Bulk{DryRun: true}) {
 				return part, err
@@ -300,46 +323,35 @@ func TestNoCallTakesTheAnswerOfAnotherServiceForHooklocks(t *testing.T) {
 		},
 		"guard":     func(ctx context.Context, c *Client) (any, error) { return c.Guard(ctx, cb, "", nil) },
 		"heartbeat": func(ctx context.Context, c *Client) (any, error) { return c.Heartbeat(ctx, cb, 0) },
-		"complete":  func(ctx context.Context, c *Client) (any, error) { return c.Complete(ctx, cb, Final{Status: Success}) },
-		"pauses":    func(ctx context.Context, c *Client) (any, error) { return c.Pauses(ctx) },
-		"pause":     func(ctx context.Context, c *Client) (any, error) { return c.Pause(ctx, "route:a") },
-		"begin":     func(ctx context.Context, c *Client) (any, error) { return c.BeginPause(ctx, "route:a", "why", 0) },
-		"resume":    func(ctx context.Context, c *Client) (any, error) { return c.Resume(ctx, "route:a", "why") },
-		"seen":      func(ctx context.Context, c *Client) (any, error) { return c.Seen(ctx) },
-		"mark":      func(ctx context.Context, c *Client) (any, error) { return c.MarkSeen(ctx, "unknown:a", "", "why") },
-		"unmark":    func(ctx context.Context, c *Client) (any, error) { return c.UnmarkSeen(ctx, "unknown:a", "why") },
-		"audit":     func(ctx context.Context, c *Client) (any, error) { return c.AuditPage(ctx, AuditQuery{}) },
-		"report":    func(ctx context.Context, c *Client) (any, error) { return c.Report(ctx, "") },
-		"routes":    func(ctx context.Context, c *Client) (any, error) { return c.Routes(ctx) },
-		"status":    func(ctx context.Context, c *Client) (any, error) { return c.Status(ctx) },
-		"config":    func(ctx context.Context, c *Client) (any, error) { return c.Config(ctx, false) },
-		"reload":    func(ctx context.Context, c *Client) (any, error) { return c.Reload(ctx) },
+		"complete": func(ctx context.Context, c *Client) (any, error) {
+			return c.Complete(ctx, cb, Final{Status: Success})
+		},
+		"pauses": func(ctx context.Context, c *Client) (any, error) { return c.Pauses(ctx) },
+		"pause":  func(ctx context.Context, c *Client) (any, error) { return c.Pause(ctx, "route:a") },
+		"begin": func(ctx context.Context, c *Client) (any, error) {
+			return c.BeginPause(ctx, "route:a", "why", 0)
+		},
+		"resume": func(ctx context.Context, c *Client) (any, error) { return c.Resume(ctx, "route:a", "why") },
+		"seen":   func(ctx context.Context, c *Client) (any, error) { return c.Seen(ctx) },
+		"mark": func(ctx context.Context, c *Client) (any, error) {
+			return c.MarkSeen(ctx, "unknown:a", "", "why")
+		},
+		"unmark": func(ctx context.Context, c *Client) (any, error) { return c.UnmarkSeen(ctx, "unknown:a", "why") },
+		"audit":  func(ctx context.Context, c *Client) (any, error) { return c.AuditPage(ctx, AuditQuery{}) },
+		"report": func(ctx context.Context, c *Client) (any, error) { return c.Report(ctx, "") },
+		"routes": func(ctx context.Context, c *Client) (any, error) { return c.Routes(ctx) },
+		"status": func(ctx context.Context, c *Client) (any, error) { return c.Status(ctx) },
+		"config": func(ctx context.Context, c *Client) (any, error) { return c.Config(ctx, false) },
+		"reload": func(ctx context.Context, c *Client) (any, error) { return c.Reload(ctx) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := do(t.Context(), script(t, answer{200, `{}`, nil}).client)
 			var p *Problem
-			if !errors.As(err, &p) || p.Code != "" || !strings.Contains(p.Error(), "the answer 200 OK does not come from Hooklock's admin API") {
+			if !errors.As(err, &p) || p.Code != "" ||
+				!strings.Contains(p.Error(), "the answer 200 OK does not come from Hooklock's admin API") {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
-	}
-}
-
-// As a shell makes of --token-file <(pass hooklock).
-func TestATokenThatComesThroughAPipeIsReadOnce(t *testing.T) {
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer read.Close()
-	if _, err := io.WriteString(write, "piped\n"); err != nil || write.Close() != nil {
-		t.Fatal(err)
-	}
-	source := TokenFile(fmt.Sprintf("/dev/fd/%d", read.Fd()))
-	for range 2 {
-		if token, err := source(); err != nil || token != "piped" {
-			t.Errorf("%q %v", token, err)
-		}
 	}
 }
 
@@ -357,7 +369,8 @@ func TestGuardThatSaysNoIsNoError(t *testing.T) {
 	}
 	s := script(t, answer{200, `{"executionId":"exec_a","status":"RUNNING","expiresAt":"2026-11-21T10:30:00.000Z","expiresIn":1800}`, nil},
 		answer{409, `{"proceed":false,"status":"SUCCESS"}`, nil})
-	if v, err := s.client.Heartbeat(t.Context(), cb, 0); err != nil || !v.Proceed || v.ExpiresIn != 1800 || v.ExpiresAt.Hour() != 10 {
+	if v, err := s.client.Heartbeat(t.Context(), cb, 0); err != nil || !v.Proceed || v.ExpiresIn != 1800 ||
+		v.ExpiresAt.Hour() != 10 {
 		t.Errorf("got %+v, %v", v, err)
 	}
 	if v, err := s.client.Heartbeat(t.Context(), cb, 0); err != nil || *v != (Verdict{Status: Success}) {
@@ -434,81 +447,6 @@ func TestACallAboutNothingIsNotSent(t *testing.T) {
 	}
 }
 
-func TestATokenThatIsReplacedOnDiskIsUsedAtOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "token")
-	s := script(t, answer{200, aLock, nil}, answer{200, aLock, nil})
-	c, err := New(Options{URL: s.url, Token: TokenFile(path)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	for _, token := range []string{"first", "second"} {
-		if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Lock(t.Context(), "w"); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.last().authorization; got != "Bearer "+token {
-			t.Errorf("got %q", got)
-		}
-	}
-	for _, text := range []string{"", "\n", "two words\n", "two\nlines\n", "umläut", "\x00"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Lock(t.Context(), "w"); err == nil || strings.TrimSpace(text) != "" && strings.Contains(err.Error(), strings.TrimSpace(text)) {
-			t.Errorf("%q: got %v", text, err)
-		}
-	}
-	if n := len(s.got); n != 2 {
-		t.Errorf("%d requests", n)
-	}
-}
-
-func TestASocketIsReachedByItsPath(t *testing.T) {
-	path := wiretest.SocketPath(t)
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scripted{answers: []answer{{200, aLock, nil}}}
-	server := &http.Server{Handler: s}
-	done := make(chan struct{})
-	go func() { defer close(done); _ = server.Serve(l) }()
-	defer func() { _ = server.Close(); <-done }()
-	c, err := New(Options{URL: "unix://" + path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.Lock(t.Context(), "w"); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.last(); got.host != "localhost" || got.authorization != "" {
-		t.Errorf("got %+v", got)
-	}
-}
-
-func TestOptionsThatCannotWorkAreRefusedAtOnce(t *testing.T) {
-	for name, o := range map[string]Options{
-		"no scheme":                 {URL: "127.0.0.1:8079"},
-		"another scheme":            {URL: "ftp://a"},
-		"no host":                   {URL: "http://"},
-		"a password in it":          {URL: "http://a:b@c"},
-		"a query":                   {URL: "http://a/?b"},
-		"a socket with a host":      {URL: "unix://a/b"},
-		"no URL":                    {URL: "http://a b"},
-		"certificates without TLS":  {URL: "http://a", TLS: TLS{CAFile: "x"}},
-		"a CA file that is away":    {URL: "https://a", TLS: TLS{CAFile: "/nowhere"}},
-		"a certificate, and no key": {URL: "https://a", TLS: TLS{CertFile: "x"}},
-	} {
-		if c, err := New(o); err == nil {
-			t.Errorf("%s: got %+v", name, c)
-		}
-	}
-}
-
 func TestACallEndsWithItsContextAndByItself(t *testing.T) {
 	arrived, over := make(chan struct{}, 2), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -544,7 +482,8 @@ func TestACallEndsWithItsContextAndByItself(t *testing.T) {
 
 func TestReadySaysWhyNot(t *testing.T) {
 	text := map[string]string{"Content-Type": "text/plain"}
-	s := script(t, answer{200, "ok\n", text}, answer{503, "not ready: no session: connection refused\n", text}, answer{503, "full", text}, answer{200, "ok\n", text})
+	s := script(t, answer{200, "ok\n", text}, answer{503, "not ready: no session: connection refused\n", text},
+		answer{503, "full", text}, answer{200, "ok\n", text})
 	if err := s.client.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -576,7 +515,8 @@ func TestTheUpstreamFindsItsRightInTheHeadersOfTheDelivery(t *testing.T) {
 	if _, err := CallbackFrom(h); err == nil {
 		t.Error("a token is a number")
 	}
-	// As a delivery has them of a route whose lock covers the event alone: with lock.strategy none, or a lock.limit above one.
+	// As a delivery has them of a route whose lock covers the event alone: with lock.strategy none,
+	// or a lock.limit above one.
 	h.Del("Hooklock-Fencing-Token")
 	if cb, err := CallbackFrom(h); err != nil || cb != (Callback{"exec_a", 0, "k"}) {
 		t.Errorf("without a token: %+v %v", cb, err)
@@ -588,12 +528,14 @@ func FuzzNoAnswerBreaksTheClient(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p := newProblem(&http.Response{StatusCode: 409, Header: http.Header{"Content-Type": {"application/problem+json"}}}, text)
+		p := newProblem(&http.Response{
+			StatusCode: 409, Header: http.Header{"Content-Type": {"application/problem+json"}}}, text)
 		if p.Status != 409 || p.Error() == "" {
 			t.Errorf("%+v", p)
 		}
 		new(Verdict).refusal(409, text)
-		for _, v := range []any{new(Lock), new(Execution), new(Acquired), new(Cancelled), new(LockPage), new(ExecutionPage)} {
+		for _, v := range []any{
+			new(Lock), new(Execution), new(Acquired), new(Cancelled), new(LockPage), new(ExecutionPage)} {
 			_ = json.Unmarshal(text, v)
 		}
 	})

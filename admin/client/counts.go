@@ -74,8 +74,8 @@ type Counts struct {
 // CountQuery says which counts are asked for. The zero value asks for the last 24 hours.
 type CountQuery struct {
 	// Since and Until are times (RFC 3339), or how long ago ("24h"), at most 30 days; "" = 24 hours
-	// before Until, and now. A minute, or where Since is more than 24 hours ago an hour, counts that
-	// begins before Until.
+	// before Until, and now. A minute, or where Since is more than 24 hours ago an hour, counts
+	// that begins before Until.
 	Since, Until string
 	Step         string // the length of a step ("15m"); "" = what gives about a hundred steps
 }

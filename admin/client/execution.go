@@ -28,7 +28,8 @@ const (
 	Released        Status = "RELEASED"
 )
 
-// Statuses are all of them, in the order of an execution's life, then Refused and Released. Treat it as constant.
+// Statuses are all of them, in the order of an execution's life, then Refused and Released. Treat
+// it as constant.
 var Statuses = []Status{Pending, Running, CancelRequested, Success, Failed, Aborted, Refused, Released}
 
 // Terminal reports whether s is an end.
@@ -185,8 +186,8 @@ type ExecutionPage struct {
 	NextCursor string      `json:"nextCursor"`
 }
 
-// Executions yields the executions from q.Cursor on, the newest first, page after page. After an error it ends. An execution that moves in the
-// list meanwhile may come twice.
+// Executions yields the executions from q.Cursor on, the newest first, page after page. After an
+// error it ends. An execution that moves in the list meanwhile may come twice.
 func (c *Client) Executions(ctx context.Context, q ExecutionQuery) iter.Seq2[*Execution, error] {
 	return each(q.Cursor, func(cursor string) ([]Execution, string, error) {
 		q.Cursor = cursor
@@ -210,13 +211,14 @@ func executionPath(id, action string) string {
 	return path
 }
 
-// Execution returns the execution as of now. A *Problem with CodeExecutionNotFound means that there is no trace of it.
+// Execution returns the execution as of now. A *Problem with CodeExecutionNotFound means that there
+// is no trace of it.
 func (c *Client) Execution(ctx context.Context, id string) (*Execution, error) {
 	return c.AwaitExecution(ctx, id, 0)
 }
 
-// AwaitExecution returns an execution at once if it has ended, else on its next change, and after wait at the latest. The server takes at most
-// 5 minutes.
+// AwaitExecution returns an execution at once if it has ended, else on its next change, and after
+// wait at the latest. The server takes at most 5 minutes.
 func (c *Client) AwaitExecution(ctx context.Context, id string, wait time.Duration) (*Execution, error) {
 	if id == "" {
 		return nil, errNoExecutionID
@@ -225,7 +227,8 @@ func (c *Client) AwaitExecution(ctx context.Context, id string, wait time.Durati
 	if wait > 0 {
 		q.Set("wait", wait.String())
 	}
-	return ask[Execution](ctx, c, call{method: http.MethodGet, path: executionPath(id, ""), query: q, wait: wait, has: "executionId"})
+	return ask[Execution](ctx, c,
+		call{method: http.MethodGet, path: executionPath(id, ""), query: q, wait: wait, has: "executionId"})
 }
 
 // Cancelled is the result of a cancel.
@@ -249,15 +252,16 @@ func (r *Cancelled) UnmarshalJSON(text []byte) error {
 	return r.Execution.UnmarshalJSON(text)
 }
 
-// Cancel asks an execution to stop, for a reason that its record will show. One that waits is ABORTED at once; one that runs has its upstream
-// call closed; one that is held learns it from its next guard or heartbeat. final settles the event: it never runs again. A *Problem with
+// Cancel asks an execution to stop, for a reason that its record will show. One that waits is
+// ABORTED at once; one that runs has its upstream call closed; one that is held learns it from its
+// next guard or heartbeat. final settles the event: it never runs again. A *Problem with
 // CodeAlreadyFinished means that the execution had ended.
 func (c *Client) Cancel(ctx context.Context, id, reason string, final bool) (*Cancelled, error) {
 	return c.CancelIf(ctx, id, "", reason, final)
 }
 
-// CancelIf is Cancel if the execution still has that status: Pending, Running or CancelRequested; "" is any. Otherwise nothing is done, and the
-// error is a *Problem with CodeStatusChanged.
+// CancelIf is Cancel if the execution still has that status: Pending, Running or CancelRequested;
+// "" is any. Otherwise nothing is done, and the error is a *Problem with CodeStatusChanged.
 func (c *Client) CancelIf(ctx context.Context, id string, only Status, reason string, final bool) (*Cancelled, error) {
 	if id == "" {
 		return nil, errNoExecutionID
@@ -268,7 +272,9 @@ func (c *Client) CancelIf(ctx context.Context, id string, only Status, reason st
 		Only   Status `json:"ifStatus,omitempty"`
 	}{reason, final, only}
 	cancelled := new(Cancelled)
-	status, err := c.do(ctx, call{method: http.MethodPost, path: executionPath(id, "cancel"), body: body, into: cancelled, has: "executionId"})
+	status, err := c.do(ctx,
+		call{method: http.MethodPost, path: executionPath(id, "cancel"), body: body, into: cancelled,
+			has: "executionId"})
 	if err != nil {
 		return nil, err
 	}
@@ -276,21 +282,25 @@ func (c *Client) CancelIf(ctx context.Context, id string, only Status, reason st
 	return cancelled, nil
 }
 
-// Forget removes the record of an ended execution: its event may run again, on every replica within 2 s. It returns the removed execution. A
-// *Problem with status 409 means that it has not ended.
+// Forget removes the record of an ended execution: its event may run again, on every replica within
+// 2 s. It returns the removed execution. A *Problem with status 409 means that it has not ended.
 func (c *Client) Forget(ctx context.Context, id, reason string) (*Execution, error) {
 	if id == "" {
 		return nil, errNoExecutionID
 	}
-	return ask[Execution](ctx, c, call{method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason), has: "executionId"})
+	return ask[Execution](ctx, c,
+		call{method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason),
+			has: "executionId"})
 }
 
-// Erase is Forget that also deletes the kept requests of all attempts of the event, and how it arrived.
+// Erase is Forget that also deletes the kept requests of all attempts of the event, and how it
+// arrived.
 func (c *Client) Erase(ctx context.Context, id, reason string) (*Execution, error) {
 	if id == "" {
 		return nil, errNoExecutionID
 	}
 	return ask[Execution](ctx, c, call{
-		method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason, "erase", "true"), has: "executionId",
+		method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason, "erase", "true"),
+		has: "executionId",
 	})
 }

@@ -57,8 +57,8 @@ type Arrival struct {
 	Behind *ArrivalBehind `json:"behind,omitempty"`
 }
 
-// Answered returns when the sender got the response, or when the delivery was received where that is
-// not known.
+// Answered returns when the sender got the response, or when the delivery was received where that
+// is not known.
 func (a *Arrival) Answered() time.Time {
 	if a.AnsweredAt.IsZero() {
 		return a.At.Time

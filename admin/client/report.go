@@ -122,7 +122,8 @@ func (r *RouteReport) TwinsText() string {
 		of = fmt.Sprintf(" (the newest: %s, like %s)", r.Twins.Examples[0].Key, r.Twins.Examples[0].TwinOf)
 	}
 	return fmt.Sprintf("%d events had the body of another one shortly before, under another event ID%s: if two "+
-		"subscriptions of the sender lead here, end one; if events are alike, all is well (twins: off, and never same_event)",
+		"subscriptions of the sender lead here, end one; if events are alike, all is well (twins: off, and never "+
+		"same_event)",
 		r.Twins.Count, of)
 }
 

@@ -16,18 +16,11 @@ const (
 	maxCommentWidth = 100
 )
 
-// wideFolders are those in which lines may still be wider: wrap the folder, then take it out.
-var wideFolders = []string{
-	"admin", "admin/attention", "admin/client", "admin/page", "admin/report", "admin/story", "cmd/hooklock",
-	"cmd/hooklock/remote", "cmd/hooklock/serve", "cmd/hooklock/wiring", "deploy/test/page", "proxy", "proxy/telemetry",
-	"test/e2e", "test/model",
-}
-
 // Wide returns a sentence for each line of s that is too wide. A line with a long string is as wide
 // as that in a test, whose data is kept whole, and so are each line of text in backquotes and each
 // URL.
 func (s *Source) Wide() []string {
-	if ast.IsGenerated(s.file) || slices.Contains(wideFolders, path.Dir(s.Path)) {
+	if ast.IsGenerated(s.file) {
 		return nil
 	}
 	free := s.linesWithLongText()
@@ -81,7 +74,7 @@ func (s *Source) Participles() []string {
 	var problems []string
 	for _, d := range s.file.Decls {
 		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Type.Results != nil || slices.Contains(wideFolders, path.Dir(s.Path)) || !s.shipped() {
+		if !ok || f.Type.Results != nil || !s.shipped() {
 			continue
 		}
 		if word := firstWord(f.Name.Name); isParticiple(word) {
