@@ -26,7 +26,7 @@ func (in *Input) ofReplicas() (all []client.AttentionItem) {
 					ID: client.AttentionReplicaGone + ":" + r.Writer, Kind: client.AttentionReplicaGone, Count: 1,
 					Text:    "replica " + r.Replica + " is gone",
 					Cause:   "it has ended without stopping",
-					Next:    "what it was running is taken over or has an unknown outcome; it is named for an hour",
+					Next:    "what it ran is taken over, or its outcome is unknown",
 					SinceAt: at(r.At), LatestAt: at(r.At), Command: "hooklock status",
 				})
 			}
@@ -127,7 +127,7 @@ func (in *Input) ofQueues() []client.AttentionItem {
 			ID: client.AttentionHeld + ":" + q.Route + ":" + state, Kind: client.AttentionHeld, Bad: true,
 			Route: q.Route, Workflow: q.Workflow, ExecutionID: q.ExecutionID,
 			Query: map[string]string{"route": q.Route, "status": string(client.Pending)}, Command: "hooklock queue",
-			Next: "look what it waits for; then complete, cancel or release it",
+			Next: "complete, cancel or release it",
 		})
 		one.add(q.Workflow, q.Since)
 		one.LatestAt = client.Time{}
@@ -140,7 +140,7 @@ func (in *Input) ofQueues() []client.AttentionItem {
 			what = strconv.Itoa(one.Count) + " workflows of " + cmp.Or(one.Route, "the lock API") + ": each " +
 				one.state
 		}
-		one.Text = what + ", and " + story.Count(one.waiting, "event waits", "events wait") + " behind"
+		one.Text = what + ", " + story.Count(one.waiting, "event waits", "events wait")
 		one.Cause = "the first has waited for " + story.Span(in.Now.Sub(one.SinceAt.Time).Truncate(time.Minute))
 	})
 }
@@ -161,10 +161,9 @@ func stateOf(l *client.Lock) string {
 // group is equal things, which become one item.
 type group struct {
 	client.AttentionItem
-	waiting  int    // events behind its locks
-	state    string // of its locks
-	said     map[string]int
-	decision idem.Decision // of its newest refusal
+	waiting int    // events behind its locks
+	state   string // of its locks
+	said    map[string]int
 }
 
 // groups are in the order in which their first thing was added.
@@ -227,7 +226,7 @@ func (in *Input) ofCounts() (all []client.AttentionItem) {
 				ID: client.AttentionBadSignatures + ":" + r.Route, Kind: client.AttentionBadSignatures, Route: r.Route,
 				Count:   int(n),
 				Text:    fmt.Sprintf("%d bad signatures on %s in %s", n, r.Route, story.Span(spikeTime)),
-				Cause:   "a secret that has changed on one side, or someone who guesses",
+				Cause:   "a changed secret, or a stranger",
 				SinceAt: first, LatestAt: client.Time{Time: in.Now},
 				Command: story.ShellLine("hooklock", "signatures", "--route", r.Route),
 			})
@@ -248,8 +247,9 @@ func (in *Input) ofCounts() (all []client.AttentionItem) {
 	for _, c := range story.ChangedRoutes(&in.Status, &in.Day, in.Acknowledgements) {
 		all = append(all, client.AttentionItem{
 			ID: client.AttentionChanged + ":" + c.Route, Kind: client.AttentionChanged, Route: c.Route,
-			Count: int(c.Changed), Text: c.Route + ": duplicates that were other requests",
-			Cause: c.Text(), LatestAt: client.Time{Time: in.Now}, Command: "hooklock report --examples",
+			Count: int(c.Changed), Text: c.Text(),
+			Cause: "they never ran: if they are other events, correct event_id", LatestAt: client.Time{Time: in.Now},
+			Command: "hooklock report --examples",
 		})
 	}
 	return all
@@ -272,36 +272,36 @@ func kindsOfFound() map[string]kindOfFound {
 	return map[string]kindOfFound{
 		client.AttentionDeadLetters: {
 			one: "dead letter", many: "dead letters",
-			next:    "rerun them when the service is ready: the requests are kept",
+			next:    "rerun when repaired",
 			query:   parked(client.ParkDeadLetter),
 			command: []string{"--dead-letters"}, needsCause: true,
 		},
 		client.AttentionBlocked: {
 			bad: true, one: "blocked queue", many: "blocked queues",
-			next: "nothing behind them runs: run the first event now, or skip it", query: parked(client.ParkBlocked),
+			next: "run or skip it", query: parked(client.ParkBlocked),
 			command: []string{"--blocked"}, needsCause: true,
 		},
 		client.AttentionUnknown: {
 			bad: true, one: "unknown outcome", many: "unknown outcomes",
-			next:    "check the service, then allow the event again if it took no effect",
+			next:    "ask the service",
 			query:   map[string]string{"outcome": string(client.Unknown), "status": string(client.Failed)},
 			command: []string{"--outcome", string(client.Unknown)}, needsCause: true,
 		},
 		client.AttentionExhausted: {
-			bad: true, one: "event that failed as often as it may", many: "events that failed as often as they may",
-			next: "repair the service or the event, then allow it again",
+			bad: true, one: "exhausted event", many: "exhausted events",
+			next: "forget when repaired",
 			query: map[string]string{"decision": string(idem.DecisionExhausted), "status": string(client.Failed),
 				"since": "24h"},
 			command: []string{"--decision", string(idem.DecisionExhausted)}, needsCause: true,
 		},
 		client.AttentionReused: {
 			one: "reused event ID", many: "reused event IDs",
-			next:    "two events share an ID, or the sender changes what it sends: the other request was refused",
+			next:    "two events share it, or one changed",
 			query:   map[string]string{"decision": string(idem.DecisionMismatch), "since": "24h"},
 			command: []string{"--decision", string(idem.DecisionMismatch)},
 		},
 		client.AttentionLost: {
-			one: "event possibly lost", many: "events possibly lost",
+			one: "event possibly lost", many: "events possibly lost", next: "resend at the sender",
 			query: map[string]string{"lost": "true", "since": "24h"}, command: []string{"--lost"}, needsCause: true,
 		},
 	}
@@ -314,7 +314,7 @@ func (s *Attended) cause(kind string) (cause, said string) {
 		if x.Arrivals == nil || len(x.Arrivals.Newest) == 0 {
 			return "", ""
 		}
-		return "refused as " + story.Words(x.Arrivals.Newest[0].Decision), ""
+		return story.Words(x.Arrivals.Newest[0].Decision), ""
 	}
 	if n := len(x.FailedAnswers); n > 0 {
 		return answered(x.FailedAnswers[n-1].Status), strings.Join(strings.Fields(x.FailedAnswers[n-1].Text), " ")
@@ -366,9 +366,6 @@ func (f *Found) items(queues []Queue) []client.AttentionItem {
 		if one.said[words]++; words != "" && one.said[words] >= one.said[one.Said] {
 			one.Said = words
 		}
-		if f.Kind == client.AttentionLost && s.Arrivals != nil && len(s.Arrivals.Newest) > 0 {
-			one.decision = idem.Decision(s.Arrivals.Newest[0].Decision)
-		}
 	}
 	return all.items(func(one *group) { one.complete(&kind, f.More) })
 }
@@ -379,17 +376,19 @@ func (g *group) complete(kind *kindOfFound, more bool) {
 	if more {
 		g.Text = "at least " + g.Text
 	}
-	if g.Route != "" {
+	one := g.Count == 1 && g.Workflow != ""
+	switch {
+	case one && g.Route != "" && strings.HasPrefix(g.Workflow+"/", g.Route+"/"):
+		g.Text += " of " + g.Workflow
+	case one && g.Route != "":
+		g.Text += " of " + g.Route + " (" + g.Workflow + ")"
+	case one:
+		g.Text += " (" + g.Workflow + ")"
+	case g.Route != "":
 		g.Text += " of " + g.Route
 	}
-	if g.Count == 1 && g.Workflow != "" {
-		g.Text += " (" + g.Workflow + ")"
-	}
 	if g.waiting > 0 {
-		g.Text += ", and " + story.Count(g.waiting, "event waits", "events wait") + " behind"
-	}
-	if g.decision != "" {
-		g.Next = "resend them at the sender, and " + story.SetForLost(g.decision)
+		g.Text += ", " + story.Count(g.waiting, "event waits", "events wait")
 	}
 	if len(g.said) > 1 && g.Said != "" {
 		g.Said += " (most of them)"

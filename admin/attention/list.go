@@ -32,6 +32,8 @@ const (
 	// nearlyFull is the part of etcd's quota from which a person is to know of it; almostFull when
 	// it is urgent.
 	nearlyFull, almostFull = 0.75, 0.9
+	// embedded is the member that defragments itself.
+	embedded = "embedded"
 )
 
 // Input is what the list is made of. Its zero fields add nothing.
@@ -102,7 +104,7 @@ func (in *Input) ofEtcd() (all []client.AttentionItem) {
 		all = append(all, client.AttentionItem{
 			ID: client.AttentionEtcdDown, Kind: client.AttentionEtcdDown, Bad: true, Count: len(m),
 			Text:  "etcd does not answer this replica",
-			Cause: worst.Address + ": " + worst.Failure, Next: "new events get 503 until it answers",
+			Cause: worst.Address + ": " + worst.Failure, Next: "new events get 503",
 			SinceAt: worst.AnsweredAt, LatestAt: worst.FailedAt,
 			Command: "hooklock doctor",
 		})
@@ -113,16 +115,18 @@ func (in *Input) ofEtcd() (all []client.AttentionItem) {
 			continue
 		}
 		const mib = 1 << 20
-		next := "defragment it where little is in use (hooklock etcd defrag), else raise its quota or shorten " +
-			"idempotency.retention"
+		next, command := "raise its quota, or shorten idempotency.retention", "hooklock doctor"
+		if s.Member != embedded && s.InUse < s.Size/2 {
+			next, command = "defragment it", "hooklock etcd defrag"
+		}
 		if s.Full {
-			next = "etcd takes nothing new: " + next
+			next = "it takes nothing new: " + next
 		}
 		all = append(all, client.AttentionItem{
 			ID: client.AttentionEtcdFull + ":" + s.Member, Kind: client.AttentionEtcdFull, Bad: s.Full ||
 				part >= almostFull, Count: 1,
-			Text: fmt.Sprintf("etcd %s is %.0f%% full", s.Member, 100*part), Next: next, Command: "hooklock doctor",
-			Cause: fmt.Sprintf("%.1f MiB of a quota of %.1f MiB, %.1f MiB in use", float64(s.Size)/mib,
+			Text: fmt.Sprintf("etcd %s is %.0f%% full", s.Member, 100*part), Next: next, Command: command,
+			Cause: fmt.Sprintf("%.1f of %.1f MiB, %.1f in use", float64(s.Size)/mib,
 				float64(s.Quota)/mib, float64(s.InUse)/mib),
 		})
 	}
@@ -161,7 +165,7 @@ func (in *Input) ofRoutes() (all []client.AttentionItem) {
 			all = append(all, client.AttentionItem{
 				ID: client.AttentionSenderLimit + ":" + rules.Route, Kind: client.AttentionSenderLimit, Bad: near >= 1,
 				Route: rules.Route, Count: 1,
-				Text: fmt.Sprintf("%s is at %.0f%% of a limit of its sender", rules.Route, 100*near), Next: next,
+				Text: fmt.Sprintf("%s is at %.0f%% of a limit", rules.Route, 100*near), Next: next,
 				SinceAt: at(state.standing.First), LatestAt: at(state.standing.Last),
 				Command: ofEvents("--route", rules.Route, "--status", string(client.Failed)),
 			})
@@ -171,7 +175,7 @@ func (in *Input) ofRoutes() (all []client.AttentionItem) {
 				in.Acknowledgements, idem.Concern{Kind: idem.ConcernEventIDs, Route: rules.Route}, w.At.Time) {
 			all = append(all, client.AttentionItem{
 				ID: client.AttentionEventIDs + ":" + rules.Route, Kind: client.AttentionEventIDs, Route: rules.Route,
-				Count: 1, Text: rules.Route + ": a wrong event ID",
+				Count: 1, Text: rules.Route + ": wrong event ID",
 				Cause: w.Text(), LatestAt: w.At, Command: "hooklock report",
 			})
 		}

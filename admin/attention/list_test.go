@@ -3,6 +3,7 @@ package attention
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,8 +81,8 @@ func TestEqualThingsAreOneItemAndTheWorstIsFirst(t *testing.T) {
 	inOrder(t, texts(in),
 		"etcd m1 is 95% full",
 		"shopify fails now: 60 of 60 | the service says 500: database is locked | shopify has counted 8 in a row: deleted after 8 failures in a row",
-		"1 blocked queue of orders (w0), and 4 events wait behind | the service says 500: database is locked",
-		"workflow assess/7 is held, and 3 events wait behind | the first has waited for 12 min",
+		"1 blocked queue of orders (w0), 4 events wait | the service says 500: database is locked",
+		"workflow assess/7 is held, 3 events wait | the first has waited for 12 min",
 		"replica d is gone",
 		"991 dead letters of stripe | the service says 500: database is locked",
 		"2 dead letters of mails | the service says 500: full",
@@ -237,7 +238,7 @@ func TestWhatWasLookedAtOnARouteIsLeftOutAndWhatIsNewIsNot(t *testing.T) {
 			mark("silent:quieter", 150*time.Minute), mark("changed:seen", 0)},
 	}
 	got := texts(in)
-	inOrder(t, got, "4 of 6 duplicates were other requests", "12 bad signatures on again", "quieter is silent")
+	inOrder(t, got, "4 of 6 duplicates of alertmanager were other requests", "12 bad signatures on again", "quieter is silent")
 	if strings.Count(got, "\n") != 2 {
 		t.Errorf("got\n%s", got)
 	}
@@ -261,5 +262,54 @@ func TestANoteThatCannotBeReadIsLeftOut(t *testing.T) {
 	got := ReadReplicas([]idem.ReplicaNote{{Says: text}, {Says: []byte(`{"replica":3}`)}, {}})
 	if len(got) != 1 || got[0].Replica != "a" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestEachItemFitsTwoLinesOfATerminal: hooklock status shows the items of a bad night below each
+// other, each with what to do and its command, at 80 columns of which it has 69.
+func TestEachItemFitsTwoLinesOfATerminal(t *testing.T) {
+	const room, orders = 2 * 69, "orders"
+	found := func(kind string) Found {
+		x := client.Execution{ExecutionID: "exec_1", Workflow: "orders/42", Route: orders, Status: client.Failed,
+			Error: &client.Failure{Code: "upstream_timeout"}, Arrivals: &client.Arrivals{
+				Newest: []client.Arrival{{Decision: string(idem.DecisionUpstreamUnreachable)}}}}
+		return Found{Kind: kind, Executions: []Attended{{Execution: x, At: ago(time.Hour)}}}
+	}
+	failing := Route{Route: orders, Spell: &report.Spell{Since: ago(time.Hour), Last: ago(0), Failed: 60, All: 60,
+		Failure: report.Failure{Cause: "the service says 500", Said: "database is locked"}},
+		WrongEventID: &client.WrongEventID{EventID: "undefined", Why: client.IDPlaceholder, Deliveries: 12}}
+	refused := noteOf("shop-1/7", true, ago(0), failing)
+	refused.Config.File, refused.Config.Refused = "sidecar.yaml", []string{"sidecar.yaml:8:5: routes[0].path: missing"}
+	other := noteOf("shop-2/7", true, ago(0), failing)
+	other.Config.Parts = map[string]string{"upstream.url": "2"}
+	counts := []client.RouteCounts{{Route: orders, LastAt: at(ago(2 * time.Hour)), Steps: []client.CountStep{
+		{At: at(ago(time.Minute)), Counts: client.Counts{BadSignatures: 12, Changed: 4, Duplicates: 6}}}}}
+	in := &Input{Now: now,
+		Status: client.ReplicaStatus{Etcd: client.EtcdStatus{Members: []client.Contact{{Address: "http://etcd-0:2379",
+			State: client.ContactFails, FailedAt: at(ago(0)), Failure: "connection refused"}}}},
+		Rules: []client.RouteRules{{Route: orders}, {Route: "stripe", Sender: &client.RouteSender{Preset: "stripe",
+			GivesUp: "disabled", Limits: []client.SenderLimit{{Limit: "8_in_a_row"}}}}},
+		Replicas: []Replica{refused, other, noteOf("shop-3/7", false, ago(time.Minute), Route{Route: "stripe",
+			Standings: report.Standings{Verified: report.Standing{InRow: 5, First: ago(time.Hour), Last: ago(0)}}})},
+		Space:  []idem.StoreSpace{{Member: "etcd-0", Size: 1900 << 20, InUse: 400 << 20, Quota: 2 << 30}},
+		Queues: []Queue{{client.Lock{Workflow: "orders/42", Route: orders, Held: true, Waiting: 3}, ago(12 * time.Minute)}},
+		Lately: client.CountList{Routes: counts}, Day: client.CountList{Routes: counts},
+	}
+	for kind := range kindsOfFound() {
+		in.Found = append(in.Found, found(kind))
+	}
+	missing := client.AttentionKinds()
+	for _, i := range List(in) {
+		missing = slices.DeleteFunc(missing, func(kind string) bool { return kind == i.Kind })
+		since := ""
+		if !i.SinceAt.IsZero() {
+			since = "10:01:16"
+		}
+		if line := i.Line(since); len(line) > room {
+			t.Errorf("%d of %d: %s", len(line), room, line)
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("not shown: %v", missing)
 	}
 }

@@ -50,6 +50,19 @@ func (i *AttentionItem) CauseText() string {
 	return i.Cause + ": " + i.Said
 }
 
+// Line returns the item in one line, with what to do and the command that shows more. since is when it began; "" =
+// that is not known.
+func (i *AttentionItem) Line(since string) string {
+	line := i.Text
+	for _, part := range []struct{ before, text string }{
+		{" since ", since}, {", ", i.CauseText()}, {"; ", i.Next}, {": ", i.Command}} {
+		if part.text != "" && part.text != "hooklock status" { // which has printed this
+			line += part.before + part.text
+		}
+	}
+	return line
+}
+
 // The kinds of items, the worst first.
 const (
 	AttentionEtcdDown      = "etcd_down"      // etcd does not answer

@@ -71,11 +71,10 @@ type WrongEventID struct {
 // Text says what is wrong with the ID, and what to do.
 func (w *WrongEventID) Text() string {
 	if w.Why == IDConstant {
-		return fmt.Sprintf("the event ID %q came with each of %d deliveries, and they differ: it names no single "+
-			"event; correct event_id", w.EventID, w.Deliveries)
+		return fmt.Sprintf("the event ID %q came with each of %d deliveries, which differ: correct event_id", w.EventID,
+			w.Deliveries)
 	}
-	return fmt.Sprintf("the event ID %q is a placeholder that the sender did not fill in: all such events are one; "+
-		"correct the sender, or event_id", w.EventID)
+	return fmt.Sprintf("the event ID %q is a placeholder: all such events are one; correct it, or event_id", w.EventID)
 }
 
 // ChangedText says that duplicates were other requests than the first delivery of their event ID,

@@ -48,9 +48,7 @@ func ChangedRoutes(s *client.ReplicaStatus, counts *client.CountList, marks []cl
 	return all
 }
 
-// Text says what is wrong, and what to do.
+// Text says what is wrong.
 func (c *ChangedRoute) Text() string {
-	return fmt.Sprintf("%d of %d duplicates were other requests than the first delivery of their event ID, and "+
-		"theirs never ran: if they are events of their own, correct event_id",
-		c.Changed, max(c.Duplicates, c.Changed))
+	return fmt.Sprintf("%d of %d duplicates of %s were other requests", c.Changed, max(c.Duplicates, c.Changed), c.Route)
 }

@@ -61,7 +61,7 @@ routes:
 		}
 	}
 	testkit.Until(t, "the accepted event to be counted", func() bool {
-		return regexp.MustCompile(`1 blocked queue of holds .*: hooklock events --blocked --route holds\n`).MatchString(
+		return regexp.MustCompile(`1 blocked queue of holds.*: hooklock events --blocked --route holds\n`).MatchString(
 			cli(t, h, "status"))
 	})
 	if text := cli(t, h, "status"); !regexp.MustCompile(`(?m)^running +0 `).MatchString(text) {

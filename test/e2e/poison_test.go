@@ -51,7 +51,7 @@ routes:
 		return r.Text("execution") == last.Execution() && r.Text("event_id") == "evt_1"
 	})
 	testkit.Until(t, "status names it", func() bool {
-		return strings.Contains(cli(t, h, "status"), "1 event that failed as often as it may of hooks (a)")
+		return strings.Contains(cli(t, h, "status"), "1 exhausted event of hooks (a)")
 	})
 	if got := cli(t, h, "show", "evt_1"); !strings.Contains(got,
 		"It failed as often as its route lets it: repair the service or the event, then allow it again.") {

@@ -209,8 +209,8 @@ routes:
 		}
 	}
 	status := cli(t, h, "status")
-	for _, line := range []string{`am: duplicates that were other requests, 2 of 3 duplicates were`,
-		`syslog: a wrong event ID, the event ID "\$UNIQID" is a placeholder`} {
+	for _, line := range []string{`2 of 3 duplicates of am were other requests, they never ran: `,
+		`syslog: wrong event ID, the event ID "\$UNIQID" is a placeholder`} {
 		if !regexp.MustCompile(line).MatchString(status) {
 			t.Errorf("no line %s in\n%s", line, status)
 		}

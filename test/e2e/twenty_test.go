@@ -121,7 +121,7 @@ func TestATaskOfANightOnCallTakesTwoCommandsAtMost(t *testing.T) {
 		}},
 		{"10 the state of everything", func(run func(string, ...string) string) {
 			run(
-				`(?m)^attention +mails fails now: [^\n]*\n +1 unknown outcome of stripe [^\n]*\n +1 blocked queue of orders [^\n]*500: database is locked; [^\n]*hooklock events --blocked(?s:.*)3 dead letters of mails `, "status")
+				`(?m)^attention +mails fails now: [^\n]*\n +1 unknown outcome of stripe[^\n]*\n +1 blocked queue of orders[^\n]*500: database is locked; [^\n]*hooklock events --blocked(?s:.*)3 dead letters of mails `, "status")
 		}},
 		{"19 who changed what, and why", func(run func(string, ...string) string) {
 			run(` pause .*refunds run twice`, "audit", "list", "--since", began)

@@ -233,24 +233,15 @@ func (d *Desk) printAttention(t *cli.Table, needs *client.Attention) {
 	}
 	for i := range needs.Items {
 		item := &needs.Items[i]
-		text := item.Text
+		since := ""
 		if !item.SinceAt.IsZero() {
-			text += " since " + d.shown.Clock(item.SinceAt.Time, needs.At.Time)
-		}
-		if cause := item.CauseText(); cause != "" {
-			text += ", " + cause
-		}
-		if item.Next != "" {
-			text += "; " + item.Next
-		}
-		if item.Command != "" && item.Command != "hooklock status" {
-			text += ": " + item.Command
+			since = d.shown.Clock(item.SinceAt.Time, needs.At.Time)
 		}
 		mood := cli.Hue("")
 		if item.Bad {
 			mood = cli.Bad
 		}
-		add(text, mood)
+		add(item.Line(since), mood)
 	}
 	for _, why := range needs.NotKnown {
 		add("not known: "+why, cli.Bad)

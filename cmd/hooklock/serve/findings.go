@@ -1,13 +1,16 @@
 package serve
 
 import (
+	"errors"
 	"strconv"
 
 	"hooklock/admin/client"
 	"hooklock/admin/report"
+	"hooklock/admin/story"
 	"hooklock/idem"
 	"hooklock/proxy"
 	"hooklock/proxy/telemetry"
+	"hooklock/proxy/wire"
 )
 
 // findings adds deliveries to the report.
@@ -68,7 +71,11 @@ func failureOf(r *proxy.Report) report.Failure {
 	case r.UpstreamStatus != 0:
 		return report.Failure{Cause: "the service says " + strconv.Itoa(r.UpstreamStatus), Said: r.Said}
 	case r.Err != nil && row.Class == idem.ClassFailed:
-		return report.Failure{Cause: row.Happened + ": " + r.Err.Error()}
+		cause := r.Err
+		if sent, ok := errors.AsType[*wire.SendError](cause); ok { // how far it came is with the event
+			cause = sent.Err
+		}
+		return report.Failure{Cause: story.Words(string(row.Decision)) + ": " + cause.Error()}
 	case r.Err != nil:
 		return report.Failure{Cause: "no whole answer came: " + r.Err.Error()}
 	}

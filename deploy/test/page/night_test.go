@@ -231,8 +231,8 @@ func TestATaskOfANightOnCallTakesTwoStepsOnThePage(t *testing.T) {
 				"The lock of assess/flow-7 is released")
 		}},
 		{"10 the state of everything", func() {
-			o.says("#attention", "1 blocked queue of orders (orders/acme)")
-			o.says("#attention", "1 unknown outcome of stripe (stripe/closed)")
+			o.says("#attention", "1 blocked queue of orders/acme")
+			o.says("#attention", "1 unknown outcome of stripe/closed")
 			o.says("#attention", "12 bad signatures on stripe")
 			o.says("#attention", "the service says 500: database is locked")
 			o.says("#process", "replica")

@@ -153,7 +153,7 @@ func TestEachScreenInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 		{"found", "find?prefix=orders%2F", "Events", "evt_long"},
 		{"counted", "find?route=orders", "Events", "Succeeded 1"},
 		{"story", "story?id=" + story, "Event", "Attempt 1 started"},
-		{"needs", "needs", "Needs attention", "unknown outcome of orders (orders/globex)"},
+		{"needs", "needs", "Needs attention", "unknown outcome of orders/globex"},
 		{"routes", "routes", "Routes", "Route stripe"},
 		{"latency", "latency?route=orders", "Route over time", "Latency as a table"},
 		{"audit", "audit", "Audit", "config.reload"},
@@ -377,7 +377,7 @@ func TestWhatWasLookedAtLeavesThePageUntilSomethingNewOfItComes(t *testing.T) {
 	b.visit(d.url, "needs", "Needs attention")
 	titled("(1) Needs attention · Hooklock")
 	b.ask("seen&kind=unknown")
-	b.says("#question", "1 unknown outcome of orders (orders/acme), up to ")
+	b.says("#question", "1 unknown outcome of orders/acme, up to ")
 	b.confirm("TICKET-42")
 	b.says("#result", "unknown:orders is marked as looked at")
 	b.closed()
