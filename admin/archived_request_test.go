@@ -11,8 +11,9 @@ import (
 
 // shelf is an archive in memory.
 type shelf struct {
-	has map[idem.ExecutionID]string
-	err error
+	has  map[idem.ExecutionID]string
+	late string // what another process writes once, after the next that is erased
+	err  error
 }
 
 func (s *shelf) Has(_ context.Context, e *idem.ExecutionFacts) (bool, error) {
@@ -31,6 +32,9 @@ func (s *shelf) Request(_ context.Context, e *idem.ExecutionFacts) (head, body [
 func (s *shelf) Erase(_ context.Context, e *idem.ExecutionFacts) error {
 	if s.err == nil {
 		delete(s.has, e.Execution)
+		if s.late != "" {
+			s.has[e.Execution], s.late = s.late, ""
+		}
 	}
 	return s.err
 }
@@ -69,6 +73,20 @@ func TestAnExecutionSaysWhetherItsRequestIsInTheStore(t *testing.T) {
 	}
 }
 
+func TestAJobThatForgetsDeletesTheRequestsThatNoCommandLeadsTo(t *testing.T) {
+	archive := &shelf{has: map[idem.ExecutionID]string{}}
+	f := newFleet(t, func(o *Options) { o.Archive, o.Process = archive, &keeper{} })
+	d := f.run("w", "1")
+	f.settle(d, idem.End{Status: idem.Success, Outcome: idem.Executed})
+	archive.has[idem.ExecutionID(d.id)] = "body"
+	runJobs(t, f.api)
+	f.awaitJob(f.begun(`{"kind":"forget","reason":"r","executions":["`+d.id+`"]}`), "it is done", isDone)
+	f.want(404, "execution_not_found", "GET", "/v1/executions/"+d.id, opsToken, "")
+	if len(archive.has) != 0 {
+		t.Errorf("%v", archive.has)
+	}
+}
+
 func TestAnEventIsErasedWithTheRequestsOfAllItsAttempts(t *testing.T) {
 	archive := &shelf{has: map[idem.ExecutionID]string{}}
 	f := newFleet(t, func(o *Options) { o.Archive, o.Process = archive, &keeper{} })
@@ -84,7 +102,7 @@ func TestAnEventIsErasedWithTheRequestsOfAllItsAttempts(t *testing.T) {
 	archive.err = errors.New("the disk hangs")
 	f.want(503, "request_unavailable", "DELETE", path+"true", opsToken, "")
 	f.want(200, "", "GET", "/v1/executions/"+d.id, opsToken, "")
-	archive.err = nil
+	archive.err, archive.late = nil, "body"
 	f.want(200, "", "DELETE", path+"true", opsToken, "")
 	if line := f.log.audit(t); line["what"] != "execution.forget" || line["after"] != "erased" {
 		t.Errorf("%v", line)

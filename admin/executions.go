@@ -260,7 +260,7 @@ func (c *call) forget() error {
 
 // forgetAs removes the record of an execution in the caller's name. No command leads to the
 // requests of its event from then on, so those of all attempts are deleted. With erase they go
-// first, and with the record how it arrived.
+// before it, too, because it is refused if they cannot go; and with the record how it arrived.
 func (c *call) forgetAs(ctx context.Context, id idem.ExecutionID, reason string, erase bool) (*idem.Found, error) {
 	if erase {
 		if err := c.eraseRequests(ctx, id); err != nil {
@@ -273,8 +273,8 @@ func (c *call) forgetAs(ctx context.Context, id idem.ExecutionID, reason string,
 	by := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now(), Erase: erase}
 	found, err := c.api.options.Ledger.Forget(ctx, id, by, &c.audit.Audit)
 	isForgotten := err == nil || errors.Is(err, idem.ErrNotErased)
-	if isForgotten && !erase && c.api.options.Archive != nil &&
-		c.api.keepsRequests(found.Record.Route) {
+	if isForgotten && c.api.options.Archive != nil && (erase || c.api.keepsRequests(found.Record.Route)) {
+		// with erase, too: a replica that has not heard of it may have written one meanwhile
 		_ = c.eraseRequestsOf(ctx, found.Record) // it is logged, and they go when they are old
 	}
 	return found, err

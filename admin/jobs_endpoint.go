@@ -49,8 +49,7 @@ func cancelOne() *action {
 func forgetOne() *action {
 	return &action{change: "execution.forget",
 		do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
-			return c.api.options.Ledger.Forget(ctx, id,
-				idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now()}, &c.audit.Audit)
+			return c.forgetAs(ctx, id, reason, false)
 		}}
 }
 
