@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -551,6 +552,9 @@ func TestForgetsAndBrokenWatchesReachTheCache(t *testing.T) {
 	endSession(t, e, currentSession(t, s))
 	<-reset
 	must(t, s.WaitReady)
+	if ids, err := s.Forgotten(within(t, patience)); err != nil || !slices.Equal(ids, []idem.ExecutionID{"exec_a"}) {
+		t.Fatalf("got %q %v", ids, err)
+	}
 }
 
 func TestAFullStoreFreesWhatMayRunAgainAndKeepsTryingTheRest(t *testing.T) {

@@ -156,6 +156,19 @@ func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEnt
 	return nil
 }
 
+// Forgotten returns the executions whose records were forgotten within the last minute, or a little
+// longer ago. It returns idem.ErrStoreUnavailable.
+func (s *Reader) Forgotten(ctx context.Context) (ids []idem.ExecutionID, err error) {
+	under := s.options.Layout.All(protocol.KindForgets)
+	for kv, err := range s.options.Pool.All(ctx, link.Below(under, RecordBatch)) {
+		if err != nil {
+			return nil, commit.Unavailable(err)
+		}
+		ids = append(ids, idem.ExecutionID(strings.TrimPrefix(string(kv.Key), under)))
+	}
+	return ids, nil
+}
+
 // WithoutRequest returns those of these executions whose request is not stored: they are not
 // parked, and have left no dead letter. ids is at most as long as a request to etcd may be; see
 // parked.Known.

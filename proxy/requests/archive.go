@@ -45,6 +45,9 @@ type ArchiveOptions struct {
 	// OnError is called with what could not be written or deleted. It must not block. nil: it is
 	// not told.
 	OnError func(error)
+	// Forgotten returns the executions whose records were removed within the last minute, by any
+	// process. Run asks for them at its end. nil: none were.
+	Forgotten func(context.Context) ([]idem.ExecutionID, error)
 	// Now returns the time by which requests become old; nil means time.Now.
 	Now func() time.Time
 }
@@ -137,8 +140,8 @@ func (a *Archive) Put(at Place, keep time.Duration, r *kept.Request) {
 	}
 }
 
-// Forget is called when the record of an execution was removed, at whichever process. What erased
-// it has deleted its request before, but perhaps not one that this process had not written yet.
+// Forget is called when the record of an execution was removed, at whichever process. What removed
+// it then deletes its request, but not one that this process has not written yet.
 func (a *Archive) Forget(id idem.ExecutionID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -170,6 +173,24 @@ func (a *Archive) noteNewestLocked(at Place) {
 	}
 	a.newest[a.at] = at
 	a.at = (a.at + 1) % maxUnwritten
+}
+
+// dropForgotten drops those of the newest requests whose execution was forgotten. It asks after the
+// last write: what is forgotten later is deleted by that which forgets it.
+func (a *Archive) dropForgotten(ctx context.Context) {
+	a.mu.Lock()
+	none := len(a.newest) == 0
+	a.mu.Unlock()
+	if none || a.o.Forgotten == nil {
+		return
+	}
+	ids, err := a.o.Forgotten(ctx)
+	if err != nil {
+		a.o.OnError(err)
+	}
+	for _, id := range ids {
+		a.Forget(id)
+	}
 }
 
 // deleteDropped deletes what Drop was given.
@@ -234,7 +255,7 @@ func (a *Archive) overLocked(size int64) bool {
 }
 
 // Run writes what Put is given, and deletes what is old, until ctx ends. Then it writes what is
-// still waiting, until rest ends, and returns.
+// still waiting, deletes what Forget would still be called with, until rest ends, and returns.
 func (a *Archive) Run(ctx, rest context.Context) {
 	var tending sync.WaitGroup
 	tending.Go(func() { a.tend(ctx) })
@@ -252,6 +273,9 @@ func (a *Archive) Run(ctx, rest context.Context) {
 		ended = ctx.Err() != nil
 		for batch := a.take(); len(batch) > 0; batch = a.take() {
 			a.write(rest, batch)
+		}
+		if ended {
+			a.dropForgotten(rest)
 		}
 		a.deleteDropped(rest)
 	}

@@ -95,6 +95,26 @@ func TestARequestThatIsWrittenAfterAnotherProcessHasErasedItGoes(t *testing.T) {
 	})
 }
 
+func TestAtItsEndAnArchiveAsksWhatWasForgottenMeanwhile(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() *archiveRig) {
+		writes, erases := open(), open()
+		writes.o.Forgotten = func(ctx context.Context) ([]idem.ExecutionID, error) {
+			if there, err := erases.Has(ctx, place(1, noon)); !there || err != nil {
+				t.Errorf("it asks before it has written all: %v %v", there, err)
+			}
+			return []idem.ExecutionID{execution(3), execution(1)}, nil
+		}
+		writes.Put(place(1, noon), week, requestOf("erased, and nothing was heard of it"))
+		writes.Put(place(2, noon), week, requestOf("kept"))
+		writes.run(t)()
+		for n, want := range map[byte]bool{1: false, 2: true} {
+			if there, err := erases.Has(t.Context(), place(n, noon)); there != want || err != nil {
+				t.Errorf("%d: %v %v", n, there, err)
+			}
+		}
+	})
+}
+
 func TestAnArchivedRequestIsFoundByItsExecutionInAnyProcess(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() *archiveRig) {
 		one, other := open(), open()

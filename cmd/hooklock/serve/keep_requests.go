@@ -24,7 +24,8 @@ func (s *Service) openArchive() {
 			of := &s.limits.Load().Kept
 			return of.Events, int64(of.Bytes)
 		},
-		OnError: trouble.note,
+		OnError:   trouble.note,
+		Forgotten: s.Store.Forgotten,
 	})
 	if a == nil {
 		return
