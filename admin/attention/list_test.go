@@ -238,7 +238,8 @@ func TestWhatWasLookedAtOnARouteIsLeftOutAndWhatIsNewIsNot(t *testing.T) {
 			mark("silent:quieter", 150*time.Minute), mark("changed:seen", 0)},
 	}
 	got := texts(in)
-	inOrder(t, got, "4 of 6 duplicates of alertmanager were other requests", "12 bad signatures on again", "quieter is silent")
+	inOrder(t, got, "4 of 6 duplicates of alertmanager were other requests",
+		"12 bad signatures on again", "quieter is silent")
 	if strings.Count(got, "\n") != 2 {
 		t.Errorf("got\n%s", got)
 	}
@@ -291,8 +292,9 @@ func TestEachItemFitsTwoLinesOfATerminal(t *testing.T) {
 			GivesUp: "disabled", Limits: []client.SenderLimit{{Limit: "8_in_a_row"}}}}},
 		Replicas: []Replica{refused, other, noteOf("shop-3/7", false, ago(time.Minute), Route{Route: "stripe",
 			Standings: report.Standings{Verified: report.Standing{InRow: 5, First: ago(time.Hour), Last: ago(0)}}})},
-		Space:  []idem.StoreSpace{{Member: "etcd-0", Size: 1900 << 20, InUse: 400 << 20, Quota: 2 << 30}},
-		Queues: []Queue{{client.Lock{Workflow: "orders/42", Route: orders, Held: true, Waiting: 3}, ago(12 * time.Minute)}},
+		Space: []idem.StoreSpace{{Member: "etcd-0", Size: 1900 << 20, InUse: 400 << 20, Quota: 2 << 30}},
+		Queues: []Queue{{client.Lock{Workflow: "orders/42", Route: orders, Held: true, Waiting: 3},
+			ago(12 * time.Minute)}},
 		Lately: client.CountList{Routes: counts}, Day: client.CountList{Routes: counts},
 	}
 	for kind := range kindsOfFound() {

@@ -50,8 +50,8 @@ func (i *AttentionItem) CauseText() string {
 	return i.Cause + ": " + i.Said
 }
 
-// Line returns the item in one line, with what to do and the command that shows more. since is when it began; "" =
-// that is not known.
+// Line returns the item in one line, with what to do and the command that shows more. since is when
+// it began; "" = that is not known.
 func (i *AttentionItem) Line(since string) string {
 	line := i.Text
 	for _, part := range []struct{ before, text string }{

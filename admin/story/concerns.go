@@ -50,5 +50,6 @@ func ChangedRoutes(s *client.ReplicaStatus, counts *client.CountList, marks []cl
 
 // Text says what is wrong.
 func (c *ChangedRoute) Text() string {
-	return fmt.Sprintf("%d of %d duplicates of %s were other requests", c.Changed, max(c.Duplicates, c.Changed), c.Route)
+	return fmt.Sprintf("%d of %d duplicates of %s were other requests", c.Changed,
+		max(c.Duplicates, c.Changed), c.Route)
 }

@@ -103,8 +103,8 @@ func (t *Telemetry) watchParked(m *maker, look func() idem.ParkedCount, unrouted
 		unrouted = func() int { return 0 }
 	}
 	m.sums(
-		observed{"hooklock.parked.unrouted", "{event}", "Accepted events whose route this replica does not have. Take " +
-			"the minimum over replicas: above 0, no replica runs them.", one(unrouted)},
+		observed{"hooklock.parked.unrouted", "{event}", "Accepted events whose route this replica does not have. " +
+			"Take the minimum over replicas: above 0, no replica runs them.", one(unrouted)},
 		observed{"hooklock.parked.events", "{event}", "Accepted events that have not ended." + everywhere,
 			one(func() int { return look().Events })},
 		observed{"hooklock.parked.size", "By", "Stored requests of parked events." + everywhere,

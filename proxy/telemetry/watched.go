@@ -142,8 +142,8 @@ func (t *Telemetry) WatchLog(lost func() int64) error {
 func (t *Telemetry) WatchUpstream(look func() wire.ReuseState) error {
 	m := &maker{meter: t.sdk.meter}
 	m.flags(
-		observed{"hooklock.upstream.reuse.ended", "", "1 once the service answered a kept connection as one does that " +
-			"reads bodies wrongly, so that each delivery opens a new one.",
+		observed{"hooklock.upstream.reuse.ended", "", "1 once the service answered a kept connection as one does " +
+			"that reads bodies wrongly, so that each delivery opens a new one.",
 			one(func() int64 { return oneIf(look().Ended != "") })},
 		observed{"hooklock.upstream.known", "", "1 while the service says that it is a server which is known to read " +
 			"or drop each body, so that its connections are kept.",
