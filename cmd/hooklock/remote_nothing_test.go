@@ -12,7 +12,7 @@ import (
 func TestAFilterThatMatchesNothingSaysWhyItCannot(t *testing.T) {
 	const near = "no route of this replica has the name order, did you mean orders?"
 	const none = "no route of this replica has the name paypal; hooklock status lists them"
-	const value = "customer was looked for as the value of a label; give --label NAME=VALUE"
+	const value = "; a --label without a name is looked for among the values: give NAME=VALUE"
 	nothing := jobJSON("done", `"refused":0,"succeeded":0,"failed":0,"failures":[],"result":"0 of 0 ran"`)
 	nothing = strings.Replace(nothing, `"matched":3,"acted":3`, `"matched":0,"acted":0`, 1)
 	dry := strings.Replace(nothing, `"done"`, `"dry_run"`, 1)
@@ -33,7 +33,8 @@ func TestAFilterThatMatchesNothingSaysWhyItCannot(t *testing.T) {
 		"seen lost:order --reason x": {"POST /v1/seen",
 			`200 {"concern":"lost:order","until":"2026-11-21T11:00:00.000Z","at":"2026-11-21T11:00:00.000Z"}`, near},
 		"skip --route order --reason x":         {"POST /v1/jobs", "201 " + withFilter(nothing, `"route":"order"`), near},
-		"erase --label customer --reason x":     {"POST /v1/jobs", "201 " + withFilter(nothing, `"label":"customer"`), value},
+		"erase --label customer --reason x":     {"POST /v1/jobs", "201 " + withFilter(nothing, `"label":"…"`), value},
+		"erase --label a=1 --reason x":          {"POST /v1/jobs", "201 " + withFilter(nothing, `"label":"a=…"`), ""},
 		"erase --label customer --dry-run":      {"POST /v1/jobs", "200 " + withFilter(dry, `"label":"customer"`), value},
 		"rerun --again --route order --dry-run": {"POST /v1/jobs", "200 " + withFilter(dry, `"route":"order"`), near},
 		"rerun --route order --dry-run":         {"POST /v1/executions/rerun", `200 {"matched":0,"executions":[],"nextCursor":""}`, near},

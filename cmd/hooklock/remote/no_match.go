@@ -14,7 +14,7 @@ import (
 // semicolon; "" = nothing is known to be wrong. Either may be empty.
 func (d *Desk) whyNone(ctx context.Context, route, label string) string {
 	if label != "" && !strings.Contains(label, "=") {
-		return "; " + cli.Plain(label) + " was looked for as the value of a label; give --label NAME=VALUE"
+		return "; a --label without a name is looked for among the values: give NAME=VALUE"
 	}
 	if route == "" {
 		return ""
