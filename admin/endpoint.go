@@ -40,8 +40,10 @@ type operation struct {
 	whole       string // what it is about is over all workflows, so a token that is limited to some is refused
 	tag         string
 	query, body inputs // what it takes, and nothing else
-	example     string // of a body
-	answers     answers
+	// takes is a struct of package client whose fields say what the inputs without about mean.
+	takes   any
+	example string // of a body
+	answers answers
 }
 
 // inputs are parameters of a query, or members of a body.

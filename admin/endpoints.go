@@ -32,29 +32,18 @@ func endpoints() []endpoint {
 
 func paged(filters inputs) inputs {
 	return append(filters, input{"limit", "", number{1, maxLimit, defaultLimit}},
-		input{"cursor", "nextCursor of the page before.", nil})
+		input{"cursor", "", nil})
 }
 
 func whyRecorded() input {
 	return input{"reason", "Why. It goes into the audit log and the record.", must{length{1, maxText}}}
 }
 
-func whyMany() input {
-	return input{"reason", "Why. It goes into the audit log, and into the record of what is skipped. A dry run " +
-		"needs none.", length{1, maxText}}
-}
-
-func rateOf() input { return input{"rate", "So many a second.", number{1, maxRate, defaultRate}} }
-
 // filterOf are the filters of actions on many.
 func filterOf() inputs {
 	return inputs{
-		{"workflow", "A name, or a pattern, in which * stands for any characters.", length{1, 0}},
-		{"route", "", length{1, 0}}, {"state", "", client.ParkState("")},
-		{"since", "Only what ended, or began if it has not ended, since: a time (RFC 3339), or how long ago.",
-			length{1, 0}},
-		{"until", "Only what ended, or began if it has not ended, until then.", length{1, 0}},
-		{"label", "NAME=VALUE, or the value alone.", length{1, 0}},
+		{"workflow", "", length{1, 0}}, {"route", "", length{1, 0}}, {"state", "", client.ParkState("")},
+		{"since", "", length{1, 0}}, {"until", "", length{1, 0}}, {"label", "", length{1, 0}},
 	}
 }
 
@@ -93,12 +82,10 @@ func lostCallback() answer { return lostLock().as("CallbackProblem") }
 
 // ofMany describes an action on all executions that match.
 func ofMany(about, example string) operation {
-	return operation{about: about, example: example, body: inputs{
-		whyMany(), {"filter", "All that is given has to fit; give one member at least.", must{filterOf()}},
-		{"dryRun", "Show what would be done, and do nothing.", false}, rateOf(),
-		{"limit", "At most so many in this request, which ends after 20 s in any case.",
-			number{1, maxLimit, defaultLimit}},
-		{"cursor", "nextCursor of the request before.", nil},
+	return operation{about: about, example: example, takes: client.Bulk{}, body: inputs{
+		{"reason", "", length{1, maxText}}, {"filter", "", must{filterOf()}}, {"dryRun", "", false},
+		{"rate", "", number{1, maxRate, defaultRate}}, {"limit", "", number{1, maxLimit, defaultLimit}},
+		{"cursor", "", nil},
 	}, answers: answers{yes(http.StatusOK, client.BulkResult{}, "What became of a part of them; nextCursor is where "+
 		"the next request goes on.")}}
 }
@@ -106,7 +93,7 @@ func ofMany(about, example string) operation {
 func lockEndpoints() []endpoint {
 	return []endpoint{
 		{"listLocks", "GET", "/v1/locks", forRead, "", (*call).listLocks, operation{about: "List locks.",
-			query:   paged(inputs{{"prefix", "Only workflows that begin so.", nil}}),
+			takes: client.LockQuery{}, query: paged(inputs{{"prefix", "", nil}}),
 			answers: answers{pageOf(client.LockPage{}, "")}}},
 		{"getLock", "GET", "/v1/locks/{workflow}", forRead, "", (*call).getLock, operation{about: "Look at a lock.",
 			query: inputs{{"execution", "The lock of this execution. Where a route has a lock.limit above 1 each " +
@@ -121,12 +108,9 @@ func lockEndpoints() []endpoint {
 					no("Another execution holds the lock; executionId says which.", "lock_lost"),
 				}}},
 		{"acquireLock", "POST", "/v1/locks/{workflow}/acquire", forWrite, "lock.acquire", (*call).acquire, operation{
-			about: "Take a lock.",
-			body: inputs{{"holder", "Who, for people. Default: the token's name.", length{0, maxWord}},
-				{"ttl", "How long the lock lives when nobody renews it: a Go duration up to 24h; a started second " +
-					"counts as a whole one.", must{duration("10m")}},
-				{"wait", "How long to wait for the lock, first come, first served: a Go duration up to 5m. Absent: " +
-					"not at all.", duration("30s")}},
+			about: "Take a lock.", takes: client.AcquireRequest{},
+			body: inputs{{"holder", "", length{0, maxWord}}, {"ttl", "", must{duration("10m")}},
+				{"wait", "", duration("30s")}},
 			example: `{"holder": "backup@db-1", "ttl": "10m", "wait": "0s"}`,
 			answers: answers{
 				yes(201, client.Acquired{}, "The lock is yours until expiresAt, or for as long as you renew it.").
@@ -136,8 +120,8 @@ func lockEndpoints() []endpoint {
 		{"renewLock", "POST", "/v1/locks/{workflow}/renew", forWrite, "lock.renew", (*call).renew, operation{
 			about: "Keep a lock.",
 			body: inputs{{"executionId", "", must{nil}}, {"token", "The fencing token.", must{number{1, 0, 0}}},
-				{"ttl", "How long the lock lives when nobody renews it: a Go duration up to 24h; a started second " +
-					"counts as a whole one. Default: as when it was taken.", duration("10m")}},
+				{"ttl", "How long the lock lives if it is not renewed again: at most 24 hours, in whole seconds, " +
+					"rounded up. Absent: as when it was taken.", duration("10m")}},
 			example: `{"executionId": "exec_mjyg3x6slz3ns4tdjh2hkbwzqi4dr7xk", "token": 42}`,
 			answers: answers{yes(200, client.Lock{}, "The lock, with its new end."), lostLock()}}},
 		{"releaseLock", "POST", "/v1/locks/{workflow}/release", forWrite, "lock.release", (*call).release, operation{
@@ -147,9 +131,9 @@ func lockEndpoints() []endpoint {
 			answers: answers{yes(204, nil, "The lock is free."), lostLock()}}},
 		{"listSlots", "GET", "/v1/slots", forRead, "", (*call).listSlots, operation{
 			about: "List the slots of limits that are taken.",
-			query: paged(inputs{{"prefix", "Only limits that begin so.", nil},
-				{"waiting", "true: those who are first of their queue and wait for a slot, instead of those who " +
-					"have one.", false}}),
+			takes: client.LockQuery{}, query: paged(inputs{{"prefix", "Only limits that begin with it.", nil},
+				{"waiting", "true: the executions that are first of their queue and wait for a slot, instead of " +
+					"those that have one.", false}}),
 			answers: answers{pageOf(client.SlotPage{}, "")}}},
 	}
 }
@@ -158,34 +142,14 @@ func executionLists() []endpoint {
 	return []endpoint{
 		{"listExecutions", "GET", "/v1/executions", forRead, "", (*call).listExecutions, operation{
 			about: "List executions.",
+			takes: client.ExecutionQuery{},
 			query: paged(inputs{
-				{"workflow", "Only of this workflow, or of those that fit a pattern, in which * stands for any " +
-					"characters.", nil},
-				{"text", "The beginning of its workflow, of its event ID, or of a part of that between slashes, " +
-					"in any case; or a whole label (NAME=VALUE or NAME:VALUE), the whole value of one, or a trace " +
-					"ID.", nil},
-				{"prefix", "Only of workflows that begin so.", nil}, {"route", "Only of this route.", nil},
-				{"status", "", client.Status("")},
-				{"outcome", "Only with this outcome.", client.Outcome("")},
-				{"decision", "Only events of which a delivery was answered so, as far as arrivals are kept; with " +
-					"their arrivals. Those without an execution are REFUSED.", decided()},
-				{"since", "A time (RFC 3339), or how long ago (10m). Of the end, or of the beginning of what has " +
-					"not ended; with decision, of the arrival.", nil},
-				{"until", "A time (RFC 3339), or how long ago (10m). Of the end, or of the beginning of what has " +
-					"not ended; with decision, of the arrival.", nil},
-				{"event", "What the sender calls the event; its fingerprint where its payload is the event.", nil},
-				{"key", "The idempotency key, or its first half.", nil},
-				{"id", "The beginning of its ID, or of that of an earlier attempt.", nil},
-				{"trace", "The ID of its trace, or of that of an earlier attempt or of an arrival.", nil},
-				{"label", "A label that it has, as NAME=VALUE, or the value of one.", nil},
-				{"parked", "Only those whose request is kept: true. Those first that have waited longest, and not " +
-					"with status or decision; all other filters hold, too.", words{"true"}},
-				{"state", "With parked: only those in this state.", client.ParkState("")},
-				{"lost", "Only events that are possibly lost: true. They were refused and did not come again in " +
-					"time; since and until bound when that was found. Not with status, outcome, decision or " +
-					"parked.", words{"true"}},
-				{"unseen", "Leave out what a person has marked as looked at, as this kind of concern.",
-					words(idem.ConcernKind("").Choices())}}),
+				{"workflow", "", nil}, {"text", "", nil}, {"prefix", "", nil}, {"route", "", nil},
+				{"status", "", client.Status("")}, {"outcome", "", client.Outcome("")}, {"decision", "", decided()},
+				{"since", "", nil}, {"until", "", nil}, {"event", "", nil}, {"key", "", nil}, {"id", "", nil},
+				{"trace", "", nil}, {"label", "", nil}, {"parked", "", words{"true"}},
+				{"state", "", client.ParkState("")}, {"lost", "", words{"true"}},
+				{"unseen", "", words(idem.ConcernKind("").Choices())}}),
 			answers: answers{pageOf(client.ExecutionPage{},
 				"the newest first: those that wait, then those that run, then those that have ended")}}},
 	}
@@ -299,8 +263,8 @@ func callbackEndpoints() []endpoint {
 			operation{
 				about: "Extend a hold.",
 				body: inputs{fencingToken(),
-					{"ttl", "How long the lock lives when nobody renews it: a Go duration up to 24h; a started " +
-						"second counts as a whole one. Default: as long as the hold was asked for.", duration("10m")},
+					{"ttl", "How long the hold lasts from now on: at most 24 hours, in whole seconds, rounded up. " +
+						"Absent: as long as it was asked for.", duration("10m")},
 				},
 				example: `{"token": 42, "ttl": "30m"}`,
 				answers: answers{yes(200, extended{}, "It is held until expiresAt."), noExecution(),
@@ -333,14 +297,11 @@ func jobEndpoints() []endpoint {
 		{"startJob", "POST", "/v1/jobs", forWrite, "job.start", (*call).startJob, operation{
 			about: "Start a job. An action on all executions that match, at most `rate` a second: one replica " +
 				"runs it, and another one if that dies, each execution once. It goes on without its client.",
-			body: inputs{{"kind", "", must{client.JobKind("")}}, whyMany(),
-				{"filter", "All that is given has to fit. Give it, with one member at least, or executions.",
-					append(filterOf(), input{"status", "With `again`.", words{"SUCCESS", "FAILED", "ABORTED"}})},
-				{"executions", "Instead of a filter. cancel and forget take no filter.", list{nil, idem.MaxJobTargets}},
-				{"dryRun", "Start nothing, and say how many match.", false}, rateOf(),
-				{"ifStatus", "For cancel: what has another status by then is left alone.", active},
-				{"again", "For rerun: all events that have ended, also those that were settled, in the order in " +
-					"which they ended. Absent: dead letters alone.", false}},
+			takes: client.NewJob{},
+			body: inputs{{"kind", "", must{client.JobKind("")}}, {"reason", "", length{1, maxText}},
+				{"filter", "", append(filterOf(), input{"status", "", words{"SUCCESS", "FAILED", "ABORTED"}})},
+				{"executions", "", list{nil, idem.MaxJobTargets}}, {"dryRun", "", false},
+				{"rate", "", number{1, maxRate, defaultRate}}, {"ifStatus", "", active}, {"again", "", false}},
 			example: `{"kind": "rerun", "reason": "repaired", "filter": {"route": "orders", "state": "dead_letter"}}`,
 			answers: answers{yes(200, client.Job{}, "A dry run: nothing was started."),
 				yes(201, client.Job{}, "It is started.").with("Location")}}},
@@ -373,8 +334,8 @@ func pauseEndpoints() []endpoint {
 				{"scope", "route:NAME, or workflow:PATTERN, in which * stands for any characters.",
 					must{length{0, maxFilter}}},
 				{"reason", "For people.", must{length{1, maxText}}},
-				{"for", "A duration with its unit, such as 15m, from 2s to a year: then it ends by itself. " +
-					"Absent: somebody resumes it.", duration("15m")}},
+				{"for", "How long, from 2 seconds to a year: then it ends by itself. Absent: until somebody " +
+					"resumes it.", duration("15m")}},
 			example: `{"scope": "workflow:orders/*", "reason": "a migration", "for": "15m"}`,
 			answers: answers{
 				yes(200, client.Pause{}, "It replaced another one."), yes(201, client.Pause{}, "It is paused.")}}},
@@ -428,13 +389,9 @@ func auditEndpoints() []endpoint {
 		{"listAudits", "GET", "/v1/audit", forRead, "", (*call).listAudits, operation{
 			about: "Who changed what, why and when. What was done, or refused, with a token, as the audit log has " +
 				"it, over all replicas. A token that is limited to workflows sees what was done with these.",
-			query: paged(inputs{
-				{"who", "The token's name.", nil}, {"what", "Its beginning: execution. are all about one.", nil},
-				{"workflow", "Only of this workflow, or of those that fit a pattern, in which * stands for any " +
-					"characters.", nil},
-				{"prefix", "Only of workflows that begin so.", nil}, {"execution", "Only of this execution.", nil},
-				{"since", "A time (RFC 3339), or how long ago (24h).", nil},
-				{"until", "A time, or how long ago.", nil}}),
+			takes: client.AuditQuery{},
+			query: paged(inputs{{"who", "", nil}, {"what", "", nil}, {"workflow", "", nil}, {"prefix", "", nil},
+				{"execution", "", nil}, {"since", "", nil}, {"until", "", nil}}),
 			answers: answers{pageOf(client.AuditPage{}, "the newest first")}}},
 	}
 }
@@ -446,10 +403,8 @@ func processEndpoints() []endpoint {
 				about: "Deliveries whose signature was not valid. Over all replicas, for 30 days: the newest 1,000 " +
 					"of a route, and 20,000 together. Of a flood few are listed, and the others are counted (more). " +
 					"Nothing of signature or secret is in it.",
-				query: paged(inputs{{"route", "Only of this route.", nil},
-					{"event", "Only those that say this event ID; nothing proves it.", nil},
-					{"since", "A time (RFC 3339), or how long ago (24h).", nil},
-					{"until", "A time, or how long ago.", nil}}),
+				takes:   client.BadSignatureQuery{},
+				query:   paged(inputs{{"route", "", nil}, {"event", "", nil}, {"since", "", nil}, {"until", "", nil}}),
 				answers: answers{pageOf(client.BadSignaturePage{}, "the newest first")}}},
 		{"status", "GET", "/v1/status", forRead, "", (*call).replicaStatus, operation{whole: "the status",
 			about: "How this process is doing. Session, etcd, upstream, configuration, and what runs, waits, is " +
@@ -463,13 +418,8 @@ func processEndpoints() []endpoint {
 			about: "What came of the deliveries of each route. Over all replicas and restarts: by the minute for " +
 				"24 hours, by the hour for 30 days. Another replica's last minute may be missing. Minutes are " +
 				"those of the replica that counted.",
-			query: inputs{
-				{"since", "A time (RFC 3339), or how long ago (24h, the default), at most 30 days. It is rounded " +
-					"down to a step.", nil},
-				{"until", "A time, or how long ago. A minute, or where since is more than 24 hours ago an hour, " +
-					"counts that begins before it.", nil},
-				{"step", "How long a step is: whole minutes, such as 15m, or whole hours where since is more than " +
-					"24 hours ago; by default what gives about 100 steps.", nil},
+			takes: client.CountQuery{},
+			query: inputs{{"since", "", nil}, {"until", "", nil}, {"step", "", nil},
 				{"latency", "false leaves p50Seconds and p95Seconds of the steps out, which are most of the work; " +
 					"those of a route are then of the hours or days that are touched.", words{"true", "false"}}},
 			answers: answers{yes(200, client.CountList{}, "What was counted.")}}},

@@ -170,6 +170,9 @@ func (g *generator) of(v any) *jsonschema.Schema {
 // tidy adds to a property what all of its name or its type have.
 func tidy(at, name string, s *jsonschema.Schema, required bool) {
 	s.Description = sentence(s.Description)
+	if first, rest, ok := strings.Cut(s.Description, " "); ok && strings.EqualFold(first, name) {
+		s.Description = "`" + name + "` " + rest
+	}
 	switch at {
 	case "CancelledExecution.success":
 		s.Const = true
@@ -211,8 +214,35 @@ func sentence(comment string) string {
 	return strings.TrimSuffix(text, ".") + "."
 }
 
-// kind is the schema of an input.
-func (g *generator) kind(kind any) *jsonschema.Schema {
+// about is what an input means, as the table says it, or else the comment of its field in takes,
+// with the name of the input for that of the field; and the type of that field.
+func (g *generator) about(one input, takes reflect.Type) (string, reflect.Type) {
+	if takes == nil || takes.Kind() != reflect.Struct {
+		return one.about, nil
+	}
+	for f := range takes.Fields() {
+		if !strings.EqualFold(inputName(f), one.name) {
+			continue
+		}
+		said := g.CommentMap[takes.PkgPath()+"."+takes.Name()+"."+f.Name]
+		if rest, ok := strings.CutPrefix(said, f.Name+" "); ok {
+			said = "`" + one.name + "` " + rest
+		}
+		return cmp.Or(one.about, sentence(said)), f.Type
+	}
+	return one.about, nil
+}
+
+// inputName is the name of the input that a field of package client stands for; it may have
+// capitals.
+func inputName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(cmp.Or(f.Tag.Get("query"), f.Tag.Get("json"), f.Name), ",")
+	return name
+}
+
+// kind is the schema of an input; takes is the type of package client that says what it means, if
+// there is one.
+func (g *generator) kind(kind any, takes reflect.Type) *jsonschema.Schema {
 	positive := func(n int) *uint64 {
 		if n == 0 {
 			return nil
@@ -238,17 +268,21 @@ func (g *generator) kind(kind any) *jsonschema.Schema {
 	case duration:
 		return &jsonschema.Schema{Type: "string", Examples: []any{string(k)}}
 	case list:
-		return &jsonschema.Schema{Type: "array", Items: g.kind(k.of), MaxItems: positive(k.most)}
+		return &jsonschema.Schema{Type: "array", Items: g.kind(k.of, nil), MaxItems: positive(k.most)}
 	case ref:
 		return refTo("schemas", string(k))
 	case must:
-		return g.kind(k.of)
+		return g.kind(k.of, takes)
 	case inputs:
 		s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(),
 			AdditionalProperties: jsonschema.FalseSchema}
 		for _, one := range k {
-			member := g.kind(one.kind)
-			member.Description = one.about
+			about, of := g.about(one, takes)
+			member := g.kind(one.kind, of)
+			member.Description = about
+			if _, ok := strip(one.kind).(duration); ok {
+				member.Description += " It is a Go duration."
+			}
 			s.Properties.Set(one.name, member)
 			if _, ok := one.kind.(must); ok {
 				s.Required = append(s.Required, one.name)
@@ -260,6 +294,14 @@ func (g *generator) kind(kind any) *jsonschema.Schema {
 		return wordOf(kind)
 	}
 	return g.of(kind)
+}
+
+// strip removes must from a kind.
+func strip(kind any) any {
+	if k, ok := kind.(must); ok {
+		return k.of
+	}
+	return kind
 }
 
 // refusals are the answers that no endpoint lists, by their names in the document.
@@ -319,14 +361,14 @@ func (g *generator) answer(a answer) node {
 		o["description"] = a.about + " Codes: `" + strings.Join(a.codes, "`, `") + "`."
 		o["content"], o["x-codes"] = node{"application/problem+json": node{"schema": schema}}, a.codes
 	default:
-		o["content"] = node{"application/json": node{"schema": g.kind(of)}}
+		o["content"] = node{"application/json": node{"schema": g.kind(of, nil)}}
 	}
 	if a.header != "" {
-		headers[a.header] = node{"schema": g.kind(nil)}
+		headers[a.header] = node{"schema": g.kind(nil, nil)}
 	}
 	if slices.Contains([]int{http.StatusConflict, http.StatusTooManyRequests, http.StatusServiceUnavailable},
 		a.status) {
-		headers["Retry-After"] = node{"description": "Whole seconds, 1 to 60.", "schema": g.kind(number{1, 60, 0})}
+		headers["Retry-After"] = node{"description": "Whole seconds, 1 to 60.", "schema": g.kind(number{1, 60, 0}, nil)}
 	}
 	if len(headers) > 0 {
 		o["headers"] = headers
@@ -350,9 +392,9 @@ func (g *generator) operation(e *endpoint) node {
 	}
 	var parameters []node
 	for _, one := range e.query {
-		p := node{"name": one.name, "in": "query", "schema": g.kind(one.kind)}
-		if one.about != "" {
-			p["description"] = one.about
+		p := node{"name": one.name, "in": "query", "schema": g.kind(one.kind, nil)}
+		if about, _ := g.about(one, reflect.TypeOf(e.takes)); about != "" {
+			p["description"] = about
 		}
 		if _, ok := one.kind.(must); ok {
 			p["required"] = true
@@ -363,13 +405,28 @@ func (g *generator) operation(e *endpoint) node {
 		o["parameters"] = parameters
 	}
 	if e.body != nil {
-		content := node{"schema": g.kind(e.body)}
+		content := node{"schema": g.kind(e.body, reflect.TypeOf(e.takes))}
 		if e.example != "" {
 			content["example"] = json.RawMessage(e.example)
 		}
 		o["requestBody"] = node{"required": true, "content": node{"application/json": content}}
 	}
 	return o
+}
+
+func TestEveryFieldThatAClientSetsIsAnInputOfItsEndpoint(t *testing.T) {
+	for _, e := range endpoints() {
+		if e.takes == nil {
+			continue
+		}
+		names := slices.Concat(e.query, e.body).names()
+		for f := range reflect.TypeOf(e.takes).Fields() {
+			isName := func(name string) bool { return strings.EqualFold(name, inputName(f)) }
+			if !slices.ContainsFunc(names, isName) {
+				t.Errorf("%s %s has no input for %T.%s", e.method, e.path, e.takes, f.Name)
+			}
+		}
+	}
 }
 
 func TestABodyTakesWhatOpenAPISays(t *testing.T) {

@@ -43,18 +43,23 @@ func (a *Audit) UnmarshalJSON(text []byte) error {
 }
 
 // AuditQuery selects audits that match all fields that are set. The zero value selects all that are
-// kept, which is 30 days, and 20,000 at most.
+// kept: those of 30 days, and 20,000 at most.
 type AuditQuery struct {
-	Who         string // the token's name; "" = any
-	What        string // a prefix: "execution." matches all actions on executions
-	Workflow    string // a name, or a pattern, in which * stands for any characters; "" = any
-	Prefix      string // of the workflow
-	ExecutionID string
-	Since       string // a time (RFC 3339), or how long ago ("24h"); "" = unbounded
-	Until       string
+	Who string `query:"who"` // the name of a token
+	// What selects the actions that begin with it: execution. is all that acts on one execution.
+	What string `query:"what"`
+	// Workflow is a name, or a pattern, in which * stands for any characters.
+	Workflow string `query:"workflow"`
+	// Prefix selects the workflows that begin with it.
+	Prefix      string `query:"prefix"`
+	ExecutionID string `query:"execution"` // the ID of an execution
+	// Since selects what was done since then: a time (RFC 3339), or how long ago (24h).
+	Since string `query:"since"`
+	// Until selects what was done until then: a time (RFC 3339), or how long ago.
+	Until string `query:"until"`
 
-	Limit  int    // at most so many on a page; 0 = the server's choice
-	Cursor string // NextCursor of the page before; "" = from the beginning
+	Limit  int    `query:"limit"`  // the most items of a page
+	Cursor string `query:"cursor"` // nextCursor of the page before; absent: from the beginning
 }
 
 // AuditPage is a part of the audits; see LockPage.
@@ -67,11 +72,7 @@ type AuditPage struct {
 func (c *Client) AuditPage(ctx context.Context, q AuditQuery) (*AuditPage, error) {
 	return ask[AuditPage](ctx, c, call{
 		method: http.MethodGet, path: "/v1/audit", has: "audits",
-		query: query(
-			"who", q.Who, "what", q.What, "workflow", q.Workflow, "prefix", q.Prefix, "execution", q.ExecutionID,
-			"since", q.Since, "until", q.Until,
-			"limit", count(q.Limit), "cursor", q.Cursor,
-		),
+		query: queryOf(q),
 	})
 }
 

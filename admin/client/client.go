@@ -10,7 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
+	"reflect"
 	"strings"
 	"time"
 )
@@ -227,12 +227,16 @@ func query(pairs ...string) url.Values {
 	return q
 }
 
-// count formats a number for a query; 0 is left out.
-func count(n int) string {
-	if n == 0 {
-		return ""
+// queryOf makes a query of a struct whose fields name their parameters by a tag. A field with its
+// zero value is left out.
+func queryOf(selection any) url.Values {
+	q := url.Values{}
+	for field, value := range reflect.ValueOf(selection).Fields() {
+		if !value.IsZero() {
+			q.Set(field.Tag.Get("query"), fmt.Sprint(value))
+		}
 	}
-	return strconv.Itoa(n)
+	return q
 }
 
 // duration is a time span that is a Go duration string in JSON, such as "30m0s".

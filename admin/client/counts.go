@@ -71,13 +71,17 @@ type Counts struct {
 	Changed int64 `json:"changed"`
 }
 
-// CountQuery says which counts are asked for. The zero value asks for the last 24 hours.
+// CountQuery selects a span of time. The zero value selects the last 24 hours.
 type CountQuery struct {
-	// Since and Until are times (RFC 3339), or how long ago ("24h"), at most 30 days; "" = 24 hours
-	// before Until, and now. A minute, or where Since is more than 24 hours ago an hour, counts
-	// that begins before Until.
-	Since, Until string
-	Step         string // the length of a step ("15m"); "" = what gives about a hundred steps
+	// Since is a time (RFC 3339), or how long ago (24h), at most 30 days. It is rounded down to a
+	// step. Absent: 24 hours before the end.
+	Since string `query:"since"`
+	// Until is a time (RFC 3339), or how long ago. The last minute that counts is the last one that
+	// begins before it; where since is more than 24 hours ago, the last hour. Absent: now.
+	Until string `query:"until"`
+	// Step is the length of a step: whole minutes, such as 15m, or whole hours where since is more
+	// than 24 hours ago. Absent: what gives about 100 steps.
+	Step string `query:"step"`
 }
 
 // Counts returns what was counted since then: CountsOf without Until.
@@ -88,5 +92,5 @@ func (c *Client) Counts(ctx context.Context, since, step string) (*CountList, er
 // CountsOf returns what was counted.
 func (c *Client) CountsOf(ctx context.Context, q CountQuery) (*CountList, error) {
 	return ask[CountList](ctx, c, call{method: http.MethodGet, path: "/v1/routes/counts", has: "routes",
-		query: query("since", q.Since, "until", q.Until, "step", q.Step)})
+		query: queryOf(q)})
 }

@@ -10,67 +10,67 @@ import (
 // ExecutionQuery selects executions that match all fields that are set. The zero value selects all
 // of them.
 type ExecutionQuery struct {
-	Workflow string // a name, or a pattern, in which * stands for any characters; "" = any
-	Prefix   string // the beginning of the workflow
-	// the beginning of the workflow, of the event ID, or of a part of that, in any case; or a
-	// label, its value, or a trace ID
-	Text    string
-	Route   string // "" = any
-	Status  Status // "" = any
-	Outcome Outcome
-	// events with a delivery of this decision between Since and Until; those without an execution
-	// are REFUSED
-	Decision string
-	// a time (RFC 3339), or how long ago ("10m"); of its end, or of its start if it has not ended;
-	// "" = unbounded
-	Since   string
-	Until   string
-	EventID string // the sender's ID of the event; the fingerprint if the payload is the event
-	Key     string // the idempotency key, or its first half
-	ID      string // the beginning of its ID, or of that of an earlier attempt
-	TraceID string
-	Label   string // NAME=VALUE, or the value of a label
-	// Parked: only executions whose request is kept, those first that have waited longest. Status
-	// and Decision cannot be combined with it.
-	Parked bool
-	State  ParkState // with Parked; "" = any
-	// Lost: only events that were refused and did not come again in time, by when that was found.
-	Lost   bool
-	Unseen string // leaves out what a person has looked at as that kind of concern; "" = nothing
+	// Workflow is a name, or a pattern, in which * stands for any characters.
+	Workflow string `query:"workflow"`
+	// Prefix selects the workflows that begin with it.
+	Prefix string `query:"prefix"`
+	// Text is the beginning of the workflow, of the event ID, or of a part of that between slashes,
+	// in any case; or a whole label (NAME=VALUE or NAME:VALUE), the whole value of one, or a trace
+	// ID.
+	Text    string  `query:"text"`
+	Route   string  `query:"route"` // the name of a route
+	Status  Status  `query:"status"`
+	Outcome Outcome `query:"outcome"`
+	// Decision selects the events of which a delivery was answered with this decision, as far as
+	// arrivals are kept, and has their arrivals in the list. Those without an execution are
+	// REFUSED.
+	Decision string `query:"decision"`
+	// Since selects what ended since then, or began if it has not ended; with decision, what
+	// arrived since then. It is a time (RFC 3339), or how long ago (10m).
+	Since string `query:"since"`
+	// Until selects what ended until then, or began if it has not ended; with decision, what
+	// arrived until then. It is a time (RFC 3339), or how long ago (10m).
+	Until string `query:"until"`
+	// EventID is the sender's ID of the event, or its fingerprint where the payload is the event.
+	EventID string `query:"event"`
+	Key     string `query:"key"` // the idempotency key, or its first half
+	// ID is the beginning of an execution ID: of the latest execution of an event, or of an earlier
+	// attempt.
+	ID string `query:"id"`
+	// TraceID is the ID of the trace of an execution, of an earlier attempt, or of an arrival.
+	TraceID string `query:"trace"`
+	// Label is NAME=VALUE, or the value of a label.
+	Label string `query:"label"`
+	// Parked selects executions whose request is stored; those that have waited longest are first.
+	// Status and decision cannot be given with it.
+	Parked bool `query:"parked"`
+	// State selects the stored requests in this state. It needs parked.
+	State ParkState `query:"state"`
+	// Lost selects events that are possibly lost: they were refused and did not come again in time.
+	// Since and until bound when that was found. Status, outcome, decision and parked cannot be
+	// given with it.
+	Lost bool `query:"lost"`
+	// Unseen leaves out what a person has marked as looked at under this kind of concern.
+	Unseen string `query:"unseen"`
 
-	Limit  int    // at most so many on a page; 0 = the server's choice
-	Cursor string // NextCursor of the page before; "" = from the beginning
+	Limit  int    `query:"limit"`  // the most items of a page
+	Cursor string `query:"cursor"` // nextCursor of the page before; absent: from the beginning
 }
 
-// ExecutionPage gets one page.
+// ExecutionPage returns one page of the executions, the newest first: those that wait, then those
+// that run, then those that have ended.
 func (c *Client) ExecutionPage(ctx context.Context, q ExecutionQuery) (*ExecutionPage, error) {
-	parked := ""
-	if q.Parked {
-		parked = "true"
-	}
-	lost := ""
-	if q.Lost {
-		lost = "true"
-	}
 	return ask[ExecutionPage](ctx, c, call{
-		method: http.MethodGet, path: "/v1/executions", has: "executions",
-		query: query(
-			"workflow", q.Workflow, "prefix", q.Prefix, "text", q.Text, "route", q.Route, "status", string(q.Status),
-			"outcome", string(q.Outcome), "decision", q.Decision,
-			"since", q.Since, "until", q.Until, "event", q.EventID, "key", q.Key, "id", q.ID, "trace", q.TraceID,
-			"label", q.Label,
-			"parked", parked, "state", string(q.State), "lost", lost, "unseen", q.Unseen, "limit", count(q.Limit),
-			"cursor", q.Cursor,
-		),
+		method: http.MethodGet, path: "/v1/executions", has: "executions", query: queryOf(q),
 	})
 }
 
 var hexKey = regexp.MustCompile(`^[0-9a-f]{16}(-[0-9a-f]{32})?$`)
 
-// Guesses returns the searches for a text of unknown kind: an event ID, its beginning or that of a
-// part of it, an execution ID or its beginning, an idempotency key or its first half, a trace ID, a
-// workflow or its beginning, a label as NAME:VALUE or its value. Whole IDs and keys come first:
-// such a search reads few records. The last one takes the rest.
+// Guesses returns the searches that find a text of which it is not known what it is: an execution
+// ID or its beginning, an idempotency key or its first half, an event ID, or whatever
+// ExecutionQuery.Text finds. Make them one after the other until one finds something: those that
+// read the fewest records come first.
 func Guesses(text string) []ExecutionQuery {
 	text = strings.TrimSuffix(text, "…") // as the page cuts it
 	var all []ExecutionQuery

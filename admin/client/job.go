@@ -110,16 +110,25 @@ type JobList struct {
 	raw
 }
 
-// NewJob is a job to start. It has a filter or executions.
+// NewJob is a job to start. It has a filter, or executions.
 type NewJob struct {
-	Kind       JobKind    `json:"kind"`
-	Reason     string     `json:"reason,omitempty"` // required, except for a dry run
-	Filter     BulkFilter `json:"filter,omitzero"`
-	Executions []string   `json:"executions,omitempty"` // at most 100
-	IfStatus   Status     `json:"ifStatus,omitempty"`   // as in Job
-	Again      bool       `json:"again,omitempty"`      // as in Job
-	Rate       int        `json:"rate,omitempty"`       // so many a second, at most 1000; 0 = 10
-	DryRun     bool       `json:"dryRun,omitempty"`     // start nothing, and say in Matched how many it would be about
+	Kind JobKind `json:"kind"`
+	// Reason goes into the audit log, and with skip into the records. Only a dry run needs none.
+	Reason string `json:"reason,omitempty"`
+	// Filter has at least one member. An execution must match all that are given.
+	Filter BulkFilter `json:"filter,omitzero"`
+	// Executions are the IDs of at most 100 executions, instead of a filter. cancel and forget take
+	// no filter.
+	Executions []string `json:"executions,omitempty"`
+	// IfStatus is for cancel: an execution that has another status by then is left alone.
+	IfStatus Status `json:"ifStatus,omitempty"`
+	// Again is for rerun: all events that have ended, also those that were settled, in the order in
+	// which they ended. Absent: dead letters alone.
+	Again bool `json:"again,omitempty"`
+	// Rate is how many executions the job acts on in a second, at most.
+	Rate int `json:"rate,omitempty"`
+	// DryRun starts nothing, and returns how many executions match.
+	DryRun bool `json:"dryRun,omitempty"`
 }
 
 var errNoJobID = errors.New("the job ID is empty")

@@ -64,11 +64,13 @@ func (l *Lock) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// LockQuery selects locks. The zero value is all of them.
+// LockQuery selects locks. The zero value selects all of them.
 type LockQuery struct {
-	Prefix string // of the workflow
-	Limit  int    // at most so many on a page; 0 = the server's choice
-	Cursor string // NextCursor of the page before; "" = from the beginning
+	// Prefix selects the workflows that begin with it.
+	Prefix string `query:"prefix"`
+
+	Limit  int    `query:"limit"`  // the most items of a page
+	Cursor string `query:"cursor"` // nextCursor of the page before; absent: from the beginning
 }
 
 // LockPage is a part of the locks. It may be shorter than its limit, even empty, and not be the
@@ -81,8 +83,7 @@ type LockPage struct {
 // LockPage gets one page.
 func (c *Client) LockPage(ctx context.Context, q LockQuery) (*LockPage, error) {
 	return ask[LockPage](ctx, c, call{
-		method: http.MethodGet, path: "/v1/locks", query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor",
-			q.Cursor), has: "locks",
+		method: http.MethodGet, path: "/v1/locks", query: queryOf(q), has: "locks",
 	})
 }
 
@@ -169,9 +170,14 @@ func (c *Client) ForceRelease(ctx context.Context, workflow, executionID, reason
 
 // AcquireRequest asks for a lock that belongs to no delivery.
 type AcquireRequest struct {
-	Holder string        // a name of the client, for operators
-	TTL    time.Duration // the lock is lost if it is not renewed for this long; whole seconds
-	Wait   time.Duration // how long to wait for it in the queue; 0 = not at all
+	// Holder names the client, for people. Absent: the token's name.
+	Holder string
+	// TTL is how long the lock lives if it is not renewed: at most 24 hours, in whole seconds,
+	// rounded up.
+	TTL time.Duration
+	// Wait is how long to wait for the lock, first come, first served: at most 5 minutes. Absent:
+	// not at all.
+	Wait time.Duration
 }
 
 // Acquired is a lock that the caller has now. It is the caller's until expiresAt, unless it is

@@ -79,26 +79,39 @@ func (c *Client) act(ctx context.Context, id, action string, body map[string]any
 		has: "executionId"})
 }
 
-// Bulk selects executions for an action.
+// Bulk is a request to act on many executions. A job (NewJob) does the same without its client.
 type Bulk struct {
-	Reason string     `json:"reason,omitempty"` // required, except for a dry run
-	Filter BulkFilter `json:"filter"`           // at least one of its fields is set
-	DryRun bool       `json:"dryRun,omitempty"`
-	Rate   int        `json:"rate,omitempty"`  // so many a second; 0 = 10
-	Limit  int        `json:"limit,omitempty"` // at most so many for one request; 0 = 100
-	Cursor string     `json:"cursor,omitempty"`
+	// Reason goes into the audit log, and with skip into the records. Only a dry run needs none.
+	Reason string `json:"reason,omitempty"`
+	// Filter has at least one member. An execution must match all that are given.
+	Filter BulkFilter `json:"filter"`
+	// DryRun does nothing, and returns what would be done.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Rate is how many executions are acted on in a second, at most.
+	Rate int `json:"rate,omitempty"`
+	// Limit is how many executions one request acts on at most. It ends after 20 s in any case.
+	Limit int `json:"limit,omitempty"`
+	// Cursor is nextCursor of the request before. Absent: from the beginning.
+	Cursor string `json:"cursor,omitempty"`
 }
 
 // BulkFilter selects executions that match all fields that are set.
 type BulkFilter struct {
-	Workflow string    `json:"workflow,omitempty"` // a name, or a pattern, in which * stands for any characters
-	Route    string    `json:"route,omitempty"`
-	State    ParkState `json:"state,omitempty"` // rerun is for dead letters, run and skip are for the others
-	// Only what ended, or began if it has not ended, since: a time (RFC 3339), or how long ago.
-	Since  string `json:"since,omitempty"`
-	Until  string `json:"until,omitempty"`  // only what ended, or began if it has not ended, until then
-	Label  string `json:"label,omitempty"`  // NAME=VALUE, or the value alone
-	Status Status `json:"status,omitempty"` // with `again`
+	// Workflow is a name, or a pattern, in which * stands for any characters.
+	Workflow string `json:"workflow,omitempty"`
+	Route    string `json:"route,omitempty"` // the name of a route
+	// State is that of the stored request: rerun is for dead letters, run and skip for the others.
+	State ParkState `json:"state,omitempty"`
+	// Since selects what ended since then, or began if it has not ended: a time (RFC 3339), or how
+	// long ago.
+	Since string `json:"since,omitempty"`
+	// Until selects what ended until then, or began if it has not ended: a time (RFC 3339), or how
+	// long ago.
+	Until string `json:"until,omitempty"`
+	// Label is NAME=VALUE, or the value alone.
+	Label string `json:"label,omitempty"`
+	// Status is how the executions ended. It needs `again`.
+	Status Status `json:"status,omitempty"`
 }
 
 // BulkResult is the result of one request of a bulk.

@@ -38,15 +38,19 @@ func (b *BadSignature) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// BadSignatureQuery selects those that match all fields that are set. The zero value selects all
-// that are kept: 30 days, the newest 1,000 of a route and 20,000 together.
+// BadSignatureQuery selects bad signatures that match all fields that are set. The zero value
+// selects all that are kept: for 30 days, the newest 1,000 of a route, and 20,000 together.
 type BadSignatureQuery struct {
-	Route, EventID string // "" = any
-	Since          string // a time (RFC 3339), or how long ago ("24h"); "" = unbounded
-	Until          string
+	Route string `query:"route"` // the name of a route
+	// EventID selects the deliveries that say this event ID. Nothing proves that it is true.
+	EventID string `query:"event"`
+	// Since selects what came since then: a time (RFC 3339), or how long ago (24h).
+	Since string `query:"since"`
+	// Until selects what came until then: a time (RFC 3339), or how long ago.
+	Until string `query:"until"`
 
-	Limit  int    // at most so many on a page; 0 = the server's choice
-	Cursor string // NextCursor of the page before; "" = from the beginning
+	Limit  int    `query:"limit"`  // the most items of a page
+	Cursor string `query:"cursor"` // nextCursor of the page before; absent: from the beginning
 }
 
 // BadSignaturePage is a part of them, the newest first; see LockPage.
@@ -59,7 +63,6 @@ type BadSignaturePage struct {
 func (c *Client) BadSignaturePage(ctx context.Context, q BadSignatureQuery) (*BadSignaturePage, error) {
 	return ask[BadSignaturePage](ctx, c, call{
 		method: http.MethodGet, path: "/v1/signatures", has: "badSignatures",
-		query: query("route", q.Route, "event", q.EventID, "since", q.Since, "until", q.Until,
-			"limit", count(q.Limit), "cursor", q.Cursor),
+		query: queryOf(q),
 	})
 }

@@ -59,17 +59,21 @@ type SlotPage struct {
 
 // SlotPage gets one page. The prefix of q is that of the limits.
 func (c *Client) SlotPage(ctx context.Context, q LockQuery) (*SlotPage, error) {
-	return c.slotPage(ctx, q, "")
+	return c.slotPage(ctx, q, false)
 }
 
 // TurnPage returns one page of the slot waiters.
 func (c *Client) TurnPage(ctx context.Context, q LockQuery) (*SlotPage, error) {
-	return c.slotPage(ctx, q, "true")
+	return c.slotPage(ctx, q, true)
 }
 
-func (c *Client) slotPage(ctx context.Context, q LockQuery, waiting string) (*SlotPage, error) {
+func (c *Client) slotPage(ctx context.Context, q LockQuery, waiting bool) (*SlotPage, error) {
+	selection := queryOf(q)
+	if waiting {
+		selection.Set("waiting", "true")
+	}
 	return ask[SlotPage](ctx, c, call{
 		method: http.MethodGet, path: "/v1/slots", has: "slots",
-		query: query("prefix", q.Prefix, "limit", count(q.Limit), "cursor", q.Cursor, "waiting", waiting),
+		query: selection,
 	})
 }
