@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"net/http"
@@ -32,14 +31,11 @@ type Audit struct {
 // UnmarshalJSON reads the object and keeps it for RawJSON.
 func (a *Audit) UnmarshalJSON(text []byte) error {
 	type plain Audit
-	if err := json.Unmarshal(text, (*plain)(a)); err != nil {
-		return err
+	err := a.read(text, (*plain)(a))
+	if err == nil && a.What == "" {
+		err = errors.New("an audit says what was asked for")
 	}
-	if a.What == "" {
-		return errors.New("an audit says what was asked for")
-	}
-	a.keep(text)
-	return nil
+	return err
 }
 
 // AuditQuery selects audits that match all fields that are set. The zero value selects all that are
@@ -79,12 +75,6 @@ func (c *Client) AuditPage(ctx context.Context, q AuditQuery) (*AuditPage, error
 // Audits goes through the audits from q.Cursor on, the newest first, page after page. After an
 // error there is nothing more.
 func (c *Client) Audits(ctx context.Context, q AuditQuery) iter.Seq2[*Audit, error] {
-	return each(q.Cursor, func(cursor string) ([]Audit, string, error) {
-		q.Cursor = cursor
-		page, err := c.AuditPage(ctx, q)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Audits, page.NextCursor, nil
-	})
+	return each(&q.Cursor, func() (*AuditPage, error) { return c.AuditPage(ctx, q) },
+		func(p *AuditPage) ([]Audit, string) { return p.Audits, p.NextCursor })
 }

@@ -44,9 +44,6 @@ func (a *Acquired) Callback() Callback { return Callback{a.ExecutionID, a.Token,
 
 // callback sends a call with the execution's own key instead of the client's token.
 func (c *Client) callback(ctx context.Context, cb Callback, action string, call call) error {
-	if cb.ExecutionID == "" {
-		return errNoExecutionID
-	}
 	if cb.Key == "" {
 		return errors.New("the callback key is empty")
 	}

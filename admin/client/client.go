@@ -152,6 +152,12 @@ type raw struct{ text []byte }
 // not change it.
 func (r *raw) RawJSON() []byte { return r.text }
 
+// read reads the object into plain, which is it without its methods, and keeps it for RawJSON.
+func (r *raw) read(text []byte, plain any) error {
+	r.keep(text)
+	return json.Unmarshal(text, plain)
+}
+
 func (r *raw) keep(text []byte) { r.text = bytes.Clone(bytes.TrimSpace(text)) }
 
 // has reports whether body may be an answer with that member. A body that is no JSON object fails
@@ -165,7 +171,13 @@ func has(body []byte, member string) bool {
 	return there
 }
 
+// errNoName prevents a call about one thing from becoming one about all of them.
+var errNoName = errors.New("the name of what it is about is empty")
+
 func (c *Client) request(ctx context.Context, call call) (*http.Request, error) {
+	if strings.HasSuffix(call.path, "/") || strings.Contains(call.path, "//") {
+		return nil, errNoName
+	}
 	target := c.base + call.path
 	if len(call.query) > 0 {
 		target += "?" + call.query.Encode()

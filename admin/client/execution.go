@@ -170,14 +170,11 @@ type Step struct {
 // UnmarshalJSON reads the object and keeps it for RawJSON.
 func (e *Execution) UnmarshalJSON(text []byte) error {
 	type plain Execution
-	if err := json.Unmarshal(text, (*plain)(e)); err != nil {
-		return err
+	err := e.read(text, (*plain)(e))
+	if err == nil && e.ExecutionID == "" && e.Status != Refused && e.Status != Released {
+		err = errors.New("an execution has an executionId")
 	}
-	if e.ExecutionID == "" && e.Status != Refused && e.Status != Released {
-		return errors.New("an execution has an executionId")
-	}
-	e.keep(text)
-	return nil
+	return err
 }
 
 // ExecutionPage is a part of the executions; see LockPage.
@@ -189,18 +186,9 @@ type ExecutionPage struct {
 // Executions yields the executions from q.Cursor on, the newest first, page after page. After an
 // error it ends. An execution that moves in the list meanwhile may come twice.
 func (c *Client) Executions(ctx context.Context, q ExecutionQuery) iter.Seq2[*Execution, error] {
-	return each(q.Cursor, func(cursor string) ([]Execution, string, error) {
-		q.Cursor = cursor
-		page, err := c.ExecutionPage(ctx, q)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Executions, page.NextCursor, nil
-	})
+	return each(&q.Cursor, func() (*ExecutionPage, error) { return c.ExecutionPage(ctx, q) },
+		func(p *ExecutionPage) ([]Execution, string) { return p.Executions, p.NextCursor })
 }
-
-// errNoExecutionID prevents a call about one execution from becoming one about all of them.
-var errNoExecutionID = errors.New("the execution ID is empty")
 
 // executionPath returns the path of an execution.
 func executionPath(id, action string) string {
@@ -220,9 +208,6 @@ func (c *Client) Execution(ctx context.Context, id string) (*Execution, error) {
 // AwaitExecution returns an execution at once if it has ended, else on its next change, and after
 // wait at the latest. The server takes at most 5 minutes.
 func (c *Client) AwaitExecution(ctx context.Context, id string, wait time.Duration) (*Execution, error) {
-	if id == "" {
-		return nil, errNoExecutionID
-	}
 	q := query()
 	if wait > 0 {
 		q.Set("wait", wait.String())
@@ -263,9 +248,6 @@ func (c *Client) Cancel(ctx context.Context, id, reason string, final bool) (*Ca
 // CancelIf is Cancel if the execution still has that status: Pending, Running or CancelRequested;
 // "" is any. Otherwise nothing is done, and the error is a *Problem with CodeStatusChanged.
 func (c *Client) CancelIf(ctx context.Context, id string, only Status, reason string, final bool) (*Cancelled, error) {
-	if id == "" {
-		return nil, errNoExecutionID
-	}
 	body := struct {
 		Reason string `json:"reason"`
 		Final  bool   `json:"final"`
@@ -285,9 +267,6 @@ func (c *Client) CancelIf(ctx context.Context, id string, only Status, reason st
 // Forget removes the record of an ended execution: its event may run again, on every replica within
 // 2 s. It returns the removed execution. A *Problem with status 409 means that it has not ended.
 func (c *Client) Forget(ctx context.Context, id, reason string) (*Execution, error) {
-	if id == "" {
-		return nil, errNoExecutionID
-	}
 	return ask[Execution](ctx, c,
 		call{method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason),
 			has: "executionId"})
@@ -296,9 +275,6 @@ func (c *Client) Forget(ctx context.Context, id, reason string) (*Execution, err
 // Erase is Forget that also deletes the kept requests of all attempts of the event, and how it
 // arrived.
 func (c *Client) Erase(ctx context.Context, id, reason string) (*Execution, error) {
-	if id == "" {
-		return nil, errNoExecutionID
-	}
 	return ask[Execution](ctx, c, call{
 		method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason, "erase", "true"),
 		has: "executionId",

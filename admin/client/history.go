@@ -171,8 +171,5 @@ type HeaderLine struct {
 // KeptAnswer returns the stored answer of an execution. It needs a token with the scope bodies. A
 // *Problem with CodeAnswerNotKept means that none is stored whole.
 func (c *Client) KeptAnswer(ctx context.Context, id string) (*KeptAnswer, error) {
-	if id == "" {
-		return nil, errNoExecutionID
-	}
 	return ask[KeptAnswer](ctx, c, call{method: http.MethodGet, path: executionPath(id, "answer"), has: "headers"})
 }

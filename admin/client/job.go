@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"net/http"
 )
 
@@ -98,8 +96,7 @@ func (j *Job) Ended() int { return j.Refused + j.Succeeded + j.Failed }
 // UnmarshalJSON reads the object and keeps it for RawJSON.
 func (j *Job) UnmarshalJSON(text []byte) error {
 	type plain Job
-	j.keep(text)
-	return json.Unmarshal(text, (*plain)(j))
+	return j.read(text, (*plain)(j))
 }
 
 // JobList are all jobs that the token may see, the newest first: those that run, and the last 100
@@ -131,8 +128,6 @@ type NewJob struct {
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-var errNoJobID = errors.New("the job ID is empty")
-
 // StartJob starts a job. A *Problem with CodeRateLimited means that as many run as may.
 func (c *Client) StartJob(ctx context.Context, j NewJob) (*Job, error) {
 	return ask[Job](ctx, c, call{method: http.MethodPost, path: "/v1/jobs", body: j, has: "state"})
@@ -145,9 +140,6 @@ func (c *Client) Jobs(ctx context.Context) (*JobList, error) {
 
 // Job returns one job. A *Problem with CodeJobNotFound means that there is none.
 func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
-	if id == "" {
-		return nil, errNoJobID
-	}
 	return ask[Job](ctx, c, call{method: http.MethodGet, path: "/v1/jobs/" + segment(id), has: "state"})
 }
 
@@ -164,9 +156,6 @@ func (c *Client) ResumeJob(ctx context.Context, id, reason string) (*Job, error)
 }
 
 func (c *Client) changeJob(ctx context.Context, id, what, reason string) (*Job, error) {
-	if id == "" {
-		return nil, errNoJobID
-	}
 	body := map[string]string{"reason": reason}
 	return ask[Job](ctx, c, call{method: http.MethodPost, path: "/v1/jobs/" + segment(id) + "/" + what, body: body,
 		has: "state"})

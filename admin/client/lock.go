@@ -54,14 +54,11 @@ type Lock struct {
 // UnmarshalJSON reads the object and keeps it for RawJSON.
 func (l *Lock) UnmarshalJSON(text []byte) error {
 	type plain Lock
-	if err := json.Unmarshal(text, (*plain)(l)); err != nil {
-		return err
+	err := l.read(text, (*plain)(l))
+	if err == nil && l.Workflow == "" {
+		err = errors.New("a lock has a workflow")
 	}
-	if l.Workflow == "" {
-		return errors.New("a lock has a workflow")
-	}
-	l.keep(text)
-	return nil
+	return err
 }
 
 // LockQuery selects locks. The zero value selects all of them.
@@ -89,38 +86,42 @@ func (c *Client) LockPage(ctx context.Context, q LockQuery) (*LockPage, error) {
 
 // Locks yields the locks from q.Cursor on, page after page. After an error it ends.
 func (c *Client) Locks(ctx context.Context, q LockQuery) iter.Seq2[*Lock, error] {
-	return each(q.Cursor, func(cursor string) ([]Lock, string, error) {
-		q.Cursor = cursor
-		page, err := c.LockPage(ctx, q)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Locks, page.NextCursor, nil
-	})
+	return each(&q.Cursor, func() (*LockPage, error) { return c.LockPage(ctx, q) },
+		func(p *LockPage) ([]Lock, string) { return p.Locks, p.NextCursor })
 }
 
-// each yields the elements of all pages.
-func each[T any](cursor string, get func(cursor string) ([]T, string, error)) iter.Seq2[*T, error] {
+// each yields the elements of all pages from cursor on. get gets the page at it, and parts takes one
+// apart.
+func each[P, T any](cursor *string, get func() (*P, error), parts func(*P) ([]T, string)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		for {
-			items, next, err := get(cursor)
+		for page, err := range pages(cursor, get, func(p *P) string { _, next := parts(p); return next }) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
+			items, _ := parts(page)
 			for i := range items {
 				if !yield(&items[i], nil) {
 					return
 				}
 			}
-			if next == "" {
+		}
+	}
+}
+
+// pages yields pages from cursor on, until next returns no cursor or one fails.
+func pages[P any](cursor *string, get func() (*P, error), next func(*P) string) iter.Seq2[*P, error] {
+	return func(yield func(*P, error) bool) {
+		for {
+			page, err := get()
+			if !yield(page, err) || err != nil || next(page) == "" {
 				return
 			}
-			if next == cursor {
+			if next(page) == *cursor {
 				yield(nil, errors.New("the server gave the same cursor twice"))
 				return
 			}
-			cursor = next
+			*cursor = next(page)
 		}
 	}
 }
@@ -134,14 +135,8 @@ func lockPath(workflow, action string) string {
 	return path
 }
 
-// errNoWorkflow prevents a call about one lock from becoming one about all of them.
-var errNoWorkflow = errors.New("the workflow is empty")
-
 // lock sends a call about one lock.
 func (c *Client) lock(ctx context.Context, workflow, action string, call call) (*Lock, error) {
-	if workflow == "" {
-		return nil, errNoWorkflow
-	}
 	call.path, call.has = lockPath(workflow, action), "workflow"
 	return ask[Lock](ctx, c, call)
 }
@@ -161,9 +156,6 @@ func (c *Client) LockOf(ctx context.Context, workflow, executionID string) (*Loc
 // with lock_lost; the record is ABORTED, with reason and the name of the token. It returns the
 // execution as it ended. A *Problem with CodeLockLost means that another execution holds the lock.
 func (c *Client) ForceRelease(ctx context.Context, workflow, executionID, reason string) (*Execution, error) {
-	if workflow == "" {
-		return nil, errNoWorkflow
-	}
 	return ask[Execution](ctx, c, call{method: http.MethodDelete, path: lockPath(workflow, ""),
 		query: query("execution", executionID, "reason", reason), has: "executionId"})
 }
@@ -204,9 +196,6 @@ func (a *Acquired) UnmarshalJSON(text []byte) error {
 //
 // If the answer is lost, the lock may have been taken all the same: it is free again after the TTL.
 func (c *Client) Acquire(ctx context.Context, workflow string, r AcquireRequest) (*Acquired, error) {
-	if workflow == "" {
-		return nil, errNoWorkflow
-	}
 	body := struct {
 		Holder string   `json:"holder"`
 		TTL    duration `json:"ttl"`
@@ -231,9 +220,6 @@ func (c *Client) Renew(ctx context.Context, workflow, executionID string, token 
 // Release gives an acquired lock back. A *Problem with status 412 means that the caller had lost
 // it.
 func (c *Client) Release(ctx context.Context, workflow, executionID string, token int64) error {
-	if workflow == "" {
-		return errNoWorkflow
-	}
 	body := struct {
 		ExecutionID string `json:"executionId"`
 		Token       int64  `json:"token"`

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"io"
 	"iter"
 	"net/http"
@@ -72,9 +71,6 @@ func (c *Client) RunAgain(ctx context.Context, id, reason string) (*Execution, e
 }
 
 func (c *Client) act(ctx context.Context, id, action string, body map[string]any) (*Execution, error) {
-	if id == "" {
-		return nil, errNoExecutionID
-	}
 	return ask[Execution](ctx, c, call{method: http.MethodPost, path: executionPath(id, action), body: body,
 		has: "executionId"})
 }
@@ -146,24 +142,10 @@ const bulkTime = 30 * time.Second
 // Bulk runs an action on all executions that match, in the order of each queue. It yields the
 // result of each request. After an error it ends; the cursor of the result before it goes on.
 func (c *Client) Bulk(ctx context.Context, action ParkedAction, b Bulk) iter.Seq2[*BulkResult, error] {
-	return func(yield func(*BulkResult, error) bool) {
-		for {
-			part, err := ask[BulkResult](ctx, c, call{method: http.MethodPost, path: "/v1/executions/" + string(action),
-				body: b, has: "matched", wait: bulkTime})
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(part, nil) || part.NextCursor == "" {
-				return
-			}
-			if part.NextCursor == b.Cursor {
-				yield(nil, errors.New("the server gave the same cursor twice"))
-				return
-			}
-			b.Cursor = part.NextCursor
-		}
-	}
+	return pages(&b.Cursor, func() (*BulkResult, error) {
+		return ask[BulkResult](ctx, c, call{method: http.MethodPost, path: "/v1/executions/" + string(action), body: b,
+			has: "matched", wait: bulkTime})
+	}, func(r *BulkResult) string { return r.NextCursor })
 }
 
 // Request writes the request of an execution as it came: head and body, the body without its
@@ -175,8 +157,5 @@ func (c *Client) Request(ctx context.Context, id string, to io.Writer) error {
 
 // RequestFor is Request with a reason, which the audit log will show.
 func (c *Client) RequestFor(ctx context.Context, id, reason string, to io.Writer) error {
-	if id == "" {
-		return errNoExecutionID
-	}
 	return c.stream(ctx, call{path: executionPath(id, "request"), query: query("reason", reason)}, "message/http", to)
 }

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"net/http"
 	"time"
 )
@@ -39,8 +37,7 @@ type Pause struct {
 // UnmarshalJSON reads the object and keeps it for RawJSON.
 func (p *Pause) UnmarshalJSON(text []byte) error {
 	type plain Pause
-	p.keep(text)
-	return json.Unmarshal(text, (*plain)(p))
+	return p.read(text, (*plain)(p))
 }
 
 // PauseList are all pauses that the token may see, the oldest first.
@@ -71,9 +68,6 @@ type PauseStatus struct {
 	Parked int    `json:"parked"`         // parked executions that wait for it, over all replicas
 }
 
-// errNoScope prevents a call about one pause from becoming one about all of them.
-var errNoScope = errors.New("the scope is empty")
-
 // Pauses returns all pauses that the token may see.
 func (c *Client) Pauses(ctx context.Context) (*PauseList, error) {
 	return ask[PauseList](ctx, c, call{method: http.MethodGet, path: "/v1/pauses", has: "pauses"})
@@ -82,9 +76,6 @@ func (c *Client) Pauses(ctx context.Context) (*PauseList, error) {
 // Pause returns one pause. A *Problem with CodePauseNotFound means that nothing of that scope is
 // paused.
 func (c *Client) Pause(ctx context.Context, scope string) (*Pause, error) {
-	if scope == "" {
-		return nil, errNoScope
-	}
 	return ask[Pause](ctx, c, call{method: http.MethodGet, path: "/v1/pauses/" + segment(scope), has: "scope"})
 }
 
@@ -102,9 +93,6 @@ func (c *Client) BeginPause(ctx context.Context, scope, reason string, d time.Du
 // Resume ends a pause: waiting executions go on, in their order. reason may be "". A *Problem with
 // CodePauseNotFound means that nothing of that scope is paused.
 func (c *Client) Resume(ctx context.Context, scope, reason string) (*EndedPause, error) {
-	if scope == "" {
-		return nil, errNoScope
-	}
 	return ask[EndedPause](ctx, c, call{method: http.MethodDelete, path: "/v1/pauses/" + segment(scope),
 		query: query("reason", reason), has: "scope"})
 }

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"net/http"
 )
 
@@ -22,8 +20,7 @@ type SeenMark struct {
 // UnmarshalJSON reads the object and keeps it for RawJSON.
 func (m *SeenMark) UnmarshalJSON(text []byte) error {
 	type plain SeenMark
-	m.keep(text)
-	return json.Unmarshal(text, (*plain)(m))
+	return m.read(text, (*plain)(m))
 }
 
 // SeenList are all marks, the newest first.
@@ -51,9 +48,6 @@ func (c *Client) MarkSeen(ctx context.Context, concern, until, reason string) (*
 // UnmarkSeen removes a mark. reason may be "". A *Problem with CodeMarkNotFound means that there is
 // none.
 func (c *Client) UnmarkSeen(ctx context.Context, concern, reason string) (*SeenMark, error) {
-	if concern == "" {
-		return nil, errors.New("the concern is empty")
-	}
 	return ask[SeenMark](ctx, c, call{method: http.MethodDelete, path: "/v1/seen/" + segment(concern),
 		query: query("reason", reason), has: "concern"})
 }

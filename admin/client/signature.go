@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 )
@@ -28,14 +27,11 @@ type BadSignature struct {
 // UnmarshalJSON reads the object and keeps it for RawJSON.
 func (b *BadSignature) UnmarshalJSON(text []byte) error {
 	type plain BadSignature
-	if err := json.Unmarshal(text, (*plain)(b)); err != nil {
-		return err
+	err := b.read(text, (*plain)(b))
+	if err == nil && b.At.IsZero() {
+		err = errors.New("a bad signature says when it came")
 	}
-	if b.At.IsZero() {
-		return errors.New("a bad signature says when it came")
-	}
-	b.keep(text)
-	return nil
+	return err
 }
 
 // BadSignatureQuery selects bad signatures that match all fields that are set. The zero value

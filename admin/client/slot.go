@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 )
@@ -40,14 +39,11 @@ type OwnSlot struct {
 // UnmarshalJSON reads the object and keeps it for RawJSON.
 func (s *Slot) UnmarshalJSON(text []byte) error {
 	type plain Slot
-	if err := json.Unmarshal(text, (*plain)(s)); err != nil {
-		return err
+	err := s.read(text, (*plain)(s))
+	if err == nil && s.Limit == "" {
+		err = errors.New("a slot is of a limit")
 	}
-	if s.Limit == "" {
-		return errors.New("a slot is of a limit")
-	}
-	s.keep(text)
-	return nil
+	return err
 }
 
 // SlotPage is a part of the slots that are taken. It may be shorter than its limit, even empty,
