@@ -3,9 +3,11 @@ package client
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -74,6 +76,12 @@ func (p *Problem) Error() string {
 		return text
 	}
 	return p.Code + ": " + text
+}
+
+// IsCode reports whether err is a refusal with one of these codes.
+func IsCode(err error, codes ...string) bool {
+	p, ok := errors.AsType[*Problem](err)
+	return ok && slices.Contains(codes, p.Code)
 }
 
 // newProblem reads a refusal.

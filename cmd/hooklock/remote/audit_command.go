@@ -69,14 +69,8 @@ func audits(ctx context.Context, d *Desk, q client.AuditQuery, limit int, cursor
 			return append([]string{story.CSVTime(a.At)}, auditRow(a, now)[1:]...)
 		},
 		row: func(a *client.Audit) []string { return auditRow(a, now) }, raw: (*client.Audit).RawJSON,
-		page: func(limit int, cursor string) ([]client.Audit, string, error) {
-			q.Limit, q.Cursor = limit, cursor
-			page, err := d.AuditPage(ctx, q)
-			if err != nil {
-				return nil, "", err
-			}
-			return page.Audits, page.NextCursor, nil
-		},
+		page: pageOf(&q.Limit, &q.Cursor, func() (*client.AuditPage, error) { return d.AuditPage(ctx, q) },
+			func(p *client.AuditPage) ([]client.Audit, string) { return p.Audits, p.NextCursor }),
 	}
 }
 

@@ -53,9 +53,8 @@ func (d *Desk) whole(ctx context.Context, text string) (string, error) {
 // each event alone.
 func (d *Desk) earlier(ctx context.Context, text string) (string, error) {
 	x, err := d.Execution(ctx, text)
-	var p *client.Problem
 	switch {
-	case errors.As(err, &p) && p.Code == client.CodeExecutionNotFound:
+	case client.IsCode(err, client.CodeExecutionNotFound):
 		return "", cli.WithCode(fmt.Errorf("no execution is known whose ID begins with %s", cli.Plain(text)),
 			cli.ExitNotFound)
 	case err != nil:

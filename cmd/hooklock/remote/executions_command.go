@@ -99,17 +99,13 @@ shown as it is. The exit code is 3 when there is no trace of it: it never ran, o
 			if wait < 0 {
 				return cli.Misuse(fmt.Errorf("--wait %s: a time span is not negative", wait))
 			}
-			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				id, err := d.whole(ctx, args[0])
-				if err != nil {
-					return err
-				}
+			return r.onExecution(e, func(ctx context.Context, d *Desk, id string) error {
 				x, err := d.AwaitExecution(ctx, id, wait)
 				if err != nil {
 					return err
 				}
 				return d.show(ctx, x)
-			})
+			})(cmd, args)
 		},
 	}
 	cmd.Flags().DurationVar(&wait, "wait", 0, "wait so long for a change, e.g. 30s; at most 5m")
@@ -288,17 +284,13 @@ you looked: what waited may be at the upstream by now. The exit code is 4 when t
 				return cli.Misuse(fmt.Errorf("--if-status %s: use %s", cli.Plain(only),
 					strings.Join(activeStatuses, ", ")))
 			}
-			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				id, err := d.whole(ctx, args[0])
-				if err != nil {
-					return err
-				}
+			return r.onExecution(e, func(ctx context.Context, d *Desk, id string) error {
 				c, err := d.CancelIf(ctx, id, status, reason, final)
 				if err != nil {
 					return doubtful(err, story.ShellLine("hooklock", "show", id))
 				}
 				return d.Done(c.RawJSON(), cancelledText(c))
-			})
+			})(cmd, args)
 		},
 	}
 	cmd.Flags().BoolVar(&final, "final", false, "the event never runs again: its duplicates get 503 execution_aborted")
@@ -357,11 +349,7 @@ The exit code is 4 while the execution has not ended.`,
 			if err := needed(cmd, "reason", reason, `"run it again"`); err != nil {
 				return err
 			}
-			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				id, err := d.whole(ctx, args[0])
-				if err != nil {
-					return err
-				}
+			return r.onExecution(e, func(ctx context.Context, d *Desk, id string) error {
 				forget, said := d.Forget, " is forgotten: its event may run again"
 				if erase {
 					forget, said = d.Erase, " is erased: its event may run again"
@@ -371,7 +359,7 @@ The exit code is 4 while the execution has not ended.`,
 					return doubtful(err, story.ShellLine("hooklock", "show", id))
 				}
 				return d.Done(x.RawJSON(), id+said)
-			})
+			})(cmd, args)
 		},
 	}
 	cmd.Flags().BoolVar(&erase, "erase", false, "delete how it arrived, too, and nothing if kept requests cannot be")

@@ -121,14 +121,8 @@ func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int
 		cut:     map[string]int{"WORKFLOW": 8, "EVENT": 8, "WHY": 16},
 		csvHead: story.CSVHead(), csvRow: func(x *client.Execution) []string { return story.CSVRow(x, now) },
 		row: func(x *client.Execution) []string { return d.executionRow(x, now) }, raw: (*client.Execution).RawJSON,
-		page: func(limit int, cursor string) ([]client.Execution, string, error) {
-			q.Limit, q.Cursor = limit, cursor
-			page, err := d.ExecutionPage(ctx, q)
-			if err != nil {
-				return nil, "", err
-			}
-			return page.Executions, page.NextCursor, nil
-		},
+		page: pageOf(&q.Limit, &q.Cursor, func() (*client.ExecutionPage, error) { return d.ExecutionPage(ctx, q) },
+			func(p *client.ExecutionPage) ([]client.Execution, string) { return p.Executions, p.NextCursor }),
 	}
 	switch {
 	case d.output == outputWide:
@@ -270,11 +264,7 @@ func newExecutionsAnswer(e *cli.Environment, r *Remote) *cobra.Command {
 too. It needs a token with the scope bodies. The exit code is 3 where no answer is kept.`,
 		Example: `  hooklock answer exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra`,
 		Args:    OneArg("ID"),
-		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
-			id, err := d.whole(ctx, args[0])
-			if err != nil {
-				return err
-			}
+		RunE: r.onExecution(e, func(ctx context.Context, d *Desk, id string) error {
 			answer, err := d.KeptAnswer(ctx, id)
 			if err != nil {
 				return err

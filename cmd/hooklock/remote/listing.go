@@ -37,6 +37,20 @@ type listing[T any] struct {
 	middle  []string
 }
 
+// pageOf returns the page of a listing: get asks for it with the limit and the cursor of its query, and
+// parts takes it apart.
+func pageOf[P, T any](limit *int, cursor *string, get func() (*P, error),
+	parts func(*P) ([]T, string)) func(int, string) ([]T, string, error) {
+	return func(most int, at string) (items []T, next string, err error) {
+		*limit, *cursor = most, at
+		page, err := get()
+		if err == nil {
+			items, next = parts(page)
+		}
+		return items, next, err
+	}
+}
+
 // listFlags adds the flags of a list.
 func listFlags(cmd *cobra.Command, limit *int, cursor *string) {
 	cmd.Flags().IntVar(limit, "limit", 0, "print at most this many (default 0: all)")

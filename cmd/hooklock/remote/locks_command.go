@@ -43,8 +43,9 @@ release_delay.`,
 }
 
 func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
-	var prefix, cursor string
+	var q client.LockQuery
 	var limit int
+	var cursor string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list the locks that are taken",
@@ -63,21 +64,16 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 				raw: (*client.Lock).RawJSON,
 				csvHead: []string{"workflow", "state", "locked_at", "expires_at", "waiting", "event", "execution",
 					"holder"}, csvRow: lockCSV,
-				page: func(limit int, cursor string) ([]client.Lock, string, error) {
-					page, err := d.LockPage(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
-					if err != nil {
-						return nil, "", err
-					}
-					return page.Locks, page.NextCursor, nil
-				},
+				page: pageOf(&q.Limit, &q.Cursor, func() (*client.LockPage, error) { return d.LockPage(ctx, q) },
+					func(p *client.LockPage) ([]client.Lock, string) { return p.Locks, p.NextCursor }),
 			}
-			if prefix != "" {
+			if q.Prefix != "" {
 				l.none += " with this --prefix"
 			}
 			return l.print(d)
 		}),
 	}
-	cmd.Flags().StringVar(&prefix, "prefix", "", "only workflows that begin with this")
+	cmd.Flags().StringVar(&q.Prefix, "prefix", "", "only workflows that begin with this")
 	listFlags(cmd, &limit, &cursor)
 	r.watchFlag(cmd)
 	return cmd
@@ -134,8 +130,9 @@ func lockCSV(l *client.Lock) []string {
 }
 
 func newLocksSlots(e *cli.Environment, r *Remote) *cobra.Command {
-	var prefix, cursor string
+	var q client.LockQuery
 	var limit int
+	var cursor string
 	var waiting bool
 	cmd := &cobra.Command{
 		Use:   "slots",
@@ -148,33 +145,25 @@ With --waiting those at the head of their queue that wait for a slot.`,
   hooklock locks slots --prefix tenant/acme`,
 		Args: cli.NoArgs,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
+			ask, none := d.SlotPage, "no slots are taken"
+			if waiting {
+				ask, none = d.TurnPage, "nothing waits for a slot"
+			}
 			l := &listing[client.Slot]{
-				name: "slots", none: "no slots are taken", limit: limit, cursor: cursor,
+				name: "slots", none: none, limit: limit, cursor: cursor,
 				head: []string{"LIMIT", "SLOT", "OF", "WORKFLOW", "EXECUTION", "ROUTE"}, row: slotRow,
 				drop: []string{"ROUTE"}, cut: map[string]int{"WORKFLOW": 20, "EXECUTION": 20},
 				raw: (*client.Slot).RawJSON,
-				page: func(limit int, cursor string) ([]client.Slot, string, error) {
-					ask := d.SlotPage
-					if waiting {
-						ask = d.TurnPage
-					}
-					page, err := ask(ctx, client.LockQuery{Prefix: prefix, Limit: limit, Cursor: cursor})
-					if err != nil {
-						return nil, "", err
-					}
-					return page.Slots, page.NextCursor, nil
-				},
+				page: pageOf(&q.Limit, &q.Cursor, func() (*client.SlotPage, error) { return ask(ctx, q) },
+					func(p *client.SlotPage) ([]client.Slot, string) { return p.Slots, p.NextCursor }),
 			}
-			if waiting {
-				l.none = "nothing waits for a slot"
-			}
-			if prefix != "" {
+			if q.Prefix != "" {
 				l.none += " with this --prefix"
 			}
 			return l.print(d)
 		}),
 	}
-	cmd.Flags().StringVar(&prefix, "prefix", "", "only limits that begin with this")
+	cmd.Flags().StringVar(&q.Prefix, "prefix", "", "only limits that begin with this")
 	cmd.Flags().BoolVar(&waiting, "waiting", false, "what waits for a slot, instead of what has one")
 	listFlags(cmd, &limit, &cursor)
 	r.watchFlag(cmd)

@@ -365,16 +365,12 @@ coding. It has every secret that the sender sent. It needs a token with the scop
 where no request is kept.`,
 		Example: `  hooklock request exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra > request.http`,
 		Args:    OneArg("ID"),
-		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
+		RunE: r.onExecution(e, func(ctx context.Context, d *Desk, id string) error {
 			var whole bytes.Buffer // a part is of no use
-			id, err := d.whole(ctx, args[0])
-			if err != nil {
-				return err
-			}
 			if err := d.Request(ctx, id, &whole); err != nil {
 				return err
 			}
-			_, err = d.environment.Stdout.Write(whole.Bytes())
+			_, err := d.environment.Stdout.Write(whole.Bytes())
 			return err
 		}),
 	}

@@ -167,6 +167,18 @@ func (r *Remote) Action(e *cli.Environment,
 	}
 }
 
+// onExecution returns the RunE of a command about the one execution that its argument names.
+func (r *Remote) onExecution(e *cli.Environment,
+	work func(ctx context.Context, d *Desk, id string) error) func(*cobra.Command, []string) error {
+	return r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
+		id, err := d.whole(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return work(ctx, d, id)
+	})
+}
+
 func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 	d := &Desk{output: r.output, screen: e.ScreenOf(e.Stdout), asks: e.Asks(), progress: newProgress(e)}
 	d.environment = &cli.Environment{Env: e.Env, Stdin: e.Stdin, Stdout: d.progress.beside(e.Stdout),

@@ -263,9 +263,8 @@ func (r *replay) send(ctx context.Context, x *client.Execution) error {
 		reason += ": " + r.reason
 	}
 	err := r.d.RequestFor(ctx, x.ExecutionID, reason, &raw)
-	var p *client.Problem
 	switch {
-	case errors.As(err, &p) && p.Code == client.CodeRequestNotKept:
+	case client.IsCode(err, client.CodeRequestNotKept):
 		r.note(x, func(n *replayReport) *int { return &n.NotKept }, 0, "its request is not kept")
 		return nil
 	case err != nil:

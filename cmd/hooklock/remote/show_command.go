@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -42,8 +41,7 @@ has ended; when nothing changes in that time (at most 5m), as it is. The exit co
 				return cli.Misuse(fmt.Errorf("--wait %s: a time span is not negative", wait))
 			}
 			found, err := d.search(ctx, args[0])
-			var p *client.Problem
-			if errors.As(err, &p) && p.Code == client.CodeExecutionNotFound && d.output != outputMarkdown && !web {
+			if client.IsCode(err, client.CodeExecutionNotFound) && d.output != outputMarkdown && !web {
 				return d.showBadSignatures(ctx, args[0], err)
 			}
 			if err != nil {
@@ -94,8 +92,7 @@ func (d *Desk) complete(ctx context.Context, x *client.Execution, wait time.Dura
 		return x, nil
 	}
 	whole, err := d.AwaitExecution(ctx, x.ExecutionID, wait)
-	var p *client.Problem
-	if errors.As(err, &p) && p.Code == client.CodeExecutionNotFound { // it has been forgotten meanwhile
+	if client.IsCode(err, client.CodeExecutionNotFound) { // it has been forgotten meanwhile
 		return x, nil
 	}
 	return whole, err

@@ -58,14 +58,8 @@ func badSignatures(ctx context.Context, d *Desk, q client.BadSignatureQuery, lim
 		},
 		row: func(b *client.BadSignature) []string { return badSignatureRow(b, now) },
 		raw: (*client.BadSignature).RawJSON,
-		page: func(limit int, cursor string) ([]client.BadSignature, string, error) {
-			q.Limit, q.Cursor = limit, cursor
-			page, err := d.BadSignaturePage(ctx, q)
-			if err != nil {
-				return nil, "", err
-			}
-			return page.BadSignatures, page.NextCursor, nil
-		},
+		page: pageOf(&q.Limit, &q.Cursor, func() (*client.BadSignaturePage, error) { return d.BadSignaturePage(ctx, q) },
+			func(p *client.BadSignaturePage) ([]client.BadSignature, string) { return p.BadSignatures, p.NextCursor }),
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -99,9 +98,7 @@ func etcdAway(s *client.ReplicaStatus) bool {
 // unlessUnknown returns err, or nil if it says that the server does not know: etcd is away, or the
 // server is older.
 func unlessUnknown(err error) error {
-	var p *client.Problem
-	if errors.As(err, &p) && (p.Code == client.CodeStoreUnavailable || p.Code == client.CodeNotFound ||
-		p.Code == client.CodeBadRequest) {
+	if client.IsCode(err, client.CodeStoreUnavailable, client.CodeNotFound, client.CodeBadRequest) {
 		return nil
 	}
 	return err
