@@ -228,54 +228,55 @@ func refusalsOf(x *proxy.Explanation) string {
 
 // differences returns what two configurations make of a delivery differently: the name of each
 // thing, what it was and what it is.
-func differences(old, is *proxy.Explanation) (rows [][3]string) {
-	limits := func(x *proxy.Explanation) string {
-		var all []string
-		for _, l := range x.Limits {
-			all = append(all, l.LimitName)
-		}
-		return strings.Join(all, ", ")
-	}
-	labels := func(x *proxy.Explanation) string {
-		var all []string
-		for _, l := range x.Labels {
-			all = append(all, l.Name+"="+l.Value)
-		}
-		return strings.Join(all, " ")
-	}
-	answers := func(x *proxy.Explanation) map[string]string {
-		all := map[string]string{}
-		for _, a := range x.Answers {
-			all[string(a.Decision)] = a.Text
-		}
-		return all
-	}
-	for _, row := range [][3]string{
-		{"route", old.Route, is.Route}, {"signature", old.Signature, is.Signature},
-		{"handshake", old.Handshake, is.Handshake}, {"workflow", old.Workflow, is.Workflow},
-		{"event", eventIn(old), eventIn(is)}, {"event ID from", old.Source, is.Source},
-		{"refused", refusalsOf(old), refusalsOf(is)}, {"limits", limits(old), limits(is)},
-		{"labels", labels(old), labels(is)}, {"order", old.Order, is.Order},
-		{string(idem.DecisionParked), old.Park, is.Park}, {"note", old.Note, is.Note},
-	} {
-		if row[1] != row[2] {
-			rows = append(rows, row)
-		}
-	}
+func differences(old, is *proxy.Explanation) [][3]string {
+	rows := changes(partsOf(old), partsOf(is))
 	if old.Route != is.Route {
 		return rows // all of its answers may be others
 	}
-	was := answers(old)
-	for _, a := range is.Answers {
-		if name := string(a.Decision); was[name] != a.Text {
-			rows = append(rows, [3]string{name, was[name], a.Text})
-		}
-		delete(was, string(a.Decision))
+	return append(rows, changes(answersOf(old), answersOf(is))...)
+}
+
+// changes compares texts by their names, which occur once in each of before and after.
+func changes(before, after [][2]string) (rows [][3]string) {
+	was := map[string]string{}
+	for _, part := range before {
+		was[part[0]] = part[1]
 	}
-	for _, a := range old.Answers {
-		if text, gone := was[string(a.Decision)]; gone {
-			rows = append(rows, [3]string{string(a.Decision), text, ""})
+	for _, part := range after {
+		if name, text := part[0], part[1]; was[name] != text {
+			rows = append(rows, [3]string{name, was[name], text})
+		}
+		delete(was, part[0])
+	}
+	for _, part := range before {
+		if text, gone := was[part[0]]; gone {
+			rows = append(rows, [3]string{part[0], text, ""})
 		}
 	}
 	return rows
+}
+
+// partsOf returns the names and texts of what is made of a delivery, before the answers.
+func partsOf(x *proxy.Explanation) [][2]string {
+	var limits, labels []string
+	for _, l := range x.Limits {
+		limits = append(limits, l.LimitName)
+	}
+	for _, l := range x.Labels {
+		labels = append(labels, l.Name+"="+l.Value)
+	}
+	return [][2]string{
+		{"route", x.Route}, {"signature", x.Signature}, {"handshake", x.Handshake}, {"workflow", x.Workflow},
+		{"event", eventIn(x)}, {"event ID from", x.Source}, {"refused", refusalsOf(x)},
+		{"limits", strings.Join(limits, ", ")}, {"labels", strings.Join(labels, " ")}, {"order", x.Order},
+		{string(idem.DecisionParked), x.Park}, {"note", x.Note},
+	}
+}
+
+// answersOf returns the answers by their decisions.
+func answersOf(x *proxy.Explanation) (parts [][2]string) {
+	for _, a := range x.Answers {
+		parts = append(parts, [2]string{string(a.Decision), a.Text})
+	}
+	return parts
 }

@@ -26,15 +26,17 @@ func TestRecordedDeliveriesAreExplainedAtEachRouteAndAgainstAnotherConfiguration
 	}
 	const routes = `
 upstream: http://127.0.0.1:1
+park_store: {inline: 20B, single_member: true}
 routes:
-  - {name: orders, path: "/orders/{shop}", workflow: "orders/{path.shop}", event_id: "{body.id}", on_missing_event_id: reject}
+  - {name: orders, path: "/orders/{shop}", workflow: "orders/{path.shop}", event_id: "{body.id}", on_missing_event_id: reject, park: {enabled: true}}
   - {name: mail, path: /mail, workflow: "mail/{body.to}", event_id: "{header.X-Mail}", verify: {scheme: token, header: X-Token, secret_env: S}}
 `
 	old := write("old.yaml", routes)
 	renamed := write("new.yaml", strings.Replace(strings.Replace(routes, "orders/{path.shop}", "shops/{path.shop}", 1),
 		"{body.to}", "{body.recipient}", 1))
 	recorded := filepath.Join(dir, "recorded")
-	write("recorded/a.http", "POST /orders/acme HTTP/1.1\r\nHost: h\r\nContent-Length: 99\r\n\r\n{\"id\":\"evt_1\"}")
+	write("recorded/a.http", "POST /orders/acme HTTP/1.1\r\nHost: h\r\nContent-Length: 99\r\n\r\n"+
+		`{"id":"evt_1","text":"too long to park"}`)
 	write("recorded/b.json", `{"id":"evt_2","to":"x"}`)
 	write("recorded/.hidden", "no delivery")
 	env := []string{"S=secret"}
