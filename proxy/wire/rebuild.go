@@ -53,59 +53,55 @@ func (h *Head) AppendRaw(dst []byte) []byte {
 // line is what the sender sent, byte for byte and in its order. Dropped are hop-by-hop lines,
 // Expect, and what could be read as Hooklock-* or Proxy; nothing is added but what o says.
 func (h *Head) AppendTo(dst []byte, o HeadOptions) []byte {
-	dst = append(dst, h.method...)
-	dst = append(dst, ' ')
-	dst = append(dst, h.target...)
+	dst = append(append(append(dst, h.method...), ' '), h.target...)
 	dst = append(dst, " HTTP/1.1\r\n"...)
 	if !h.hasHost {
 		dst = appendLine(dst, "Host", o.Host)
 	}
-	upgrade := o.Upgrade && h.upgrade != nil
-	announced := !upgrade
-	for i, l := range h.lines {
-		switch l.kind {
-		case kindDropped, kindExpect:
-			continue
-		case kindConnection:
-			if !announced {
-				dst, announced = appendLine(dst, "Connection", []byte("Upgrade")), true
-			}
-			continue
-		case kindUpgrade:
-			if !upgrade {
-				continue
-			}
-		case kindLength:
-			dst = h.appendLength(dst, i, o)
-			continue
-		case kindChunked:
-			dst = h.appendChunked(dst, i, o)
-			continue
-		case kindTraceparent:
-			if o.OwnTrace {
-				dst = append(append(dst, h.fields[i].Name...), ": "...)
-				dst = append(append(dst, o.Traceparent...), "\r\n"...)
-				continue
-			}
-		case kindForwardedFor:
-			if i == h.lastForward {
-				dst = h.appendForwardedFor(dst, i, o.ForwardedFor)
-				continue
-			}
+	o.Upgrade = o.Upgrade && h.upgrade != nil
+	announced := false
+	for i := range h.lines {
+		if h.lines[i].kind != kindConnection {
+			dst = h.appendChanged(dst, i, &o)
+		} else if o.Upgrade && !announced { // in the place of the first line
+			dst, announced = append(dst, "Connection: Upgrade\r\n"...), true
 		}
-		dst = append(dst, l.whole...)
-		dst = append(dst, "\r\n"...)
 	}
-	if o.Close && !upgrade {
+	if o.Close && !o.Upgrade {
 		dst = append(dst, "Connection: close\r\n"...)
 	}
-	dst = h.appendAbsent(dst, o)
+	dst = h.appendAbsent(dst, &o)
 	dst = append(dst, o.Extra...)
 	return append(dst, "\r\n"...)
 }
 
+// appendChanged appends what becomes of a line of the sender's.
+func (h *Head) appendChanged(dst []byte, i int, o *HeadOptions) []byte {
+	switch h.lines[i].kind {
+	case kindDropped, kindExpect:
+		return dst
+	case kindUpgrade:
+		if !o.Upgrade {
+			return dst
+		}
+	case kindLength:
+		return h.appendLength(dst, i, o)
+	case kindChunked:
+		return h.appendChunked(dst, i, o)
+	case kindTraceparent:
+		if o.OwnTrace {
+			return appendLine(dst, h.fields[i].Name, o.Traceparent)
+		}
+	case kindForwardedFor:
+		if i == h.lastForward && len(o.ForwardedFor) > 0 {
+			return h.appendForwardedFor(dst, i, o.ForwardedFor)
+		}
+	}
+	return append(append(dst, h.lines[i].whole...), "\r\n"...)
+}
+
 // appendAbsent adds what o gives and the sender did not.
-func (h *Head) appendAbsent(dst []byte, o HeadOptions) []byte {
+func (h *Head) appendAbsent(dst []byte, o *HeadOptions) []byte {
 	if len(o.ForwardedFor) > 0 && h.lastForward < 0 {
 		dst = appendLine(dst, "X-Forwarded-For", o.ForwardedFor)
 	}
@@ -123,7 +119,7 @@ func (h *Head) appendAbsent(dst []byte, o HeadOptions) []byte {
 
 // appendLength declares the length under the name that the sender wrote. The whole line stays where
 // it already says this plainly; 003 and odd white space do not reach the upstream.
-func (h *Head) appendLength(dst []byte, i int, o HeadOptions) []byte {
+func (h *Head) appendLength(dst []byte, i int, o *HeadOptions) []byte {
 	n := o.Length
 	if o.Streamed {
 		n = h.length
@@ -138,10 +134,9 @@ func (h *Head) appendLength(dst []byte, i int, o HeadOptions) []byte {
 
 // appendChunked puts the length where Transfer-Encoding stood, or keeps the chunks of a streamed
 // body.
-func (h *Head) appendChunked(dst []byte, i int, o HeadOptions) []byte {
+func (h *Head) appendChunked(dst []byte, i int, o *HeadOptions) []byte {
 	if o.Streamed {
-		dst = append(dst, h.fields[i].Name...)
-		return append(dst, ": chunked\r\n"...)
+		return append(append(dst, h.fields[i].Name...), ": chunked\r\n"...)
 	}
 	dst = append(dst, "Content-Length: "...)
 	return append(strconv.AppendInt(dst, o.Length, 10), "\r\n"...)
@@ -150,25 +145,15 @@ func (h *Head) appendChunked(dst []byte, i int, o HeadOptions) []byte {
 // appendForwardedFor adds the address behind the value and leaves the rest of the line alone.
 func (h *Head) appendForwardedFor(dst []byte, i int, addr []byte) []byte {
 	whole, f := h.lines[i].whole, h.fields[i]
-	if len(addr) == 0 {
-		dst = append(dst, whole...)
-		return append(dst, "\r\n"...)
-	}
 	if len(f.Value) == 0 {
-		dst = append(dst, f.Name...)
-		dst = append(dst, ": "...)
-		dst = append(dst, addr...)
-		return append(dst, "\r\n"...)
+		return appendLine(dst, f.Name, addr)
 	}
 	end := len(whole)
 	for whole[end-1] == ' ' || whole[end-1] == '\t' {
 		end--
 	}
-	dst = append(dst, whole[:end]...)
-	dst = append(dst, ", "...)
-	dst = append(dst, addr...)
-	dst = append(dst, whole[end:]...)
-	return append(dst, "\r\n"...)
+	dst = append(append(append(dst, whole[:end]...), ", "...), addr...)
+	return append(append(dst, whole[end:]...), "\r\n"...)
 }
 
 // AppendField appends one header line with its CRLF. Values may come from a sender's path or body,
@@ -187,9 +172,7 @@ func AppendField(dst []byte, name string, value []byte) []byte {
 	return append(dst, "\r\n"...)
 }
 
-func appendLine(dst []byte, name string, value []byte) []byte {
-	dst = append(dst, name...)
-	dst = append(dst, ": "...)
-	dst = append(dst, value...)
+func appendLine[Name string | []byte](dst []byte, name Name, value []byte) []byte {
+	dst = append(append(append(dst, name...), ": "...), value...)
 	return append(dst, "\r\n"...)
 }
