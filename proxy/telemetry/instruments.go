@@ -78,8 +78,8 @@ type maker struct {
 	errs  []error
 }
 
-func newInstruments(meter metric.Meter) (*instruments, error) {
-	m := &maker{meter: meter}
+// instruments makes all instruments. The caller looks at err.
+func (m *maker) instruments() *instruments {
 	i := &instruments{
 		deliveries: newCounter(m, "hooklock.deliveries", "{delivery}",
 			"Deliveries by decision. would is what enforcing would have decided about a bypassed one.", deliveryLabels),
@@ -138,14 +138,13 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		recordSize: newRouteHistogram(m, "hooklock.idempotency.record.size", "By",
 			"Size of the records that executions leave in etcd.", sizeBounds),
 	}
-	var err error
-	i.server, err = httpconv.NewServerRequestDuration(meter, metric.WithExplicitBucketBoundaries(httpBounds...))
-	m.errs = append(m.errs, err)
-	i.client, err = httpconv.NewClientRequestDuration(meter, metric.WithExplicitBucketBoundaries(httpBounds...))
-	m.errs = append(m.errs, err)
-	i.operations, err = dbconv.NewClientOperationDuration(meter, metric.WithExplicitBucketBoundaries(etcdBounds...))
-	m.errs = append(m.errs, err)
-	return i, m.err()
+	var server, client, operations error
+	i.server, server = httpconv.NewServerRequestDuration(m.meter, metric.WithExplicitBucketBoundaries(httpBounds...))
+	i.client, client = httpconv.NewClientRequestDuration(m.meter, metric.WithExplicitBucketBoundaries(httpBounds...))
+	i.operations, operations = dbconv.NewClientOperationDuration(m.meter,
+		metric.WithExplicitBucketBoundaries(etcdBounds...))
+	m.errs = append(m.errs, server, client, operations)
+	return i
 }
 
 func deliveryLabels(k deliveryKey) []attribute.KeyValue {

@@ -68,6 +68,36 @@ var (
 // Open starts what the environment asks for. Its errors are those of malformed variables; an
 // endpoint that does not answer is none.
 func Open(ctx context.Context, o Options) (*Telemetry, error) {
+	o.fill()
+	w, clean := wishesOf(o.Env), newScrubber(o.Env)
+	for _, p := range append(w.problems, mendVariables(&w, o.Env, o.Setenv)...) {
+		o.Log.Warn("telemetry.config", "problem", p)
+	}
+	s, err := newSDK(ctx, o, w, clean)
+	if err != nil {
+		return nil, clean.error(err)
+	}
+	t := &Telemetry{options: o, clean: clean, sdk: s, tracer: s.tracer, follow: w.follow, never: w.never}
+	t.fields.New = func() any { return &[]slog.Attr{} }
+	t.patterns.Store(&map[string]string{})
+	t.routes.Store(&[]*proxy.Route{})
+	t.oneIn.Store(1)
+	t.spanNames = newOnce(func(k spanName) string { return k.method + " " + k.pattern })
+	t.server, t.client, t.operations = newHistograms(t.serverLabels), newHistograms(t.clientLabels),
+		newHistograms(t.operationLabels)
+	m := &maker{meter: s.meter}
+	t.is = m.instruments()
+	t.makeInfo(m)
+	t.listeners.makeConnections(m)
+	if err := m.err(); err != nil {
+		return nil, err
+	}
+	t.beginSeries()
+	return t, nil
+}
+
+// fill sets what is not given.
+func (o *Options) fill() {
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
 	}
@@ -77,36 +107,12 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := wishesOf(o.Env)
-	clean := newScrubber(o.Env)
-	for _, p := range append(w.problems, mendVariables(&w, o.Env, o.Setenv)...) {
-		o.Log.Warn("telemetry.config", "problem", p)
-	}
-	s, err := newSDK(ctx, o, w, clean)
-	if err != nil {
-		return nil, clean.error(err)
-	}
-	t := &Telemetry{
-		options: o, clean: clean, sdk: s, tracer: s.tracer, follow: w.follow, never: w.never,
-	}
-	t.spanNames = newOnce(func(k spanName) string { return k.method + " " + k.pattern })
-	t.fields.New = func() any { return &[]slog.Attr{} }
-	t.patterns.Store(&map[string]string{})
-	t.oneIn.Store(1)
-	if t.is, err = newInstruments(s.meter); err != nil {
-		return nil, err
-	}
-	t.server, t.client, t.operations = newHistograms(t.serverLabels), newHistograms(t.clientLabels),
-		newHistograms(t.operationLabels)
-	s.zeros.of = []zeroed{t.is.overhead.zeros(), t.is.wait.zeros(), t.is.hold.zeros(), t.is.recordSize.zeros(),
+}
+
+// beginSeries shows the series that are of no route with 0, before anything has happened.
+func (t *Telemetry) beginSeries() {
+	t.sdk.zeros.of = []zeroed{t.is.overhead.zeros(), t.is.wait.zeros(), t.is.hold.zeros(), t.is.recordSize.zeros(),
 		t.refusals()}
-	t.routes.Store(&[]*proxy.Route{})
-	m := &maker{meter: s.meter}
-	t.makeInfo(m)
-	t.listeners.makeConnections(m)
-	if err := m.err(); err != nil {
-		return nil, err
-	}
 	t.is.losses.know(string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))
 	t.is.reloads.know(reloaded, refused)
 	t.is.messages.know(taken, failed)
@@ -116,7 +122,6 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	}
 	t.is.deliveries.know(deliveryKey{decision: string(idem.DecisionRejected)},
 		deliveryKey{decision: string(idem.DecisionInternalError)})
-	return t, nil
 }
 
 // Page serves the metrics, as Prometheus text or as OpenMetrics, which has trace IDs as exemplars.
