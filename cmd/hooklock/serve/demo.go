@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -46,15 +45,13 @@ in front of the receiver, and the admin listener. It needs no configuration and 
 	return cmd
 }
 
+// demo runs the sample service, and serve in front of it, until a signal ends them.
 func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (err error) {
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "hooklock-demo-"); err != nil {
-			return fmt.Errorf("make a folder for the demo: %w", err)
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	} else if err = os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make the folder of the demo: %w", err)
+	dir, remove, err := demoFolder(dir)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, remove()) }()
 	proxyAt, receiverAt, adminAt := demoProxy, demoReceiver, demoAdmin
 	if autoPorts {
 		proxyAt, receiverAt, adminAt = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
@@ -68,15 +65,8 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	sample := &receiver{now: time.Now, ended: sending.Done()}
-	legacy := &http.Server{Handler: sample, ReadHeaderTimeout: 5 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- legacy.Serve(ln) }()
-	defer func() {
-		_ = legacy.Close() // a sample service needs no graceful stop
-		if end := <-served; !errors.Is(end, http.ErrServerClosed) {
-			err = errors.Join(err, end)
-		}
-	}()
+	end := sample.serve(ln)
+	defer func() { err = errors.Join(err, end()) }()
 	path, err := writeDemoConfig(dir, proxyAt, ln.Addr(), adminAt)
 	if err != nil {
 		return err
@@ -85,11 +75,10 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 	if err != nil {
 		return err
 	}
-	log := OpenLog(e, loaded)
 	var samples sync.WaitGroup
 	defer samples.Wait()
 	defer stop()
-	return serve(ctx, e, path, loaded, log, early, func(s *Service) {
+	return serve(ctx, e, path, loaded, OpenLog(e, loaded), early, func(s *Service) {
 		// The signal that ends serve also ends what the sample service and its sender do. serve
 		// listens to it before this.
 		signalled, done := signal.NotifyContext(sending, syscall.SIGINT, syscall.SIGTERM)
@@ -98,14 +87,7 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 			<-signalled.Done()
 			stop()
 		})
-		// The first curl line should not meet a store that is starting. After this time the answers
-		// say why.
-		patience := time.NewTimer(10 * time.Second)
-		defer patience.Stop()
-		select {
-		case <-s.live:
-		case <-patience.C:
-		}
+		s.awaitLive(10 * time.Second)
 		printDemo(e, s, ln.Addr(), path)
 		samples.Go(func() {
 			select {
@@ -115,6 +97,31 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 			}
 		})
 	})
+}
+
+// demoFolder makes the folder of the demo; remove deletes a temporary one.
+func demoFolder(dir string) (made string, remove func() error, err error) {
+	if dir != "" {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", nil, fmt.Errorf("make the folder of the demo: %w", err)
+		}
+		return dir, func() error { return nil }, nil
+	}
+	if dir, err = os.MkdirTemp("", "hooklock-demo-"); err != nil {
+		return "", nil, fmt.Errorf("make a folder for the demo: %w", err)
+	}
+	return dir, func() error { return os.RemoveAll(dir) }, nil
+}
+
+// awaitLive waits for a session, so that the first curl line does not meet a store that is
+// starting. After patience the answers say why.
+func (s *Service) awaitLive(patience time.Duration) {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-s.live:
+	case <-late.C:
+	}
 }
 
 // writeDemoConfig writes a configuration as a user would, so that the demo runs the code of serve.

@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"html"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -34,6 +36,20 @@ const (
 	longestBody = 1 << 20
 	longestNap  = time.Minute
 )
+
+// serve serves the sample service at ln until end is called, which returns why it had ended before.
+func (r *receiver) serve(ln net.Listener) (end func() error) {
+	server := &http.Server{Handler: r, ReadHeaderTimeout: 5 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	return func() error {
+		_ = server.Close() // a sample service needs no graceful stop
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	}
+}
 
 // ServeHTTP runs an event, or shows the page of events.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
