@@ -90,8 +90,8 @@ func (c *Client) Locks(ctx context.Context, q LockQuery) iter.Seq2[*Lock, error]
 		func(p *LockPage) ([]Lock, string) { return p.Locks, p.NextCursor })
 }
 
-// each yields the elements of all pages from cursor on. get gets the page at it, and parts takes one
-// apart.
+// each yields the elements of all pages from cursor on. get gets the page at it, and parts takes
+// one apart.
 func each[P, T any](cursor *string, get func() (*P, error), parts func(*P) ([]T, string)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for page, err := range pages(cursor, get, func(p *P) string { _, next := parts(p); return next }) {

@@ -37,8 +37,8 @@ type listing[T any] struct {
 	middle  []string
 }
 
-// pageOf returns the page of a listing: get asks for it with the limit and the cursor of its query, and
-// parts takes it apart.
+// pageOf returns the page of a listing: get asks for it with the limit and the cursor of its query,
+// and parts takes it apart.
 func pageOf[P, T any](limit *int, cursor *string, get func() (*P, error),
 	parts func(*P) ([]T, string)) func(int, string) ([]T, string, error) {
 	return func(most int, at string) (items []T, next string, err error) {

@@ -58,7 +58,8 @@ func badSignatures(ctx context.Context, d *Desk, q client.BadSignatureQuery, lim
 		},
 		row: func(b *client.BadSignature) []string { return badSignatureRow(b, now) },
 		raw: (*client.BadSignature).RawJSON,
-		page: pageOf(&q.Limit, &q.Cursor, func() (*client.BadSignaturePage, error) { return d.BadSignaturePage(ctx, q) },
+		page: pageOf(&q.Limit, &q.Cursor,
+			func() (*client.BadSignaturePage, error) { return d.BadSignaturePage(ctx, q) },
 			func(p *client.BadSignaturePage) ([]client.BadSignature, string) { return p.BadSignatures, p.NextCursor }),
 	}
 }
