@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -186,11 +187,12 @@ func (s *Service) openStore(context.Context) error {
 	if len(s.config.Etcd.Endpoints) == 0 {
 		eo := wiring.EmbeddedOptions(s.config, s.Log.Logger)
 		eo.Flush = s.Log.flush
+		_, missing := os.Stat(wiring.ProcessDir(s.config)) // each process makes it below
 		if s.embedded, err = embedded.Start(eo); err != nil {
 			return fmt.Errorf("start embedded etcd: %w", err)
 		}
 		s.onStop("embedded etcd", func(context.Context) error { return s.embedded.Close() })
-		s.sayFound(eo.Dir)
+		s.sayFound(eo.Dir, missing == nil)
 		o.Client = s.embedded.Client()
 		o.Alone = true // the process before is dead, and its locks need not wait until its session expires
 	}
@@ -246,13 +248,14 @@ func (s *Service) openStore(context.Context) error {
 }
 
 // sayFound logs a start without records, because nothing else would show that they are missing.
-func (s *Service) sayFound(dir string) {
-	switch s.embedded.Found() {
-	case embedded.Nothing:
+// used says that a process has used the folder in which dir is.
+func (s *Service) sayFound(dir string, used bool) {
+	switch found := s.embedded.Found(); {
+	case found == embedded.Nothing && !used:
 		s.Log.Info("etcd.new", "dir", dir, "advice",
 			"it starts without records; if this is not a first start, data_dir was deleted or changed, "+
 				"and events that ran before run again when they are repeated")
-	case embedded.Emptied:
+	case found != embedded.Records:
 		s.Log.Warn("etcd.new", "dir", dir, "advice", "a hooklock has used this folder before, and its records are "+
 			"gone: events that ran before run again when they are "+
 			"repeated, and what was parked is lost; if that is not intended, stop, and restore a backup with "+
