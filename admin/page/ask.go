@@ -133,11 +133,13 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request) {
 	p.render(w, http.StatusOK, "question", q)
 }
 
-// execution returns the execution that the question is about.
-func (v *visit) execution() (*client.Execution, error) {
-	x := &client.Execution{}
-	return x, v.api.get("/v1/executions/"+escape(v.query.Get("id")), nil, x)
+// execution returns an execution.
+func (v *visit) execution(id string) (*client.Execution, error) {
+	return read[client.Execution](v, "/v1/executions/"+escape(id))
 }
+
+// subject returns the execution that the question is about.
+func (v *visit) subject() (*client.Execution, error) { return v.execution(v.query.Get("id")) }
 
 func executionPath(id, action string) string {
 	path := "v1/executions/" + escape(id)
@@ -182,7 +184,7 @@ func cancelRequest(x *client.Execution) request {
 }
 
 func cancel(v *visit) (*question, error) {
-	x, err := v.execution()
+	x, err := v.subject()
 	if err != nil {
 		return nil, err
 	}
@@ -228,9 +230,9 @@ func cancel(v *visit) (*question, error) {
 
 func release(v *visit) (*question, error) {
 	workflow, id := v.query.Get("workflow"), v.query.Get("id")
-	l := &client.Lock{}
 	q := &question{Title: "Release the lock of " + workflow, Verb: "Release this lock", Reason: true}
-	switch err := v.api.get("/v1/locks/"+escape(workflow), nil, l); {
+	l, err := v.lock(workflow)
+	switch {
 	case is(err, client.CodeLockNotFound):
 		q.Stop = "The lock is free."
 		return q, nil
@@ -240,13 +242,11 @@ func release(v *visit) (*question, error) {
 		q.Stop = "Another execution has the lock now: " + l.ExecutionID + "."
 		return q, nil
 	}
-	x := &client.Execution{}
-	if err := v.api.get("/v1/executions/"+escape(id), nil, x); err != nil && !is(err, client.CodeExecutionNotFound) {
+	said := ""
+	if x, err := v.execution(id); err != nil && !is(err, client.CodeExecutionNotFound) {
 		return nil, err
-	}
-	said := evidence(x)
-	if said != "" {
-		said = " (" + said + ")"
+	} else if err == nil && evidence(x) != "" {
+		said = " (" + evidence(x) + ")"
 	}
 	switch {
 	case l.Cooling:
@@ -286,7 +286,7 @@ func forgetRequest(x *client.Execution) request {
 }
 
 func forget(v *visit) (*question, error) {
-	x, err := v.execution()
+	x, err := v.subject()
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +321,7 @@ func forget(v *visit) (*question, error) {
 
 // parkedQuestion asks about an execution whose request is kept.
 func parkedQuestion(v *visit, do, verb string, facts func(x *client.Execution) []string) (*question, error) {
-	x, err := v.execution()
+	x, err := v.subject()
 	if err != nil {
 		return nil, err
 	}
@@ -482,8 +482,7 @@ func (v *visit) chosen() (*client.ExecutionPage, error) {
 	}
 	page := &client.ExecutionPage{}
 	for _, id := range picked[:min(len(picked), mostAtOnce)] {
-		x := &client.Execution{}
-		switch err := v.api.get("/v1/executions/"+escape(id), nil, x); {
+		switch x, err := v.execution(id); {
 		case err == nil:
 			page.Executions = append(page.Executions, *x)
 		case !is(err, client.CodeExecutionNotFound):

@@ -19,7 +19,16 @@ type asker struct {
 	of  *http.Request
 }
 
-// get reads the object at path. Its error is a *client.Problem.
+// read reads the object at path; pairs of name and value are its query. Its error is a
+// *client.Problem.
+func read[T any](v *visit, path string, pairs ...string) (*T, error) {
+	into := new(T)
+	if err := v.api.get(path, values(pairs...), into); err != nil {
+		return nil, err
+	}
+	return into, nil
+}
+
 func (a *asker) get(path string, query url.Values, into any) error {
 	return a.do(http.MethodGet, path, query, nil, into)
 }

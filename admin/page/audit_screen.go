@@ -1,7 +1,6 @@
 package page
 
 import (
-	"fmt"
 	"net"
 
 	"hooklock/admin/client"
@@ -20,33 +19,19 @@ func audit(v *visit) ([]section, error) {
 		{Name: "since", Label: "Since", Hint: "24h, or a time"},
 		{Name: "until", Label: "Until"},
 	}
-	pairs := []string{"limit", fmt.Sprint(auditPage), "cursor", v.query.Get("cursor")}
-	for i := range fields {
-		fields[i].Value = v.query.Get(fields[i].Name)
-		pairs = append(pairs, fields[i].Name, fields[i].Value)
-	}
+	pairs := v.given(fields, auditPage)
 	s := section{
 		ID: "audits", Title: "Audit", Search: &search{"audit", fields},
 		Empty: "No one has changed anything in 30 days.",
 		Note: "Changes of the last 30 days, on all replicas, done or refused. The log also has those of clients of " +
 			"the lock API.",
 	}
-	page := &client.AuditPage{}
-	switch err := v.api.get("/v1/audit", values(pairs...), page); {
-	case is(err, client.CodeStoreUnavailable):
-		s.Trouble, s.Empty = "Not known: etcd does not answer. The log of each replica has its own changes.", ""
-	case is(err, client.CodeBadRequest):
-		s.Trouble, s.Empty = problemOf(err).Detail, ""
-	case err != nil:
-		return nil, err
+	page, err := read[client.AuditPage](v, "/v1/audit", pairs...)
+	if err != nil {
+		return s.alone(err, "Not known: etcd does not answer. The log of each replica has its own changes.")
 	}
 	if s.Count = len(page.Audits); s.Count > 0 {
-		n := 0
-		s.Table = tableOf("Changes", auditColumns(), page.Audits, func(*client.Audit) string {
-			n++
-			return fmt.Sprint(n)
-		})
-		s.Table.Lines = true
+		s.Table = lineTable("Changes", auditColumns(), page.Audits)
 	}
 	if page.NextCursor != "" {
 		s.Links = append(s.Links, link{"Older", to("audit", v.keep("cursor", page.NextCursor)...)})

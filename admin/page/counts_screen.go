@@ -98,12 +98,8 @@ func (v *visit) counted(status *client.ReplicaStatus, screen string) (section, e
 		}
 	}
 	list, err := v.counts(span.since, span.step)
-	switch {
-	case is(err, client.CodeStoreUnavailable):
-		s.Trouble = "The counts are not known: etcd does not answer."
-		return s, nil
-	case err != nil:
-		return s, err
+	if err != nil {
+		return s.without(err, "The counts are not known: etcd does not answer.")
 	}
 	s.Note = "All replicas, " + strings.ToLower(span.title) + ", also from before a restart. Succeeded: the service " +
 		"answered 2xx. Failed: it answered another status. Errors: no whole answer came."
@@ -126,9 +122,8 @@ func (v *visit) counts(since, step string) (*client.CountList, error) {
 	if list := v.read[since]; list != nil {
 		return list, nil
 	}
-	list := &client.CountList{}
-	query := values("since", since, "step", step, "latency", "false")
-	if err := v.api.get("/v1/routes/counts", query, list); err != nil {
+	list, err := read[client.CountList](v, "/v1/routes/counts", "since", since, "step", step, "latency", "false")
+	if err != nil {
 		return nil, err
 	}
 	if v.read == nil {

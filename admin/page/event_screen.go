@@ -79,15 +79,14 @@ func event(v *visit) ([]section, error) {
 // ran.
 func (v *visit) event() (*client.Execution, error) {
 	if id := v.query.Get("id"); id != "" {
-		x := &client.Execution{}
-		return x, v.api.get("/v1/executions/"+escape(id), nil, x)
+		return v.execution(id)
 	}
-	page := &client.ExecutionPage{}
 	if v.query.Get("key") == "" {
 		return nil, &client.Problem{Status: 400, Code: client.CodeBadRequest, Detail: "name an event by id or key"}
 	}
-	if err := v.api.get("/v1/executions", values("key", v.query.Get("key"), "workflow", v.query.Get("workflow"),
-		"limit", "1"), page); err != nil {
+	page, err := read[client.ExecutionPage](v, "/v1/executions", "key", v.query.Get("key"), "workflow",
+		v.query.Get("workflow"), "limit", "1")
+	if err != nil {
 		return nil, err
 	}
 	if len(page.Executions) == 0 {
@@ -98,14 +97,13 @@ func (v *visit) event() (*client.Execution, error) {
 	if x.ExecutionID == "" {
 		return x, nil
 	}
-	whole := &client.Execution{}
-	return whole, v.api.get("/v1/executions/"+escape(x.ExecutionID), nil, whole)
+	return v.execution(x.ExecutionID)
 }
 
 // rules returns what a route does; nil = nothing is known, or not visible to this token.
 func (v *visit) rules(route string) *client.RouteRules {
-	list := &client.RouteList{}
-	if v.api.get("/v1/routes", nil, list) != nil {
+	list, err := read[client.RouteList](v, "/v1/routes")
+	if err != nil {
 		return nil
 	}
 	return list.Of(route)
@@ -360,11 +358,12 @@ func parkItems(x *client.Execution) []item {
 
 // lockOf returns the lock of the event's workflow; nil = it is free, or not known.
 func (v *visit) lockOf(x *client.Execution) *client.Lock {
-	l := &client.Lock{}
-	if v.api.get("/v1/locks/"+escape(x.Workflow), nil, l) != nil {
-		return nil
-	}
+	l, _ := v.lock(x.Workflow)
 	return l
+}
+
+func (v *visit) lock(workflow string) (*client.Lock, error) {
+	return read[client.Lock](v, "/v1/locks/"+escape(workflow))
 }
 
 // lockItems says whether the event holds the lock now or waits for it.
@@ -391,8 +390,8 @@ func lockItems(x *client.Execution, l *client.Lock, now time.Time) []item {
 
 // auditItems returns the changes by operators.
 func (v *visit) auditItems(x *client.Execution) []item {
-	page := &client.AuditPage{}
-	if v.api.get("/v1/audit", values("execution", x.ExecutionID, "limit", "50"), page) != nil {
+	page, err := read[client.AuditPage](v, "/v1/audit", "execution", x.ExecutionID, "limit", "50")
+	if err != nil {
 		return nil
 	}
 	var items []item

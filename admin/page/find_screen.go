@@ -111,7 +111,7 @@ func wholeQueue(q url.Values, page *client.ExecutionPage) bool {
 func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
 	ask := func(q url.Values) (*client.ExecutionPage, error) {
 		page := &client.ExecutionPage{}
-		q = url.Values(mapsClone(q))
+		q = maps.Clone(q)
 		q.Set("limit", strconv.Itoa(limit))
 		if c := v.query.Get("cursor"); c != "" {
 			q.Set("cursor", c)
@@ -134,7 +134,7 @@ func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
 	}
 	page := &client.ExecutionPage{}
 	for _, guess := range client.Guesses(begin) {
-		with := url.Values(mapsClone(q))
+		with := maps.Clone(q)
 		for name, value := range map[string]string{"event": guess.EventID, "text": guess.Text, "id": guess.ID,
 			"key": guess.Key} {
 			if value != "" {
@@ -155,14 +155,6 @@ func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
 func endsSo(x *client.Execution, end string) bool {
 	texts := append([]string{x.EventID, x.ExecutionID, x.Workflow}, slices.Collect(maps.Values(x.Labels))...)
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.HasSuffix(text, end) })
-}
-
-func mapsClone(q url.Values) map[string][]string {
-	all := make(map[string][]string, len(q))
-	for name, given := range q {
-		all[name] = slices.Clone(given)
-	}
-	return all
 }
 
 // eventColumns show an event on one line.

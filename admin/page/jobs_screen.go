@@ -11,8 +11,8 @@ import (
 
 // jobs is the screen of actions on many events.
 func jobs(v *visit) ([]section, error) {
-	l := &client.JobList{}
-	if err := v.api.get("/v1/jobs", nil, l); err != nil {
+	l, err := read[client.JobList](v, "/v1/jobs")
+	if err != nil {
 		return nil, err
 	}
 	sections := []section{{
@@ -134,8 +134,8 @@ func jobAsks(j *client.Job) []ask {
 // changeJob asks about stopping a job, or letting it go on.
 func changeJob(what string) func(*visit) (*question, error) {
 	return func(v *visit) (*question, error) {
-		j := &client.Job{}
-		if err := v.api.get("/v1/jobs/"+escape(v.query.Get("id")), nil, j); err != nil {
+		j, err := read[client.Job](v, "/v1/jobs/"+escape(v.query.Get("id")))
+		if err != nil {
 			return nil, err
 		}
 		q := &question{Title: "Stop " + j.JobID, Verb: "Stop", Reason: true,

@@ -51,19 +51,9 @@ func latency(v *visit) ([]section, error) {
 			span = one
 		}
 	}
-	list := &client.CountList{}
-	switch err := v.api.get("/v1/routes/counts", values("since", span.since, "step", span.step), list); {
-	case is(err, client.CodeStoreUnavailable):
-		s.Trouble, s.Empty = "The counts are not known: etcd does not answer.", ""
-		return []section{s}, nil
-	case is(err, client.CodeForbidden):
-		note, ok := limited(err)
-		if !ok {
-			return nil, err
-		}
-		return []section{{ID: s.ID, Title: s.Title, Note: note}}, nil
-	case err != nil:
-		return nil, err
+	list, err := read[client.CountList](v, "/v1/routes/counts", "since", span.since, "step", span.step)
+	if err != nil {
+		return s.alone(err, "The counts are not known: etcd does not answer.")
 	}
 	r := list.Of(route)
 	if r == nil {

@@ -35,12 +35,9 @@ func (v *visit) attentionList() (*client.Attention, error) {
 	if v.needs != nil {
 		return v.needs, nil
 	}
-	list := &client.Attention{}
-	if err := v.api.get("/v1/attention", nil, list); err != nil {
-		return nil, err
-	}
-	v.needs = list
-	return list, nil
+	var err error
+	v.needs, err = read[client.Attention](v, "/v1/attention")
+	return v.needs, err
 }
 
 // kept is what a stream shows for a while: the summary, and what was counted.
@@ -151,8 +148,7 @@ func placeOf(i *client.AttentionItem) string {
 func (v *visit) asks(i *client.AttentionItem, list *client.Attention, look bool) (asks []ask) {
 	switch {
 	case i.ExecutionID != "" && look:
-		x := &client.Execution{}
-		if v.api.get("/v1/executions/"+escape(i.ExecutionID), nil, x) == nil {
+		if x, err := v.execution(i.ExecutionID); err == nil {
 			asks = asksOf(x)
 		}
 	case i.Kind == client.AttentionDeadLetters:

@@ -58,14 +58,9 @@ func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
 	var all []client.Slot
 	more := false
 	for _, waiting := range []string{"", "true"} {
-		page := &client.SlotPage{}
-		err := v.api.get("/v1/slots", values("limit", fmt.Sprint(slotPage), "waiting", waiting), page)
-		if is(err, client.CodeStoreUnavailable) {
-			s.Trouble = "The slots are not known: etcd does not answer."
-			return s, nil
-		}
+		page, err := read[client.SlotPage](v, "/v1/slots", "limit", fmt.Sprint(slotPage), "waiting", waiting)
 		if err != nil {
-			return s, err
+			return s.without(err, "The slots are not known: etcd does not answer.")
 		}
 		all = append(all, page.Slots...)
 		more = more || page.NextCursor != ""
@@ -150,10 +145,7 @@ func (v *visit) process() (doing section, status *client.ReplicaStatus, err erro
 		Fold: "This replica: session, etcd, service and configuration"}
 	s, err := v.replica()
 	if err != nil {
-		if note, is := limited(err); is {
-			doing.Note = note
-			return doing, nil, nil
-		}
+		doing, err = doing.without(err, "")
 		return doing, nil, err
 	}
 	doing.Facts = factsOf(s)
@@ -163,18 +155,9 @@ func (v *visit) process() (doing section, status *client.ReplicaStatus, err erro
 // replicas lists all replicas, with what differs in the configuration of one from that of this one.
 func (v *visit) replicas() (section, error) {
 	s := section{ID: "replicas", Title: "Replicas"}
-	list := &client.ReplicaList{}
-	err := v.api.get("/v1/replicas", nil, list)
-	if note, is := limited(err); is {
-		s.Note = note
-		return s, nil
-	}
-	if is(err, client.CodeStoreUnavailable) {
-		s.Trouble = "The other replicas are not known: etcd does not answer."
-		return s, nil
-	}
+	list, err := read[client.ReplicaList](v, "/v1/replicas")
 	if err != nil {
-		return s, err
+		return s.without(err, "The other replicas are not known: etcd does not answer.")
 	}
 	s.Count = len(list.Replicas)
 	s.Note = "Also those that ended in the last hour. Configurations are compared with that of the replica that " +
@@ -365,9 +348,9 @@ func lockKey(l *client.Lock) string { return l.ExecutionID + " " + l.Workflow }
 // allLocks reads as many locks as a screen shows.
 func (v *visit) allLocks() (all []client.Lock, more bool, err error) {
 	for cursor := ""; ; {
-		page := &client.LockPage{}
-		if err := v.api.get("/v1/locks", values("prefix", v.query.Get("prefix"), "limit", fmt.Sprint(lockPage),
-			"cursor", cursor), page); err != nil {
+		page, err := read[client.LockPage](v, "/v1/locks", "prefix", v.query.Get("prefix"), "limit",
+			fmt.Sprint(lockPage), "cursor", cursor)
+		if err != nil {
 			return nil, false, err
 		}
 		all = append(all, page.Locks...)

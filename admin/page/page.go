@@ -215,12 +215,9 @@ func (v *visit) replica() (*client.ReplicaStatus, error) {
 	if v.status != nil {
 		return v.status, nil
 	}
-	s := &client.ReplicaStatus{}
-	if err := v.api.get("/v1/status", nil, s); err != nil {
-		return nil, err
-	}
-	v.status = s
-	return s, nil
+	var err error
+	v.status, err = read[client.ReplicaStatus](v, "/v1/status")
+	return v.status, err
 }
 
 func (p *Page) visit(r *http.Request) (*visit, error) {

@@ -20,8 +20,7 @@ func pause(v *visit) (*question, error) {
 		q.Facts = []string{fmt.Sprintf("Already paused by %s: %s. Pausing it again replaces that.", p.By, p.Reason)}
 	}
 	if workflow, found := strings.CutPrefix(scope, "workflow:"); found {
-		l := &client.Lock{}
-		switch err := v.api.get("/v1/locks/"+escape(workflow), nil, l); {
+		switch l, err := v.lock(workflow); {
 		case err == nil:
 			q.Facts = append(q.Facts, fmt.Sprintf("%s holds its lock now, %s.", lockEvent(l),
 				story.Count(l.Waiting, "event waits", "events wait")))
@@ -89,8 +88,7 @@ func resume(v *visit) (*question, error) {
 
 // pauseOf returns the pause of a scope; nil = it is not paused.
 func (v *visit) pauseOf(scope string) (*client.Pause, error) {
-	p := &client.Pause{}
-	err := v.api.get("/v1/pauses/"+escape(scope), nil, p)
+	p, err := read[client.Pause](v, "/v1/pauses/"+escape(scope))
 	if is(err, client.CodePauseNotFound) {
 		return nil, nil
 	}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,26 +21,19 @@ func routes(v *visit) ([]section, error) {
 	if err != nil {
 		return nil, err
 	}
-	since := v.query.Get("since")
-	if since == "" {
-		since = "24h"
-	}
+	since := cmp.Or(v.query.Get("since"), "24h")
 	found := section{
 		ID: "report", Title: "Problems by route",
 		Note: "Seen by this replica. In mode observe such deliveries are forwarded, otherwise refused.",
 		Search: &search{"routes", []input{{Name: "since", Label: "Since", Value: since, Hint: "24h, or a time",
 			Main: true}}},
 	}
-	report := &client.Report{}
-	switch err := v.api.get("/v1/report", values("since", since), report); {
-	case is(err, client.CodeForbidden):
-		note, ok := limited(err)
-		if !ok {
-			return nil, err
-		}
-		return []section{{ID: "rates", Title: "Routes", Note: note}}, nil
+	report, err := read[client.Report](v, "/v1/report", "since", since)
+	switch {
+	case limited(err):
+		return []section{{ID: "rates", Title: "Routes", Note: notAll}}, nil
 	case is(err, client.CodeBadRequest):
-		found.Trouble = problemOf(err).Detail
+		found.Trouble, report = problemOf(err).Detail, &client.Report{}
 	case err != nil:
 		return nil, err
 	default:
@@ -57,8 +51,8 @@ func routes(v *visit) ([]section, error) {
 	if examples := examplesOf(report); examples.Table != nil {
 		all = append(all, examples)
 	}
-	list := &client.RouteList{}
-	if err := v.api.get("/v1/routes", nil, list); err != nil {
+	list, err := read[client.RouteList](v, "/v1/routes")
+	if err != nil {
 		return nil, err
 	}
 	for i := range list.Routes {
@@ -130,9 +124,7 @@ func examplesOf(report *client.Report) section {
 	}
 	s := section{ID: "examples", Title: "Examples", Note: "The newest of each kind."}
 	if len(all) > 0 {
-		n := 0
-		s.Table = tableOf("Examples", exampleColumns(), all, func(*example) string { n++; return fmt.Sprint(n) })
-		s.Table.Lines = true
+		s.Table = lineTable("Examples", exampleColumns(), all)
 	}
 	return s
 }

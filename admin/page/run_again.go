@@ -10,7 +10,7 @@ import (
 
 // runAgain asks about an event that has ended, settled or not, and whose request is kept.
 func runAgain(v *visit) (*question, error) {
-	x, err := v.execution()
+	x, err := v.subject()
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +31,8 @@ func runAgain(v *visit) (*question, error) {
 	}
 	q.Facts = append(q.Facts, "It joins the end of its queue as the next attempt, under its workflow's lock. Until "+
 		"it has ended, duplicates meet it; then they get its answer, or the status that they get now if it fails.")
-	routes := &client.RouteList{}
-	if err := v.api.get("/v1/routes", nil, routes); err != nil {
+	routes, err := read[client.RouteList](v, "/v1/routes")
+	if err != nil {
 		return nil, err
 	}
 	if r := routes.Of(x.Route); r != nil && r.SignatureAge > 0 {

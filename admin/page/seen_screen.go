@@ -16,18 +16,16 @@ import (
 // readMarks reads what was looked at. away: etcd does not answer. A token that is limited to some
 // workflows sees no marks, and nothing is hidden from it.
 func (v *visit) readMarks() (away bool, err error) {
-	list := &client.SeenList{}
-	if err = v.api.get("/v1/seen", nil, list); err == nil {
+	list, err := read[client.SeenList](v, "/v1/seen")
+	switch {
+	case err == nil:
 		v.marks = list.Seen
-		return false, nil
-	}
-	if _, is := limited(err); is {
-		return false, nil
-	}
-	if is(err, client.CodeStoreUnavailable) {
+	case is(err, client.CodeStoreUnavailable):
 		return true, nil
+	case !limited(err):
+		return false, err
 	}
-	return false, err
+	return false, nil
 }
 
 // seen asks whether what needs attention is to be marked as looked at: of one kind, on one route or

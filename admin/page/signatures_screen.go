@@ -1,8 +1,6 @@
 package page
 
 import (
-	"fmt"
-
 	"hooklock/admin/client"
 )
 
@@ -17,11 +15,7 @@ func signatures(v *visit) ([]section, error) {
 		{Name: "since", Label: "Since", Hint: "24h, or a time"},
 		{Name: "until", Label: "Until"},
 	}
-	pairs := []string{"limit", fmt.Sprint(signaturePage), "cursor", v.query.Get("cursor")}
-	for i := range fields {
-		fields[i].Value = v.query.Get(fields[i].Name)
-		pairs = append(pairs, fields[i].Name, fields[i].Value)
-	}
+	pairs := v.given(fields, signaturePage)
 	s := section{
 		ID: "signatures", Title: "Bad signatures", Search: &search{"signatures", fields},
 		Empty: "No delivery had a bad signature.",
@@ -29,20 +23,9 @@ func signatures(v *visit) ([]section, error) {
 			"Nothing " +
 			"proves an event ID here.",
 	}
-	page := &client.BadSignaturePage{}
-	switch err := v.api.get("/v1/signatures", values(pairs...), page); {
-	case is(err, client.CodeStoreUnavailable):
-		s.Trouble, s.Empty = "Not known: etcd does not answer.", ""
-	case is(err, client.CodeForbidden):
-		note, ok := limited(err)
-		if !ok {
-			return nil, err
-		}
-		return []section{{ID: s.ID, Title: s.Title, Note: note}}, nil
-	case is(err, client.CodeBadRequest):
-		s.Trouble, s.Empty = problemOf(err).Detail, ""
-	case err != nil:
-		return nil, err
+	page, err := read[client.BadSignaturePage](v, "/v1/signatures", pairs...)
+	if err != nil {
+		return s.alone(err, "Not known: etcd does not answer.")
 	}
 	s.Count, s.Table = len(page.BadSignatures), signatureTable(page.BadSignatures)
 	if page.NextCursor != "" {
@@ -55,8 +38,7 @@ func signatureTable(all []client.BadSignature) *table {
 	if len(all) == 0 {
 		return nil
 	}
-	n := 0
-	t := tableOf("Bad signatures", []column[client.BadSignature]{
+	return lineTable("Bad signatures", []column[client.BadSignature]{
 		{"When", func(b *client.BadSignature) cell { return when(b.At, "at") }},
 		{"Route", func(b *client.BadSignature) cell { return text(b.Route) }},
 		{"From", func(b *client.BadSignature) cell { return text(b.From) }},
@@ -74,15 +56,12 @@ func signatureTable(all []client.BadSignature) *table {
 		{"Trace", func(b *client.BadSignature) cell {
 			return cell{Text: b.TraceID[:min(8, len(b.TraceID))], Class: "id", Title: b.TraceID}
 		}},
-	}, all, func(*client.BadSignature) string { n++; return fmt.Sprint(n) })
-	t.Lines = true
-	return t
+	}, all)
 }
 
 // claimed returns the deliveries that say an event ID and had no valid signature; route may be "".
 func (v *visit) claimed(route, eventID string) (s section, found bool) {
-	page := &client.BadSignaturePage{}
-	err := v.api.get("/v1/signatures", values("route", route, "event", eventID, "limit", "20"), page)
+	page, err := read[client.BadSignaturePage](v, "/v1/signatures", "route", route, "event", eventID, "limit", "20")
 	if err != nil || len(page.BadSignatures) == 0 {
 		return s, false
 	}

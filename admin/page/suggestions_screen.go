@@ -18,20 +18,9 @@ func suggestions(v *visit) ([]section, error) {
 		Search: &search{"suggestions",
 			[]input{{Name: "since", Label: "Since", Value: since, Hint: "24h, or a time", Main: true}}},
 	}
-	list := &client.SuggestionList{}
-	switch err := v.api.get("/v1/suggestions", values("since", since), list); {
-	case is(err, client.CodeForbidden):
-		note, ok := limited(err)
-		if !ok {
-			return nil, err
-		}
-		head.Note, head.Search, head.Empty = note, nil, ""
-		return []section{head}, nil
-	case is(err, client.CodeBadRequest):
-		head.Trouble = problemOf(err).Detail
-		return []section{head}, nil
-	case err != nil:
-		return nil, err
+	list, err := read[client.SuggestionList](v, "/v1/suggestions", "since", since)
+	if err != nil {
+		return head.alone(err, "Not known: etcd does not answer.")
 	}
 	head.Count = len(list.Suggestions)
 	head.Note = fmt.Sprintf("Learned by %s from hashes of deliveries, since its start. No value is kept.", list.Replica)

@@ -52,7 +52,12 @@ func newTimeline(workflow string, spells []spell, now time.Time) *timeline {
 		return nil
 	}
 	slices.SortStableFunc(spells, func(a, b spell) int {
-		return cmp.Or(compareBool(b.own, a.own), a.from.Compare(b.from))
+		if a.own == b.own {
+			return a.from.Compare(b.from)
+		} else if a.own {
+			return -1
+		}
+		return 1
 	})
 	from, to := extent(spells)
 	d := drawing{t: &timeline{Height: 16}, from: from, whole: max(to.Sub(from), time.Millisecond)}
@@ -195,16 +200,6 @@ func precision(whole time.Duration) time.Duration {
 	return time.Second
 }
 
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
-}
-
 // label returns the text of a bar.
 func (s *spell) label() string {
 	if s.own {
@@ -233,10 +228,10 @@ func (v *visit) spellsOf(x *client.Execution, lock *client.Lock) []spell {
 		others.add(lock.ExecutionID, lockEvent(lock), "running", lock.LockedAt.Time, time.Time{})
 	}
 	from, to := extent(slices.Concat(own, others.spells))
-	page := &client.ExecutionPage{}
-	query := values("workflow", x.Workflow, "since", from.UTC().Format(time.RFC3339Nano), "until",
-		to.UTC().Format(time.RFC3339Nano), "limit", fmt.Sprint(mostNeighbours))
-	if v.api.get("/v1/executions", query, page) != nil { // the picture of what is known already
+	page, err := read[client.ExecutionPage](v, "/v1/executions", "workflow", x.Workflow, "since",
+		from.UTC().Format(time.RFC3339Nano), "until", to.UTC().Format(time.RFC3339Nano), "limit",
+		fmt.Sprint(mostNeighbours))
+	if err != nil { // the picture of what is known already
 		return append(own, others.spells...)
 	}
 	for i := range page.Executions {

@@ -99,6 +99,14 @@ func tableOf[T any](name string, columns []column[T], all []T, key func(*T) stri
 	return t
 }
 
+// lineTable makes a table of lines that have no name of their own.
+func lineTable[T any](name string, columns []column[T], all []T) *table {
+	n := 0
+	t := tableOf(name, columns, all, func(*T) string { n++; return strconv.Itoa(n) })
+	t.Lines = true
+	return t
+}
+
 // liveTable makes a table whose rows change while it is shown. It has all columns.
 func liveTable[T any](name string, columns []column[T], all []T, key func(*T) string) *table {
 	t := &table{Name: name, Live: true}
@@ -152,8 +160,17 @@ type search struct {
 // input is a field of a search.
 type input struct {
 	Name, Label, Value, Hint string
-	Options                  []string // nil = any text
-	Main                     bool     // the one that is meant as a rule
+	Main                     bool // the one that is meant as a rule
+}
+
+// given fills the fields from the query, and returns the query of the API that they make.
+func (v *visit) given(fields []input, limit int) (pairs []string) {
+	pairs = []string{"limit", strconv.Itoa(limit), "cursor", v.query.Get("cursor")}
+	for i := range fields {
+		fields[i].Value = v.query.Get(fields[i].Name)
+		pairs = append(pairs, fields[i].Name, fields[i].Value)
+	}
+	return pairs
 }
 
 // functions returns the functions of the templates.
@@ -280,17 +297,32 @@ func seconds(s float64) time.Duration {
 
 const notAll = "Not for this token: it is limited to some workflows, and this covers all of them."
 
-// limited reports whether an error says that the token is limited to some workflows, with the note
-// for its reader.
-func limited(err error) (note string, is bool) {
-	if err == nil {
-		return "", false
+// limited reports whether an error says that the token is limited to some workflows.
+func limited(err error) bool {
+	return is(err, client.CodeForbidden) && strings.Contains(problemOf(err).Detail, "limited to some")
+}
+
+// without says in the section why it has no content: the token is limited, etcd does not answer
+// (away says what is not known then), or a field of its search is mistyped. Any other error is
+// returned.
+func (s section) without(err error, away string) (section, error) {
+	switch {
+	case limited(err):
+		return section{ID: s.ID, Title: s.Title, Fold: s.Fold, Note: notAll}, nil
+	case is(err, client.CodeStoreUnavailable) && away != "":
+		s.Trouble, s.Empty = away, ""
+	case is(err, client.CodeBadRequest):
+		s.Trouble, s.Empty = problemOf(err).Detail, ""
+	default:
+		return s, err
 	}
-	p := problemOf(err)
-	if p.Code == client.CodeForbidden && strings.Contains(p.Detail, "limited to some") {
-		return notAll, true
-	}
-	return "", false
+	return s, nil
+}
+
+// alone is without for the only section of a screen.
+func (s section) alone(err error, away string) ([]section, error) {
+	s, err = s.without(err, away)
+	return []section{s}, err
 }
 
 // keep returns the query of the screen with the given pairs set.
