@@ -42,7 +42,7 @@ type Outcome string
 const (
 	Executed    Outcome = "executed"     // a whole answer came
 	NotExecuted Outcome = "not_executed" // provably nothing reached the upstream
-	Unknown     Outcome = "unknown"      // bytes were sent, and no whole answer came
+	Unknown     Outcome = "unknown"      // it may have taken effect, wholly or in part
 )
 
 // The values of RequestStored.

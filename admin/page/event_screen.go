@@ -300,7 +300,7 @@ func attemptItems(n int, a *client.Attempt) []item {
 	case client.NotExecuted:
 		end.Why = "Nothing was sent to the service."
 	case client.Unknown:
-		end.Why = "Outcome unknown: the request was sent, and no whole answer came."
+		end.Why = "Outcome unknown."
 	}
 	if a.Error != nil {
 		end.Why += " " + a.Error.Code

@@ -321,7 +321,7 @@ func (s *Story) effect() string {
 	case client.NotExecuted:
 		return "Nothing had been sent to the service."
 	}
-	return "The outcome is unknown: the request had been sent, and no whole answer had come."
+	return "The outcome is unknown: it had begun, and how far it came is not known."
 }
 
 // ended says how a run ended that was not cancelled.
@@ -347,11 +347,11 @@ func (s *Story) ended() string {
 			s.Stamp(s.Asked.At.Time) + ": " + s.Asked.Text() + "."
 	case s.Outcome == client.NotExecuted:
 		return Sentence("Nothing was sent to the service: " + detail + at)
-	case s.Outcome == client.Unknown && detail != "":
+	case s.Outcome == client.Unknown && s.Error != nil && strings.HasPrefix(s.Error.Code, "upstream_"):
 		return Sentence("The outcome is unknown" + at + ": the request was sent, and no whole answer came (" + detail +
 			")")
 	case s.Outcome == client.Unknown:
-		return Sentence("The outcome is unknown" + at + ": the request was sent, and no whole answer came")
+		return Sentence("The outcome is unknown" + at + ": " + cmp.Or(detail, "how far it came is not known"))
 	case s.Response != nil:
 		answered := Sentence("The service answered " + strconv.Itoa(s.Response.Status) + at + s.LastFailed())
 		if !s.ProvenAt.IsZero() {
