@@ -7,13 +7,12 @@ import (
 
 // Attention is what needs a person now, over all replicas.
 type Attention struct {
-	At Time `json:"at"` // when it was made
-	// The worst first; equal things are one item with their number.
-	Items    []AttentionItem `json:"items"`
+	At       Time            `json:"at"`                 // when the list was made
+	Items    []AttentionItem `json:"items"`              // the worst first; equal things are one item
 	LookedAt int             `json:"lookedAt,omitempty"` // how many marks leave something out (GET /v1/seen)
-	// What could not be looked at now, and why. Absent: nothing was left out.
+	// What could not be looked at now, and why. Absent if everything could.
 	NotKnown []string `json:"notKnown,omitempty"`
-	// The token is limited to some workflows: only their executions are in the list.
+	// The token is limited to some workflows, and only their executions are in the list.
 	Limited bool `json:"limited,omitempty"`
 
 	raw
@@ -21,28 +20,28 @@ type Attention struct {
 
 // AttentionItem is one thing that needs a person, or several equal ones.
 type AttentionItem struct {
-	ID          string `json:"id"`            // names the item from its beginning to its end
-	Kind        string `json:"kind"`          // the worst first
+	ID          string `json:"id"`            // names the item for as long as it needs attention
+	Kind        string `json:"kind"`          // what kind of concern it is
 	Bad         bool   `json:"bad,omitempty"` // something is being lost, or stands still
 	Route       string `json:"route,omitempty"`
-	Workflow    string `json:"workflow,omitempty"`    // the only one that it is about
-	ExecutionID string `json:"executionId,omitempty"` // the only one that it is about
-	// How many equal things there are; of a route that fails, its failed requests. text says so
-	// if there are more.
+	Workflow    string `json:"workflow,omitempty"`    // absent if it is about several
+	ExecutionID string `json:"executionId,omitempty"` // absent if it is about several
+	// How many equal things there are; of a route that fails, how many requests. If there are more,
+	// text says so.
 	Count int    `json:"count"`
 	Text  string `json:"text"`            // what is wrong
 	Cause string `json:"cause,omitempty"` // why, as far as that is known
-	// The beginning of what the service answered. For tokens with scope bodies.
+	// The beginning of what the service answered. For tokens with the scope bodies.
 	Said     string `json:"said,omitempty"`
 	Next     string `json:"next,omitempty"`    // what follows, or what to do
 	SinceAt  Time   `json:"sinceAt,omitzero"`  // when the first of it happened
 	LatestAt Time   `json:"latestAt,omitzero"` // when the newest of it happened
-	// The parameters of GET /v1/executions that list the executions.
+	// The parameters of GET /v1/executions that list its executions.
 	Query   map[string]string `json:"query,omitempty"`
-	Command string            `json:"command,omitempty"` // the command line that shows more
+	Command string            `json:"command,omitempty"` // the command that shows more
 }
 
-// CauseText returns the cause with what the service said; "" = neither is known.
+// CauseText returns the cause with what the service said; "" if neither is known.
 func (i *AttentionItem) CauseText() string {
 	if i.Said == "" {
 		return i.Cause
@@ -63,7 +62,7 @@ func (i *AttentionItem) Line(since string) string {
 	return line
 }
 
-// The kinds of items, the worst first.
+// The kinds of attention items, the worst first.
 const (
 	AttentionEtcdDown      = "etcd_down"      // etcd does not answer
 	AttentionEtcdFull      = "etcd_full"      // a member is near its quota, or over it
@@ -73,7 +72,7 @@ const (
 	AttentionExhausted     = "exhausted"      // events that failed as often as they may
 	AttentionBlocked       = "blocked"        // parked queues that wait for a decision
 	AttentionHeld          = "held"           // locks behind which events have waited for ten minutes
-	AttentionReplicaGone   = "replica_gone"   // it ended without stopping
+	AttentionReplicaGone   = "replica_gone"   // a replica ended without saying so
 	AttentionConfigDiffers = "config_differs" // replicas run different configurations
 	AttentionConfigRefused = "config_refused" // a changed file is not in force
 	AttentionDeadLetters   = "dead_letters"   // accepted events that were given up
@@ -81,11 +80,11 @@ const (
 	AttentionReused        = "reused"         // event IDs that came with another request
 	AttentionChanged       = "changed"        // most duplicates of a route were other requests
 	AttentionEventIDs      = "event_ids"      // an event ID that names no single event
-	AttentionBadSignatures = "bad_signatures" // many of them on a route
-	AttentionSilent        = "silent"         // nothing has come for an hour, after earlier deliveries
+	AttentionBadSignatures = "bad_signatures" // many deliveries of a route with a bad signature
+	AttentionSilent        = "silent"         // a route to which nothing came for an hour, unlike before
 )
 
-// AttentionKinds lists the kinds, the worst first.
+// AttentionKinds returns the kinds of items, the worst first.
 func AttentionKinds() []string {
 	return []string{
 		AttentionEtcdDown, AttentionEtcdFull, AttentionRouteFails, AttentionSenderLimit, AttentionUnknown,

@@ -7,23 +7,23 @@ import (
 	"net/http"
 )
 
-// Audit is one change that the owner of a token asked for, or a look at what senders sent. It is
-// kept for 30 days, and 20,000 of them; what clients of the lock API do, and callbacks, are in
-// the log alone.
+// Audit is a change that somebody asked for with a token, or a look at what senders sent. The
+// newest 20,000 are kept, for 30 days. Calls of the lock API and callbacks are in the log alone.
 type Audit struct {
 	At   Time   `json:"at"`
-	Who  string `json:"who"`  // the token's name
+	Who  string `json:"who"`  // the name of the token
 	What string `json:"what"` // what was asked for, such as execution.cancel
-	// unknown: etcd did not answer. begun: an action on many goes on, or its process has died.
+	// unknown: etcd did not answer. begun: an action on many executions goes on, or its replica has
+	// died.
 	Result      string `json:"result" jsonschema:"enum=done,enum=refused,enum=nothing to do,enum=unknown,enum=begun"`
 	Why         string `json:"why,omitempty"`
-	Before      string `json:"before,omitempty"` // the status before it
-	After       string `json:"after,omitempty"`
+	Before      string `json:"before,omitempty"` // the status before that
+	After       string `json:"after,omitempty"`  // the status after that
 	Workflow    string `json:"workflow,omitempty"`
 	ExecutionID string `json:"executionId,omitempty"`
-	Code        string `json:"code,omitempty"`   // of a refusal
-	Remote      string `json:"remote,omitempty"` // the address it came from
-	JobID       string `json:"jobId,omitempty"`  // the job that it is about, or a step of
+	Code        string `json:"code,omitempty"`   // why it was refused
+	Remote      string `json:"remote,omitempty"` // the address that the call came from
+	JobID       string `json:"jobId,omitempty"`  // the job that it is about, or that it is a step of
 
 	raw
 }
@@ -58,13 +58,14 @@ type AuditQuery struct {
 	Cursor string `query:"cursor"` // nextCursor of the page before; absent: from the beginning
 }
 
-// AuditPage is a part of the audits; see LockPage.
+// AuditPage is a part of the list of audits. It may hold fewer items than its limit, even none, and
+// not be the last one: only an empty nextCursor says that it is.
 type AuditPage struct {
 	Audits     []Audit `json:"audits"`
 	NextCursor string  `json:"nextCursor"`
 }
 
-// AuditPage gets one page.
+// AuditPage returns one page of the audits, the newest first.
 func (c *Client) AuditPage(ctx context.Context, q AuditQuery) (*AuditPage, error) {
 	return ask[AuditPage](ctx, c, call{
 		method: http.MethodGet, path: "/v1/audit", has: "audits",
@@ -72,8 +73,8 @@ func (c *Client) AuditPage(ctx context.Context, q AuditQuery) (*AuditPage, error
 	})
 }
 
-// Audits goes through the audits from q.Cursor on, the newest first, page after page. After an
-// error there is nothing more.
+// Audits returns all audits from q.Cursor on, the newest first, page after page. The sequence ends
+// after an error.
 func (c *Client) Audits(ctx context.Context, q AuditQuery) iter.Seq2[*Audit, error] {
 	return each(&q.Cursor, func() (*AuditPage, error) { return c.AuditPage(ctx, q) },
 		func(p *AuditPage) ([]Audit, string) { return p.Audits, p.NextCursor })

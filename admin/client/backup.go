@@ -7,9 +7,10 @@ import (
 	"net/http"
 )
 
-// Backup writes a copy of the server's embedded etcd to w: an etcd snapshot, with its checksum at
-// the end. What was written before an error is of no use. It may take minutes; only ctx bounds it.
-// A server with an etcd cluster has none: a *Problem with CodeNoEmbeddedEtcd.
+// Backup writes a copy of the embedded etcd of the replica to w: an etcd snapshot, with its
+// checksum at the end. After an error, what was written is of no use. It may take minutes:
+// Options.Timeout does not end it, ctx does. A *Problem with CodeNoEmbeddedEtcd means that the
+// replica has none.
 func (c *Client) Backup(ctx context.Context, w io.Writer) error {
 	return c.stream(ctx, call{path: "/v1/embedded/backup"}, "application/octet-stream", w)
 }

@@ -11,17 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// Callback is the right to act on an execution: what its upstream got in the headers of the
-// delivery, or what Acquire returned.
+// Callback is the right to act on one execution. Its service gets it in the headers of the delivery
+// (CallbackFrom), and a client of the lock API from Acquire.
 type Callback struct {
 	ExecutionID string
-	Token       int64  // the fencing token; 0 = it has none, because its lock covers the event alone
-	Key         string // the callback key; it is a secret
+	Token       int64  // The fencing token. 0 is none: the lock covers the event alone.
+	Key         string // the callback key, which is a secret
 }
 
 // CallbackFrom reads the headers Hooklock-Execution, Hooklock-Fencing-Token and
-// Hooklock-Callback-Key of a delivery. One of a route with lock.strategy none, or with a lock.limit
-// above 1, has no fencing token.
+// Hooklock-Callback-Key of a delivery. A route with lock.strategy none, or with a lock.limit above
+// 1, sends no fencing token. It returns an error if the request did not come through Hooklock.
 func CallbackFrom(h http.Header) (Callback, error) {
 	cb := Callback{ExecutionID: h.Get("Hooklock-Execution"), Key: h.Get("Hooklock-Callback-Key")}
 	if cb.ExecutionID == "" || cb.Key == "" {
@@ -39,7 +39,7 @@ func CallbackFrom(h http.Header) (Callback, error) {
 	return cb, nil
 }
 
-// Callback returns the callback of an acquired lock.
+// Callback returns the right to act on the execution that has the lock.
 func (a *Acquired) Callback() Callback { return Callback{a.ExecutionID, a.Token, a.CallbackKey} }
 
 // callback sends a call with the execution's own key instead of the client's token.
@@ -52,20 +52,21 @@ func (c *Client) callback(ctx context.Context, cb Callback, action string, call 
 	return err
 }
 
-// Verdict says whether a workflow may go on.
+// Verdict says whether the work on an execution may go on.
 type Verdict struct {
 	Proceed bool `json:"proceed"`
 	// Status is the status of the execution. If Proceed is false it is the reason:
-	// CANCEL_REQUESTED, or how it ended.
+	// CANCEL_REQUESTED, or how the execution ended.
 	Status Status `json:"status"`
-	// ExpiresAt is when the hold ends now. It is set by Heartbeat alone.
+	// ExpiresAt is when the hold ends now. Only Heartbeat sets it.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
-	ExpiresIn float64   `json:"expiresIn"` // seconds
+	ExpiresIn float64   `json:"expiresIn"` // ExpiresIn is ExpiresAt in seconds from now.
 }
 
-// Guard asks before a step whether to go on, and proves that the fencing token is current. The
-// running step ends, and step begins; "" names none. plan lists all planned steps, and needs a
-// step; on a cancel those that have not begun become skipped. nil leaves the plan unchanged.
+// Guard asks before a step whether to go on, and proves that the fencing token is current. It ends
+// the step that runs, and begins the one of that name; "" begins none. plan has all steps that are
+// to come: those that have not begun become skipped if the execution is cancelled. It needs a step,
+// and nil leaves the plan as it is.
 //
 // A Verdict with Proceed false is no error. A *Problem with status 412 means that the lock is lost:
 // stop working.
@@ -100,10 +101,11 @@ func (v *Verdict) refusal(status int, body []byte) bool {
 	return true
 }
 
-// Heartbeat extends a hold to ttl from now on; 0 = as long as it began with. The route's
-// max_duration ends all heartbeats. A Verdict with Proceed false, because the execution was
-// cancelled or has ended, is no error. A *Problem with status 412 means that the lock is lost: stop
-// working.
+// Heartbeat extends a hold to ttl from now on; 0 is as long as the hold was asked for. No heartbeat
+// extends it past max_duration of the route.
+//
+// A Verdict with Proceed false is no error: the execution was cancelled, or has ended. A *Problem
+// with status 412 means that the lock is lost: stop working.
 func (c *Client) Heartbeat(ctx context.Context, cb Callback, ttl time.Duration) (*Verdict, error) {
 	body := struct {
 		Token int64    `json:"token"`
@@ -117,7 +119,7 @@ func (c *Client) Heartbeat(ctx context.Context, cb Callback, ttl time.Duration) 
 	return v, nil
 }
 
-// Answer is the final answer of a held execution, which its duplicates will get.
+// Answer is the final answer of a held execution, which its duplicates get.
 type Answer struct {
 	Status int
 	Header map[string]string
@@ -140,17 +142,17 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// Final is the end of a held execution.
+// Final is how a held execution ends.
 type Final struct {
-	Status Status // Success or Failed
-	// Answer is what duplicates get after a Success; nil = 200 without a body.
+	// Status is Success, which settles the event, or Failed, after which it may run again.
+	Status Status
+	// Answer is what duplicates get after a Success. nil is 200 without a body.
 	Answer *Answer
-	// Error says why it Failed; nil = no reason is given. The event may run again.
-	Error *Failure
+	Error  *Failure // Error says why it Failed. nil gives no reason.
 }
 
 // Complete ends a held execution, and returns it as it ended. A *Problem with CodeAlreadyFinished
-// means that it had ended.
+// means that it had ended before.
 func (c *Client) Complete(ctx context.Context, cb Callback, f Final) (*Execution, error) {
 	body := struct {
 		Token    int64    `json:"token"`

@@ -15,30 +15,27 @@ import (
 	"time"
 )
 
-// DefaultURL is the admin API's address unless admin.listen says otherwise.
+// DefaultURL is the address of the admin API unless the setting admin.listen has another one.
 const DefaultURL = "http://127.0.0.1:8079"
 
 // maxAnswer bounds what is read of an answer, in bytes.
 const maxAnswer = 32 << 20
 
-// Options configure a Client. The zero value calls DefaultURL without a token.
+// Options configure a Client. With the zero value it calls DefaultURL without a token.
 type Options struct {
-	// URL is the address of the API: http://HOST:PORT, https://HOST:PORT or unix:///PATH of a
-	// socket. "" is DefaultURL. HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment apply to
-	// other hosts than this one.
+	// URL is the address of the API: http://HOST:PORT, https://HOST:PORT, or unix:///PATH for a
+	// socket. "" is DefaultURL. HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment apply, but
+	// not to addresses of this machine.
 	URL string
-	// Token is called for each request, so that a token that was changed on disk is used at once.
-	// nil, or a Token that returns "", sends none.
-	Token TokenSource
-	// UserAgent names the program in logs and audits of proxies between. "" is "hooklock-client".
-	UserAgent string
-	// Timeout bounds each call, besides the time that the server was asked to wait. 0 is 15 s.
+	// Token returns the token of each call. nil, or a Token that returns "", sends none.
+	Token     TokenSource
+	UserAgent string // UserAgent names the program in logs. "" is "hooklock-client".
+	// Timeout ends each call, not counting the time that the server was asked to wait. 0 is 15 s.
 	Timeout time.Duration
-	// TLS configures https.
-	TLS TLS
+	TLS     TLS // TLS has the certificates for https.
 }
 
-// Client calls one admin API. It is safe for concurrent use.
+// Client calls one admin API. It is safe for concurrent use. New makes one.
 type Client struct {
 	base    string // no slash at its end
 	token   TokenSource
@@ -47,7 +44,7 @@ type Client struct {
 	http    *http.Client
 }
 
-// New makes a client. It sends nothing yet; its errors are about the options.
+// New makes a Client. It sends nothing yet: an error is about the options.
 func New(o Options) (*Client, error) {
 	o.URL = cmp.Or(o.URL, DefaultURL)
 	u, err := url.Parse(o.URL)
@@ -71,7 +68,7 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
-// Close closes idle connections. Calls that are under way go on.
+// Close closes idle connections. It does not end calls.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // call is one request of the API.
@@ -148,8 +145,8 @@ func ask[T any](ctx context.Context, c *Client, call call) (*T, error) {
 // UnmarshalJSON that of an item of a list.
 type raw struct{ text []byte }
 
-// RawJSON returns the object as the server sent it, with fields that this release does not know. Do
-// not change it.
+// RawJSON returns the object as the server sent it, with the fields that this release does not
+// know. Do not change it.
 func (r *raw) RawJSON() []byte { return r.text }
 
 // read reads the object into plain, which is it without its methods, and keeps it for RawJSON.

@@ -91,8 +91,8 @@ func ExampleClient_Acquire() {
 	// Output: fencing token 43
 }
 
-// What failed, over all pages.
-func ExampleClient_Executions() {
+// A program lists what failed in the last day, over all pages.
+func Example() {
 	hooklock := answering(200,
 		`{"executions":[{"executionId":"exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra","workflow":"stripe/acme","status":"FAILED","error":{"code":"upstream_timeout"}}],"nextCursor":""}`)
 	defer hooklock.Close()
@@ -103,7 +103,7 @@ func ExampleClient_Executions() {
 	}
 	defer c.Close()
 
-	for x, err := range c.Executions(context.Background(), client.ExecutionQuery{Status: client.Failed}) {
+	for x, err := range c.Executions(context.Background(), client.ExecutionQuery{Status: client.Failed, Since: "24h"}) {
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -9,33 +9,31 @@ import (
 	"time"
 )
 
-// Status is where an execution is in its life: PENDING, RUNNING, then SUCCESS, FAILED or ABORTED,
-// with CANCEL_REQUESTED between an active status and an end. The first terminal status stays.
-// REFUSED is an event of which no execution is known: each of its deliveries was refused.
-// RELEASED is one whose record a person removed, so that it runs again, and that has not done so
-// yet.
+// Status is the state of an execution. It begins as PENDING (it waits for a lock) or RUNNING, and
+// ends as SUCCESS, FAILED or ABORTED; CANCEL_REQUESTED comes before an end. The first end never
+// changes. Two statuses are of an event that has no execution: REFUSED if every delivery of it was
+// refused, and RELEASED if a person removed its record and it has not run again.
 type Status string
 
-// The statuses.
+// The statuses of executions, and of events without one; see Status.
 const (
 	Pending         Status = "PENDING"
 	Running         Status = "RUNNING"
 	CancelRequested Status = "CANCEL_REQUESTED"
 	Success         Status = "SUCCESS"
-	Failed          Status = "FAILED"  // an error of the system or the upstream
-	Aborted         Status = "ABORTED" // the decision of an operator or a policy
+	Failed          Status = "FAILED"  // the service answered with a failure, or there was an error
+	Aborted         Status = "ABORTED" // a person or a policy decided that
 	Refused         Status = "REFUSED"
 	Released        Status = "RELEASED"
 )
 
-// Statuses are all of them, in the order of an execution's life, then Refused and Released. Treat
-// it as constant.
+// Statuses are all statuses, in the order of the life of an execution. Treat it as constant.
 var Statuses = []Status{Pending, Running, CancelRequested, Success, Failed, Aborted, Refused, Released}
 
-// Terminal reports whether s is an end.
+// Terminal reports whether an execution of this status has ended.
 func (s Status) Terminal() bool { return s == Success || s == Failed || s == Aborted }
 
-// Outcome is what is known of the effect of an execution; absent while it has not ended.
+// Outcome is what is known of the effect of an execution. It is absent until the execution ends.
 type Outcome string
 
 // The outcomes.
@@ -45,123 +43,128 @@ const (
 	Unknown     Outcome = "unknown"      // it may have taken effect, wholly or in part
 )
 
-// The values of RequestStored.
+// The values of Execution.RequestStored.
 const (
 	StoredYes     = "yes"
 	StoredNo      = "no"
-	StoredUnknown = "unknown"
+	StoredUnknown = "unknown" // the request store does not answer
 )
 
-// Execution is one attempt to run one delivery. Of an earlier attempt of an event there is what
-// an Attempt says. An event of status REFUSED or RELEASED has no execution: its executionId is
-// empty, and startedAt of a REFUSED one is when it first arrived.
+// Execution is one attempt to run an event. Of the attempts before it, there is what an Attempt
+// says. An event of status REFUSED or RELEASED has no execution: its executionId is empty, and
+// startedAt of a REFUSED one is when it first arrived.
 type Execution struct {
 	ExecutionID    string `json:"executionId"`
 	Workflow       string `json:"workflow"`
 	Route          string `json:"route"` // empty for a lock of the lock API
 	IdempotencyKey string `json:"idempotencyKey"`
-	// What the sender calls the event; absent where the fingerprint is the key.
+	// The sender's ID of the event. Absent if the fingerprint is the key.
 	EventID string `json:"eventId,omitempty"`
-	// What the event is found by, besides, by name. Absent where it has none.
+	// Other names that find the event. Absent if it has none.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Fingerprint string            `json:"fingerprint,omitempty"` // absent for a lock of the lock API
 	Status      Status            `json:"status"`
-	Outcome     Outcome           `json:"outcome,omitempty"` // what is known of the effect. Absent before the end.
+	Outcome     Outcome           `json:"outcome,omitempty"` // what is known of the effect; absent before the end
 	Token       int64             `json:"token,omitempty"`   // the fencing token; absent while it waits
 	Holder      string            `json:"holder,omitempty"`
-	Slots       []OwnSlot         `json:"slots,omitempty"`   // of limits, that it has, or had
-	Attempt     int               `json:"attempt,omitempty"` // counts the executions of the event
+	Slots       []OwnSlot         `json:"slots,omitempty"`   // the slots of limits that it has, or had
+	Attempt     int               `json:"attempt,omitempty"` // which execution of the event it is: 1 is the first
 	StartedAt   Time              `json:"startedAt"`
 	FinishedAt  Time              `json:"finishedAt,omitzero"` // absent before the end
 	Error       *Failure          `json:"error,omitempty"`     // of FAILED alone
-	// When it was asked. Of ABORTED and CANCEL_REQUESTED alone, as the next two.
+	// When the cancel was asked for. Of ABORTED and CANCEL_REQUESTED alone, as abortedBy and
+	// abortReason.
 	AbortedAt Time `json:"abortedAt,omitzero"`
-	// The token's name, or policy for max_duration and for what was superseded.
+	// The name of the token. policy: max_duration ended it, or a newer event replaced it.
 	AbortedBy   string `json:"abortedBy,omitempty"`
 	AbortReason string `json:"abortReason,omitempty"`
-	// It was cancelled for good: its event never runs again. Absent otherwise.
+	// The event was cancelled for good, and never runs again. Absent otherwise.
 	Final bool `json:"final,omitempty"`
-	// Of ABORTED: the newer execution of its scope, because of which it did not run.
+	// Of ABORTED: the newer execution because of which this one did not run.
 	SupersededBy string    `json:"supersededBy,omitempty"`
 	Order        *Order    `json:"order,omitempty"`
 	Latest       *Latest   `json:"latest,omitempty"`
 	Steps        []Step    `json:"steps"`
 	Response     *Response `json:"response,omitempty"`
-	Duplicates   int64     `json:"duplicates"` // copies that were answered without running; right within 1 s
-	TraceID      string    `json:"traceId,omitempty"`
-	Parked       *Parked   `json:"parked,omitempty"`
-	// Of what runs: its lock outlives the answer of its delivery, or is a client's of the lock API.
+	// How many duplicates were answered without running. It may be a second old.
+	Duplicates int64   `json:"duplicates"`
+	TraceID    string  `json:"traceId,omitempty"`
+	Parked     *Parked `json:"parked,omitempty"`
+	// Of an execution that runs: its lock outlives the answer of its delivery, or is of the lock
+	// API.
 	Held bool `json:"held,omitempty"`
-	// Of what has ended: its request is kept, and it can be run again. Absent: it is not.
+	// Of an execution that has ended: its request is stored, and it can be run again. Absent
+	// otherwise.
 	RequestKept bool `json:"requestKept,omitempty"`
-	// Of what has ended and was parked: how often the upstream was called.
-	Tries    int    `json:"tries,omitempty"`
-	ParkedOn string `json:"parkedOn,omitempty"` // of what has ended and was parked: what it was parked for
-	// All executions of the event, the oldest first. Absent in lists, and where there is one
-	// alone.
+	// Of an execution that was parked and has ended: how often the service was called.
+	Tries int `json:"tries,omitempty"`
+	// Of an execution that was parked and has ended: why it was parked.
+	ParkedOn string `json:"parkedOn,omitempty"`
+	// All executions of the event, the oldest first. Absent in lists, and if there is only this
+	// one.
 	Attempts []Attempt `json:"attempts,omitempty"`
 	Arrivals *Arrivals `json:"arrivals,omitempty"`
-	// The newest answers of the service that said that a try of a parked event failed, the
-	// oldest first.
+	// The newest answers by which tries of a parked event failed, the oldest first.
 	FailedAnswers []FailedAnswer `json:"failedAnswers,omitempty"`
 	Asked         *Asked         `json:"asked,omitempty"`
-	// When its end was recorded late: by another process, out of the file of the one that ran it
-	// and died, or by that one itself, which had stood still. Absent where it was recorded when
-	// it ended.
+	// When its end was recorded, if that was later than the end: by the replica that had run it and
+	// was frozen meanwhile, or by another one, from the file of a replica that died. Absent
+	// otherwise.
 	ProvenAt Time `json:"provenAt,omitzero"`
-	// Of one execution: whether its request is in the request store, where its route keeps it
-	// (requests.keep). Absent: its route keeps none, or this is from a list.
+	// Whether its request is in the request store, if its route keeps requests (requests.keep).
+	// Absent if it does not, and in lists.
 	RequestStored string `json:"requestStored,omitempty" jsonschema:"enum=yes,enum=no,enum=unknown"`
-	// When the event was found to be possibly lost: it was refused and did not come again in
-	// time. Left out if it was not, or if it ran or came since.
+	// When the event was found to be possibly lost: it was refused, and did not come again in time.
+	// Absent if it was not, and if it has come or run since.
 	LostAt   Time               `json:"lostAt,omitzero"`
 	Released *ReleasedExecution `json:"released,omitempty"`
 
 	raw
 }
 
-// Failure says why an execution is FAILED.
+// Failure says why an execution FAILED.
 type Failure struct {
 	Code   string `json:"code" jsonschema:"maxLength=256"`
 	Detail string `json:"detail,omitempty" jsonschema:"maxLength=1024"`
 }
 
-// Order is where an event stands among those of its scope; absent where its route does not ask,
-// or where it could not be read.
+// Order is the position of an event among those of its scope. It is absent if the route has no
+// order, or if the position could not be read.
 type Order struct {
-	Scope    string `json:"scope,omitempty"` // absent where its workflow is one
-	Position string `json:"position"`        // a number or a time, as its sender wrote it
-	// By how much it is older than the newest that had gone through when it was its turn: 37s,
-	// or a bare number. Absent where it was not older.
+	Scope    string `json:"scope,omitempty"` // absent if its workflow is the scope
+	Position string `json:"position"`        // a number or a time, as the sender wrote it
+	// How much older it was than the newest event that had gone through, when it could have run: a
+	// duration (37s), or a number. Absent if it was not older.
 	Stale  string `json:"stale,omitempty"`
-	Newest string `json:"newest,omitempty"` // the execution of that newest one
+	Newest string `json:"newest,omitempty"` // the execution of that newest event
 }
 
-// Latest is of an execution that waits under lock.strategy latest: a newer one would replace it.
+// Latest is of an execution that waits under lock.strategy latest, which a newer event would
+// replace.
 type Latest struct {
-	Since    Time `json:"since"`              // when the first of those that replaced each other came
-	Replaced int  `json:"replaced,omitempty"` // how many did not run, because of this one. Absent: none.
-	// It does not run before that, because a newer one may come (lock.quiet). Absent: it runs in
-	// its turn.
+	Since Time `json:"since"` // when the first of the events came that replaced each other
+	// How many events did not run because of this one. Absent if none.
+	Replaced int `json:"replaced,omitempty"`
+	// Before then it does not run, because a newer event may come (lock.quiet). Absent if it need
+	// not wait for that.
 	NotBefore Time `json:"notBefore,omitzero"`
 }
 
-// Response is the upstream's answer in short; absent where no whole answer came.
+// Response is the service's answer in short. It is absent if no whole answer came.
 type Response struct {
 	Status int   `json:"status"`
-	Bytes  int64 `json:"bytes"` // of the body, as the first sender got it
-	// Duplicates get it, with headers and body; after `idempotency.replay_retention` its status
-	// alone.
+	Bytes  int64 `json:"bytes"` // the length of the body that the first sender got
+	// Duplicates get header and body; after `idempotency.replay_retention`, the status alone.
 	Kept bool `json:"kept"`
-	// Half of the SHA-256 of the body, where `idempotency.replay_retention` bounds how long that
-	// is kept.
+	// Half of the SHA-256 of the body. It is there if `idempotency.replay_retention` bounds how
+	// long the body is kept.
 	Hash string `json:"hash,omitempty"`
 }
 
-// Step is one step that the upstream has reported with guard.
+// Step is a step of the work that the service has reported by guard.
 type Step struct {
 	Name string `json:"name"`
-	// skipped: the execution was cancelled before it began.
+	// skipped: the execution was cancelled before the step began.
 	Status     string `json:"status" jsonschema:"enum=running,enum=done,enum=skipped"`
 	StartedAt  Time   `json:"startedAt,omitzero"`
 	FinishedAt Time   `json:"finishedAt,omitzero"`
@@ -177,14 +180,16 @@ func (e *Execution) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// ExecutionPage is a part of the executions; see LockPage.
+// ExecutionPage is a part of the list of executions. It may hold fewer items than its limit, even
+// none, and not be the last one: only an empty nextCursor says that it is.
 type ExecutionPage struct {
 	Executions []Execution `json:"executions"`
 	NextCursor string      `json:"nextCursor"`
 }
 
-// Executions yields the executions from q.Cursor on, the newest first, page after page. After an
-// error it ends. An execution that moves in the list meanwhile may come twice.
+// Executions returns all executions from q.Cursor on, in the order of ExecutionPage, page after
+// page. The sequence ends after an error. An execution that moves in the list meanwhile may come
+// twice.
 func (c *Client) Executions(ctx context.Context, q ExecutionQuery) iter.Seq2[*Execution, error] {
 	return each(&q.Cursor, func() (*ExecutionPage, error) { return c.ExecutionPage(ctx, q) },
 		func(p *ExecutionPage) ([]Execution, string) { return p.Executions, p.NextCursor })
@@ -199,14 +204,14 @@ func executionPath(id, action string) string {
 	return path
 }
 
-// Execution returns the execution as of now. A *Problem with CodeExecutionNotFound means that there
-// is no trace of it.
+// Execution returns an execution as it is now. A *Problem with CodeExecutionNotFound means that
+// there is none, or none any more.
 func (c *Client) Execution(ctx context.Context, id string) (*Execution, error) {
 	return c.AwaitExecution(ctx, id, 0)
 }
 
-// AwaitExecution returns an execution at once if it has ended, else on its next change, and after
-// wait at the latest. The server takes at most 5 minutes.
+// AwaitExecution returns an execution as soon as it changes, at once if it has ended, and after
+// wait as it is then. The server waits for at most 5 minutes.
 func (c *Client) AwaitExecution(ctx context.Context, id string, wait time.Duration) (*Execution, error) {
 	q := query()
 	if wait > 0 {
@@ -216,12 +221,12 @@ func (c *Client) AwaitExecution(ctx context.Context, id string, wait time.Durati
 		call{method: http.MethodGet, path: executionPath(id, ""), query: q, wait: wait, has: "executionId"})
 }
 
-// Cancelled is the result of a cancel.
+// Cancelled is the answer to a cancel: the execution as it is now.
 type Cancelled struct {
 	Execution
 	Success bool   `json:"success"`
 	Message string `json:"message"`
-	Before  bool   `json:"-"` // it was requested before, and this call changed nothing
+	Before  bool   `json:"-"` // It had been cancelled before, and this call changed nothing.
 }
 
 // UnmarshalJSON reads the execution and what is beside it.
@@ -237,16 +242,17 @@ func (r *Cancelled) UnmarshalJSON(text []byte) error {
 	return r.Execution.UnmarshalJSON(text)
 }
 
-// Cancel asks an execution to stop, for a reason that its record will show. One that waits is
-// ABORTED at once; one that runs has its upstream call closed; one that is held learns it from its
-// next guard or heartbeat. final settles the event: it never runs again. A *Problem with
+// Cancel stops an execution; its record shows the reason. One that waits is ABORTED at once. The
+// call to the service of one that runs is closed. One that is held hears of it at its next guard or
+// heartbeat. With final the event never runs again: its duplicates are refused. A *Problem with
 // CodeAlreadyFinished means that the execution had ended.
 func (c *Client) Cancel(ctx context.Context, id, reason string, final bool) (*Cancelled, error) {
 	return c.CancelIf(ctx, id, "", reason, final)
 }
 
-// CancelIf is Cancel if the execution still has that status: Pending, Running or CancelRequested;
-// "" is any. Otherwise nothing is done, and the error is a *Problem with CodeStatusChanged.
+// CancelIf is Cancel for an execution that still has the status only: Pending, Running or
+// CancelRequested; "" is any. Otherwise it does nothing, and returns a *Problem with
+// CodeStatusChanged.
 func (c *Client) CancelIf(ctx context.Context, id string, only Status, reason string, final bool) (*Cancelled, error) {
 	body := struct {
 		Reason string `json:"reason"`
@@ -264,15 +270,16 @@ func (c *Client) CancelIf(ctx context.Context, id string, only Status, reason st
 	return cancelled, nil
 }
 
-// Forget removes the record of an ended execution: its event may run again, on every replica within
-// 2 s. It returns the removed execution. A *Problem with status 409 means that it has not ended.
+// Forget removes the record of an execution that has ended, and returns the execution: its event
+// can run again, on every replica within 2 s. A *Problem with CodeInFlight means that it has not
+// ended, one with CodeSuperseded that the event has run again since.
 func (c *Client) Forget(ctx context.Context, id, reason string) (*Execution, error) {
 	return ask[Execution](ctx, c,
 		call{method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason),
 			has: "executionId"})
 }
 
-// Erase is Forget that also deletes the kept requests of all attempts of the event, and how it
+// Erase is Forget, and also deletes the stored requests of all attempts of the event, and how it
 // arrived.
 func (c *Client) Erase(ctx context.Context, id, reason string) (*Execution, error) {
 	return ask[Execution](ctx, c, call{

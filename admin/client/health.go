@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Live returns nil if the process answers.
+// Live returns nil if the replica answers.
 func (c *Client) Live(ctx context.Context) error {
 	_, err := c.do(ctx, call{method: http.MethodGet, path: "/livez"})
 	return err
 }
 
-// CodeNotReady is the code of Ready's problem; over the wire it is text.
+// CodeNotReady is the code of the problem that Ready returns. The API sends it as text.
 const CodeNotReady = "not_ready"
 
-// Ready returns nil if deliveries may come: a session is live and routes are loaded. A *Problem
-// with CodeNotReady says why they may not.
+// Ready returns nil if the replica takes deliveries: it has a session and routes. A *Problem with
+// CodeNotReady says why it does not.
 func (c *Client) Ready(ctx context.Context) error {
 	var why string
 	status, err := c.do(ctx, call{method: http.MethodGet, path: "/readyz", query: query("verbose", "1"),
@@ -31,7 +31,7 @@ func (c *Client) Ready(ctx context.Context) error {
 		Detail: strings.TrimSpace(strings.TrimPrefix(why, ":"))}
 }
 
-// Metrics returns the metrics in Prometheus' format.
+// Metrics returns the metrics in Prometheus' text format.
 func (c *Client) Metrics(ctx context.Context) ([]byte, error) { return c.raw(ctx, "/metrics") }
 
 // OpenAPI returns the description of the API, in JSON.

@@ -9,45 +9,48 @@ import (
 	"time"
 )
 
-// Attempt is an execution of an event in short.
+// Attempt is one execution of an event, in short.
 type Attempt struct {
 	ExecutionID string  `json:"executionId"`
 	Status      Status  `json:"status"`
 	Outcome     Outcome `json:"outcome,omitempty"`
 	StartedAt   Time    `json:"startedAt"`
 	FinishedAt  Time    `json:"finishedAt,omitzero"`
-	// Of FAILED alone; its detail says how far the exchange with the upstream went. Cut to 160
-	// bytes where the event has run again.
+	// Of FAILED alone. Its detail says how far the exchange with the service went, in 160 bytes if
+	// the event has run again.
 	Error       *Failure `json:"error,omitempty"`
-	AbortedAt   Time     `json:"abortedAt,omitzero"` // this and the next two as those of an execution
+	AbortedAt   Time     `json:"abortedAt,omitzero"` // as of an execution, as are the next two
 	AbortedBy   string   `json:"abortedBy,omitempty"`
 	AbortReason string   `json:"abortReason,omitempty"`
-	Answer      int      `json:"answerStatus,omitempty"` // of the upstream; absent where no whole answer came
-	Tries       int      `json:"tries,omitempty"`        // of the upstream, where it was parked
-	TraceID     string   `json:"traceId,omitempty"`
-	// What of its request differs from that of the attempt before; absent where nothing does, or
-	// where that is not known.
+	// The status of the service's answer. Absent if no whole answer came.
+	Answer  int    `json:"answerStatus,omitempty"`
+	Tries   int    `json:"tries,omitempty"` // how often the service was called, if it was parked
+	TraceID string `json:"traceId,omitempty"`
+	// What of its request differs from that of the attempt before. Absent if nothing does, or if
+	// that is not known.
 	Differs []string `json:"differs,omitempty"`
 }
 
-// Arrivals is how an event arrived, without the deliveries that were executed; absent in lists
-// that no decision was asked of, and where nothing is kept.
+// Arrivals are the deliveries of an event that were not executed. They are absent where none is
+// kept, and in a list unless a decision was asked for.
 type Arrivals struct {
-	Counts map[string]int64 `json:"counts"` // by decision
+	Counts map[string]int64 `json:"counts"` // how many deliveries, by decision
 	First  Arrival          `json:"first"`
 	Newest []Arrival        `json:"newest" jsonschema:"maxItems=16"` // the newest first
 }
 
-// Arrival is one delivery with another decision than executed. Its event may have run all the same:
-// a parked one later, a bypassed one without a lock, and one that broke off perhaps.
+// Arrival is a delivery with another decision than executed. The event may have run all the same:
+// later if it was parked, without a lock if it was bypassed, and perhaps if the call broke off.
 type Arrival struct {
-	At          Time   `json:"at"`                  // when it was received
-	AnsweredAt  Time   `json:"answeredAt,omitzero"` // when its sender was answered; absent where that is not known
-	Decision    string `json:"decision"`
-	Would       string `json:"would,omitempty"`       // what it would have got, where it was forwarded all the same
-	Status      int    `json:"status"`                // what its sender was told
-	ExecutionID string `json:"executionId,omitempty"` // what stood in the way or was answered with, or its own
-	// Its own event ID, if it was taken for the event because of its body (twins: same_event).
+	At         Time   `json:"at"`                  // when it was received
+	AnsweredAt Time   `json:"answeredAt,omitzero"` // when its sender was answered; absent if that is not known
+	Decision   string `json:"decision"`
+	// The decision that it would have got, if it was forwarded all the same.
+	Would  string `json:"would,omitempty"`
+	Status int    `json:"status"` // the status of the response to its sender
+	// The execution that stood in the way, or whose answer it got, or its own.
+	ExecutionID string `json:"executionId,omitempty"`
+	// Its own event ID, if it was taken for this event because of its body (twins: same_event).
 	EventID string   `json:"eventId,omitempty"`
 	From    string   `json:"from,omitempty"`    // the IP address of the connection
 	Differs []string `json:"differs,omitempty"` // of a mismatch: what differs from the first delivery
@@ -57,8 +60,8 @@ type Arrival struct {
 	Behind *ArrivalBehind `json:"behind,omitempty"`
 }
 
-// Answered returns when the sender got the response, or when the delivery was received where that
-// is not known.
+// Answered returns when the sender was answered or, if that is not known, when the delivery was
+// received.
 func (a *Arrival) Answered() time.Time {
 	if a.AnsweredAt.IsZero() {
 		return a.At.Time
@@ -66,18 +69,19 @@ func (a *Arrival) Answered() time.Time {
 	return a.AnsweredAt.Time
 }
 
-// Asked is what the service said of an execution of unknown outcome (on_unknown: ask); absent
-// where it was not asked.
+// Asked is what the service said when Hooklock asked it for an unknown outcome (on_unknown: ask).
+// It is absent if it was not asked.
 type Asked struct {
-	Outcome Outcome `json:"outcome"` // what follows from it. unknown: no answer decided it, and a person has to.
+	// What follows from the answer. unknown: no answer decided it, and a person must.
+	Outcome Outcome `json:"outcome"`
 	At      Time    `json:"at"`
-	URL     string  `json:"url"`              // what was asked: a URL, or a path of the upstream
-	Status  int     `json:"status,omitempty"` // of the last answer. Left out if none came.
-	Detail  string  `json:"detail,omitempty"` // why it decided nothing. Left out if it did.
+	URL     string  `json:"url"`              // what was asked: a URL, or a path of the service
+	Status  int     `json:"status,omitempty"` // the status of the last answer; absent if none came
+	Detail  string  `json:"detail,omitempty"` // why the answer decided nothing; absent if it did
 	Times   int     `json:"times"`            // how often the service was asked
 }
 
-// Text says on one line what the service said.
+// Text returns in one line what the service said.
 func (a *Asked) Text() string {
 	said := strings.ReplaceAll(string(a.Outcome), "_", " ")
 	if a.Status != 0 {
@@ -92,16 +96,16 @@ func (a *Asked) Text() string {
 	return said
 }
 
-// FailedAnswer is an answer of the service to a failed try.
+// FailedAnswer is an answer of the service by which a try of a parked event failed.
 type FailedAnswer struct {
 	At     Time `json:"at"`
 	Status int  `json:"status"`
-	// The first 512 bytes of its body. Absent without the scope bodies, where it is not kept,
-	// and where it is no text.
+	// The first 512 bytes of its body. Absent if the token lacks the scope bodies, if it is not
+	// kept, and if it is no text.
 	Text string `json:"text,omitempty"`
 }
 
-// LastFailed returns ": " and the text of the latest failed answer, on one line; "" if that is not
+// LastFailed returns ": " and the text of the latest failed answer, in one line; "" if it is not
 // known.
 func (e *Execution) LastFailed() string {
 	n := len(e.FailedAnswers)
@@ -111,8 +115,8 @@ func (e *Execution) LastFailed() string {
 	return ": " + strings.Join(strings.Fields(e.FailedAnswers[n-1].Text), " ")
 }
 
-// ReleasedExecution is the latest execution of the event whose record a person removed, so that
-// it runs again, and how it had ended.
+// ReleasedExecution is the latest execution of an event whose record a person removed, so that it
+// can run again.
 type ReleasedExecution struct {
 	ExecutionID string  `json:"executionId"`
 	Status      Status  `json:"status"`
@@ -122,7 +126,8 @@ type ReleasedExecution struct {
 	At          Time    `json:"at"`
 }
 
-// Text says who released it, how it had ended and why; "" for nil.
+// Text returns in one line who removed the record, why, and how the execution had ended; "" for
+// nil.
 func (r *ReleasedExecution) Text() string {
 	if r == nil {
 		return ""
@@ -131,16 +136,16 @@ func (r *ReleasedExecution) Text() string {
 		string(r.Status) + ", " + strings.ReplaceAll(string(r.Outcome), "_", " ")
 }
 
-// ArrivalBehind is the execution that had the lock when the delivery was refused; absent where
-// none had, or where nothing is known of it any more. In a list it is that of the newest arrival
+// ArrivalBehind is the execution that had the lock when the delivery was refused. It is absent if
+// there was none, or if nothing is known of it any more. A list has it for the newest arrival
 // alone.
 type ArrivalBehind struct {
 	EventID    string `json:"eventId,omitempty"`
 	StartedAt  Time   `json:"startedAt"`
-	FinishedAt Time   `json:"finishedAt,omitzero"` // absent: it has not ended
+	FinishedAt Time   `json:"finishedAt,omitzero"` // absent if it has not ended
 }
 
-// Text says which event had the lock, since when and until when, with times as stamp spells them;
+// Text returns which event had the lock, since when and until when; stamp writes a time. It returns
 // "" for nil.
 func (b *ArrivalBehind) Text(stamp func(time.Time) string) string {
 	if b == nil {
@@ -153,7 +158,7 @@ func (b *ArrivalBehind) Text(stamp func(time.Time) string) string {
 	return text + ", until " + stamp(b.FinishedAt.Time)
 }
 
-// KeptAnswer is the upstream's answer as duplicates get it.
+// KeptAnswer is the service's answer as duplicates get it.
 type KeptAnswer struct {
 	Status  int          `json:"status"`
 	Headers []HeaderLine `json:"headers"`
@@ -162,14 +167,14 @@ type KeptAnswer struct {
 	raw
 }
 
-// HeaderLine is one header line. A byte of Value that is not UTF-8 has become U+FFFD.
+// HeaderLine is a line of a header. A byte of value that is not UTF-8 is U+FFFD here.
 type HeaderLine struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// KeptAnswer returns the stored answer of an execution. It needs a token with the scope bodies. A
-// *Problem with CodeAnswerNotKept means that none is stored whole.
+// KeptAnswer returns the stored answer of an execution. The token needs the scope bodies. A
+// *Problem with CodeAnswerNotKept means that no whole answer is stored.
 func (c *Client) KeptAnswer(ctx context.Context, id string) (*KeptAnswer, error) {
 	return ask[KeptAnswer](ctx, c, call{method: http.MethodGet, path: executionPath(id, "answer"), has: "headers"})
 }

@@ -9,42 +9,43 @@ import (
 	"time"
 )
 
-// Lock is a workflow's lock and its holder.
+// Lock is the lock of a workflow, and the execution that has it.
 type Lock struct {
 	Workflow    string `json:"workflow"`
 	ExecutionID string `json:"executionId"`
 	Route       string `json:"route,omitempty"` // absent for a lock of the lock API
-	// What its sender calls the event. Absent where its payload is the key.
+	// The sender's ID of the event. Absent if the payload is the key.
 	EventID string `json:"eventId,omitempty"`
-	// What the event is found by, besides, by name. Absent where it has none.
+	// Other names that find the event. Absent if it has none.
 	Labels map[string]string `json:"labels,omitempty"`
-	// host/pid/session of a delivery's process, or what its client called itself.
+	// host/pid/session of the replica that runs the execution, or the name that a client of the
+	// lock API gave itself.
 	Holder   string `json:"holder"`
 	Token    int64  `json:"token" jsonschema:"minimum=1"` // the fencing token
 	LockedAt Time   `json:"lockedAt"`                     // when the execution began
-	// When it ends if nobody does anything, the nearest of: upstream.timeout of a running
-	// execution (later where the upstream has begun a long answer), the end of a hold,
-	// max_duration, the end of a release_delay. Absent where there is none.
+	// When the lock ends if nothing else ends it: the earliest of upstream.timeout of a running
+	// execution (later if the service has begun a long answer), the end of a hold, max_duration,
+	// and the end of a release_delay. Absent if there is none of them.
 	ExpiresAt Time    `json:"expiresAt,omitzero"`
-	HeldFor   float64 `json:"heldFor" jsonschema:"type=integer"` // seconds
-	// Seconds. Absent without expiresAt.
+	HeldFor   float64 `json:"heldFor" jsonschema:"type=integer"` // for how many seconds the execution has had it
+	// Seconds until expiresAt. Absent without it.
 	ExpiresIn *float64 `json:"expiresIn,omitempty" jsonschema:"type=integer,minimum=0"`
-	// Which end expiresAt is. Absent without expiresAt.
+	// Which end expiresAt is. Absent without it.
 	EndsBy  string `json:"endsBy,omitempty" jsonschema:"enum=upstream.timeout,enum=hold,enum=max_duration,enum=release_delay"`
-	Held    bool   `json:"held"`    // it outlives its answer
-	Waiting int    `json:"waiting"` // how many wait for it
-	// Its owner is dead; the next one to come takes over.
+	Held    bool   `json:"held"`    // it outlives the answer of its delivery
+	Waiting int    `json:"waiting"` // how many executions wait for it
+	// Its owner is dead: the next execution that needs the lock takes it over.
 	IsStale bool `json:"isStale"`
 	// The execution has ended with an unknown outcome, and release_delay keeps the lock closed.
 	// Absent otherwise.
 	Cooling bool `json:"cooling,omitempty"`
-	// Its event is parked, and nothing of it is at the upstream: what it waits for. Absent where
-	// it is not parked, and while it is tried.
+	// What its parked event waits for, while nothing of it is at the service. Absent if the event
+	// is not parked, and while it is tried.
 	Parked *Parked `json:"parked,omitempty"`
-	// How many executions of the workflow may run at a time, as this replica has it, where that
-	// is more than one: then each of them has a lock. Absent: it is one.
+	// How many executions of the workflow may run at a time by the rules of the replica that
+	// answers. Each has a lock of its own. Absent if it is one.
 	Of int `json:"of,omitempty"`
-	// Those that run, the oldest first. Of one lock that was asked for, and where of is not
+	// The executions of the workflow that run, the oldest first. Absent in lists, and if `of` is
 	// absent.
 	Executions []string `json:"executions,omitempty"`
 
@@ -61,7 +62,7 @@ func (l *Lock) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// LockQuery selects locks. The zero value selects all of them.
+// LockQuery selects locks, or slots. The zero value selects all of them.
 type LockQuery struct {
 	// Prefix selects the workflows that begin with it.
 	Prefix string `query:"prefix"`
@@ -70,21 +71,21 @@ type LockQuery struct {
 	Cursor string `query:"cursor"` // nextCursor of the page before; absent: from the beginning
 }
 
-// LockPage is a part of the locks. It may be shorter than its limit, even empty, and not be the
-// last: only an empty nextCursor says that.
+// LockPage is a part of the list of locks. It may hold fewer items than its limit, even none, and
+// not be the last one: only an empty nextCursor says that it is.
 type LockPage struct {
 	Locks      []Lock `json:"locks"`
 	NextCursor string `json:"nextCursor"`
 }
 
-// LockPage gets one page.
+// LockPage returns one page of the locks.
 func (c *Client) LockPage(ctx context.Context, q LockQuery) (*LockPage, error) {
 	return ask[LockPage](ctx, c, call{
 		method: http.MethodGet, path: "/v1/locks", query: queryOf(q), has: "locks",
 	})
 }
 
-// Locks yields the locks from q.Cursor on, page after page. After an error it ends.
+// Locks returns all locks from q.Cursor on, page after page. The sequence ends after an error.
 func (c *Client) Locks(ctx context.Context, q LockQuery) iter.Seq2[*Lock, error] {
 	return each(&q.Cursor, func() (*LockPage, error) { return c.LockPage(ctx, q) },
 		func(p *LockPage) ([]Lock, string) { return p.Locks, p.NextCursor })
@@ -141,20 +142,21 @@ func (c *Client) lock(ctx context.Context, workflow, action string, call call) (
 	return ask[Lock](ctx, c, call)
 }
 
-// Lock returns a workflow's lock. A *Problem with CodeLockNotFound means that it is free.
+// Lock returns the lock of a workflow. A *Problem with CodeLockNotFound means that it is free. If a
+// lock.limit above 1 gives a workflow several locks, it returns the oldest one.
 func (c *Client) Lock(ctx context.Context, workflow string) (*Lock, error) {
 	return c.lock(ctx, workflow, "", call{method: http.MethodGet})
 }
 
-// LockOf returns the lock of an execution: if a route has a lock.limit above 1 a workflow has
-// several. A *Problem with CodeLockNotFound means that the execution has none.
+// LockOf returns the lock that an execution has: it tells the locks of a workflow apart whose route
+// has a lock.limit above 1. A *Problem with CodeLockNotFound means that the execution has none.
 func (c *Client) LockOf(ctx context.Context, workflow, executionID string) (*Lock, error) {
 	return c.lock(ctx, workflow, "", call{method: http.MethodGet, query: query("execution", executionID)})
 }
 
-// ForceRelease takes the lock from an execution. A running call is closed and its delivery answered
-// with lock_lost; the record is ABORTED, with reason and the name of the token. It returns the
-// execution as it ended. A *Problem with CodeLockLost means that another execution holds the lock.
+// ForceRelease takes the lock from an execution, and returns the execution as it ended: it is
+// ABORTED, with reason and the name of the token. A running call is closed, and its sender is
+// answered with lock_lost. A *Problem with CodeLockLost means that another execution has the lock.
 func (c *Client) ForceRelease(ctx context.Context, workflow, executionID, reason string) (*Execution, error) {
 	return ask[Execution](ctx, c, call{method: http.MethodDelete, path: lockPath(workflow, ""),
 		query: query("execution", executionID, "reason", reason), has: "executionId"})
@@ -172,11 +174,11 @@ type AcquireRequest struct {
 	Wait time.Duration
 }
 
-// Acquired is a lock that the caller has now. It is the caller's until expiresAt, unless it is
-// renewed.
+// Acquired is a lock that the caller has until expiresAt, or for longer if it renews the lock.
 type Acquired struct {
 	Lock
-	CallbackKey string `json:"callbackKey"` // for guard, heartbeat and complete. It is not shown again.
+	// For guard, heartbeat and complete. It is a secret, and is not shown again.
+	CallbackKey string `json:"callbackKey"`
 }
 
 // UnmarshalJSON reads the lock and the key beside it.
@@ -191,10 +193,11 @@ func (a *Acquired) UnmarshalJSON(text []byte) error {
 	return a.Lock.UnmarshalJSON(text)
 }
 
-// Acquire takes a workflow's lock. A *Problem with status 409 (CodeWorkflowLocked, or
-// CodeLockWaitTimeout after a wait) has the holder (ExistingExecutionID) and when to ask again.
+// Acquire takes the lock of a workflow. A *Problem with CodeWorkflowLocked, or after a wait with
+// CodeLockWaitTimeout, means that another execution has it: ExistingExecutionID and RetryAfter say
+// which, and when to ask again.
 //
-// If the answer is lost, the lock may have been taken all the same: it is free again after the TTL.
+// If no answer comes, the lock may be taken all the same. It is free again after the TTL.
 func (c *Client) Acquire(ctx context.Context, workflow string, r AcquireRequest) (*Acquired, error) {
 	body := struct {
 		Holder string   `json:"holder"`
@@ -205,8 +208,8 @@ func (c *Client) Acquire(ctx context.Context, workflow string, r AcquireRequest)
 		wait: r.Wait, has: "workflow"})
 }
 
-// Renew keeps an acquired lock for another ttl; 0 = the one that it was acquired with. A *Problem
-// with status 412 means that the caller has lost the lock: stop working.
+// Renew keeps an acquired lock for ttl from now on; 0 is the TTL that it was acquired with. A
+// *Problem with status 412 means that the lock is lost: stop working.
 func (c *Client) Renew(ctx context.Context, workflow, executionID string, token int64, ttl time.Duration) (*Lock,
 	error) {
 	body := struct {
@@ -217,8 +220,8 @@ func (c *Client) Renew(ctx context.Context, workflow, executionID string, token 
 	return c.lock(ctx, workflow, "renew", call{method: http.MethodPost, body: body})
 }
 
-// Release gives an acquired lock back. A *Problem with status 412 means that the caller had lost
-// it.
+// Release gives an acquired lock back. A *Problem with status 412 means that the lock had been
+// lost.
 func (c *Client) Release(ctx context.Context, workflow, executionID string, token int64) error {
 	body := struct {
 		ExecutionID string `json:"executionId"`

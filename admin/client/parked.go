@@ -8,32 +8,33 @@ import (
 	"time"
 )
 
-// Parked says of an execution that its sender was told that the event is accepted, and that it
-// has not ended.
+// Parked is of an execution whose sender was told that the event is accepted, and that has not
+// ended.
 type Parked struct {
 	Since Time `json:"since"`
-	// What it was parked for.
+	// Why it was parked.
 	On string `json:"on" jsonschema:"enum=locked,enum=slow,enum=unreachable,enum=unknown,enum=failed,enum=paused,enum=sender_limit,enum=again"`
-	// How often the upstream was called, the call before it was parked included.
+	// How often the service was called, with the call before it was parked.
 	Tries    int `json:"tries"`
-	Failures int `json:"failures"` // those of them that count against park.attempts
-	// Absent: now, or after those before it in its line, or not before a person says so.
+	Failures int `json:"failures"` // how many of the tries count against park.attempts
+	// When it is tried next. Absent if that is now, after those before it in its queue, or when a
+	// person says so.
 	NextAttempt  Time      `json:"nextAttempt,omitzero"`
 	LastEvidence *Evidence `json:"lastEvidence,omitempty"`
-	Blocked      string    `json:"blocked,omitempty"` // why it waits for a person. Absent: it does not.
+	Blocked      string    `json:"blocked,omitempty"` // Why it waits for a person. Absent if it does not.
 }
 
 // Evidence is what is known of the latest try that ended.
 type Evidence struct {
-	Outcome Outcome `json:"outcome"`          // what is known of the effect. Absent before the end.
-	Status  int     `json:"status,omitempty"` // of the upstream's answer; absent where none came
+	Outcome Outcome `json:"outcome"`          // what is known of the effect
+	Status  int     `json:"status,omitempty"` // the status of the service's answer; absent if none came
 	Code    string  `json:"code,omitempty"`
 	Detail  string  `json:"detail,omitempty"`
 	At      Time    `json:"at"`
 }
 
-// ParkState is the state of a stored request: its execution waits or is tried, waits for a
-// person, or has ended.
+// ParkState is the state of a stored request: parked if its execution waits or is tried, blocked if
+// that waits for a person, and dead_letter if it has ended and can be run again.
 type ParkState string
 
 // The states of a stored request.
@@ -46,7 +47,7 @@ const (
 // ParkedAction is an action on a parked execution or a dead letter.
 type ParkedAction string
 
-// The actions.
+// The actions on parked executions and dead letters.
 const (
 	// Run lets a parked execution be tried now, also if it needs a decision.
 	Run ParkedAction = "run"
@@ -56,16 +57,17 @@ const (
 	Rerun ParkedAction = "rerun"
 )
 
-// Act runs an action, with a reason that the audit log will show, and with Skip the record. It
-// returns the execution after that; with Rerun the new one. A *Problem with CodeNotParked,
-// CodeRequestNotKept, CodeAlreadyFinished or CodeInFlight says why it cannot be done.
+// Act runs an action on an execution. The audit log shows the reason, and after Skip the record
+// does, too. It returns the execution as it is then, and after Rerun the new one. A *Problem with
+// CodeNotParked, CodeRequestNotKept, CodeAlreadyFinished or CodeInFlight says why it cannot be
+// done.
 func (c *Client) Act(ctx context.Context, action ParkedAction, id, reason string) (*Execution, error) {
 	return c.act(ctx, id, string(action), map[string]any{"reason": reason})
 }
 
-// RunAgain lets an event run again that has ended, also one that was settled: as the next attempt
-// of the same event, the last of its queue. Its route has to keep the requests of all events. It
-// returns the new execution, and problems as Act does.
+// RunAgain lets an event run again that has ended, also one that was settled. It runs as the next
+// attempt, the last of its queue, and RunAgain returns that execution. The route must keep the
+// requests of all events. The problems are those of Act.
 func (c *Client) RunAgain(ctx context.Context, id, reason string) (*Execution, error) {
 	return c.act(ctx, id, string(Rerun), map[string]any{"reason": reason, "again": true})
 }
@@ -110,37 +112,38 @@ type BulkFilter struct {
 	Status Status `json:"status,omitempty"`
 }
 
-// BulkResult is the result of one request of a bulk.
+// BulkResult is the answer to one request of a Bulk.
 type BulkResult struct {
-	Matched    int        `json:"matched"` // how many there are, with those that are left for the next request
+	// how many executions match that were not acted on before this request
+	Matched    int        `json:"matched"`
 	Done       int        `json:"done"`
 	Refused    int        `json:"refused"`
 	Executions []BulkItem `json:"executions"`
-	NextCursor string     `json:"nextCursor"` // empty: there are no more
+	NextCursor string     `json:"nextCursor"` // empty if there are no more
 
 	raw
 }
 
-// BulkItem is one execution of a bulk.
+// BulkItem is one execution that a Bulk acted on, or would act on.
 type BulkItem struct {
 	ExecutionID string    `json:"executionId"`
 	Workflow    string    `json:"workflow"`
 	Route       string    `json:"route"`
 	State       ParkState `json:"state"`
-	Since       Time      `json:"since"`
-	// would: of a dry run.
-	Result  string `json:"result" jsonschema:"enum=would,enum=done,enum=refused"`
-	Code    string `json:"code,omitempty"`    // why it was refused
-	Status  Status `json:"status,omitempty"`  // as it is after that
-	NewID   string `json:"newId,omitempty"`   // of the execution that rerun made
-	Message string `json:"message,omitempty"` // for people, where it was refused
+	Since       Time      `json:"since"`                                                 // when it came into its state
+	Result      string    `json:"result" jsonschema:"enum=would,enum=done,enum=refused"` // would: of a dry run.
+	Code        string    `json:"code,omitempty"`                                        // why it was refused
+	Status      Status    `json:"status,omitempty"`                                      // its status after that
+	NewID       string    `json:"newId,omitempty"`                                       // the execution that rerun made
+	Message     string    `json:"message,omitempty"`                                     // why it was refused, for people
 }
 
 // bulkTime is what the server takes at most for one request.
 const bulkTime = 30 * time.Second
 
-// Bulk runs an action on all executions that match, in the order of each queue. It yields the
-// result of each request. After an error it ends; the cursor of the result before it goes on.
+// Bulk runs an action on all executions that match, in the order of each queue, and returns the
+// answer to each request that this takes. The sequence ends after an error; a Bulk with the last
+// NextCursor goes on there.
 func (c *Client) Bulk(ctx context.Context, action ParkedAction, b Bulk) iter.Seq2[*BulkResult, error] {
 	return pages(&b.Cursor, func() (*BulkResult, error) {
 		return ask[BulkResult](ctx, c, call{method: http.MethodPost, path: "/v1/executions/" + string(action), body: b,
@@ -148,14 +151,14 @@ func (c *Client) Bulk(ctx context.Context, action ParkedAction, b Bulk) iter.Seq
 	}, func(r *BulkResult) string { return r.NextCursor })
 }
 
-// Request writes the request of an execution as it came: head and body, the body without its
-// transfer coding. It needs a token with the scope bodies. A *Problem with CodeRequestNotKept means
-// that it is not stored.
+// Request writes the stored request of an execution to a writer as it came: head and body, the body
+// without its transfer coding. The token needs the scope bodies. A *Problem with CodeRequestNotKept
+// means that it is not stored.
 func (c *Client) Request(ctx context.Context, id string, to io.Writer) error {
 	return c.RequestFor(ctx, id, "", to)
 }
 
-// RequestFor is Request with a reason, which the audit log will show.
+// RequestFor is Request with a reason, which the audit log shows.
 func (c *Client) RequestFor(ctx context.Context, id, reason string, to io.Writer) error {
 	return c.stream(ctx, call{path: executionPath(id, "request"), query: query("reason", reason)}, "message/http", to)
 }

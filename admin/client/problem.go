@@ -12,64 +12,78 @@ import (
 	"time"
 )
 
-// Problem is a refusal: the API's application/problem+json (RFC 9457), or any other answer with a
-// status that is not 2xx.
+// Problem is a refusal by the server: an answer of type application/problem+json (RFC 9457), or any
+// other answer whose status is not 2xx.
 type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
-	// Code is the one word to compare with, such as "lock_not_found"; see the Code constants. ""
-	// means that the answer does not come from Hooklock: another service listens there, or is in
-	// between.
+	// Code is the word to compare with the Code constants. "" means that the answer does not come
+	// from Hooklock: another service listens there, or is between.
 	Code string `json:"code"`
 
 	ExecutionID string `json:"executionId"`
 	Workflow    string `json:"workflow"`
-	// ExistingExecutionID is the execution that holds the lock, if the lock was refused.
+	// ExistingExecutionID is the execution that has the lock, if that is the reason.
 	ExistingExecutionID string `json:"existingExecutionId"`
 	// ExecutionStatus is the status of the execution, if that is the reason.
 	ExecutionStatus Status `json:"-"`
 	// Problems are the errors of a configuration that was refused, each with its place.
 	Problems []string `json:"problems"`
-	// RetryAfter is when to ask again, by the server; 0 = not given.
+	// RetryAfter is how long to wait before another attempt. 0 means that the server did not say.
 	RetryAfter time.Duration `json:"-"`
 }
 
-// Codes of problems that callers decide by.
+// The codes of problems.
 const (
-	CodeBadRequest        = "bad_request"
-	CodeUnauthorized      = "unauthorized"
-	CodeForbidden         = "forbidden"
-	CodeCrossSite         = "cross_site"
-	CodeHostRefused       = "host_refused"
-	CodeNotFound          = "not_found" // the path is unknown: this is not the admin API, or another release of it
-	CodeLockNotFound      = "lock_not_found"
-	CodePauseNotFound     = "pause_not_found"
-	CodeMarkNotFound      = "mark_not_found"
-	CodeJobNotFound       = "job_not_found"
-	CodeNoEmbeddedEtcd    = "no_embedded_etcd"
-	CodeExecutionNotFound = "execution_not_found"
-	CodeAnswerNotKept     = "answer_not_kept"
-	CodeAlreadyFinished   = "already_finished"
-	CodeWorkflowLocked    = "workflow_locked"
-	CodeLockWaitTimeout   = "lock_wait_timeout"
-	CodeInFlight          = "execution_in_flight"  // it has not ended
-	CodeSuperseded        = "execution_superseded" // the event has run again since
-	CodeStatusChanged     = "status_changed"       // 412: the execution is not in the status that was given
-	CodeStaleToken        = "stale_token"          // 412: the fencing token is not the current one
-	CodeLockExpired       = "lock_expired"         // 412: the lock's own lease ran out
-	// 412: the session is gone, the lock was released by force, or another execution has it
-	CodeLockLost         = "lock_lost"
-	CodeNotParked        = "not_parked"
-	CodeRequestNotKept   = "request_not_kept"
-	CodeCancelRequested  = "cancel_requested"
-	CodeConfigRefused    = "config_refused"
-	CodeRateLimited      = "rate_limited"
-	CodeStoreUnavailable = "store_unavailable"
+	// CodeBadRequest means that the request is not what the endpoint takes.
+	CodeBadRequest = "bad_request"
+	// CodeUnauthorized means that the token or the callback key is missing, or not known.
+	CodeUnauthorized = "unauthorized"
+	// CodeForbidden means that the token lacks the scope, or may not act on this workflow.
+	CodeForbidden = "forbidden"
+	// CodeCrossSite means that a browser asks for a page of another site.
+	CodeCrossSite = "cross_site"
+	// CodeHostRefused means that the Host header is not in admin.hosts.
+	CodeHostRefused = "host_refused"
+	// CodeNotFound means that the path is not known: this is not the admin API, or another release
+	// of it.
+	CodeNotFound = "not_found"
+
+	CodeLockNotFound      = "lock_not_found"      // the lock is free
+	CodePauseNotFound     = "pause_not_found"     // nothing of that scope is paused
+	CodeMarkNotFound      = "mark_not_found"      // nothing of that concern is marked as looked at
+	CodeJobNotFound       = "job_not_found"       // there is no such job, or none any more
+	CodeNoEmbeddedEtcd    = "no_embedded_etcd"    // the replica uses an etcd cluster
+	CodeExecutionNotFound = "execution_not_found" // there is no such execution, or none any more
+	CodeAnswerNotKept     = "answer_not_kept"     // no whole answer of the execution is stored
+	CodeRequestNotKept    = "request_not_kept"    // the request of the execution is not stored
+
+	CodeWorkflowLocked  = "workflow_locked"      // another execution has the lock
+	CodeLockWaitTimeout = "lock_wait_timeout"    // the lock did not become free in time
+	CodeInFlight        = "execution_in_flight"  // the execution has not ended
+	CodeAlreadyFinished = "already_finished"     // the execution has ended
+	CodeSuperseded      = "execution_superseded" // the event has run again since
+	CodeCancelRequested = "cancel_requested"     // the execution is to stop
+	CodeNotParked       = "not_parked"           // the execution is not parked
+
+	// CodeStatusChanged, with status 412, means that the execution or job is in another status than
+	// the one that the call is for.
+	CodeStatusChanged = "status_changed"
+	// CodeStaleToken, with status 412, means that the fencing token is not the current one.
+	CodeStaleToken = "stale_token"
+	// CodeLockExpired, with status 412, means that the lease of the lock ended.
+	CodeLockExpired = "lock_expired"
+	// CodeLockLost, with status 412, means that the lock is free, or that another execution has it.
+	CodeLockLost = "lock_lost"
+
+	CodeConfigRefused    = "config_refused"    // the changed configuration is not valid
+	CodeRateLimited      = "rate_limited"      // too many requests
+	CodeStoreUnavailable = "store_unavailable" // etcd cannot decide now
 )
 
-// Error returns what was refused and why.
+// Error returns the code, and what was refused and why.
 func (p *Problem) Error() string {
 	text := cmp.Or(p.Detail, p.Title)
 	if p.Code == "" {

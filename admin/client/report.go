@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Report is what the routes of one process have found wrong with their deliveries; in mode observe
+// Report is what the routes of one replica have found wrong with their deliveries. In mode observe
 // these were forwarded all the same.
 type Report struct {
-	Replica   string `json:"replica"` // which process counted; others have counted their own deliveries
+	Replica   string `json:"replica"` // which replica counted; each counts its own deliveries
 	StartedAt Time   `json:"startedAt"`
-	// The start of its counts: what was asked for, rounded down to a step, but not before
-	// startedAt.
+	// The beginning of what is counted: the time that was asked for, rounded down to ten minutes,
+	// or startedAt if that is later.
 	Since  Time          `json:"since"`
 	Until  Time          `json:"until"`
 	Routes []RouteReport `json:"routes"`
@@ -25,50 +25,54 @@ type Report struct {
 
 // RouteReport is what was found on one route.
 type RouteReport struct {
-	Route      string  `json:"route"`
-	Mode       string  `json:"mode" jsonschema:"enum=enforce,enum=observe"`
-	Deliveries int64   `json:"deliveries"`
-	Stale      Finding `json:"staleEvents"` // not set by an older replica
-	Duplicates Finding `json:"duplicates"`
-	Overlaps   Finding `json:"overlaps"`
-	Mismatches Finding `json:"mismatches"`
-	// Duplicates by their event ID that were other requests than the first delivery
-	// (on_mismatch: replay): their bytes never ran.
+	Route      string `json:"route"`
+	Mode       string `json:"mode" jsonschema:"enum=enforce,enum=observe"`
+	Deliveries int64  `json:"deliveries"`
+	// Events that are older than one of their scope that went through. An older replica does not
+	// count them.
+	Stale      Finding `json:"staleEvents"`
+	Duplicates Finding `json:"duplicates"` // deliveries of events that came before
+	Overlaps   Finding `json:"overlaps"`   // deliveries while another event of the workflow ran
+	Mismatches Finding `json:"mismatches"` // Deliveries with the event ID of another request.
+	// Duplicates by their event ID that were other requests than the first delivery (on_mismatch:
+	// replay): what they brought never ran.
 	Changed         Finding `json:"changed"`
-	MissingEventIDs Finding `json:"missingEventIds"`
-	// Deliveries that the service answered with a 3xx: many senders take it for
-	// success, or follow it with a GET.
+	MissingEventIDs Finding `json:"missingEventIds"` // deliveries without an event ID
+	// Deliveries that the service answered with a 3xx: many senders take that for success, or
+	// follow it with a GET.
 	Redirected Finding `json:"redirected"`
 	// Events with the body of another one that came shortly before under another ID.
-	Twins   Finding `json:"twins"`
-	Forged  Finding `json:"forged"`
+	Twins  Finding `json:"twins"`
+	Forged Finding `json:"forged"` // deliveries whose signature was not valid
+	// Deliveries of which no workflow or key could be made, or that were refused for their form.
 	Unnamed Finding `json:"unnamed"`
-	// Absent: no change was seen.
-	Changing *Changing `json:"changing,omitempty"`
-	// Absent: none was seen.
-	WrongEventID *WrongEventID `json:"wrongEventId,omitempty"`
+	// What the sender changes between deliveries of an event. Absent if nothing was seen.
+	Changing     *Changing     `json:"changing,omitempty"`
+	WrongEventID *WrongEventID `json:"wrongEventId,omitempty"` // Absent if none was seen.
 }
 
 // The reasons of a WrongEventID.
 const (
-	// it is what a sender sends where a value is missing: $UNIQID, {{id}}, undefined, null
+	// IDPlaceholder is what a sender sends where a value is missing: $UNIQID, {{id}}, undefined,
+	// null.
 	IDPlaceholder = "placeholder"
-	IDConstant    = "constant" // deliveries that differ have it one after the other
+	// IDConstant is an ID that deliveries that differ have one after the other.
+	IDConstant = "constant"
 )
 
 // WrongEventID is an event ID that names no single event, so that events are taken for duplicates
 // of others.
 type WrongEventID struct {
-	EventID string `json:"eventId"` // at most 128 bytes of it
-	// placeholder: what a sender sends where a value is missing, such as $UNIQID, {{id}},
-	// undefined or null. constant: deliveries that differ have it one after the other.
+	EventID string `json:"eventId"` // at most the first 128 bytes
+	// placeholder: what a sender sends where a value is missing, such as $UNIQID, {{id}}, undefined
+	// or null. constant: deliveries that differ have it one after the other.
 	Why string `json:"why" jsonschema:"enum=placeholder,enum=constant"`
-	// With it, since the start; of a constant one, in a row.
+	// How many deliveries had it since the start; of a constant one, in a row.
 	Deliveries int64 `json:"deliveries" jsonschema:"minimum=1"`
-	At         Time  `json:"at"` // of the newest
+	At         Time  `json:"at"` // when the newest came
 }
 
-// Text says what is wrong with the ID, and what to do.
+// Text returns what is wrong with the ID, and what to do.
 func (w *WrongEventID) Text() string {
 	if w.Why == IDConstant {
 		return fmt.Sprintf("the event ID %q came with each of %d deliveries, which differ: correct event_id", w.EventID,
@@ -77,8 +81,8 @@ func (w *WrongEventID) Text() string {
 	return fmt.Sprintf("the event ID %q is a placeholder: all such events are one; correct it, or event_id", w.EventID)
 }
 
-// ChangedText says that duplicates were other requests than the first delivery of their event ID,
-// and what to do; "" if none were.
+// ChangedText returns how many duplicates were other requests than the first delivery of their
+// event ID, and what to do; "" if none were.
 func (r *RouteReport) ChangedText() string {
 	if r.Changed.Count == 0 {
 		return ""
@@ -101,7 +105,8 @@ func (r *RouteReport) ChangedText() string {
 		r.Changed.Count, max(r.Duplicates.Count, r.Changed.Count), cmp.Or(what, "what differs is not known"), ran)
 }
 
-// RedirectedText says that the service answered with redirects, and what to do; "" if it did not.
+// RedirectedText returns how many deliveries the service answered with a redirect, and what to do;
+// "" if it was none.
 func (r *RouteReport) RedirectedText() string {
 	if r.Redirected.Count == 0 {
 		return ""
@@ -111,7 +116,7 @@ func (r *RouteReport) RedirectedText() string {
 		"let the service answer at the URL that is called, or set upstream to where it leads", r.Redirected.Count)
 }
 
-// TwinsText says that events had the body of another one, and what to do; "" if none had.
+// TwinsText returns how many events had the body of another one, and what to do; "" if none had.
 func (r *RouteReport) TwinsText() string {
 	if r.Twins.Count == 0 {
 		return ""
@@ -128,37 +133,39 @@ func (r *RouteReport) TwinsText() string {
 
 // Changing is what differs between deliveries of one event ID.
 type Changing struct {
-	Refused int64 `json:"refused"` // of them that were refused as another request (mismatch), since the start
-	// Of them that were answered as duplicates (on_mismatch: replay), since the start.
+	// How many were refused as another request (mismatch) since the start.
+	Refused int64 `json:"refused"`
+	// How many were answered as duplicates (on_mismatch: replay) since the start.
 	Replayed int64    `json:"replayed"`
-	Members  []string `json:"members"` // what differed, as a template spells it: body.delivery_attempts
-	At       Time     `json:"at"`      // of the newest
-	Key      string   `json:"key"`     // of the newest
+	Members  []string `json:"members"` // what differed, as in a template: body.delivery_attempts
+	At       Time     `json:"at"`      // when the newest came
+	Key      string   `json:"key"`     // the short key of the newest
 }
 
-// Finding is how often something was found, with the newest examples, the newest first.
+// Finding is how often something was found.
 type Finding struct {
 	Count    int64     `json:"count"`
-	Examples []Example `json:"examples"` // the newest, at most 5
+	Examples []Example `json:"examples"` // the newest first, at most 5
 }
 
-// Example is one delivery.
+// Example is one delivery with a finding.
 type Example struct {
-	At          Time     `json:"at"`
-	Decision    string   `json:"decision"`
-	CarriedOut  bool     `json:"carriedOut"`    // otherwise the delivery was forwarded
+	At       Time   `json:"at"`
+	Decision string `json:"decision"`
+	// The decision was carried out. Otherwise the delivery was forwarded.
+	CarriedOut  bool     `json:"carriedOut"`
 	Key         string   `json:"key,omitempty"` // the short key, as in the log
 	Workflow    string   `json:"workflow,omitempty"`
-	ExecutionID string   `json:"executionId,omitempty"` // the execution that it met
-	Code        string   `json:"code,omitempty"`        // of a rejection
-	Signature   string   `json:"signature,omitempty"`   // why it is not valid
-	Status      int      `json:"status,omitempty"`      // the status sent in response
+	ExecutionID string   `json:"executionId,omitempty"` // the execution that stood in the way, or its own
+	Code        string   `json:"code,omitempty"`        // why it was rejected
+	Signature   string   `json:"signature,omitempty"`   // why its signature is not valid
+	Status      int      `json:"status,omitempty"`      // the status of the response
 	TraceID     string   `json:"traceId,omitempty"`
-	Differs     []string `json:"differs,omitempty"` // the parts that differ from the first delivery of the event ID
-	TwinOf      string   `json:"twinOf,omitempty"`  // the short key of the earlier event, of a twin
+	Differs     []string `json:"differs,omitempty"` // what differs from the first delivery of the event ID
+	TwinOf      string   `json:"twinOf,omitempty"`  // of a twin: the short key of the earlier event
 }
 
-// Report returns the report since then: a time (RFC 3339), or how long ago (24h); "" is everything
+// Report returns what was found since then: a time (RFC 3339), or how long ago (24h); "" is all
 // that is known.
 func (c *Client) Report(ctx context.Context, since string) (*Report, error) {
 	return ask[Report](ctx, c, call{method: http.MethodGet, path: "/v1/report", query: query("since", since),

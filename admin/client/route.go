@@ -5,60 +5,60 @@ import (
 	"net/http"
 )
 
-// RouteRules is what a route of the process does, and what is known of its sender.
+// RouteRules is what a route does, and what is known of its sender.
 type RouteRules struct {
 	Route string `json:"route"`
 	Mode  string `json:"mode" jsonschema:"enum=enforce,enum=observe"`
-	Path  string `json:"path"` // the pattern
-	// What an event gets whose outcome is unknown when it comes again: retry runs it, block
-	// refuses it.
+	Path  string `json:"path"` // the pattern of its path
+	// What happens to an event of unknown outcome that comes again: retry runs it, block refuses
+	// it.
 	OnUnknown string `json:"onUnknown,omitempty" jsonschema:"enum=retry,enum=block"`
-	// After how many attempts that failed, or may have, an event waits for a person; absent:
-	// after none, or an older replica.
+	// After how many attempts that failed, or may have, an event waits for a person. Absent if it
+	// never does, or from an older replica.
 	Attempts int `json:"attempts,omitempty"`
-	// The age in seconds at which a service that checks signatures refuses the one with which an
-	// event came. Absent: none, or the signature is renewed, or an older replica.
+	// The age of a signature, in seconds, at which the service refuses it. Absent if there is none,
+	// if the signature is renewed, or from an older replica.
 	SignatureAge float64 `json:"signatureAge,omitempty"`
-	// For how many seconds the requests of events that have run are kept; absent: none is.
+	// For how many seconds the requests of events that have run are stored. Absent if they are not.
 	KeepRequests float64 `json:"keepRequests,omitempty"`
 
-	Sender  *RouteSender  `json:"sender,omitempty"` // absent where the route names no preset
-	Answers []RouteAnswer `json:"answers"`          // the answer of each decision, in the order of the checks
+	Sender  *RouteSender  `json:"sender,omitempty"` // absent if the route names no preset
+	Answers []RouteAnswer `json:"answers"`          // what each decision answers, in the order of the checks
 }
 
-// RouteSender is what is known of the sender that a route names.
+// RouteSender is what is known of the sender of a route.
 type RouteSender struct {
 	Preset string `json:"preset"`
-	// Seconds for which it waits for an answer. Absent: not established.
+	// For how many seconds it waits for an answer. Absent if that is not established.
 	Patience  float64 `json:"patience,omitempty" jsonschema:"minimum=0"`
-	RetriesOn string  `json:"retriesOn,omitempty"` // after which answers the event comes again
-	// Seconds from its first attempt to its last automatic one.
+	RetriesOn string  `json:"retriesOn,omitempty"` // after which answers it sends the event again
+	// The seconds from its first attempt to its last automatic one.
 	RetriesFor float64 `json:"retriesFor,omitempty" jsonschema:"minimum=0"`
-	GivesUp    string  `json:"givesUp,omitempty"` // what becomes of an endpoint that refuses too often
-	// How near it is to switching the endpoint off, by what came to this process. Absent: not
-	// established.
+	GivesUp    string  `json:"givesUp,omitempty"` // what it does with an endpoint that refuses too often
+	// How near it is to switching the endpoint off, by what came to this replica. Absent if its
+	// rules are not established.
 	Limits []SenderLimit `json:"limits,omitempty"`
 }
 
-// SenderLimit is how near a sender is to one of its limits, as it counts failures.
+// SenderLimit is how near a sender is to switching the endpoint off by one of its rules.
 type SenderLimit struct {
-	// For people: 4_in_a_row, 24h_of_failures, 95%_of_an_hour.
+	// The rule, for people: 4_in_a_row, 24h_of_failures, 95%_of_an_hour.
 	Limit string  `json:"limit"`
-	Ratio float64 `json:"ratio" jsonschema:"minimum=0,maximum=1"` // 0: not at all. 1: the sender has reached it.
+	Ratio float64 `json:"ratio" jsonschema:"minimum=0,maximum=1"` // from 0, not at all, to 1: it is reached
 }
 
-// RouteAnswer is the answer of one decision.
+// RouteAnswer says in words what the sender gets after a decision.
 type RouteAnswer struct {
 	Decision string `json:"decision"`
 	Text     string `json:"text"`
 }
 
-// RouteList is the routes of a process, in the order of its configuration.
+// RouteList has the routes of a replica, in the order of its configuration.
 type RouteList struct {
 	Routes []RouteRules `json:"routes"`
 }
 
-// Of returns the rules of the route with that name; nil = the process has none of that name.
+// Of returns the rules of a route; nil if the replica has none of that name.
 func (l *RouteList) Of(route string) *RouteRules {
 	for i := range l.Routes {
 		if l.Routes[i].Route == route {
@@ -68,7 +68,7 @@ func (l *RouteList) Of(route string) *RouteRules {
 	return nil
 }
 
-// Routes returns what the routes of the process that answers do.
+// Routes returns the routes of the replica that answers.
 func (c *Client) Routes(ctx context.Context) (*RouteList, error) {
 	return ask[RouteList](ctx, c, call{method: http.MethodGet, path: "/v1/routes", has: "routes"})
 }

@@ -5,11 +5,11 @@ import (
 	"net/http"
 )
 
-// SeenMark says that a person has looked at what needs attention, of one kind on one route. What is
-// newer needs attention again.
+// SeenMark says that a person has looked at one kind of concern on one route. What is newer needs
+// attention again.
 type SeenMark struct {
 	Concern string `json:"concern"` // KIND:ROUTE
-	Until   Time   `json:"until"`   // what happened up to then was looked at
+	Until   Time   `json:"until"`   // up to when it was looked at
 	By      string `json:"by"`      // the name of the token
 	Reason  string `json:"reason"`
 	At      Time   `json:"at"` // when it was marked
@@ -23,20 +23,20 @@ func (m *SeenMark) UnmarshalJSON(text []byte) error {
 	return m.read(text, (*plain)(m))
 }
 
-// SeenList are all marks, the newest first.
+// SeenList has all marks, the newest first.
 type SeenList struct {
 	Seen []SeenMark `json:"seen"`
 
 	raw
 }
 
-// Seen lists what was looked at.
+// Seen returns what was marked as looked at.
 func (c *Client) Seen(ctx context.Context) (*SeenList, error) {
 	return ask[SeenList](ctx, c, call{method: http.MethodGet, path: "/v1/seen", has: "seen"})
 }
 
-// MarkSeen marks KIND:ROUTE as looked at: what happened up to until, a time (RFC 3339) or how long
-// ago; "" = up to now. A later mark stays.
+// MarkSeen marks a concern, which is KIND:ROUTE, as looked at. until says up to when: a time (RFC
+// 3339), or how long ago; "" is now. A mark with a later time stays.
 func (c *Client) MarkSeen(ctx context.Context, concern, until, reason string) (*SeenMark, error) {
 	body := map[string]string{"concern": concern, "reason": reason}
 	if until != "" {

@@ -8,18 +8,20 @@ import (
 
 // BadSignature is a delivery whose signature was not valid. What is not known is absent.
 type BadSignature struct {
-	At      Time   `json:"at"` // when it came
-	Route   string `json:"route"`
-	From    string `json:"from,omitempty"`    // the client's IP address
-	Scheme  string `json:"scheme,omitempty"`  // as verify.scheme
-	Reason  string `json:"reason,omitempty"`  // missing, malformed, stale, mismatch, …
-	Part    string `json:"part,omitempty"`    // what was wrong: the name of a header, or a source as in templates
+	At     Time   `json:"at"` // when it came
+	Route  string `json:"route"`
+	From   string `json:"from,omitempty"`   // the client's IP address
+	Scheme string `json:"scheme,omitempty"` // the setting verify.scheme
+	Reason string `json:"reason,omitempty"` // missing, malformed, stale, mismatch, …
+	// What was wrong: the name of a header, or a source as in templates.
+	Part    string `json:"part,omitempty"`
 	Detail  string `json:"detail,omitempty"`  // what was found, and what to check
-	EventID string `json:"eventId,omitempty"` // what the delivery says; nothing proves it
+	EventID string `json:"eventId,omitempty"` // the event ID that it says, which nothing proves
 	TraceID string `json:"traceId,omitempty"`
-	Status  int    `json:"status,omitempty"` // the status sent in response
-	More    int64  `json:"more,omitempty"`   // how many of the route came so soon after it that they are not listed
-	Until   Time   `json:"until,omitzero"`   // when the newest of these came
+	Status  int    `json:"status,omitempty"` // the status of the response
+	// How many more of the route came so soon after it that they are not listed.
+	More  int64 `json:"more,omitempty"`
+	Until Time  `json:"until,omitzero"` // when the newest of these came
 
 	raw
 }
@@ -49,13 +51,14 @@ type BadSignatureQuery struct {
 	Cursor string `query:"cursor"` // nextCursor of the page before; absent: from the beginning
 }
 
-// BadSignaturePage is a part of them, the newest first; see LockPage.
+// BadSignaturePage is a part of the list of bad signatures. It may hold fewer items than its limit,
+// even none, and not be the last one: only an empty nextCursor says that it is.
 type BadSignaturePage struct {
 	BadSignatures []BadSignature `json:"badSignatures"`
 	NextCursor    string         `json:"nextCursor"`
 }
 
-// BadSignaturePage gets one page.
+// BadSignaturePage returns one page of the bad signatures, the newest first.
 func (c *Client) BadSignaturePage(ctx context.Context, q BadSignatureQuery) (*BadSignaturePage, error) {
 	return ask[BadSignaturePage](ctx, c, call{
 		method: http.MethodGet, path: "/v1/signatures", has: "badSignatures",

@@ -6,14 +6,14 @@ import (
 	"net/http"
 )
 
-// Slot is a slot of a limit, and the execution that has it.
+// Slot is a slot of a limit, and the execution that has it or waits for one.
 type Slot struct {
-	// With what the delivery had in it: tenant/acme. That of a workflow's lock.limit is
+	// The limit with the value from the delivery: tenant/acme. For lock.limit of a workflow it is
 	// workflow:NAME.
 	Limit  string `json:"limit"`
-	Number int    `json:"slot" jsonschema:"minimum=-1"` // -1: it waits for one
-	// How many slots the limit has, as the replica has it that was asked; absent where it knows
-	// no such limit.
+	Number int    `json:"slot" jsonschema:"minimum=-1"` // -1: the execution waits for one
+	// How many slots the limit has by the rules of the replica that answers. Absent if that has no
+	// such limit.
 	Of          int    `json:"of,omitempty"`
 	ExecutionID string `json:"executionId"`
 	Workflow    string `json:"workflow"`
@@ -22,15 +22,16 @@ type Slot struct {
 	raw
 }
 
-// SlotCount is how many executions of a process have a slot of the limits of one name, and how many
-// wait for one.
+// SlotCount is how many executions of a replica have a slot of the limits of one name, or wait for
+// one.
 type SlotCount struct {
-	Limit   string `json:"limit"` // as limits.shared has it; lock.limit is those of workflows
+	// The name in limits.shared. lock.limit stands for the limits of all workflows.
+	Limit   string `json:"limit"`
 	Taken   int    `json:"taken"`
 	Waiting int    `json:"waiting"`
 }
 
-// OwnSlot is a slot of an execution.
+// OwnSlot is a slot that an execution has, or had.
 type OwnSlot struct {
 	Limit  string `json:"limit"`
 	Number int    `json:"slot"`
@@ -46,19 +47,19 @@ func (s *Slot) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// SlotPage is a part of the slots that are taken. It may be shorter than its limit, even empty,
-// and not be the last: only an empty nextCursor says that.
+// SlotPage is a part of the list of slots. It may hold fewer items than its limit, even none, and
+// not be the last one: only an empty nextCursor says that it is.
 type SlotPage struct {
 	Slots      []Slot `json:"slots"`
 	NextCursor string `json:"nextCursor"`
 }
 
-// SlotPage gets one page. The prefix of q is that of the limits.
+// SlotPage returns one page of the slots that are taken. q.Prefix is the beginning of the limit.
 func (c *Client) SlotPage(ctx context.Context, q LockQuery) (*SlotPage, error) {
 	return c.slotPage(ctx, q, false)
 }
 
-// TurnPage returns one page of the slot waiters.
+// TurnPage returns one page of the executions that are first of their queue and wait for a slot.
 func (c *Client) TurnPage(ctx context.Context, q LockQuery) (*SlotPage, error) {
 	return c.slotPage(ctx, q, true)
 }

@@ -6,173 +6,176 @@ import (
 	"time"
 )
 
-// ReplicaStatus is the status of one process, and of what it depends on.
+// ReplicaStatus is how one replica is doing, and what it depends on.
 type ReplicaStatus struct {
-	Replica       string        `json:"replica"` // which process answers
+	Replica       string        `json:"replica"` // the replica that answers
 	Version       string        `json:"version"`
 	StartedAt     Time          `json:"startedAt"`
-	At            Time          `json:"at"`                 // when it answered, by its own clock, as all other times here
-	NotReady      string        `json:"notReady,omitempty"` // why deliveries should not come here now; absent: they may
+	At            Time          `json:"at"`                 // when it answered, by its own clock, as all times here
+	NotReady      string        `json:"notReady,omitempty"` // Why it takes no deliveries. Absent if it takes them.
 	Session       SessionStatus `json:"session"`
 	Etcd          EtcdStatus    `json:"etcd"`
 	Upstream      Contact       `json:"upstream"`
 	Config        ConfigStatus  `json:"config"`
 	UpstreamReuse UpstreamReuse `json:"upstreamReuse"`
 
-	Running Crowd `json:"running"` // executions that this process runs; not parked ones between two tries
-	// Deliveries that wait in this process: for a lock, or for the answer of the first delivery
-	// of their event.
-	Waiting Crowd `json:"waiting"`
-	// Locks that no process owns, over all replicas, as this one saw up to 15 s ago.
-	Held   Crowd        `json:"held"`
-	Parked ParkedStatus `json:"parked"`
-	// How many slots of limits executions of this process have, or wait for.
-	Slots  []SlotCount   `json:"slots,omitempty"`
-	Paused []PauseStatus `json:"paused,omitempty"` // what is paused, as this process has heard
+	// Executions that this replica runs, without parked ones between two tries.
+	Running Crowd `json:"running"`
+	// Deliveries that wait in this replica for a lock, or for the answer of the first delivery of
+	// their event.
+	Waiting Crowd         `json:"waiting"`
+	Held    Crowd         `json:"held"` // Held locks, over all replicas, as they were up to 15 s ago.
+	Parked  ParkedStatus  `json:"parked"`
+	Slots   []SlotCount   `json:"slots,omitempty"`  // How many slots of limits its executions have, or wait for.
+	Paused  []PauseStatus `json:"paused,omitempty"` // what is paused, as this replica has heard
 
-	RateSeconds float64     `json:"rateSeconds"` // how far the decisions of routes look back
+	RateSeconds float64     `json:"rateSeconds"` // over how many seconds the traffic of routes is counted
 	Routes      []RouteRate `json:"routes"`
 
 	raw
 }
 
-// SessionStatus is the session with which a process claims locks.
+// SessionStatus is the session by which a replica takes locks.
 type SessionStatus struct {
-	Live      bool    `json:"live"` // it may claim locks
+	Live      bool    `json:"live"` // it may take locks
 	Name      string  `json:"name,omitempty"`
 	OpenedAt  Time    `json:"openedAt,omitzero"`
-	TTL       float64 `json:"ttl"`              // etcd.session_ttl, in seconds
-	Remaining float64 `json:"remaining"`        // seconds for which it may still act without another renewal
+	TTL       float64 `json:"ttl"`              // the setting etcd.session_ttl, in seconds
+	Remaining float64 `json:"remaining"`        // for how many seconds it may act without another renewal
 	Reason    string  `json:"reason,omitempty"` // why it is not live
 }
 
-// EtcdStatus is the ledger's store.
+// EtcdStatus is the etcd of a replica.
 type EtcdStatus struct {
 	Embedded bool `json:"embedded"`
-	// How full it is, and when at this rate, for people. Missing: that is not known.
-	Space   string    `json:"space,omitempty"`
-	Members []Contact `json:"members"` // as configured. One is asked at a time, and the next one when that fails.
+	// How full it is, and when it will be full at this rate, for people. Absent if that is not
+	// known.
+	Space string `json:"space,omitempty"`
+	// As configured. One is asked at a time, and the next one if that fails.
+	Members []Contact `json:"members"`
 }
 
 // The states of a Contact.
 const (
 	ContactAnswers  = "answers"   // the latest request was answered
-	ContactFails    = "fails"     // the latest one failed
-	ContactNotAsked = "not_asked" // there was none since the start
+	ContactFails    = "fails"     // the latest request failed
+	ContactNotAsked = "not_asked" // there was no request since the start
 )
 
-// Contact is what a process knows of another one from its own requests; none is sent for this.
+// Contact is what a replica knows of another process from its own requests to it. No request is
+// sent for this.
 type Contact struct {
 	Address string `json:"address"`
-	// By the latest request of this process; nobody is asked for this.
+	// what came of the latest request
 	State      string `json:"state" jsonschema:"enum=answers,enum=fails,enum=not_asked"`
 	AnsweredAt Time   `json:"answeredAt,omitzero"` // the latest answer
 	FailedAt   Time   `json:"failedAt,omitzero"`   // the latest failure
-	Failure    string `json:"failure,omitempty"`   // what it was
+	Failure    string `json:"failure,omitempty"`   // what the latest failure was
 }
 
-// UpstreamReuse says whether connections to the upstream are used again after a body.
+// UpstreamReuse says whether a connection to the service is used again after a request with a body.
 type UpstreamReuse struct {
-	Setting string `json:"setting"` // upstream.reuse_after_body: auto, true or false; empty before routes are loaded
-	// The Server field of the service's latest answer, at most 120 bytes of it; absent: it had
-	// none, or there was none.
+	// The setting upstream.reuse_after_body: auto, true or false. Empty before routes are loaded.
+	Setting string `json:"setting"`
+	// The Server header of the service's latest answer, at most 120 bytes of it. Absent if there
+	// was none.
 	Server string `json:"server,omitempty"`
-	// What that server does with a body that it does not need; absent: that is not known, and
+	// What that server does with a body that it does not need. Absent if that is not known; then
 	// auto uses no connection again.
-	Known  string `json:"known,omitempty"`
-	Reused uint64 `json:"reused"` // answered requests with a body whose connection had carried one before
-	// What the service did on such a connection that may have been the answer to something else;
-	// absent: nothing. Since then, none is used again.
+	Known string `json:"known,omitempty"`
+	// How many requests with a body were answered on a connection that had carried one before.
+	Reused uint64 `json:"reused"`
+	// What the service did on such a connection that may have been the answer to another request.
+	// Since then none is used again. Absent if nothing.
 	Ended   string `json:"ended,omitempty"`
 	EndedAt Time   `json:"endedAt,omitzero"`
-	// Until when none is used again, because the service closed one with a request on its way.
-	// It may be in the past.
+	// Until when no connection is used again, because the service closed one while a request was on
+	// its way. It may be in the past.
 	RestsUntil Time `json:"restsUntil,omitzero"`
 }
 
 // ConfigStatus is the configuration in force.
 type ConfigStatus struct {
 	File     string `json:"file"`
-	SHA256   string `json:"sha256"` // of the file as it was read, as sha256sum prints it
+	SHA256   string `json:"sha256"` // the SHA-256 of the file as it was read
 	LoadedAt Time   `json:"loadedAt"`
 	// The file as it was last read was refused, and an older one is in force.
-	Stale   bool     `json:"stale"`
-	Refused *Refusal `json:"refused,omitempty"` // the latest one. Absent: none since the start.
+	Stale bool `json:"stale"`
+	// The latest refusal. Absent if there was none since the start.
+	Refused *Refusal `json:"refused,omitempty"`
 }
 
 // Refusal is a changed configuration that was refused.
 type Refusal struct {
 	At       Time     `json:"at"`
-	Problems []string `json:"problems"` // what is wrong, each with its place
+	Problems []string `json:"problems"` // the errors, each with its place
 }
 
 // Crowd is a number of executions or deliveries, and when the oldest began.
 type Crowd struct {
 	Count    int  `json:"count"`
-	OldestAt Time `json:"oldestAt,omitzero"` // absent: there is none, or it is not known
+	OldestAt Time `json:"oldestAt,omitzero"` // absent if there is none, or if that is not known
 }
 
 // ParkedStatus is what is parked, over all replicas.
 type ParkedStatus struct {
-	Count       int   `json:"count"`
-	OldestAt    Time  `json:"oldestAt,omitzero"`
-	Bytes       int64 `json:"bytes"`
-	Blocked     int   `json:"blocked"`     // workflows that wait for a person
-	DeadLetters int   `json:"deadLetters"` // requests of ended executions
-	// The accepted events by the route that they were accepted under.
-	Routes           []RouteCount `json:"routes,omitempty"`
-	DeadLetterRoutes []RouteCount `json:"deadLetterRoutes,omitempty"` // the dead letters by route
-	// Those whose route this replica does not have, by route: none of them is tried here.
+	Count            int          `json:"count"`
+	OldestAt         Time         `json:"oldestAt,omitzero"`
+	Bytes            int64        `json:"bytes"`
+	Blocked          int          `json:"blocked"`                    // queues that wait for a person
+	DeadLetters      int          `json:"deadLetters"`                // stored requests of executions that have ended
+	Routes           []RouteCount `json:"routes,omitempty"`           // The parked events, by the route that accepted them.
+	DeadLetterRoutes []RouteCount `json:"deadLetterRoutes,omitempty"` // the dead letters, by route
+	// The parked events whose route this replica does not have, by route. It tries none of them.
 	Unrouted []RouteCount `json:"unrouted,omitempty"`
 }
 
-// RouteCount is how many events there are of a route.
+// RouteCount is the number of events of a route.
 type RouteCount struct {
 	Route string `json:"route"`
 	Count int    `json:"count" jsonschema:"minimum=1"`
 }
 
-// RouteRate is the recent traffic of a route of this process.
+// RouteRate is the recent traffic of a route at this replica.
 type RouteRate struct {
 	Route string `json:"route"`
 	Mode  string `json:"mode"` // enforce or observe
-	// Deliveries of the last rateSeconds by decision; in mode observe, by what it would have
-	// been. A decision that was not made is absent.
+	// Deliveries of the last rateSeconds by decision; in mode observe, by the decision that they
+	// would have got. A decision without a delivery is absent.
 	Decisions map[string]int64 `json:"decisions"`
 	// Requests to the service in the last rateSeconds that it answered with a 2xx: forwarded
 	// deliveries, and tries of parked events.
 	Succeeded int64 `json:"succeeded"`
-	Failed    int64 `json:"failed"` // those that it answered with another status
-	// Those without a whole answer, and executions that lost their lock or were cancelled.
+	Failed    int64 `json:"failed"` // requests that it answered with another status
+	// Requests without a whole answer, and executions that lost their lock or were cancelled.
 	Errors int64 `json:"errors"`
-	LastAt Time  `json:"lastAt,omitzero"` // when the newest delivery ended; absent: none came since startedAt
+	// When the newest delivery ended. Absent if none came since the start.
+	LastAt Time `json:"lastAt,omitzero"`
 	// The sender of its preset is known to change a delivery between attempts.
-	Changes bool `json:"changes,omitempty"`
-	// One of the last day.
-	WrongEventID *WrongEventID `json:"wrongEventId,omitempty"`
-	// Events of the last day that had the body of another one shortly before, under another
-	// event ID.
+	Changes      bool          `json:"changes,omitempty"`
+	WrongEventID *WrongEventID `json:"wrongEventId,omitempty"` // Absent if none was seen in the last day.
+	// Events of the last day that had the body of another one shortly before, under another event
+	// ID.
 	Twins int64 `json:"twins,omitempty"`
 }
 
-// Status returns the status of the process that answers.
+// Status returns the status of the replica that answers.
 func (c *Client) Status(ctx context.Context) (*ReplicaStatus, error) {
 	return ask[ReplicaStatus](ctx, c, call{method: http.MethodGet, path: "/v1/status", has: "replica"})
 }
 
-// RunningConfig is the configuration that a process has in force.
+// RunningConfig is the configuration that a replica has in force.
 type RunningConfig struct {
 	File     string `json:"file"`
-	SHA256   string `json:"sha256"` // of the file as it was read, as sha256sum prints it
+	SHA256   string `json:"sha256"` // the SHA-256 of the file as it was read
 	LoadedAt Time   `json:"loadedAt"`
-	// All of it with every default filled in, as hooklock config show prints it. Secrets are not
-	// in it.
+	// The configuration with all defaults and without secrets, as hooklock config show prints it.
 	YAML string `json:"yaml"`
 
 	raw
 }
 
-// Config returns the configuration in force. With origin, each of its values has where it comes
+// Config returns the configuration in force. With origin, its YAML says where each value comes
 // from.
 func (c *Client) Config(ctx context.Context, origin bool) (*RunningConfig, error) {
 	asked := ""
@@ -185,8 +188,8 @@ func (c *Client) Config(ctx context.Context, origin bool) (*RunningConfig, error
 
 // Reloaded is a configuration that was taken over.
 type Reloaded struct {
-	SHA256  string   `json:"sha256"`  // of the file that is in force now
-	Changed []string `json:"changed"` // settings and routes; empty: nothing was
+	SHA256  string   `json:"sha256"`  // the SHA-256 of the file that is in force now
+	Changed []string `json:"changed"` // the settings and routes that changed; empty if none did
 
 	raw
 }
@@ -194,8 +197,8 @@ type Reloaded struct {
 // reloadTime is what the server takes at most for a reload.
 const reloadTime = 25 * time.Second
 
-// Reload lets the process read its configuration file again, and take it over. A *Problem with
-// CodeConfigRefused has the errors in Problems; the old configuration stays in force then.
+// Reload has the replica read its configuration file again, and take it over. A *Problem with
+// CodeConfigRefused has the errors in Problems; then the old configuration stays in force.
 func (c *Client) Reload(ctx context.Context) (*Reloaded, error) {
 	return ask[Reloaded](ctx, c, call{method: http.MethodPost, path: "/v1/config/reload", wait: reloadTime,
 		has: "changed"})

@@ -15,13 +15,15 @@ import (
 	"time"
 )
 
-// TLS are the PEM files of an https connection. The zero value trusts the system's authorities and
-// shows no certificate.
+// TLS has the names of the PEM files for an https connection. With the zero value the system's
+// authorities are trusted, and no certificate is shown.
 type TLS struct {
-	CAFile     string // the authorities to trust, instead of the system's
-	CertFile   string // the client certificate, if admin.tls.client_ca_file asks for one
-	KeyFile    string // its key
-	ServerName string // the name in the server's certificate; "" = the URL's host
+	CAFile string // CAFile has the authorities to trust. "" is the system's.
+	// CertFile has the client certificate, if admin.tls.client_ca_file asks for one.
+	CertFile string
+	KeyFile  string // KeyFile has the key of the client certificate.
+	// ServerName is the name in the server's certificate. "" is the host of the URL.
+	ServerName string
 }
 
 func newTransport(u *url.URL, t TLS) (*http.Transport, error) {
@@ -79,14 +81,14 @@ func (t TLS) config() (*tls.Config, error) {
 	return c, nil
 }
 
-// TokenSource returns the bearer token to use now; "" is none.
+// TokenSource returns the bearer token to send now; "" is none.
 type TokenSource func() (string, error)
 
-// Token returns the source of a constant token.
+// Token returns a TokenSource for a constant token.
 func Token(token string) TokenSource { return func() (string, error) { return token, nil } }
 
-// TokenFile reads the token from a file each time: one that is replaced is used at once. A pipe is
-// read only once. One trailing newline is cut.
+// TokenFile returns a TokenSource that reads a file for each call, so that a replaced token is used
+// at once. It reads a pipe once, and cuts one newline off the end.
 func TokenFile(path string) TokenSource {
 	var mu sync.Mutex
 	piped := ""
