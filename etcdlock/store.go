@@ -33,107 +33,101 @@ import (
 	"hooklock/idem"
 )
 
-// Options say where the ledger is and how its owner wants to hear of changes.
+// Options say which etcd a Store uses, and which of its callers hear of changes. Only Endpoints or
+// Client must be set. No callback may block.
 type Options struct {
-	// Endpoints of the etcd members, host:port or http(s)://host:port. Each gets a connection of
-	// its own.
+	// Endpoints are the members of etcd: host:port, or http(s)://host:port. Each gets a connection
+	// of its own.
 	Endpoints []string
 	// Client is used instead of Endpoints, for an etcd in this process. The Store does not close
 	// it.
 	Client *clientv3.Client
 
-	// RequestTimeout is for how long a caller waits for etcd: single requests are bounded by a part
-	// of it, so a far etcd needs more; 0 = 2 s, and no less.
+	// RequestTimeout is how long a caller waits for etcd, at least 2 s. A single request gets a
+	// part of it, so an etcd that is far away needs more. 0 is 2 s.
 	RequestTimeout time.Duration
 
-	Username string      // of the etcd user; "" = etcd asks for none
-	Password string      // of that user
-	TLS      *tls.Config // nil = no TLS
+	Username string      // Username is the etcd user. "" if etcd asks for none.
+	Password string      // Password is that of the user.
+	TLS      *tls.Config // TLS configures connections to etcd. nil is plain text.
 
-	// Prefix of every key; "" = "/hooklock". Stores that share locks share it.
+	// Prefix begins every key. Stores share locks if they have the same prefix. "" is "/hooklock".
 	Prefix string
-	// SessionTTL is how long the locks of a dead process stay closed; whole seconds, at least 2 s;
-	// 0 = 15 s.
+	// SessionTTL is how long the locks of a dead process stay closed, in whole seconds, at least 2
+	// s. 0 is 15 s.
 	SessionTTL time.Duration
-	// Alone says that no other process uses this etcd, and that there is no other Store in this
-	// one: right for an embedded etcd. The locks of the process before are then freed at the start,
-	// not a TTL later.
+	// Alone says that this is the only Store on its etcd, as on an embedded one. The locks of the
+	// process before it are then freed at the start, and not a TTL later.
 	Alone bool
-	// Dir is a directory on this machine, for a file of each process: one that starts with it, or
-	// runs with it, ends the session of another one that has died there, and its locks do not stay
-	// closed for SessionTTL. What a dead one had been answered and etcd does not have is in its
-	// file, and is recorded. "" = there is none.
+	// Dir is a folder on this machine in which each process has a file. A process that starts or
+	// runs with the same folder ends the session of one that died there, so that its locks are
+	// freed at once. It also records what the dead process had been answered and etcd does not
+	// have. "" is none.
 	Dir string
-	// Holder names this process to operators, usually host/pid; the session's name is appended.
+	// Holder names this process to operators, usually as host/pid. The name of the session is
+	// appended.
 	Holder string
-	Logger *slog.Logger // nil = silent
+	Logger *slog.Logger // Logger gets log lines. nil discards them.
 
-	// OnOperation is called after each request to etcd, but for watches. It must not block. Nil
-	// measures nothing.
+	// OnOperation is called after each request to etcd except watches.
 	OnOperation func(link.Operation)
-	// OnReaped is called when this process has ended the execution of a lock whose owner is dead.
-	// It must not block.
+	// OnReaped is called after this process has ended the execution of a lock whose owner is dead.
 	OnReaped func(*idem.Lock)
-	// OnEnded is called when this process has ended an execution of a route, and no call of
-	// idem.RunningLock says so: its upstream has completed a hold, a person has forced its lock
-	// open, or what was left with ErrNotRecorded, or with a release that got no answer, has come to
-	// its end. recorded is false where that will never be in etcd, because it is full; the lock is
-	// free then. It must not block.
+	// OnEnded is called after this process has ended an execution of a route of which no call of
+	// idem.RunningLock returns the end: its service has completed a hold, a person has released its
+	// lock by force, or an end that returned ErrNotRecorded, or a release without an answer, is
+	// resolved. recorded is false if the end will never be in etcd, because that is full; the lock
+	// is free then.
 	OnEnded func(ended *idem.Record, recorded bool)
-	// OnReduced is called when etcd has refused a record for its size (--max-request-bytes), with
-	// the bytes of the request: less is recorded then, of the answer its status alone. It must not
-	// block.
+	// OnReduced is called after etcd has refused a record for its size (--max-request-bytes), with
+	// the size of that request. The record then has the status of the answer alone.
 	OnReduced func(record *idem.Record, bytes int)
-	// OnSession is called after a session has opened and after one was lost. What was known from
-	// the store before a loss may be out of date afterwards. Calls do not overlap. It must not
-	// block.
+	// OnSession is called after a session has opened, and after one was lost. What was read from
+	// etcd before a loss may be out of date after it. Calls do not overlap.
 	OnSession func(SessionEvent)
-	// Rekeep makes of what was kept for one execution what is kept for another one, because what is
-	// sealed, or kept elsewhere, is bound to its execution. It may be longer: there may be a key
-	// now. MaxAge of it is not looked at. idem.ErrNoRequest: its bytes are gone. nil: it is taken
-	// as it is.
+	// Rekeep makes, from the stored request of one execution, that of another one, because a sealed
+	// request, or one outside of etcd, is bound to its execution. It may be longer, because there
+	// may be a key now. MaxAge of the result is ignored. It returns idem.ErrNoRequest if the bytes
+	// are gone. nil takes the value as it is.
 	Rekeep func(ctx context.Context, from, to idem.ExecutionID, value []byte) (idem.StoredRequest, error)
-	// Archived is Rekeep for an execution of which etcd keeps no request, because it was settled or
-	// not parked: it is kept elsewhere, for all events of the route. It also returns how the other
-	// execution is to run: MaxAge and the fields behind it. nil: none is kept.
+	// Archived is Rekeep for an execution of which etcd has no request, because it was settled or
+	// not parked, and whose route keeps the requests of all events elsewhere. It also returns how
+	// the other execution is to run: MaxAge and the fields after it. nil means that none is kept.
 	Archived func(ctx context.Context, r *idem.Record, to idem.ExecutionID) (idem.StoredRequest, *idem.ParkedEntry,
 		error)
-	// Erase deletes what is kept for an execution outside of etcd; value is what etcd had of it,
-	// and has no more. nil: nothing is.
+	// Erase deletes what is stored for an execution outside of etcd; value is what etcd had of it.
+	// nil means that nothing is.
 	Erase func(ctx context.Context, id idem.ExecutionID, value []byte) error
-	// OnPause is called when this process has heard of a pause, or of its end. It must not block.
+	// OnPause is called after this process has heard of a pause, or of its end.
 	OnPause func(p idem.Pause, over bool)
-	// Limit is how many slots of a limit there are now, for an execution of that route; it is asked
-	// each time, because it may be reloaded. 0 = there is no such limit, any more. It must not
-	// block. Nil: there are no limits.
+	// Limit returns how many slots a limit has now, for an execution of that route; 0 means that
+	// there is no such limit, or none any more. It is called each time, because a reload may change
+	// it. nil means that there are no limits.
 	Limit func(route string, slot idem.Slot) int
-	// OnForget is called when an operator forgot the record of an execution. It must not block.
+	// OnForget is called after an operator has removed the record of an execution.
 	OnForget func(idem.ExecutionID)
-	// OnReset is called when forgets may have been missed: caches of records drop them all. It must
-	// not block.
+	// OnReset is called if calls of OnForget may have been missed: drop all remembered records.
 	OnReset func()
-	// Follow says how refused events of a route are followed that have an event ID, or none
-	// (byPayload), until they come again or are possibly lost; Patience 0: they are not, or the
-	// route is not known. It must not block. Nil: none is followed.
+	// Follow returns how the refused events of a route are followed until they come again or are
+	// possibly lost; byPayload says that they have no event ID. A result with Patience 0 means that
+	// they are not followed, or that the route is not known. nil follows none.
 	Follow func(route string, byPayload bool) idem.Following
-	// OnLost is called with each event that was refused and has not come again in time. It must not
-	// block.
+	// OnLost is called with each event that was refused and has not come again in time.
 	OnLost func(idem.LostEvent)
-	// Counted returns what this process has counted of its routes since it was called before,
-	// without what the outcome of an execution counts: idem.RunningLock.Count. It is called every
-	// second, and with each request that commits outcomes. It must not block. Nil: nothing is
-	// counted here.
+	// Counted returns what this process has counted of its routes since the call before, without
+	// what comes with the outcome of an execution (idem.RunningLock.Count). It is called every
+	// second, and with each request that commits outcomes. nil means that nothing is counted.
 	Counted func() []idem.RouteCounts
-	// Describe returns what this process says of itself to operators at the other ones, as JSON; it
-	// changes only if what it says does. It is called every other second, and must not block. Nil:
-	// nothing is said.
+	// Describe returns what this process says of itself to operators at other processes, as JSON.
+	// The text changes only if what it says does. It is called every other second. nil says
+	// nothing.
 	Describe func() []byte
 
-	// Clock is how the Store sees time. The zero value is this machine's two clocks.
+	// Clock is how the Store reads time. The zero value reads the two clocks of this machine.
 	Clock link.Clock
 }
 
-// WithDefaults is o with what a Store takes for what is not set.
+// WithDefaults returns the options with the defaults of what is not set.
 func (o *Options) WithDefaults() Options {
 	d := *o
 	if d.Prefix == "" {
@@ -151,22 +145,23 @@ func (o *Options) WithDefaults() Options {
 	return d
 }
 
-// Target returns the etcd that o names, and the user.
+// Target returns the etcd and the user that the options name.
 func (o *Options) Target() *link.Target {
 	return &link.Target{Endpoints: o.Endpoints, Client: o.Client, RequestTimeout: o.RequestTimeout,
 		Username: o.Username, Password: o.Password, TLS: o.TLS, Clock: o.Clock, OnOperation: o.OnOperation}
 }
 
-// SessionEvent is a change in the life of this process's session.
+// SessionEvent says that the session of this process has opened, or was lost.
 type SessionEvent struct {
 	Opened  bool   // false: it was lost
-	Session string // its name
+	Session string // the name of the session
 	Reason  error  // why it was lost
-	Adopted int    // running locks that an opened session is going to take over from the one before
+	// How many running locks an opened session is going to take over from the one before.
+	Adopted int
 }
 
-// ErrStoreFull means that etcd is out of space, and what it refused will not be recorded: see
-// owned.ErrStoreFull.
+// ErrStoreFull means that the space quota of etcd is used up, and that the outcome that it refused
+// will not be recorded.
 var ErrStoreFull = owned.ErrStoreFull
 
 const (
@@ -175,9 +170,8 @@ const (
 	minTTL        = 2 * time.Second // etcd's own, with its default election timeout
 )
 
-// Store keeps the session of this process, and has an interface for each caller: Ledger runs
-// executions, Control shows and ends them, Locker is a lock for other code. Make one with Open, and
-// Close it.
+// Store keeps the session of a process. Locker is a lock for Go programs; Ledger runs executions,
+// and Control shows and ends them, for Hooklock. Open makes a Store, and its owner closes it.
 type Store struct {
 	*core
 	*Ledger
@@ -185,24 +179,32 @@ type Store struct {
 	*Locker
 }
 
-// The lock for Go programs that know nothing of webhooks is package locker.
+// The lock for Go programs; package locker documents the methods.
 type (
-	// Locker takes locks: one holder for each workflow, over all processes.
+	// Locker takes locks: Do runs a function under one, Acquire waits for one, TryAcquire does not
+	// wait.
 	Locker = locker.Locker
-	// Lock is the lock of a workflow, held.
+	// Lock is the lock of a workflow that this process has: Token, Lost and Unlock.
 	Lock = locker.Lock
-	// HeldError says why Locker.TryAcquire has no lock.
+	// HeldError is the error of TryAcquire if another execution has the lock.
 	HeldError = locker.HeldError
 )
 
-// What the methods of Locker and Lock return, beside the context's error; see package locker.
+// The errors of Locker and Lock, beside that of the context.
 var (
-	ErrLockLost    = locker.ErrLockLost
+	// ErrLockLost means that this process has lost the lock, or cannot confirm that it has it.
+	// Another process may have it.
+	ErrLockLost = locker.ErrLockLost
+	// ErrUnavailable means that etcd does not answer, or refuses, so no lock was taken. The text
+	// says why.
 	ErrUnavailable = locker.ErrUnavailable
+	// ErrNotReleased means that the lock is not given back yet, because etcd does not answer. The
+	// Store goes on trying until it is closed.
 	ErrNotReleased = locker.ErrNotReleased
 )
 
-// Token is the token of the lock that Locker.Do runs its function under; see locker.Token.
+// Token returns the token of the lock that Do runs its function under. The function sends it along
+// with its work, so that the receiver can refuse a smaller one. It returns 0 if ctx is not from Do.
 func Token(ctx context.Context) int64 { return locker.Token(ctx) }
 
 // core is what the faces of a Store share. Its methods are for this package alone.
@@ -244,8 +246,8 @@ type core struct {
 	own *owned.Locks
 }
 
-// Open returns at once; the session opens in the background, for as long as it takes. The error is
-// about the options.
+// Open makes a Store. It does not wait for etcd: the session opens in the background, for as long
+// as that takes (WaitReady). An error is about the options.
 func Open(o Options) (*Store, error) {
 	o = o.WithDefaults()
 	if o.SessionTTL < minTTL || o.SessionTTL%time.Second != 0 {
@@ -378,16 +380,16 @@ func (s *core) reset() {
 	}
 }
 
-// WaitReady waits until a session is live. Its error is the context's, with the reason why none is.
+// WaitReady waits until a session is live. Its error is that of ctx, with the reason why none is.
 func (s *Store) WaitReady(ctx context.Context) error { return s.keeper.WaitReady(ctx) }
 
-// Ready says why no session is live, or nil.
+// Ready returns nil if a session is live, else the reason why none is.
 func (s *Store) Ready() error {
 	_, _, err := s.keeper.Current()
 	return err
 }
 
-// SessionTTLRemaining is how long the session may still act without another renewal; 0 when there
+// SessionTTLRemaining returns for how long the session may act without another renewal; 0 if there
 // is none.
 func (s *Store) SessionTTLRemaining() time.Duration {
 	session, _, err := s.keeper.Current()
@@ -406,13 +408,12 @@ func (s *core) sessionName() string {
 	return session.Name
 }
 
-// LastWords returns how long Close may take when its ctx has ended and etcd is silent: the last
-// transactions are given up, and then the end of the session.
+// LastWords returns for how much longer than ctx Close may take if etcd does not answer.
 func (s *Store) LastWords() time.Duration { return s.pool.Txn + s.pool.Attempt }
 
-// Close waits until what is still unanswered is resolved, at most until ctx ends, and ends the
-// session: locks that are still held are lost, and reaped by other processes at once. The error
-// says that something was left unresolved. Only the first call does anything.
+// Close waits until all transactions without an answer are resolved, at most until ctx ends, and
+// ends the session. Locks that the process still has are lost, and other processes can take them at
+// once. An error says what was left unresolved. Only the first call does anything.
 func (s *Store) Close(ctx context.Context) (err error) {
 	s.closing.Do(func() {
 		s.duplicates.Finish(ctx)
@@ -453,8 +454,8 @@ func (s *core) writeIndexes(ctx context.Context) {
 	s.duplicates.Index(ctx)
 }
 
-// Active is how many locks this process holds, those included whose end is not in etcd yet, and
-// when the oldest of them was taken; the zero time when there is none.
+// Active returns how many locks this process has, with those whose end is not in etcd yet, and when
+// the oldest of them was taken; the zero time if there is none.
 func (s *Store) Active() (n int, since time.Time) {
 	locks := s.own.All()
 	for _, l := range locks {
@@ -465,8 +466,8 @@ func (s *Store) Active() (n int, since time.Time) {
 	return len(locks), since
 }
 
-// Running is Active without the parked executions that are between two tries: they keep their lock,
-// and nothing runs.
+// Running is Active without parked executions between two tries: these keep their lock, and nothing
+// runs.
 func (s *Store) Running() (n int, since time.Time) {
 	for _, l := range s.own.All() {
 		lock := l.Lock()
@@ -480,8 +481,8 @@ func (s *Store) Running() (n int, since time.Time) {
 	return n, since
 }
 
-// SlotsHere counts the slots of limits that this process's locks have, and those of its executions
-// that wait for one, by the limit.
+// SlotsHere returns, by limit, how many slots the executions of this process have, and how many of
+// them wait for one.
 func (s *Store) SlotsHere() []idem.SlotCount {
 	counts := map[string]idem.SlotCount{}
 	for _, l := range s.own.All() {
@@ -507,9 +508,9 @@ func (s *Store) SlotsHere() []idem.SlotCount {
 	return here
 }
 
-// Held is how many locks in etcd are no process's, as this one saw last: those of holds and of the
-// lock API, and those that are closed after an unknown outcome. since is when the oldest of their
-// executions began; the zero time when there is none.
+// Held returns how many locks in etcd belong to no process, as this one saw last: those of holds
+// and of the lock API, and those that are closed after an unknown outcome. since is when the oldest
+// of their executions began; the zero time if there is none.
 func (s *Store) Held() (n int, since time.Time) { return s.holdings.Count() }
 
 // wentBack is called when etcd was put back to an earlier state under this process, with its

@@ -11,10 +11,10 @@ import (
 	"hooklock/idem"
 )
 
-// Control is for operators and upstreams, at any process: it finds executions and locks in all
-// processes, and ends them. The methods for operators are in packages history and operate, whose
-// caller has to know that it may; those for upstreams and clients of the lock API, in package
-// callback, ask for the callback key of an execution.
+// Control finds executions and locks of all processes, and ends them. The methods of packages
+// history and operate are for operators: the caller checks their rights. The methods of package
+// callback are for services and clients of the lock API: they check the callback key of the
+// execution.
 type Control struct {
 	*core
 	*history.Reader
@@ -42,17 +42,17 @@ func (s *Store) PausedHere() []idem.PauseState {
 // Questions returns what the service is to be asked about events of unknown outcome.
 func (s *Store) Questions() *operate.Questions { return s.questions }
 
-// FollowRefused has this process follow the events that ended processes have refused and that have
-// not come again. Call it when Options.Follow knows the routes.
+// FollowRefused has this process follow the refused events of processes that have ended. Call it
+// when Options.Follow knows the routes.
 func (s *Store) FollowRefused() { s.duplicates.FollowOrphans() }
 
-// ShedArrivals returns how many arrivals this process has not kept.
+// ShedArrivals returns how many arrivals this process has not stored because too many came.
 func (s *Store) ShedArrivals() int64 { return s.duplicates.Shed() }
 
-// AuditRefusal notes what was refused to the owner of a token; what was done has its audit in the
-// transaction that did it. It never blocks. Other processes can read it within a second, as long as
-// etcd takes it, and for idem.AuditRetention. If the process is killed before that, it is lost;
-// while 10,000 wait to be written, further ones are shed.
+// AuditRefusal stores that something was refused to the owner of a token. (A change stores its
+// audit in its own transaction.) It never blocks. Other processes can read the audit within a
+// second while etcd answers, for idem.AuditRetention. It is lost if this process is killed before,
+// or if 10,000 others wait to be written.
 func (s *Control) AuditRefusal(a idem.Audit) { s.audits.Add(a) }
 
 // Audits returns a page of what was asked for with tokens. It returns idem.ErrCursor or
@@ -67,22 +67,22 @@ func (s *Control) BadSignatures(ctx context.Context, q idem.BadSignatureQuery) (
 	return s.signatures.List(ctx, q)
 }
 
-// ShedAudits returns how many audits this process has not kept.
+// ShedAudits returns how many audits this process has not stored because too many came.
 func (s *Store) ShedAudits() int64 { return s.audits.Shed() }
 
-// Counts returns what all processes have counted: of this one up to now, of others up to a minute
+// Counts returns what all processes have counted: this one until now, the others until a minute
 // ago. It returns idem.ErrStoreUnavailable if etcd cannot be read.
 func (s *Control) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHistory, error) {
 	return s.counts.Counts(ctx, q)
 }
 
-// Replicas returns what each process with this prefix says of itself, those that ended in the last
-// hour included. It returns idem.ErrStoreUnavailable if etcd cannot be read.
+// Replicas returns what each process with this prefix says of itself, also those that ended in the
+// last hour. It returns idem.ErrStoreUnavailable if etcd cannot be read.
 func (s *Control) Replicas(ctx context.Context) ([]idem.ReplicaNote, error) {
 	return s.replicas.Replicas(ctx)
 }
 
-// Space returns how full the members of etcd are that answer.
+// Space returns how full those members of etcd are that answer.
 func (s *Control) Space(ctx context.Context) (all []idem.StoreSpace) {
 	for _, m := range s.pool.Space(ctx, s.options.Endpoints) {
 		all = append(all, idem.StoreSpace{Member: cmp.Or(m.Endpoint, "embedded"), Size: m.Size, InUse: m.InUse,

@@ -10,7 +10,8 @@ import (
 	"hooklock/idem"
 )
 
-// Ledger is the store of locks and records as package idem/guard needs it.
+// Ledger stores locks and records for package idem/guard and the park worker. It implements
+// idem.Ledger and idem.ParkLedger.
 type Ledger struct {
 	*core
 	claims  *claim.Claims
@@ -69,23 +70,23 @@ func (s *Ledger) Request(ctx context.Context, id idem.ExecutionID) ([]byte, erro
 // Drop implements idem.Ledger.
 func (s *Ledger) Drop(r *idem.Record) { s.places.Drop(r) }
 
-// Duplicate counts one copy of an execution that was answered without running. It never blocks.
-// Readers in this process know of it at once, others within a second. The count lives for retention
-// after the copy. While more than 100,000 executions have unwritten copies, further ones are not
-// counted.
+// Duplicate counts a copy of an execution that was answered without running. It never blocks.
+// Readers in this process see the count at once, others within a second. It lives for retention
+// after the last copy. It is lost while more than 100,000 executions have copies that are not
+// written.
 func (s *Ledger) Duplicate(id idem.ExecutionID, retention time.Duration) {
 	s.duplicates.Add(id, retention)
 }
 
 // NoteBadSignature lists a delivery whose signature was not valid, or counts it. It never blocks.
-// Other processes can read it within a second. eventID is called only if it is listed.
+// Other processes can read it within a second. It calls eventID only if it lists the delivery.
 func (s *Ledger) NoteBadSignature(b idem.BadSignature, eventID func() string) {
 	s.signatures.NoteBadSignature(b, eventID)
 }
 
-// NoteArrival notes a delivery that was not executed. It never blocks. Other processes can read it
-// within a second, as long as etcd takes it, and for retention after it. While 10,000 events have
-// arrivals that are not written yet, those of further events are shed.
+// NoteArrival stores a delivery that was not executed. It never blocks. Other processes can read it
+// within a second while etcd answers, and for retention after it. It is lost if it is of a further
+// event while the arrivals of 10,000 events wait to be written.
 func (s *Ledger) NoteArrival(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
 	s.duplicates.NoteArrival(event, route, eventID, a, retention)
 }

@@ -12,7 +12,7 @@ import (
 
 var errNoSession = errors.New("there is no session")
 
-// Notices returns which messages people got, and which process sends them. It returns
+// Notices returns which messages were sent to people, and which process sends them. It returns
 // idem.ErrStoreUnavailable if etcd cannot be read.
 func (s *Control) Notices(ctx context.Context) (n idem.Notices, err error) {
 	kvs, _, err := s.pool.Keys(ctx, s.layout.Notices())
@@ -28,10 +28,10 @@ func (s *Control) Notices(ctx context.Context) (n idem.Notices, err error) {
 	return n, nil
 }
 
-// StoreNotices stores says, the messages that people got, and that this process sends them from now
-// on. It does so only if no process has written since the revision since, at which it was read.
-// kept is the revision at which it was written; 0: another process was faster. It returns
-// idem.ErrStoreUnavailable if etcd did not take it, or did not say so: then it may be written all
+// StoreNotices stores says, the messages that were sent to people, and that this process sends them
+// from now on, unless another process has written since the revision since, at which the caller
+// read them. kept is the revision of this; 0 means that another process was faster. It returns
+// idem.ErrStoreUnavailable if etcd did not take it, or if no answer came: then it may be stored all
 // the same.
 func (s *Control) StoreNotices(ctx context.Context, says json.RawMessage, since int64) (kept int64, err error) {
 	session := s.sessionName()

@@ -7,23 +7,23 @@ import (
 
 type tokenKey struct{}
 
-// Token is the token of the lock that Do runs its function under, to be sent along with what that
-// does; see Lock.Token. 0 = ctx is not from Do.
+// Token returns the token of the lock that Do runs its function under. The function sends it along
+// with its work, so that the receiver can refuse a smaller one. It returns 0 if ctx is not from Do.
 func Token(ctx context.Context) int64 {
 	token, _ := ctx.Value(tokenKey{}).(int64)
 	return token
 }
 
-// Do waits for the lock of workflow like Acquire, runs fn while it is held, and gives it back, also
-// when fn panics.
+// Do waits for the lock of a workflow like Acquire, runs fn, and gives the lock back, also if fn
+// panics.
 //
-// The context of fn ends with ctx, and when the lock is lost; context.Cause is then ErrLockLost. fn
-// should stop at once: another holder may begin. It is told as early as this process can know,
-// which a frozen process cannot; so fn sends Token along.
+// The context of fn ends with ctx, and if the lock is lost; then context.Cause is ErrLockLost, and
+// fn should stop at once, because another holder may begin. A frozen process cannot know that it
+// has lost its lock, so fn sends Token along with its work.
 //
-// The error is fn's, joined with ErrLockLost where the lock was lost before fn returned, and with
-// ErrNotReleased where etcd did not answer in the end. nil says that no other process had the lock
-// until fn was done.
+// The error is that of fn, joined with ErrLockLost if the lock was lost before fn returned, and
+// with ErrNotReleased if etcd did not answer in the end. nil means that no other process had the
+// lock until fn was done.
 func (s *Locker) Do(ctx context.Context, workflow string, fn func(context.Context) error) (err error) {
 	l, err := s.Acquire(ctx, workflow)
 	if err != nil {

@@ -25,7 +25,7 @@ var (
 	ErrNotReleased = errors.New("lock not given back yet")
 )
 
-// HeldError says why TryAcquire has no lock: another execution has it, or it is free and others
+// HeldError is the error of TryAcquire: another execution has the lock, or it is free and others
 // wait for it.
 type HeldError struct {
 	Workflow string // whose lock was asked for
@@ -60,8 +60,8 @@ type Locks struct {
 	Pool   *link.Pool      // reads and watches etcd
 }
 
-// Locker is a lock for Go programs that know nothing of webhooks: one holder for each workflow,
-// over all processes.
+// Locker takes locks for Go programs that know nothing of webhooks. A workflow has one holder, over
+// all processes.
 type Locker struct{ locks *Locks }
 
 // New returns a locker that takes its locks with l.
@@ -70,9 +70,8 @@ func New(l *Locks) *Locker { return &Locker{l} }
 // afterDeath is for how long the record says that a holder of a Lock died.
 const afterDeath = time.Hour
 
-// TryAcquire takes the lock of workflow, or returns a *HeldError. It does not wait for a session:
-// after Open, WaitReady does. When ctx ends first, what then still arrives in etcd is given back by
-// the Store.
+// TryAcquire takes the lock of a workflow, or returns a *HeldError. It does not wait for a session:
+// after Open, WaitReady does. If ctx ends first, the Store gives back what etcd may still grant.
 func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error) {
 	taken := &HeldError{Workflow: workflow}
 	held, err := idem.ClaimLock(ctx, func() (idem.RunningLock, *idem.Obstacle, error) {
@@ -96,9 +95,9 @@ func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error)
 	return acquired(ctx, workflow, held)
 }
 
-// Acquire waits for the lock of workflow until ctx ends: first come, first served, over all
-// processes. It waits for a session, too, and when that is lost it begins again at the end of the
-// queue.
+// Acquire waits for the lock of a workflow until ctx ends: first come, first served, over all
+// processes. It also waits for a session; if that is lost meanwhile, it begins again at the end of
+// the queue.
 func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 	err := s.locks.Keeper.WaitReady(ctx)
 	if err == nil {
@@ -192,24 +191,24 @@ func acquired(ctx context.Context, workflow string, held idem.RunningLock) (*Loc
 	return l, nil
 }
 
-// Token is larger than the token of every earlier holder of the workflow. Send it with each write,
-// and let the receiver refuse a token below the largest that it has seen: this protects when a lock
-// was lost and its holder does not know it yet.
+// Token returns a number that is larger than that of every earlier holder of the workflow. Send it
+// with each write, and let the receiver refuse one below the largest that it has seen. This
+// protects if the lock was lost and its holder does not know it yet.
 func (l *Lock) Token() int64 { return l.owned.Lock().Token }
 
-// Execution names this holding of the lock: others see it in a HeldError.
+// Execution returns the ID under which others see this process as the holder, in a HeldError.
 func (l *Lock) Execution() idem.ExecutionID { return l.owned.Lock().Execution }
 
-// Lost is closed when the lock was lost before Unlock was called, as far as this process can know.
-// Stop working then.
+// Lost returns a channel that is closed if the lock was lost before Unlock was called, as far as
+// this process can know. Stop working then.
 func (l *Lock) Lost() <-chan struct{} { return l.life.Done() }
 
-// Err says why Lost is closed, or nil.
+// Err returns why Lost is closed; nil if it is not.
 func (l *Lock) Err() error { return context.Cause(l.life) }
 
 // Unlock gives the lock back, and leaves nothing in etcd. nil means that no other process had it
-// until now. ErrLockLost: the hold was ended, because this process was taken for dead.
-// ErrNotReleased: etcd did not answer before ctx ended. It is safe to call it again.
+// until now. ErrLockLost means that the lock was lost, because this process was taken for dead.
+// ErrNotReleased means that etcd did not answer before ctx ended. It may be called again.
 func (l *Lock) Unlock(ctx context.Context) error {
 	err := l.owned.Release(ctx)
 	if errors.Is(err, ErrUnavailable) {
