@@ -1,28 +1,4 @@
 // Package etcdlock keeps Hooklock's ledger in etcd: which executions run and wait, and how they
-// ended. It is also a lock for Go programs that know nothing of webhooks: one holder for each
-// workflow, over all processes on one etcd, and over Hooklock's own executions where both use the
-// same Prefix.
-//
-// # Words
-//
-// An execution is one run of an event; it waits as an entry of its workflow's queue, runs under its
-// lock, and ends in its event's record. A session is a lease that proves this process alive, and
-// its epoch a revision that a fence moves on. A lock is alive as long as the key that it names; to
-// reap it is to end the execution of a dead one. A hold is such a key of its own, for a lock that
-// outlives its process. A claim takes a lock, to settle or release gives it back, to adopt moves it
-// to the next session.
-//
-// # Use
-//
-// Open a Store once for each process, and give each caller the interface that it needs: Locker runs
-// a function under a lock (Do), or returns one (Acquire, TryAcquire), and keeps no record: nothing
-// is left in etcd after Unlock. Ledger and Control are for Hooklock, which keeps one.
-//
-//	err := store.Locker.Do(ctx, "customer/42", func(ctx context.Context) error {
-//		return charge(ctx, etcdlock.Token(ctx)) // stops when ctx ends, and shows its token
-//	})
-//
-// Package etcdlock keeps Hooklock's ledger in etcd: which executions run and wait, and how they
 // ended. It is also a lock for Go programs that know nothing of webhooks: a workflow has one
 // holder, over all processes on one etcd, and over Hooklock's own executions if both use the same
 // Prefix.
