@@ -140,6 +140,18 @@ func TestASampleOfEverySenderVerifiesAndCarriesAnID(t *testing.T) {
 	}
 }
 
+func TestAnUnsignedSampleIsNotVerified(t *testing.T) {
+	for _, p := range Presets() {
+		if p.Scheme == "none" {
+			continue
+		}
+		c, secret := credentials(t, p.Name)
+		if mustNew(t, c).Verify(mustSample(t, p.Name, secret, Unsigned()), testNow()) == nil {
+			t.Errorf("%s: its signature is there", p.Name)
+		}
+	}
+}
+
 func TestASampleUnderAnotherSecretIsAMismatch(t *testing.T) {
 	for _, p := range Presets() {
 		if p.Scheme == "none" {
