@@ -114,8 +114,8 @@ func TestNothingIsReplacedUnderAFingerOrASelection(t *testing.T) {
 			b.run(chromedp.Evaluate(`getSelection().selectAllChildren(document.querySelector("#process h2"))`, nil))
 		}, func() { b.run(chromedp.Evaluate(`getSelection().removeAllRanges()`, nil)) }},
 	} {
-		b.mark("#process")
 		hand.take()
+		b.mark("#process") // not before: what comes until then may replace it
 		d.hold(strings.ReplaceAll(hand.name, " ", "-"))
 		b.says("#waiting", "1 new")
 		if !eval[bool](b, `document.querySelector("#process").older === true`) {
