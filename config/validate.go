@@ -88,6 +88,15 @@ func (v *validator) within(path string, size, least, most Size) {
 	v.require(size >= least && size <= most, path, "%s is out of bounds; choose from %s to %s", size, least, most)
 }
 
+func (v *validator) number(path string, n, most int) {
+	v.require(n >= 1 && n <= most, path, "%d is out of bounds; choose from 1 to %d", n, most)
+}
+
+func (v *validator) span(path string, d, least, most time.Duration) {
+	v.require(d >= least && d <= most, path, "%s is out of bounds; choose from %s to %s", idem.DurationText(d),
+		idem.DurationText(least), idem.DurationText(most))
+}
+
 func (v *validator) listeners() {
 	c := v.config
 	v.check("listen.address", checkDoor(c.Listen.Address))
@@ -151,10 +160,8 @@ func (v *validator) limits() {
 	v.positive("limits.header_timeout", l.HeaderTimeout)
 	v.positive("limits.body_timeout", l.BodyTimeout)
 	v.positive("limits.idle_timeout", l.IdleTimeout)
-	v.require(l.MaxConnections >= 1 && l.MaxConnections <= maxConnections, "limits.max_connections",
-		"%d is out of bounds; choose from 1 to %d", l.MaxConnections, maxConnections)
-	v.require(l.Waiting >= 1 && l.Waiting <= maxConnections, "limits.waiting",
-		"%d is out of bounds; choose from 1 to %d", l.Waiting, maxConnections)
+	v.number("limits.max_connections", l.MaxConnections, maxConnections)
+	v.number("limits.waiting", l.Waiting, maxConnections)
 }
 
 // warnShutdown compares the time that shutdown gives with the time that one delivery may take.

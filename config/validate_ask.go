@@ -35,10 +35,8 @@ func (v *validator) ask(path string, r *Route, pattern *naming.Pattern) {
 		v.check(path+".url", checkTemplate(a.URL, pattern))
 		v.check(path+".url", checkQuestion(a.URL))
 	}
-	v.require(a.After >= 0 && a.After <= maxAskAfter, path+".after", "%s is out of bounds; choose from 0s to %s",
-		idem.DurationText(a.After), idem.DurationText(maxAskAfter))
-	v.require(a.Attempts >= 1 && a.Attempts <= maxQuestions, path+".attempts",
-		"%d is out of bounds; choose from 1 to %d", a.Attempts, maxQuestions)
+	v.span(path+".after", a.After, 0, maxAskAfter)
+	v.number(path+".attempts", a.Attempts, maxQuestions)
 	v.require(len(a.Executed.Status) > 0, path+".executed.status",
 		"is empty: no answer could say that the event was executed; write {status: [200]}")
 	v.require(len(a.NotExecuted.Status) > 0, path+".not_executed.status",

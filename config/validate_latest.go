@@ -25,8 +25,7 @@ func (v *validator) latest(path string, r *Route) {
 	v.require(l.MaxWaiting > 1, lock+".max_waiting",
 		"%d: under lock.strategy latest a newer one arrives while the other still waits; choose 2 or more",
 		l.MaxWaiting)
-	v.require(l.Quiet >= 0 && l.Quiet <= maxQuiet, lock+".quiet", "%s is out of bounds; choose from 0s to %s",
-		idem.DurationText(l.Quiet), idem.DurationText(maxQuiet))
+	v.span(lock+".quiet", l.Quiet, 0, maxQuiet)
 	v.latestOrder(path, r)
 	if l.Quiet <= 0 {
 		v.warnIdle(lock+".max_wait", l.MaxWait != usual.MaxWait,

@@ -21,8 +21,7 @@ func (v *validator) checkSharedLimits() {
 	shared := v.config.Limits.Shared
 	for _, name := range sortedKeys(shared) {
 		path := named("limits.shared", name)
-		v.require(shared[name] >= 1 && shared[name] <= maxSlots, path, "%d is out of bounds; choose from 1 to %d",
-			shared[name], maxSlots)
+		v.number(path, shared[name], maxSlots)
 		v.limitName(path, name)
 		if !slices.ContainsFunc(v.config.Routes, func(r Route) bool { return slices.Contains(r.Uses, name) }) {
 			v.warn(path, "has no effect: no route has it in uses")
@@ -70,7 +69,7 @@ func (v *validator) uses(path string, r *Route, pattern *naming.Pattern) {
 func (v *validator) lockLimit(path string, r *Route) {
 	l := &r.Lock
 	path += ".limit"
-	v.require(l.Limit >= 1 && l.Limit <= maxSlots, path, "%d is out of bounds; choose from 1 to %d", l.Limit, maxSlots)
+	v.number(path, l.Limit, maxSlots)
 	switch {
 	case l.Limit <= 1:
 	case l.Strategy == idem.NoLock:

@@ -18,11 +18,9 @@ const (
 
 func (v *validator) checkParkedLimits() {
 	p := v.config.Limits.Parked
-	v.require(p.Events >= 1 && p.Events <= maxParkedEvents, "limits.parked.events",
-		"%d is out of bounds; choose from 1 to %d", p.Events, maxParkedEvents)
+	v.number("limits.parked.events", p.Events, maxParkedEvents)
 	v.require(p.Bytes > 0, "limits.parked.bytes", "must be more than 0B; park: false parks nothing")
-	v.require(p.Running >= 1 && p.Running <= maxParkedRunning, "limits.parked.running",
-		"%d is out of bounds; choose from 1 to %d", p.Running, maxParkedRunning)
+	v.number("limits.parked.running", p.Running, maxParkedRunning)
 }
 
 const (
@@ -32,8 +30,7 @@ const (
 
 func (v *validator) checkKeptLimits() {
 	k := v.config.Limits.Kept
-	v.require(k.Events >= 1 && k.Events <= maxKeptEvents, "limits.kept.events",
-		"%d is out of bounds; choose from 1 to %d", k.Events, maxKeptEvents)
+	v.number("limits.kept.events", k.Events, maxKeptEvents)
 	v.require(k.Bytes > 0, "limits.kept.bytes", "must be more than 0B; a route without requests.keep keeps nothing")
 }
 
@@ -85,16 +82,12 @@ func (v *validator) whereParked() {
 // park checks names and numbers; checks that need to know the sender are for Source.CheckRoute.
 func (v *validator) park(path string, r *Route) {
 	p, usual := &r.Park, defaultRoute().Park
-	v.require(p.After >= 0 && p.After <= maxRetention, path+".after", "%s is out of bounds; choose from 0s to %s",
-		idem.DurationText(p.After), idem.DurationText(maxRetention))
+	v.span(path+".after", p.After, 0, maxRetention)
 	v.require(p.Answer >= 200 && p.Answer < 300 && p.Answer != 205, path+".answer",
 		"%d does not say that the event was received; choose a 2xx that the sender takes", p.Answer)
-	v.require(p.MaxAge >= time.Second && p.MaxAge <= maxParkAge, path+".max_age",
-		"%s is out of bounds; choose from 1s to %s", idem.DurationText(p.MaxAge), idem.DurationText(maxParkAge))
-	v.require(p.Attempts >= 1 && p.Attempts <= 1000, path+".attempts", "%d is out of bounds; choose from 1 to 1000",
-		p.Attempts)
-	v.require(p.MaxWaiting >= 1 && p.MaxWaiting <= maxParkedEvents, path+".max_waiting",
-		"%d is out of bounds; choose from 1 to %d", p.MaxWaiting, maxParkedEvents)
+	v.span(path+".max_age", p.MaxAge, time.Second, maxParkAge)
+	v.number(path+".attempts", p.Attempts, 1000)
+	v.number(path+".max_waiting", p.MaxWaiting, maxParkedEvents)
 	v.require(p.Enabled || r.OnSenderLimit != SenderLimitPark, strings.TrimSuffix(path, "park")+"on_sender_limit",
 		"park: the route does not park; say park: true")
 	if !p.Enabled {

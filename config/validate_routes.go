@@ -213,8 +213,7 @@ func (v *validator) lock(path string, r *Route) {
 	l, usual := &r.Lock, defaultRoute().Lock
 	v.lockLimit(path, r)
 	v.positive(path+".wait_timeout", l.WaitTimeout)
-	v.require(l.MaxWaiting >= 1 && l.MaxWaiting <= maxConnections, path+".max_waiting",
-		"%d is out of bounds; choose from 1 to %d", l.MaxWaiting, maxConnections)
+	v.number(path+".max_waiting", l.MaxWaiting, maxConnections)
 	if l.MaxDuration > 0 && l.MaxDuration < v.config.Upstream.Timeout {
 		v.warn(path+".max_duration", "%s is shorter than upstream.timeout (%s): executions are ended while the "+
 			"upstream may still answer",
