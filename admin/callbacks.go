@@ -14,6 +14,8 @@ import (
 
 	"hooklock/admin/client"
 	"hooklock/idem"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // callback reads the callback of an upstream about its own execution. The ledger compares the key.
@@ -260,7 +262,7 @@ func replayable(headers map[string]any) ([]idem.HeaderField, error) {
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		values, err := valuesOf(headers[name])
-		if err != nil || !isToken(name) {
+		if err != nil || !httpguts.ValidHeaderFieldName(name) {
 			return nil, fmt.Errorf("%s: give a header's name, and its value as a text or a list of texts", quote(name))
 		}
 		lower := strings.ToLower(name)
@@ -329,15 +331,4 @@ func dropped(name string) bool {
 		return true
 	}
 	return strings.HasPrefix(name, "hooklock-")
-}
-
-// isToken reports whether s may be a header's name (RFC 9110 section 5.6.2).
-func isToken(s string) bool {
-	for _, c := range []byte(s) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-			strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
-			return false
-		}
-	}
-	return s != ""
 }

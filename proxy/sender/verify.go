@@ -89,7 +89,6 @@ type scheme struct {
 	// configuration.
 	body    bool
 	url     bool
-	method  bool
 	headers []string
 	covers  func(Config) Coverage
 }
@@ -179,7 +178,7 @@ func (s *scheme) coverageOf(c Config) Coverage {
 	if s.covers != nil {
 		return s.covers(c)
 	}
-	return Coverage{Body: s.body, URL: s.url, Method: s.method, Time: s.aged, Headers: s.headers}
+	return Coverage{Body: s.body, URL: s.url, Time: s.aged, Headers: s.headers}
 }
 
 // headVerifier is a Verifier that can tell from the head of a delivery that it is not signed.
