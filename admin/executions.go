@@ -75,7 +75,7 @@ func (c *call) listExecutions() error {
 	}
 	ctx, cancel := c.reading()
 	defer cancel()
-	if q.Acknowledged, err = c.seen(ctx); err != nil {
+	if q.Acknowledged, err = c.readAcknowledgements(ctx); err != nil {
 		return err
 	}
 	list, err := c.listOf(q)

@@ -379,7 +379,7 @@ func (r *jobRun) countEnds(ctx context.Context) (n int, err error) {
 	next, ended := r.next(), []idem.JobRun{}
 	for range min(len(r.runs), runsBatch) {
 		one := r.runs[0]
-		over, failed, err := r.ended(ctx, &one)
+		over, failed, err := r.readEnd(ctx, &one)
 		if err != nil {
 			return n, err
 		}
@@ -408,9 +408,9 @@ func (r *jobRun) countEnds(ctx context.Context) (n int, err error) {
 	return n + len(ended), err
 }
 
-// ended reports whether an execution has ended, or its first try since the job let it run, and why
+// readEnd reads whether an execution has ended, or its first try since the job let it run, and why
 // that failed; "" = it did not.
-func (r *jobRun) ended(ctx context.Context, run *idem.JobRun) (over bool, failed string, err error) {
+func (r *jobRun) readEnd(ctx context.Context, run *idem.JobRun) (over bool, failed string, err error) {
 	bounded, done := context.WithTimeout(ctx, r.api.options.RequestTimeout)
 	defer done()
 	f, err := r.api.options.Ledger.Execution(bounded, run.Execution)

@@ -227,7 +227,7 @@ func (c *call) actOnAll(life context.Context, b *bulk) (*client.BulkResult, erro
 // their state. For the dead letters of a queue that is their order in it.
 func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.ParkedEntry, error) {
 	if b.again || b.ended {
-		return c.ended(ctx, b, at)
+		return c.listEnded(ctx, b, at)
 	}
 	var all []idem.ParkedEntry
 	within, err := c.within(ctx, b)
@@ -263,9 +263,9 @@ func byRevision(x, y idem.ParkedEntry) int {
 	return cmp.Or(cmp.Compare(x.Revision, y.Revision), cmp.Compare(x.Execution, y.Execution))
 }
 
-// ended is fitting for the executions that have ended, in the order of their ends. In a workflow
+// listEnded is fitting for executions that have ended, in the order of their ends. In a workflow
 // that runs one at a time, that is the order in which they ran.
-func (c *call) ended(ctx context.Context, b *bulk, at *bulkCursor) (all []idem.ParkedEntry, err error) {
+func (c *call) listEnded(ctx context.Context, b *bulk, at *bulkCursor) (all []idem.ParkedEntry, err error) {
 	q := b.narrow
 	q.Workflow, q.Route, q.Status, q.PageSize = b.workflow, b.route, idem.Status(b.status), maxLimit
 	for newest := int64(1); ; {

@@ -13,9 +13,9 @@ import (
 // replica's clock may be.
 const seenAhead = 5 * time.Minute
 
-// seen returns what the list leaves out: what of one kind people have looked at, by route. From a
-// token that is limited to some workflows nothing is hidden: it cannot mark.
-func (c *call) seen(ctx context.Context) (map[string]idem.Acknowledgement, error) {
+// readAcknowledgements returns what the list leaves out: what of one kind people have looked at, by
+// route. From a token that is limited to some workflows nothing is hidden: it cannot mark.
+func (c *call) readAcknowledgements(ctx context.Context) (map[string]idem.Acknowledgement, error) {
 	kind, err := oneOf(c, "unseen", idem.ConcernKind("").Choices())
 	if err != nil || kind == "" || c.caller.limited() {
 		return nil, err

@@ -552,7 +552,8 @@ func TestForgetsAndBrokenWatchesReachTheCache(t *testing.T) {
 	endSession(t, e, currentSession(t, s))
 	<-reset
 	must(t, s.WaitReady)
-	if ids, err := s.Forgotten(within(t, patience)); err != nil || !slices.Equal(ids, []idem.ExecutionID{"exec_a"}) {
+	if ids, err := s.ListForgotten(within(t, patience)); err != nil ||
+		!slices.Equal(ids, []idem.ExecutionID{"exec_a"}) {
 		t.Fatalf("got %q %v", ids, err)
 	}
 }

@@ -84,7 +84,7 @@ With --running a running hooklock is asked which events it has accepted: those t
 				return err
 			}
 			if running && len(report.problems) == 0 {
-				lost, err := r.Unrouted(cmd.Context(), e, path, loaded.Config)
+				lost, err := r.WarnUnrouted(cmd.Context(), e, path, loaded.Config)
 				if err != nil {
 					return err
 				}

@@ -33,7 +33,7 @@ func (s *Callbacks) AcquireLock(ctx context.Context, q idem.AcquireRequest) (*id
 	case h != nil:
 		return s.handOver(ctx, h.(*owned.Lock), &q, callbackKey)
 	case waiting.Err() != nil && ctx.Err() == nil:
-		return nil, s.heldBy(ctx, q.Workflow, taken)
+		return nil, s.findHolder(ctx, q.Workflow, taken)
 	case errors.Is(err, idem.ErrCancelled):
 		return nil, err
 	}
@@ -51,8 +51,8 @@ func (s *Callbacks) handOver(ctx context.Context, h *owned.Lock, q *idem.Acquire
 	return &idem.Acquired{Lock: &l, CallbackKey: callbackKey}, nil
 }
 
-// heldBy returns the holder now, after the time to wait is over; or else the holder before.
-func (s *Callbacks) heldBy(ctx context.Context, workflow string, before *idem.LockHeldError) error {
+// findHolder returns the holder now, after the time to wait is over; or else the holder before.
+func (s *Callbacks) findHolder(ctx context.Context, workflow string, before *idem.LockHeldError) error {
 	st, err := history.Look(ctx, s.options.Pool,
 		s.options.Layout.Keys(&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Scope: idem.Scope{Workflow: workflow}}}))
 	if err != nil || st.Lock == nil {

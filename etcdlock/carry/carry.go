@@ -314,7 +314,7 @@ func (t *taking) carryFor(life context.Context, session *session.Session, l, nex
 			}
 			return held, err
 		case adopts: // nothing is read with that refusal
-			return nil, errors.Join(idem.ErrNotClaimed, session.Moved(life, t.options.Pool, epoch))
+			return nil, errors.Join(idem.ErrNotClaimed, session.LearnEpoch(life, t.options.Pool, epoch))
 		}
 		switch now := protocol.First(answer.Responses[protocol.ReadLock]); {
 		case now == nil || now.ModRevision != l.Revision:
@@ -324,7 +324,7 @@ func (t *taking) carryFor(life context.Context, session *session.Session, l, nex
 			t.behind = l.Alive
 			return nil, nil
 		}
-		if err := session.Moved(life, t.options.Pool, epoch); err != nil {
+		if err := session.LearnEpoch(life, t.options.Pool, epoch); err != nil {
 			return nil, commit.Unavailable(err)
 		}
 	}

@@ -138,7 +138,7 @@ func (c *claimer) claim(life context.Context, abandoned <-chan struct{}, r *comm
 		case answer.Applied():
 			return c.applied(answer)
 		case answer.Err == nil:
-			if again := c.refused(life, epoch, answer); again != nil {
+			if again := c.resolveRefusal(life, epoch, answer); again != nil {
 				return *again
 			}
 		case link.Definite(answer.Err):
@@ -150,8 +150,8 @@ func (c *claimer) claim(life context.Context, abandoned <-chan struct{}, r *comm
 	return c.whilePaused(life)
 }
 
-// refused is the result after a refusal; nil: it is to be sent again.
-func (c *claimer) refused(life context.Context, epoch int64, answer commit.Reply) *claimed {
+// resolveRefusal returns the result after a refusal; nil: it is to be sent again.
+func (c *claimer) resolveRefusal(life context.Context, epoch int64, answer commit.Reply) *claimed {
 	st, err := c.stateAfter(life, answer)
 	if err != nil {
 		return &claimed{err: commit.Unavailable(err)}
@@ -167,7 +167,7 @@ func (c *claimer) refused(life context.Context, epoch int64, answer commit.Reply
 	if again, r := c.slotsTaken(life); again || r != nil {
 		return r
 	}
-	if err := c.session.Moved(life, c.options.Pool, epoch); err != nil { // nothing was in the way but the epoch
+	if err := c.session.LearnEpoch(life, c.options.Pool, epoch); err != nil { // nothing was in the way but the epoch
 		return &claimed{err: commit.Unavailable(err)}
 	}
 	return nil

@@ -99,7 +99,7 @@ func Reduce(refusals int, l *idem.Lock, r *idem.Record) *idem.Lock {
 // record returns the record as it is stored, with the leases that it is on.
 func (f *Finisher) record(ctx context.Context, e *Ended) (stored protocol.Leased, err error) {
 	l, r := e.Lock, e.Record
-	if stored, err = f.Stored(ctx, r, e.Writer, l.ReplayFor); err != nil || !e.leavesQuestion() {
+	if stored, err = f.PrepareRecord(ctx, r, e.Writer, l.ReplayFor); err != nil || !e.leavesQuestion() {
 		return stored, err
 	}
 	question := idem.OpenQuestion{Route: l.Route, URL: l.Question.URL}
@@ -109,11 +109,11 @@ func (f *Finisher) record(ctx context.Context, e *Ended) (stored protocol.Leased
 	return stored, nil
 }
 
-// Stored returns a record as it is stored by a writer, with the leases that it is on: its answer
-// leaves after replayFor, 0 = with the record. An answer that does not settle its event stays in
-// the record, which the next attempt replaces: apart, those of a hundred attempts would be there at
-// a time.
-func (f *Finisher) Stored(ctx context.Context, r *idem.Record, writer string,
+// PrepareRecord returns a record as it is stored by a writer, with the leases that it is on: its
+// answer leaves after replayFor, 0 = with the record. An answer that does not settle its event
+// stays in the record, which the next attempt replaces: apart, those of a hundred attempts would be
+// there at a time.
+func (f *Finisher) PrepareRecord(ctx context.Context, r *idem.Record, writer string,
 	replayFor time.Duration) (stored protocol.Leased, err error) {
 	var answer []byte
 	if replayFor == 0 || !r.Remembered {

@@ -66,10 +66,10 @@ const forgottenKept = 30 * 24 * time.Hour
 // a process, and no process has this name.
 const forgottenBy = "forgotten"
 
-// Forgotten returns the note that the record of e was removed, for the transaction that does so.
-// The event is found by it for 30 days, without what its labels say: they may be the reason for the
-// removal. It returns the error of the grant or of ctx.
-func (d *Duplicates) Forgotten(ctx context.Context, e *idem.ExecutionFacts, f idem.Forgotten) (n Note, err error) {
+// NoteForgotten returns the note that the record of e was removed, for the transaction that does
+// so. The event is found by it for 30 days, without what its labels say: they may be the reason for
+// the removal. It returns the error of the grant or of ctx.
+func (d *Duplicates) NoteForgotten(ctx context.Context, e *idem.ExecutionFacts, f idem.Forgotten) (n Note, err error) {
 	f.At = f.At.UTC().Round(time.Millisecond)
 	h := &idem.History{Scope: e.Scope, Route: e.Route, EventID: e.EventID, Forgotten: &f}
 	row := protocol.RowOfArrivals(h)

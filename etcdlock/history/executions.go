@@ -254,13 +254,13 @@ func (p *executionPage) past(ctx context.Context, kinds []string, batch int, beh
 		if len(some) == 0 {
 			p.left, p.next = 0, kinds[0]+p.store.options.formatPlace(keys.resume())
 		}
-		items, err := p.store.unmoved(ctx, some)
+		items, err := p.store.readUnmoved(ctx, some)
 		return items, true, err
 	}, err
 }
 
-// unmoved reads the values of keys that were not written again since they were found.
-func (s *Reader) unmoved(ctx context.Context, keys []place) ([]item, error) {
+// readUnmoved reads the values of keys that were not written again since they were found.
+func (s *Reader) readUnmoved(ctx context.Context, keys []place) ([]item, error) {
 	ops := make([]clientv3.Op, len(keys))
 	for i := range keys {
 		ops[i] = clientv3.OpGet(keys[i].key)

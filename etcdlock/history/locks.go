@@ -33,7 +33,7 @@ func (s *Reader) LockAt(ctx context.Context, scope idem.Scope) ([]idem.LockView,
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	return s.described(ctx, []idem.LockView{{Lock: l}}, revision)
+	return s.describe(ctx, []idem.LockView{{Lock: l}}, revision)
 }
 
 // Holders returns the locks of the executions that have a slot of a workflow whose route has a
@@ -53,7 +53,7 @@ func (s *Reader) Holders(ctx context.Context, workflow string) (views []idem.Loc
 		}
 		views = append(views, idem.LockView{Lock: l})
 	}
-	return s.described(ctx, views, revision)
+	return s.describe(ctx, views, revision)
 }
 
 // ownLimit returns how many executions of the workflow of l may run at a time, by the configuration
@@ -111,7 +111,7 @@ func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (page idem.LockPag
 			return true
 		})
 	if err == nil {
-		page.Locks, err = s.described(ctx, page.Locks, revision)
+		page.Locks, err = s.describe(ctx, page.Locks, revision)
 	}
 	return page, err
 }
@@ -142,9 +142,9 @@ func (s *Reader) vouch(ctx context.Context, locks []*idem.Lock, revision int64) 
 	return nil
 }
 
-// described returns locks that were read at revision with what operators see of them beside their
+// describe returns locks that were read at revision with what operators see of them beside their
 // values. It returns idem.ErrStoreUnavailable.
-func (s *Reader) described(ctx context.Context, views []idem.LockView, revision int64) ([]idem.LockView, error) {
+func (s *Reader) describe(ctx context.Context, views []idem.LockView, revision int64) ([]idem.LockView, error) {
 	locks := make([]*idem.Lock, len(views))
 	var ops []clientv3.Op
 	queues := map[string]int{} // which of ops is about a workflow: with a lock.limit it has many locks

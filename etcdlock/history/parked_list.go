@@ -156,9 +156,9 @@ func (p *executionPage) showParked(ctx context.Context, entries []idem.ParkedEnt
 	return nil
 }
 
-// Forgotten returns the executions whose records were forgotten within the last minute, or a little
-// longer ago. It returns idem.ErrStoreUnavailable.
-func (s *Reader) Forgotten(ctx context.Context) (ids []idem.ExecutionID, err error) {
+// ListForgotten returns the executions whose records were forgotten within the last minute, or a
+// little longer ago. It returns idem.ErrStoreUnavailable.
+func (s *Reader) ListForgotten(ctx context.Context) (ids []idem.ExecutionID, err error) {
 	under := s.options.Layout.All(protocol.KindForgets)
 	for kv, err := range s.options.Pool.All(ctx, link.Below(under, RecordBatch)) {
 		if err != nil {

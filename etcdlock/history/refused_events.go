@@ -223,7 +223,7 @@ func (f *Follower) Adopt(ctx context.Context) error {
 			return err
 		}
 		left -= len(some)
-		items, err := s.unmoved(ctx, some)
+		items, err := s.readUnmoved(ctx, some)
 		if err != nil {
 			return err
 		}

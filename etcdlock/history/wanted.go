@@ -137,7 +137,7 @@ func (p *past) ask(ctx context.Context, asked []*leaseSpan, some []protocol.Prob
 	for i := range found {
 		found[i] = map[int]bool{}
 	}
-	read, err := p.searched(ctx, asked, some)
+	read, err := p.search(ctx, asked, some)
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +169,8 @@ func (p *past) ask(ctx context.Context, asked []*leaseSpan, some []protocol.Prob
 	return left, nil
 }
 
-// searched reads the fields that probes search.
-func (p *past) searched(ctx context.Context, of []*leaseSpan, some []protocol.Probe) (map[protocol.Field][][]byte,
+// search reads the fields that probes search.
+func (p *past) search(ctx context.Context, of []*leaseSpan, some []protocol.Probe) (map[protocol.Field][][]byte,
 	error) {
 	read := map[protocol.Field][][]byte{}
 	for _, probe := range some {

@@ -53,8 +53,8 @@ func Wake(c chan struct{}) {
 	}
 }
 
-// Woken waits for a token in c. It returns false if ctx ends first.
-func Woken(ctx context.Context, c <-chan struct{}) bool {
+// AwaitWake waits for a token in c. It returns false if ctx ends first.
+func AwaitWake(ctx context.Context, c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true

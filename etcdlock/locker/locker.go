@@ -92,7 +92,7 @@ func (s *Locker) TryAcquire(ctx context.Context, workflow string) (*Lock, error)
 	case held == nil:
 		return nil, taken
 	}
-	return acquired(ctx, workflow, held)
+	return beginLock(ctx, workflow, held)
 }
 
 // Acquire waits for the lock of a workflow until ctx ends: first come, first served, over all
@@ -103,7 +103,7 @@ func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 	if err == nil {
 		var held idem.RunningLock
 		if held, err = s.locks.Await(ctx, func() idem.Lock { return s.locks.Describe(workflow) }); held != nil {
-			return acquired(ctx, workflow, held)
+			return beginLock(ctx, workflow, held)
 		}
 	}
 	return nil, fmt.Errorf("acquire %q: %w", workflow, err)
@@ -180,7 +180,7 @@ func (s *Locks) Describe(workflow string) idem.Lock {
 	}
 }
 
-func acquired(ctx context.Context, workflow string, held idem.RunningLock) (*Lock, error) {
+func beginLock(ctx context.Context, workflow string, held idem.RunningLock) (*Lock, error) {
 	life, lose := context.WithCancelCause(context.Background())
 	held.OnStop(lose)
 	l := &Lock{owned: held.(*owned.Lock), life: life}

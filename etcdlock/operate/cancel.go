@@ -25,7 +25,7 @@ func (op *Operator) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Canc
 	if a.nothing = err == nil && a.before && !a.asked; a.nothing {
 		a.says(string(a.found.Status()), a.after(a.found.Status()))
 	}
-	return a.found, a.before, a.done(ctx, err)
+	return a.found, a.before, a.finish(ctx, err)
 }
 
 // cancelling is a cancel in progress.

@@ -28,7 +28,7 @@ func (f *Finder) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Foun
 		return nil, err
 	}
 	var at *history.State
-	if _, err = f.reaped(ctx, func() (views []idem.LockView, err error) {
+	if _, err = f.readAfterReaping(ctx, func() (views []idem.LockView, err error) {
 		if at, err = f.options.Reader.State(ctx, id, scope); err == nil && at.Runs(id) {
 			views = []idem.LockView{{Lock: at.Lock}}
 		}
@@ -49,9 +49,9 @@ func (f *Finder) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Foun
 	return found, f.options.Reader.AddArrivals(ctx, found, scope)
 }
 
-// reaped returns locks as read finds them when none is dead that can be reaped. It tries each once:
-// if etcd refuses that, the lock says that it is dead.
-func (f *Finder) reaped(ctx context.Context, read func() ([]idem.LockView, error)) ([]idem.LockView, error) {
+// readAfterReaping returns locks as read finds them when none is dead that can be reaped. It tries
+// each once: if etcd refuses that, the lock says that it is dead.
+func (f *Finder) readAfterReaping(ctx context.Context, read func() ([]idem.LockView, error)) ([]idem.LockView, error) {
 	for tried := map[int64]bool{}; ; {
 		views, err := read()
 		again := false
@@ -112,7 +112,8 @@ func (f *Finder) Lock(ctx context.Context, workflow string) (*idem.LockView, err
 	if !errors.Is(err, idem.ErrNoLock) {
 		return v, err
 	}
-	views, err := f.reaped(ctx, func() ([]idem.LockView, error) { return f.options.Reader.Holders(ctx, workflow) })
+	views, err := f.readAfterReaping(ctx,
+		func() ([]idem.LockView, error) { return f.options.Reader.Holders(ctx, workflow) })
 	if err == nil && len(views) == 0 {
 		err = idem.ErrNoLock
 	}
@@ -144,7 +145,8 @@ func (f *Finder) LockOf(ctx context.Context, workflow string, id idem.ExecutionI
 
 // lockOf returns the lock of that scope.
 func (f *Finder) lockOf(ctx context.Context, scope idem.Scope) (*idem.LockView, error) {
-	views, err := f.reaped(ctx, func() ([]idem.LockView, error) { return f.options.Reader.LockAt(ctx, scope) })
+	views, err := f.readAfterReaping(ctx,
+		func() ([]idem.LockView, error) { return f.options.Reader.LockAt(ctx, scope) })
 	switch {
 	case err != nil:
 		return nil, err

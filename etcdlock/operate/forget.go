@@ -40,7 +40,7 @@ func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Can
 		}
 		return f.try(ctx, at, found)
 	})
-	if err = f.done(ctx, err); err != nil {
+	if err = f.finish(ctx, err); err != nil {
 		return found, err
 	}
 	if err := f.erase(ctx, id, f.request); err != nil {
@@ -96,7 +96,7 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 		return applied, err
 	}
 	f.says(string(found.Status()), "forgotten")
-	shown, err := f.options.Duplicates.Forgotten(ctx, &rec.ExecutionFacts, idem.Forgotten{
+	shown, err := f.options.Duplicates.NoteForgotten(ctx, &rec.ExecutionFacts, idem.Forgotten{
 		Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: f.by.By, Reason: f.by.Reason,
 		At: f.by.At,
 	})
@@ -171,7 +171,7 @@ func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.E
 		found, err = t.force(ctx, at, &by, writer)
 		return found != nil, err
 	})
-	return found, t.done(ctx, err)
+	return found, t.finish(ctx, err)
 }
 
 func (t *trail) force(ctx context.Context, at *history.State, by *idem.Cancel, writer string) (*idem.Found, error) {

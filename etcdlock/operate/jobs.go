@@ -131,7 +131,7 @@ func (op *Operator) changeJob(ctx context.Context, j *idem.Job, audit *idem.Audi
 		return idem.ErrJobMoved
 	}
 	j.Revision = answer.Revision
-	return t.done(ctx, nil)
+	return t.finish(ctx, nil)
 }
 
 // TakeJob makes this process the owner of a job that has none, or whose owner is gone. A process

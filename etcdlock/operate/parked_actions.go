@@ -105,7 +105,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 		})
 		return done, err
 	})
-	return found, t.done(ctx, err)
+	return found, t.finish(ctx, err)
 }
 
 // Rerun lets the event of an ended execution run again whose request was kept: a new execution, the
@@ -156,7 +156,7 @@ func (op *Operator) rerun(ctx context.Context, id idem.ExecutionID, again bool, 
 		found, err = t.rerun(ctx, at, next, again)
 		return found != nil || errors.Is(err, idem.ErrNoRequest) || errors.Is(err, idem.ErrRequestUnavailable), err
 	})
-	return found, t.done(ctx, err)
+	return found, t.finish(ctx, err)
 }
 
 // storedRequest is the request of an ended execution as that of the next one.
@@ -212,7 +212,7 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	keep, err := park.Stored(ctx, t.options.Leases, l, &stored.StoredRequest)
+	keep, err := park.Prepare(ctx, t.options.Leases, l, &stored.StoredRequest)
 	if err != nil {
 		return nil, err
 	}

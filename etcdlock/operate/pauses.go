@@ -101,7 +101,7 @@ func (t *trail) declare(ctx context.Context, key string, change func(*mvccpb.Key
 		}
 		return applied, nil
 	})
-	return t.done(ctx, err)
+	return t.finish(ctx, err)
 }
 
 // pauseBatch locks or queue entries are read at a time.

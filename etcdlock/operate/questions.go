@@ -154,7 +154,7 @@ func (a *answered) correct(r *idem.Record) *idem.Record {
 func (c *correction) request(ctx context.Context, at *history.State, r *idem.Record) (*commit.Request, error) {
 	o, k := c.op.options, at.Keys
 	c.record = c.correct(r)
-	stored, err := o.Stored(ctx, c.record, c.writer, c.replayFor)
+	stored, err := o.PrepareRecord(ctx, c.record, c.writer, c.replayFor)
 	if err != nil {
 		return nil, fmt.Errorf("correct %s: %w", at.ID, err)
 	}

@@ -100,9 +100,9 @@ func note(r *commit.Request, n history.Note) {
 	r.Size += len(n.Key) + len(n.Value)
 }
 
-// done ends the action with its error. After a success the caller's audit is as it was written. It
-// is written now if there was nothing to change, and again if it is not known to be written.
-func (t *trail) done(ctx context.Context, err error) error {
+// finish ends the action with its error. After a success the caller's audit is as it was written.
+// It is written now if there was nothing to change, and again if it is not known to be written.
+func (t *trail) finish(ctx context.Context, err error) error {
 	if t.wanted == nil || err != nil {
 		return err
 	}

@@ -243,7 +243,7 @@ func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record,
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, err)
 	case st != nil:
-		return s.endedBefore(life, st)
+		return s.resolveEarlierEnd(life, st)
 	case write.answer.Applied():
 		return s.applied(write.latest, write.answer), nil
 	}
@@ -308,11 +308,11 @@ func (s *settling) needsNoRecord(err error) bool {
 		l.Parked == nil
 }
 
-// endedBefore tells an end of this process, whose answer got lost, from one that another process
-// wrote. Where the event has run again since, our record is not there any more, and etcd is asked
-// how it was. If that process wrote unknown, because this one was frozen or cut off, that is
+// resolveEarlierEnd tells an end of this process, whose answer got lost, from one that another
+// process wrote. Where the event has run again since, our record is not there any more, and etcd is
+// asked how it was. If that process wrote unknown, because this one was frozen or cut off, that is
 // corrected by what this one knows.
-func (s *settling) endedBefore(life context.Context, st *protocol.State) (*idem.Record, error) {
+func (s *settling) resolveEarlierEnd(life context.Context, st *protocol.State) (*idem.Record, error) {
 	h := s.lock
 	h.locks.LetGo(h)
 	h.mu.Lock()

@@ -12,9 +12,9 @@ import (
 	"hooklock/idem"
 )
 
-// Stored returns what is stored of the parked execution of l besides l itself, with the lease of
+// Prepare returns what is stored of the parked execution of l besides l itself, with the lease of
 // its age. It returns the error of the grant or of ctx.
-func Stored(ctx context.Context, leases *commit.Leases, l *idem.Lock, kept *idem.StoredRequest) (p protocol.Parking,
+func Prepare(ctx context.Context, leases *commit.Leases, l *idem.Lock, kept *idem.StoredRequest) (p protocol.Parking,
 	err error) {
 	p.Request.Value = kept.Value
 	p.Index.Value = protocol.EncodeIndex(protocol.IndexOf(l))
@@ -45,7 +45,7 @@ func Send(
 	value, err := protocol.EncodeLock(l)
 	var keep protocol.Parking
 	if err == nil {
-		keep, err = Stored(ctx, leases, l, kept)
+		keep, err = Prepare(ctx, leases, l, kept)
 	}
 	if err != nil {
 		return commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}

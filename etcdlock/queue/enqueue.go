@@ -98,7 +98,7 @@ type enqueuing struct {
 func (e *enqueuing) build(life context.Context) (*commit.Request, error) {
 	switch {
 	case e.kept != nil:
-		return e.parked(life)
+		return e.enqueueParked(life)
 	case e.handed:
 		return e.come(), nil
 	}
@@ -197,7 +197,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Obst
 		e.entry.options.View.Queues.NoteFoundEntry(&e.entry.entry, st.Place)
 		return nil, nil
 	case protocol.FindLock: // it was handed the lock since
-		if err = e.entry.found(life, st); err == nil && e.entry.won == nil { // and has lost it
+		if err = e.entry.takeFoundLock(life, st); err == nil && e.entry.won == nil { // and has lost it
 			err = idem.ErrNotClaimed
 		}
 		return nil, err
@@ -216,15 +216,15 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Obst
 		e.at.OtherLock = st.OtherRevision()
 		return nil, errAgain
 	}
-	return e.unexplained(life)
+	return e.explainRefusal(life)
 }
 
-// unexplained is after a refusal that lock, record and entry do not explain: the queue was
+// explainRefusal follows a refusal that lock, record and entry do not explain: the queue was
 // compared, too, or the epoch has moved.
-func (e *enqueuing) unexplained(life context.Context) (*idem.Obstacle, error) {
+func (e *enqueuing) explainRefusal(life context.Context) (*idem.Obstacle, error) {
 	moved, seen, err := e.queueMoved(life, e.at.Lock)
 	if seen == nil && err == nil && !moved {
-		if err = e.entry.entry.Session.Moved(life, e.entry.options.Pool, e.at.Epoch); err != nil {
+		if err = e.entry.entry.Session.LearnEpoch(life, e.entry.options.Pool, e.at.Epoch); err != nil {
 			err = commit.Unavailable(err)
 		}
 	}

@@ -60,9 +60,9 @@ func (s *Entries) enqueueParked(ctx context.Context, l *idem.Lock, prev, behind 
 	return p, nil, nil
 }
 
-// parked is the Enqueue of an execution that is parked at once.
-func (e *enqueuing) parked(life context.Context) (*commit.Request, error) {
-	keep, err := park.Stored(life, e.entry.options.Leases, e.lock, e.kept)
+// enqueueParked makes the Enqueue of an execution that is parked at once.
+func (e *enqueuing) enqueueParked(life context.Context) (*commit.Request, error) {
+	keep, err := park.Prepare(life, e.entry.options.Leases, e.lock, e.kept)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (p *Entry) look(ctx context.Context) (*queueState, error) {
 	select {
 	case p.options.looks <- struct{}{}:
 	case <-ctx.Done():
-		return nil, leftWaiting(ctx)
+		return nil, waitError(ctx)
 	}
 	type result struct {
 		at  *queueState
@@ -51,12 +51,12 @@ func (p *Entry) look(ctx context.Context) (*queueState, error) {
 		<-p.options.looks
 		return nil, commit.Unavailable(err)
 	case err != nil:
-		return nil, leftWaiting(ctx)
+		return nil, waitError(ctx)
 	}
 	return r.at, r.err
 }
 
-func leftWaiting(ctx context.Context) error {
+func waitError(ctx context.Context) error {
 	return fmt.Errorf("wait in the queue: %w", context.Cause(ctx))
 }
 
@@ -66,7 +66,7 @@ type reading struct{ entry *Entry }
 // run repeats until there is an answer, or none is wanted any more.
 func (r *reading) run(life context.Context, unwanted func() bool) (*queueState, error) {
 	if gone := r.entry.options.View.Queues.GoneAt(&r.entry.entry); gone != 0 {
-		if at := r.gone(life, gone); at != nil {
+		if at := r.readAfterGone(life, gone); at != nil {
 			return at, nil
 		}
 	}
@@ -135,11 +135,11 @@ func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string
 	return string(kv.Key), nil
 }
 
-// gone reads what has become of a place that has gone at a revision, from whichever member answers:
-// one that knows of that revision knows all that was written with it, and what came later is heard
-// of as ever. Asking all of them is to wait for what etcd is writing. Nil: that member is behind,
-// or does not answer.
-func (r *reading) gone(life context.Context, revision int64) *queueState {
+// readAfterGone reads what has become of a place that has gone at a revision, from whichever member
+// answers: one that knows of that revision knows all that was written with it, and what came later
+// is heard of as ever. Asking all of them is to wait for what etcd is writing. Nil: that member is
+// behind, or does not answer.
+func (r *reading) readAfterGone(life context.Context, revision int64) *queueState {
 	response, err := r.entry.options.Pool.Commit(life, r.entry.options.Pool.Attempt, nil,
 		protocol.FromAnyMember(r.reads(false)))
 	if err != nil || response.Header.Revision < revision {

@@ -71,7 +71,7 @@ func (p *Entry) Await(ctx context.Context, prev int64) (*idem.Obstacle, error) {
 				return at.state.Obstacle(p.entry.Scope.Key), nil
 			}
 		case protocol.FindLock:
-			if err := p.found(ctx, at.state.State); err != nil {
+			if err := p.takeFoundLock(ctx, at.state.State); err != nil {
 				return nil, err
 			}
 		case protocol.GiveUp:
@@ -107,7 +107,7 @@ func (p *Entry) position(err error) *position {
 func (p *Entry) knownPosition(ctx context.Context) *position {
 	var timeUp error
 	if ctx.Err() != nil {
-		timeUp = leftWaiting(ctx)
+		timeUp = waitError(ctx)
 	}
 	at := p.position(timeUp)
 	ahead := p.options.View.Queues.Ahead(&p.entry)
@@ -200,9 +200,9 @@ func (p *Entry) lost() error {
 	return idem.ErrPlaceLost
 }
 
-// found takes the lock that the place was found to have become, with the mark of its scope. The
-// error is the context's.
-func (p *Entry) found(ctx context.Context, st *protocol.State) (err error) {
+// takeFoundLock takes the lock that the place was found to have become, with the mark of its scope.
+// The error is the context's.
+func (p *Entry) takeFoundLock(ctx context.Context, st *protocol.State) (err error) {
 	if k := p.options.Layout.Keys(st.Lock); k.HighWaterMark != "" {
 		if st, err = history.Look(ctx, p.options.Pool, k); err != nil {
 			return commit.Unavailable(err)

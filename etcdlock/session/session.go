@@ -191,9 +191,9 @@ func (s *Session) tryFence(ctx context.Context, p *link.Pool, epoch int64) error
 	return nil
 }
 
-// Moved learns the new epoch after a refusal that nothing else explains: this process has fenced,
-// or the session is gone. It returns the error of ctx, or why the session may not act.
-func (s *Session) Moved(ctx context.Context, p *link.Pool, epoch int64) error {
+// LearnEpoch learns the new epoch after a refusal that nothing else explains: this process has
+// fenced, or the session is gone. It returns the error of ctx, or why the session may not act.
+func (s *Session) LearnEpoch(ctx context.Context, p *link.Pool, epoch int64) error {
 	if s.Epoch() == epoch {
 		if err := s.Fence(ctx, p, epoch); err != nil {
 			return err

@@ -27,7 +27,7 @@ const roundsToCome = 3
 func (p *Slots) Run(ctx context.Context) {
 	f := &following{p}
 	keys := &link.Reflector{Pool: p.options.Pool, On: link.OfWaits, Source: f, Round: slotsRound}
-	for link.Woken(ctx, p.wanted) {
+	for link.AwaitWake(ctx, p.wanted) {
 		keys.Run(ctx, 0)
 		f.end()
 	}

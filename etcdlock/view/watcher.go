@@ -201,7 +201,7 @@ const round = time.Second
 // run watches while there are waiters or something is parked, until ctx ends.
 func (h *Watcher) run(ctx context.Context) {
 	keys := &link.Reflector{Pool: h.view.options.Pool, On: link.OfWaits, Source: &watched{h}, Round: round}
-	for link.Woken(ctx, h.wanted) {
+	for link.AwaitWake(ctx, h.wanted) {
 		if !h.idle() {
 			keys.Run(ctx, h.known())
 		}

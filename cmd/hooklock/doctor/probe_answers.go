@@ -18,7 +18,7 @@ func (p *probe) largeBody(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, size", Result: diagnose.OK,
 		Found: fmt.Sprintf("a body of limits.request_body, %d bytes, arrives", limit)}
 	body := bytes.Repeat([]byte("x"), limit)
-	a, came := p.probed(ctx, "large", http.MethodPost, body, http.Header{"Content-Type": {"text/plain"}},
+	a, came := p.sendProbe(ctx, "large", http.MethodPost, body, http.Header{"Content-Type": {"text/plain"}},
 		func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusOK)
 		})
@@ -53,7 +53,7 @@ func (p *probe) refusals(ctx context.Context) diagnose.Finding {
 		}
 	}
 	if faults.away == "" {
-		faults.away = p.excluded(ctx)
+		faults.away = p.testExclusion(ctx)
 	}
 	found := faults.changed
 	if len(faults.changed) > 0 {
@@ -86,7 +86,7 @@ type frontFaults struct {
 func (p *probe) refuse(ctx context.Context, status int, body string, faults *frontFaults) {
 	detail := fmt.Sprintf("%s %d", p.nonce, status)
 	kind := fmt.Sprintf("refusal-%d-%d", status, len(body))
-	answer, came := p.probed(ctx, kind, http.MethodPost, []byte(body), nil,
+	answer, came := p.sendProbe(ctx, kind, http.MethodPost, []byte(body), nil,
 		func(w http.ResponseWriter, _ *http.Request) { writeProblem(w, status, detail) })
 	if len(came) > 1 {
 		without := ""
@@ -119,16 +119,16 @@ func changeOf(a *answered, status int, detail string) string {
 	return ""
 }
 
-// excluded answers 503 twice for each replica, as all of them do while etcd is away. It returns the
-// answer to the next delivery if that does not arrive, and "" if it does.
-func (p *probe) excluded(ctx context.Context) string {
+// testExclusion answers 503 twice for each replica, as all of them do while etcd is away. It
+// returns the answer to the next delivery if that does not arrive, and "" if it does.
+func (p *probe) testExclusion(ctx context.Context) string {
 	unavailable := func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, http.StatusServiceUnavailable, p.nonce)
 	}
 	for i := range 2 * len(p.listener.doors) {
-		p.probed(ctx, fmt.Sprint("unavailable-", i), http.MethodPost, []byte("{}"), nil, unavailable)
+		p.sendProbe(ctx, fmt.Sprint("unavailable-", i), http.MethodPost, []byte("{}"), nil, unavailable)
 	}
-	a, came := p.probed(ctx, "available", http.MethodPost, []byte("{}"), nil,
+	a, came := p.sendProbe(ctx, "available", http.MethodPost, []byte("{}"), nil,
 		func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusOK)
 		})
@@ -184,7 +184,7 @@ func (p *probe) retries(ctx context.Context) diagnose.Finding {
 	for _, b := range breakings {
 		name := fmt.Sprintf("hang-up-%s-%d", b.method, len(b.body))
 		header := http.Header{"Content-Type": {"application/json"}, b.key: {p.nonce}}
-		a, came := p.probed(ctx, name, b.method, []byte(b.body), header, hangUp)
+		a, came := p.sendProbe(ctx, name, b.method, []byte(b.body), header, hangUp)
 		switch {
 		case len(came) > 1:
 			again = append(again, fmt.Sprintf("%v whose connection breaks is sent %d times", &b, len(came)))
@@ -194,7 +194,7 @@ func (p *probe) retries(ctx context.Context) diagnose.Finding {
 			continue
 		}
 		for i := range keptTries {
-			if _, came = p.probed(ctx, fmt.Sprintf("%s-kept-%d", name, i), b.method, []byte(b.body), header,
+			if _, came = p.sendProbe(ctx, fmt.Sprintf("%s-kept-%d", name, i), b.method, []byte(b.body), header,
 				hangUpIfReused); len(came) > 1 {
 				again = append(again, fmt.Sprintf("%v is sent %d times if the connection breaks that it came on, "+
 					"and which the front had kept", &b, len(came)))
@@ -224,11 +224,11 @@ func (p *probe) hangsUpOnSender(ctx context.Context) bool {
 	sender := *p
 	sender.client = &http.Client{Transport: transport, CheckRedirect: p.client.CheckRedirect}
 	body := []byte(`{"id":1}`)
-	first, _ := sender.probed(ctx, "sender-0", http.MethodPost, body, nil,
+	first, _ := sender.sendProbe(ctx, "sender-0", http.MethodPost, body, nil,
 		func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusOK)
 		})
-	second, came := sender.probed(ctx, "sender-1", http.MethodPost, body, nil, hangUp)
+	second, came := sender.sendProbe(ctx, "sender-1", http.MethodPost, body, nil, hangUp)
 	return first.err == nil && second.err != nil && len(came) == 1
 }
 

@@ -154,8 +154,8 @@ func (p *probe) sendTo(ctx context.Context, u url.URL, name, method string, body
 	return a
 }
 
-// probed sends one probe with a time limit, and returns what came back and what arrived.
-func (p *probe) probed(ctx context.Context, kind, method string, body []byte, header http.Header,
+// sendProbe sends one probe with a time limit, and returns what came back and what arrived.
+func (p *probe) sendProbe(ctx context.Context, kind, method string, body []byte, header http.Header,
 	answer http.HandlerFunc) (*answered, []arrival) {
 	ctx, cancel := context.WithTimeout(ctx, oneProbe)
 	defer cancel()
@@ -181,7 +181,7 @@ func (p *probe) reaches(ctx context.Context) diagnose.Finding {
 	began := time.Now()
 	for i := 0; i < probeTries; i++ {
 		text := fmt.Sprintf("hooklock doctor %s %d", p.nonce, i)
-		a, came := p.probed(ctx, fmt.Sprintf("get-%d", i), http.MethodGet, nil, nil,
+		a, came := p.sendProbe(ctx, fmt.Sprintf("get-%d", i), http.MethodGet, nil, nil,
 			func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.WriteString(w, text)
 			})
@@ -251,7 +251,7 @@ func (p *probe) sentHeaders() http.Header {
 func (p *probe) delivery(ctx context.Context) []diagnose.Finding {
 	sent := p.sentHeaders()
 	body := []byte("{\n  \"id\" : \"" + p.nonce + "\", \"amount\": 1.10, \"name\": \"Zo\\u00eb \u00e9\"  }\n")
-	a, came := p.probed(ctx, "post", http.MethodPost, body, sent, func(w http.ResponseWriter, _ *http.Request) {
+	a, came := p.sendProbe(ctx, "post", http.MethodPost, body, sent, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusOK)
 	})
 	if len(came) == 0 {
@@ -261,7 +261,7 @@ func (p *probe) delivery(ctx context.Context) []diagnose.Finding {
 	got := came[0]
 	// With a probe of its own: a front that checks it itself refuses that one.
 	credential := http.Header{"Authorization": {"Basic cHJvYmU6cHJvYmU="}}
-	_, came = p.probed(ctx, "credential", http.MethodPost, body, credential,
+	_, came = p.sendProbe(ctx, "credential", http.MethodPost, body, credential,
 		func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusOK)
 		})

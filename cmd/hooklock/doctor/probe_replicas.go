@@ -38,7 +38,7 @@ func (p *probe) replicas(ctx context.Context) diagnose.Finding {
 		if i >= replicaProbes {
 			method, body = http.MethodPost, []byte(`{"id":1}`)
 		}
-		a, came := p.probed(ctx, fmt.Sprint("replica-", i), method, body, nil,
+		a, came := p.sendProbe(ctx, fmt.Sprint("replica-", i), method, body, nil,
 			func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusOK)
 			})

@@ -88,7 +88,7 @@ func (d *Desk) beginPause(ctx context.Context, text string, f *pauseFlags) error
 	}
 	d.warn(p)
 	if f.drain {
-		if p, err = d.drained(ctx, scope); err != nil {
+		if p, err = d.waitUntilDrained(ctx, scope); err != nil {
 			return err
 		}
 	}
@@ -195,8 +195,8 @@ func (d *Desk) warn(p *client.Pause) {
 	}
 }
 
-// drained waits until nothing of a pause runs.
-func (d *Desk) drained(ctx context.Context, scope string) (p *client.Pause, err error) {
+// waitUntilDrained waits until nothing of a pause runs.
+func (d *Desk) waitUntilDrained(ctx context.Context, scope string) (p *client.Pause, err error) {
 	err = d.progress.during(ctx, "wait until nothing of "+cli.Plain(scope)+" runs", func() error {
 		for {
 			if p, err = d.Pause(ctx, scope); err != nil {

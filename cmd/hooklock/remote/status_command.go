@@ -524,9 +524,10 @@ func (r *Remote) ShowRunning(ctx context.Context, e *cli.Environment, origin boo
 	})
 }
 
-// Unrouted warns of the events that a running hooklock has accepted and that no route of c would
-// run. file is where c was read.
-func (r *Remote) Unrouted(ctx context.Context, e *cli.Environment, file string, c *config.Config) (lost config.Problems,
+// WarnUnrouted warns of the events that a running hooklock has accepted and that no route of c
+// would run. file is where c was read.
+func (r *Remote) WarnUnrouted(ctx context.Context, e *cli.Environment, file string,
+	c *config.Config) (lost config.Problems,
 	err error) {
 	r.config, r.output = file, outputTable
 	err = r.run(ctx, e, func(ctx context.Context, d *Desk) error {

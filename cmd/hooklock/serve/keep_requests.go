@@ -25,7 +25,7 @@ func (s *Service) openArchive() {
 			return of.Events, int64(of.Bytes)
 		},
 		OnError:   trouble.note,
-		Forgotten: s.Store.Forgotten,
+		Forgotten: s.Store.ListForgotten,
 	})
 	if a == nil {
 		return
