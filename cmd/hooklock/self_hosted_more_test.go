@@ -23,8 +23,8 @@ func selfHostedRefusable() []sender.SelfHosted {
     verify: {secret_file: /etc/hooklock/gitea.secret}
     park: {on: [locked, slow, unreachable, unknown, failed], after: 4s}
 `,
-			Notes: "It signs and names its events as GitHub does, so the preset reads both. Replaying a delivery in " +
-				"its settings makes a new ID: the event runs again.",
+			Notes: "It signs and names events as GitHub does. A delivery that is replayed in its settings has a new " +
+				"ID: it runs again.",
 		},
 		{
 			Name: "MinIO (webhook without queue_dir)", Version: "2026-02-12",
@@ -64,8 +64,8 @@ func selfHostedRefusable() []sender.SelfHosted {
 			Name: "Rspamd (metadata_exporter)", Version: "3.4",
 			Refused: "lost", Unavailable: "lost", Redirected: "lost", Silent: "waits under 10 s, lost", EventID: "none",
 			Route: reportRoute("rspamd"),
-			Notes: "`X-Rspamd-Qid` is `unknown` for what no mail server handed over: one ID for all. Two scans of " +
-				"the same mail have the same payload, and are one event for ten minutes.",
+			Notes: "`X-Rspamd-Qid` is `unknown` for what no mail server handed over. Two scans of one mail are one " +
+				"event for ten minutes.",
 		},
 		{
 			Name: "Mailpit", Version: "1.33.1",
@@ -79,7 +79,7 @@ func selfHostedRefusable() []sender.SelfHosted {
     idempotency: {in_flight: attach}
     park: {on: [locked, slow, unreachable, unknown, failed], after: 4s}
 `,
-			Notes: "Of six messages in a row it sent one, and logged nothing: `webhook-limit` drops the others.",
+			Notes: "Of six messages in a row it sent one: `webhook-limit` drops the others, unlogged.",
 		},
 	}
 }
@@ -113,8 +113,8 @@ func selfHostedAsking() []sender.SelfHosted {
     on_missing_event_id: reject
     idempotency: {in_flight: attach}
 `,
-			Notes: "Any status goes on through the flow, which has to look at `msg.statusCode`. Two equal messages " +
-				"have equal payloads: set `msg.headers` with an ID of the message.",
+			Notes: "The flow has to look at `msg.statusCode`. Two equal messages are one event, unless " +
+				"`msg.headers` has an ID.",
 		},
 		{
 			Name: "Icecast (URL authentication)", Version: "2.4.4",
@@ -186,8 +186,7 @@ func selfHostedUntilAccepted() []sender.SelfHosted {
     lock: {strategy: wait, wait_timeout: 10s}
     idempotency: {in_flight: attach, payload_retention: 24h}
 `,
-			Notes: "Anything but a 200 with JSON that has `url` is a failure to it: it cannot be parked. Each try " +
-				"has another boundary, which does not count.",
+			Notes: "Anything but a 200 with JSON that has `url` is a failure to it: it cannot be parked.",
 		},
 		{
 			Name: "FreeRADIUS (rest, accounting)", Version: "3.2.1",
@@ -207,7 +206,7 @@ func selfHostedUntilAccepted() []sender.SelfHosted {
 			Name: "Postfix (pipe to curl -f)", Version: "3.7.11", EventID: "none", Route: reportRoute("postfix"),
 			Refused: "bounced", Unavailable: "bounced", Redirected: "counts as delivered",
 			Silent: "bounced after curl's `-m`",
-			Notes:  "With `sh -c 'curl … || exit 75'` a mail stays in the queue, and comes again with the same bytes.",
+			Notes:  "With `sh -c 'curl … || exit 75'` a mail stays in the queue.",
 		},
 		{
 			Name: "Prometheus (alerting)", Version: "2.42.0", Silent: "waits `timeout`", EventID: "none; an array",
@@ -220,7 +219,7 @@ func selfHostedUntilAccepted() []sender.SelfHosted {
     idempotency: {in_flight: attach}
     respond: {in_flight: 503, wait_timeout: 503, queue_full: 503, mismatch: 503, rejected: 503}
 `,
-			Notes: "It sends an alert that lasts again and again, each time with a later `endsAt`: each runs.",
+			Notes: "It repeats an alert that lasts, each time with a later `endsAt`: each runs.",
 		},
 	}
 }

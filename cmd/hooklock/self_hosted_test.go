@@ -79,6 +79,22 @@ func selfHostedWithoutRetries() []sender.SelfHosted {
 func selfHostedWithRetries() []sender.SelfHosted {
 	return []sender.SelfHosted{
 		{
+			Name: "LiveKit (webhook)", Version: "protocol 1.54.0",
+			Refused: "409 lost; 429 as 503", Unavailable: "5 tries in 15 s", Redirected: "GET, lost",
+			Silent: "waits 10 s, again", EventID: "`id`",
+			Route: `
+  - name: livekit
+    path: /hooks/livekit
+    workflow: 'livekit/{body.room.sid ?? "other"}'
+    event_id: "{body.id}"
+    verify: {scheme: jwt, header: Authorization, issuer: APIkey, body_hash: sha256,
+      secret_file: /etc/hooklock/livekit.secret}
+    idempotency: {in_flight: attach}
+    park: {on: [locked, slow, unreachable, unknown, failed], after: 8s}
+`,
+			Notes: "An event waits for those of its room before it, and is dropped after 30 s.",
+		},
+		{
 			Name: "nsq_to_http", Version: "1.3.0", Run: sender.RunInTest,
 			Refused: "again after 90 s, five times; the whole consumer stops for seconds", Unavailable: "the same",
 			Redirected: "GET, lost", Silent: "waits 20 s", EventID: "none",
@@ -103,8 +119,7 @@ func selfHostedWithRetries() []sender.SelfHosted {
     lock: {strategy: wait, wait_timeout: 20s, release_delay: 2s}
     idempotency: {in_flight: attach}
 `,
-			Notes: "It sends GET, which passes unguarded without `match.methods`. Its `get-url` needs `&id=%I`. It " +
-				"tells the user that the message failed after the last try.",
+			Notes: "Its `get-url` needs `&id=%I`. After the last try it tells the user that the message failed.",
 		},
 		{
 			Name: "Monit (collector)", Version: "5.33.0", Run: sender.RunInTest,
@@ -131,9 +146,8 @@ func selfHostedWithRetries() []sender.SelfHosted {
     event_id: "{body.id}"
     idempotency: {on_mismatch: execute}
 `,
-			Notes: "One line a request (`batch-lines(1)`), and `id` with `$UNIQID` in the body, which is empty " +
-				"without `use-uniqid(yes)`, so that equal lines are one event: a batch grows between tries, and a " +
-				"template in `headers()` arrives literally, as one ID for all.",
+			Notes: "Say `batch-lines(1)`, because a batch grows between tries, and put `id` with `$UNIQID` into the " +
+				"body: it is empty without `use-uniqid(yes)`, and literal in `headers()`, one ID for all.",
 		},
 	}
 }

@@ -81,7 +81,7 @@ func selfHostedPage() string {
 
 %s
 
-Servers that you run yourself, pointed at a service that refuses. *Lost*: the event never comes again. None obeys Retry-After, and Gitea alone signs: let only the sender
+Servers that you run yourself, pointed at a service that refuses. *Lost*: the event never comes again. LiveKit alone obeys Retry-After, and with Gitea alone signs: let only the sender
 reach the route of another. %[2]sdeploy/test/senders%[2]s runs those with *; the others were run by hand, once.
 
 | Sender | Version | 409, 429 | 503 | A redirect | Silence | Event ID |
