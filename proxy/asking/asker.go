@@ -175,7 +175,7 @@ func (a *Asker) ask(ctx context.Context, policy *idem.AskPolicy, rule *Rule, q i
 	said := idem.Asked{Outcome: idem.Unknown, URL: q.URL, Times: q.Asked,
 		Detail: "the process that asked last has ended"}
 	if q.Asked < policy.Attempts {
-		writing, cancel := a.bounded(ctx)
+		writing, cancel := a.withTimeout(ctx)
 		mine, err := a.options.Ledger.Begin(writing, &q)
 		cancel()
 		if err != nil || !mine {
@@ -195,7 +195,7 @@ func (a *Asker) ask(ctx context.Context, policy *idem.AskPolicy, rule *Rule, q i
 	}
 	said.At = a.options.Now()
 	for {
-		writing, cancel := a.bounded(ctx)
+		writing, cancel := a.withTimeout(ctx)
 		record, err := a.options.Ledger.Answer(writing, q.Execution, said, policy.Answer)
 		cancel()
 		if err == nil {
@@ -213,6 +213,6 @@ func (a *Asker) ask(ctx context.Context, policy *idem.AskPolicy, rule *Rule, q i
 	}
 }
 
-func (a *Asker) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+func (a *Asker) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), a.options.RequestTimeout)
 }

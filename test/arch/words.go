@@ -68,22 +68,39 @@ func (s *Source) linesWithLongText() map[int]bool {
 	return free
 }
 
-// Participles returns a sentence for each function of s that returns nothing and is named after
-// what is so, instead of what it does. OnX, which is called back, is not.
+// Participles returns a sentence for each function of s that acts and is named after what is so,
+// instead of what it does: one that returns nothing, or one whose only word is a participle and
+// that may wait, because it takes a context. OnX, which is called back, is not.
 func (s *Source) Participles() []string {
 	var problems []string
 	for _, d := range s.file.Decls {
 		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Type.Results != nil || !s.shipped() {
+		if !ok || !s.shipped() || !isParticiple(firstWord(f.Name.Name)) {
 			continue
 		}
-		if word := firstWord(f.Name.Name); isParticiple(word) {
-			problems = append(problems, fmt.Sprintf("%s:%d: %s returns nothing, so say what it does: a verb and its "+
-				"object",
-				s.Path, s.fset.Position(f.Pos()).Line, f.Name.Name))
+		why := ""
+		switch name := f.Name.Name; {
+		case f.Type.Results == nil:
+			why = "returns nothing"
+		case strings.EqualFold(name, firstWord(name)) && takesContext(f) && !slices.Contains(givenNames, name):
+			why = "takes a context"
+		default:
+			continue
 		}
+		problems = append(problems, fmt.Sprintf("%s:%d: %s %s, so say what it does: a verb and its object",
+			s.Path, s.fset.Position(f.Pos()).Line, f.Name.Name, why))
 	}
 	return problems
+}
+
+// givenNames are those of methods of slog.Handler, of the API's client and of options of etcdlock.
+var givenNames = []string{"Enabled", "Seen", "Archived"}
+
+func takesContext(f *ast.FuncDecl) bool {
+	return slices.ContainsFunc(f.Type.Params.List, func(p *ast.Field) bool {
+		t, ok := p.Type.(*ast.SelectorExpr)
+		return ok && t.Sel.Name == "Context"
+	})
 }
 
 func firstWord(name string) string {
