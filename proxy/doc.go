@@ -1,11 +1,11 @@
-// Package proxy takes one delivery to the upstream and its answer back, in stages: it copies the
-// head, finds the route, reads the body, verifies the signature, names the event, asks the gate,
-// makes one exact attempt upstream, settles, and turns the result into one answer.
+// Package proxy takes a delivery to the service and its answer back. A delivery goes through
+// stages, in the order in which handler.go calls them: they copy the head, find the route, read the
+// body, verify the signature, name the event, ask the Gate, make one attempt at the service, record
+// its end, and write one answer.
 //
-// handler.go has the stages in their order. The package sees no store: the Gate decides what may
-// run.
+// A stage returns nil, or the ending of the delivery: a decision and its answer. The policy of the
+// route may turn an ending into another one. A refusal is an answer that Hooklock makes itself; a
+// Rejection refuses a delivery for its form.
 //
-// Words: a stage takes a delivery one step further, or returns its ending; an ending is a decision
-// and the answer; the policy of a route turns an ending into another one; a refusal is an answer
-// that Hooklock makes itself; a rejection is a delivery refused for its form.
+// The package knows no store: the Gate decides what may run.
 package proxy

@@ -21,51 +21,48 @@ type Sample struct {
 	Body           []byte
 }
 
-// Explanation is what Hooklock would do with a delivery, as far as the configuration alone decides
-// it.
+// Explanation is what Hooklock would do with a delivery, as far as the configuration decides that.
 type Explanation struct {
 	Route, Pattern           string
 	Vars                     [][2]string
 	Workflow, EventID        string
 	Source, Key, Fingerprint string
 	Note                     string
-	// Unread are the sources of the route's templates that have no value in the delivery, each with
-	// the reason.
+	// Unread are the sources of templates that have no value in the delivery, each with the reason.
 	Unread []naming.Unread
 	// Preset is the route's, empty without one. Handshake is the one that s is: then it passes
 	// through, and has no names.
 	Preset, Handshake string
-	// Signature is the result of its check, with the reason; it holds no secret. Empty if none is
+	// Signature is the result of the check, with the reason, and without any secret. "" if none is
 	// needed.
 	Signature string
-	// Diagnosis explains a signature that is not accepted.
-	Diagnosis []string
-	// Refusals are the reasons why it would be refused, in the order of the checks. A sender gets
-	// the first; the others would come after it is repaired.
+	Diagnosis []string // Diagnosis explains a signature that is not accepted.
+	// Refusals are the reasons why the delivery would be refused, in the order of the checks. A
+	// sender gets the first one.
 	Refusals []*Rejection
-	// Order is its position in its scope, and what happens to it if a newer one has gone through;
-	// empty if the route does not check order.
-	Order string
-	// Labels are what the event is found by, beside its IDs.
-	Labels idem.Labels
-	// Question is what the service is asked if its outcome becomes unknown; "" = nothing.
+	// Order is the position of the event in its scope, and what happens if a newer one has gone
+	// through. "" if the route has no order.
+	Order  string
+	Labels idem.Labels // Labels find the event, beside its IDs.
+	// Question is the URL at which the service is asked if the outcome is unknown. "" if it is not
+	// asked.
 	Question string
-	// Limits are those that it counts against, besides its workflow's own.
+	// Limits are those that the event counts against, beside its workflow's own.
 	Limits []idem.Slot
-	// Park is what would happen if it cannot run, or its answer comes too late; empty if the route
-	// parks nothing.
+	// Park is what happens if the event cannot run, or if its answer comes too late. "" if the
+	// route parks nothing.
 	Park    string
 	Answers []ExplainedAnswer
 }
 
-// ExplainedAnswer is the answer of one decision.
+// ExplainedAnswer says in words what a sender gets after a decision.
 type ExplainedAnswer struct {
 	Decision idem.Decision
 	Text     string
 }
 
-// Explain returns which route takes s and how s is named there at the time now. It runs the code
-// that a delivery runs, from its head on. maxHead bounds the head, in bytes.
+// Explain returns which route takes s at the time now, and how s is named there. It runs the code
+// that deliveries run. maxHead bounds the head, in bytes.
 func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	x := &Explanation{}
 	var q request
@@ -333,7 +330,7 @@ func (r *Route) executed() string {
 	return text
 }
 
-// Answers returns the table of decisions on this route.
+// Answers returns what a sender gets on this route after each decision.
 func (r *Route) Answers() []ExplainedAnswer {
 	if r.Observe {
 		return []ExplainedAnswer{{idem.DecisionBypassed, "mode is observe: whatever is decided, the upstream's answer"}}

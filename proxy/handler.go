@@ -19,51 +19,51 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// Gate decides whether a delivery may run. In production it is *guard.Guard.
+// Gate decides which deliveries run. In production it is *guard.Guard.
 type Gate interface {
 	Admit(sender context.Context, r *idem.Request) guard.Admission
 }
 
-// HandlerOptions are what a Handler works with.
+// HandlerOptions are what a Handler works with. A field may have its zero value only if its comment
+// says what that means.
 type HandlerOptions struct {
 	Gate     Gate
-	Upstream *wire.Upstream // of deliveries on routes
-	// Unmatched is the pool of requests that no route takes: nothing that a stranger sends travels
-	// on a connection of deliveries.
+	Upstream *wire.Upstream // Upstream is the pool of connections for deliveries on routes.
+	// Unmatched is the pool of connections for requests that no route takes, so that nothing from a
+	// stranger is on a connection of deliveries.
 	Unmatched *wire.Upstream
 	// UpstreamHost is the Host of a request without one, which only HTTP/1.0 may have.
 	UpstreamHost string
-	// Timeout bounds one call of the upstream.
-	Timeout time.Duration
-	// StreamTimeout bounds the silence of the upstream in the middle of an answer of which nothing
-	// is recorded; 0 means Timeout.
+	Timeout      time.Duration // Timeout bounds one call of the service.
+	// StreamTimeout bounds the silence of the service in the middle of an answer of which nothing
+	// is recorded. 0 is Timeout.
 	StreamTimeout time.Duration
-	// Budget bounds the memory of all bodies and answers; nil: no bound.
+	// Budget bounds the memory of all bodies and answers. nil is no bound.
 	Budget *wire.Budget
-	// Requests store the requests of parked executions; nil: none are parked.
+	// Requests store the requests of parked executions. nil parks none.
 	Requests Requests
-	// Archive keeps the request of an execution for a while, whatever becomes of it. It copies r,
-	// and does not block. nil: none is kept.
+	// Archive stores the request of an execution for a while, whatever becomes of that. It copies
+	// r, and does not block. nil stores none.
 	Archive func(e *idem.ExecutionFacts, keep time.Duration, r *kept.Request)
 	// Paused returns the pause of a route and workflow, for deliveries that do not go through the
-	// gate; nil: there are none.
+	// gate. nil means that there are no pauses.
 	Paused func(route, workflow string) *idem.Pause
-	// NearLimit reports whether the sender of a route is half way to switching its endpoint off;
-	// nil: none ever is.
+	// NearLimit reports whether the sender of a route is half way to switching its endpoint off.
+	// nil means that none ever is.
 	NearLimit func(route string) bool
-	// Recorder learns from deliveries which keys to suggest; nil: nothing does.
+	// Recorder learns from deliveries which keys to suggest. nil learns nothing.
 	Recorder *suggest.Recorder
-	// Arrivals store deliveries that were not executed; nil: none are stored.
+	// Arrivals store deliveries that were not executed. nil stores none.
 	Arrivals Arrivals
-	// Base is the context of deliveries that pass through. That of executions is the Guard's.
+	// Base is the context of deliveries that pass through. The Guard has that of executions.
 	Base     context.Context
 	Observer Observer
-	Tracer   Tracer           // nil: nothing is recorded as a trace
-	Now      func() time.Time // nil means time.Now
+	Tracer   Tracer           // Tracer records traces. nil records none.
+	Now      func() time.Time // Now is the clock. nil is time.Now.
 	Log      *slog.Logger
 }
 
-// Handler takes deliveries to the upstream and answers back.
+// Handler takes deliveries to the service and answers back. NewHandler makes one.
 type Handler struct {
 	options HandlerOptions
 	rules   atomic.Pointer[Rules]
@@ -75,23 +75,25 @@ type Handler struct {
 	parsers chan struct{}  // has room for as many long bodies as are parsed at a time
 }
 
-// Rules are what a reload replaces, all at once. A delivery keeps those that it began with.
+// Rules are what a reload replaces, all at once. A delivery keeps the rules that it began with.
 type Rules struct {
 	Table  Table
 	Limits Limits
 }
 
-// Limits bound the cost of one delivery.
+// Limits bound what one delivery may cost.
 type Limits struct {
-	RequestBody int           // bytes
+	RequestBody int           // the most bytes of a body
 	HeadTimeout time.Duration // from the first byte to the end of the head
-	BodyTimeout time.Duration // for the whole body on a route, and for each Progress of it where it passes through
-	Progress    int           // bytes; 0: each byte has BodyTimeout
+	// BodyTimeout bounds the time for a whole body on a route, and for each Progress bytes of a
+	// body that passes through.
+	BodyTimeout time.Duration
+	Progress    int // in bytes; 0: one byte
 }
 
 func (l *Limits) bodyPace() wire.Pace { return wire.Pace{Bytes: l.Progress, Time: l.BodyTimeout} }
 
-// NewHandler makes a Handler.
+// NewHandler makes a Handler that follows these rules, until SetRules.
 func NewHandler(o HandlerOptions, rules *Rules) *Handler {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -106,14 +108,14 @@ func NewHandler(o HandlerOptions, rules *Rules) *Handler {
 	return h
 }
 
-// SetRules replaces routes and limits for the deliveries that come from now on.
+// SetRules replaces the rules for the deliveries that come from now on.
 func (h *Handler) SetRules(r *Rules) { h.rules.Store(r) }
 
 func (h *Handler) limits() *Limits { return &h.rules.Load().Limits }
 
-// ServeHTTP takes one delivery through its stages. Whatever happens, one answer is written and one
-// report is made, and an execution that was not settled is abandoned. If the answer is streamed,
-// the end of the stream settles and reports.
+// ServeHTTP takes one delivery through its stages. Whatever happens, it writes one answer and makes
+// one report, and abandons an execution whose end was not recorded. If the answer is streamed, the
+// end of the stream does both.
 func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	d := h.pool.get(h)
 	defer func() { d.contain(ctx, recover()) }()

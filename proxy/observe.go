@@ -8,101 +8,111 @@ import (
 	"hooklock/idem/naming"
 )
 
-// Report is the result of one delivery, for logs, metrics and traces. It holds no secret, signature
-// or body.
+// Report is the result of one delivery, for logs, metrics and traces. It holds no secret, no
+// signature and no body.
 type Report struct {
-	Route    string        // "" = no route took it
-	Decision idem.Decision // "" = it passed through
-	Would    idem.Decision // the decision that a bypassed delivery would have got
-	// Gate is the decision of the gate: executed if it let the delivery run; "" if it was not
+	Route    string        // "" if no route took it
+	Decision idem.Decision // "" if it passed through
+	Would    idem.Decision // of a bypassed one: what it would have got
+	// Gate is the decision of the gate, executed if it let the delivery run. "" if it was not
 	// asked.
 	Gate idem.Decision
-	Code string // of a rejection
-	// of one that no route takes: without its query, at most 200 bytes, and without what looks like
-	// a secret; else ""
+	Code string // the code of a rejection
+	// Path is of a request that no route takes: without its query and without what looks like a
+	// secret, at most 200 bytes.
 	Path   string
-	Status int // of the answer
+	Status int // the status of the answer
 
-	Method      string // in capitals; _OTHER if no standard names it
+	Method      string // in capitals; _OTHER if no standard has it
 	TLS, HTTP10 bool   // how the delivery came
 
 	// Signature is valid, or why it is not (sender.Reason); empty if Scheme needs none.
 	// SignaturePart is what the reason is about.
 	Scheme, Signature, SignaturePart string
-	// Verified: it comes from the sender: its signature is right, or its route needs none.
+	// Verified means that the delivery comes from the sender: its signature is valid, or its route
+	// needs none.
 	Verified bool
-	// UnsignedHandshake: it is a handshake without a signature. Any client can send one, so it says
-	// nothing about the sender.
+	// UnsignedHandshake means that it is a handshake without a signature. Any client can send one,
+	// so it says nothing about the sender.
 	UnsignedHandshake bool
 	// WorkflowPart and EventIDPart say how these were found in the delivery; "" if they were not
 	// looked for, or do not exist.
 	WorkflowPart, EventIDPart PartResult
 	Ordered                   naming.Ordered // how its position in its scope was found; "" without an order
-	// by how much it is older than what went through; "": it is not, or that is unknown
+	// Stale is by how much it is older than an event that had gone through. "" if it is not, or if
+	// that is not known.
 	Stale    string
 	Keyed    bool // the route remembers events
 	Locks    bool // the route takes locks: its strategy is not none
 	Workflow string
-	Key      string   // short
-	Differs  []string // the parts that differ from the first delivery, of a mismatch and if Changed
-	Changed  bool     // it is a duplicate by its event ID, but another request than the first delivery
-	// TwinOf is the short key of an event of the same route and workflow that came before with the
-	// same body and another ID; "": none did, or this delivery is not the first of its event.
+	Key      string // the short key
+	// of a mismatch, or if Changed: what differs from the first delivery
+	Differs []string
+	// Changed means that it is a duplicate by its event ID, but another request than the first
+	// delivery.
+	Changed bool
+	// TwinOf is the short key of an event that came before in the same route and workflow, with the
+	// same body and another ID. "" if none did, or if this delivery is not the first of its event.
 	TwinOf string
 	// FirstEventID is the ID of the event that the delivery was taken for, because that came first
-	// with the same body; "": it is its own.
+	// with the same body. "" if it is its own event.
 	FirstEventID string
 	EventID      string // the sender's ID of the event; "" if it has none
 	Labels       idem.Labels
 	Execution    idem.ExecutionID
-	ParkedOn     idem.ParkOn // why it was accepted; "": it was not
-	// Counted: the delivery, or the try, and the result of its call are counted with its outcome.
+	ParkedOn     idem.ParkOn // why it was accepted; "" if it was not
+	// Counted means that the delivery, or the try, is counted with its outcome, as is the result of
+	// its call.
 	Counted    bool
-	Attempt    int // 0: it did not run
+	Attempt    int // 0 if it did not run
 	Outcome    idem.Outcome
 	Recorded   bool
-	RecordSize int           // bytes; 0 = no record was written
-	Hold       time.Duration // how long the lock outlives the answer; 0: it does not
+	RecordSize int           // in bytes; 0 if no record was written
+	Hold       time.Duration // how long the lock outlives the answer; 0 if it does not
 	By         string        // the name of the token that cancelled it
-	// Execution, which stood in the way, has ended, and its lock stays closed; zero: it has not
+	// ClosedUntil is until when the lock of the execution that stood in the way stays closed, if
+	// that has ended. Zero if it has not.
 	ClosedUntil time.Time
-	Loss        Loss // of the lock, while the execution ran
+	Loss        Loss // why the lock was lost while the execution ran
 
 	TraceID string
 	SpanID  string // "" if the delivery is not recorded as a trace
-	// Members are the parts of the delivery, if it was another request than the first one of its
-	// event, or may be the first one of such; else nil.
+	// Members are the parts of a delivery that was another request than the first one of its event,
+	// or that may be the first one of such. Otherwise nil.
 	Members []idem.Member
-	// Challenged: the service asked the sender for credentials, which says nothing about the event.
+	// Challenged means that the service asked the sender for credentials, which says nothing about
+	// the event.
 	Challenged bool
-	Trace      Trace  // nil if the delivery is not recorded as a trace
-	Met        string // W3C trace context of the execution that stood in the way, or that is replayed
+	Trace      Trace // nil if the delivery is not recorded as a trace
+	// Met is the W3C trace context of the execution that stood in the way, or whose answer is
+	// replayed.
+	Met string
 
 	Started time.Time
 	Total   time.Duration
 	Stages  Stages
-	// UpstreamFrom is when the call began; zero: there was none, or it goes on after the delivery,
-	// for Upstream so far.
+	// UpstreamFrom is when the call began. Zero if there was none, or if the call goes on after the
+	// delivery, which has taken Upstream so far.
 	UpstreamFrom   time.Time
 	Upstream       time.Duration
-	UpstreamStatus int // 0: no head of an answer came
-	// Said is the beginning of an answer that is no success, as text for operators; "": it has
-	// none, or the route keeps none (park.failed_answers).
+	UpstreamStatus int // 0 if no head of an answer came
+	// Said is the beginning of an answer that is no success, as text for operators. "" if it has
+	// none, or if the route keeps none (park.failed_answers).
 	Said string
-	Held time.Duration // how long the lock was held
+	Held time.Duration // how long this process had the lock
 	Err  error
 }
 
-// Stages are the times of a delivery in its stages (docs/architecture.md).
+// Stages are the times that a delivery spent in its stages.
 type Stages struct{ Key, Claim, Wait, Settle Stretch }
 
-// Stretch is a span of time. The zero value: there was none.
+// Stretch is a span of time. The zero value is none.
 type Stretch struct {
 	From time.Time
 	For  time.Duration
 }
 
-// PartResult says how a part of a delivery's name was found.
+// PartResult says whether the workflow, or the event ID, was found in a delivery.
 type PartResult string
 
 // The results.
@@ -116,7 +126,7 @@ const (
 	PartPlaceholder PartResult = "placeholder"
 )
 
-// Loss says why a lock was lost while its execution ran. The zero value: it was not.
+// Loss says why a lock was lost while its execution ran. The zero value means that it was not.
 type Loss string
 
 // The losses.
@@ -126,7 +136,7 @@ const (
 	LossReleased Loss = "released"     // an operator released the lock by force
 )
 
-// EventName names a log event (docs/logs.md).
+// EventName is the name of a log event, as in docs/logs.md.
 type EventName string
 
 // The events of one delivery.
@@ -159,7 +169,7 @@ const (
 	EventCarried    EventName = "execution.lost" // another replica runs it, or it was ended
 )
 
-// Observer receives the reports of deliveries. A Report is valid during the call only.
+// Observer receives the reports of deliveries. A Report is valid until the call returns.
 type Observer interface {
 	// OnDelivered: a delivery on a route has ended, or one was rejected.
 	OnDelivered(*Report)
@@ -168,7 +178,7 @@ type Observer interface {
 	Event(EventName, *Report)
 }
 
-// Observers passes everything to several observers.
+// Observers pass each call on to all of them.
 type Observers []Observer
 
 // OnDelivered implements Observer.

@@ -8,7 +8,7 @@ type Pattern struct {
 	folded []naming.Segment // its segments in the form of a foldedPath
 }
 
-// ParsePattern is that of naming.
+// ParsePattern parses a pattern as naming.ParsePattern does.
 func ParsePattern(text string) (*Pattern, error) {
 	p, err := naming.ParsePattern(text)
 	if err != nil {

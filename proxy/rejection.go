@@ -42,16 +42,17 @@ var rejections = [...]struct {
 
 const unnamed = "The delivery cannot be named"
 
-// Rejection is a delivery that was refused for its form: it never reaches the upstream, takes no
+// Rejection is a delivery that was refused for its form. It does not reach the service, takes no
 // lock and uses up no key.
 type Rejection struct {
 	Status int
 	Code   string
 	Title  string
 	Detail string
-	// Sent: the upstream had begun to get it, because its body broke on the way through.
+	// Sent means that the service had begun to get the request, whose body broke on its way
+	// through.
 	Sent bool
-	// About is the route that the delivery was meant for and may not take; nil if the reason is
+	// About is the route that the delivery was meant for and may not take. nil if the reason is
 	// another one.
 	About *Route
 }

@@ -46,7 +46,7 @@ func (d *delivery) finish() {
 	}
 }
 
-// Arrivals store how events arrived that were not executed; *etcdlock.Ledger does.
+// Arrivals store how events arrived that were not executed. In production it is *etcdlock.Ledger.
 type Arrivals interface {
 	// NoteArrival must not block: the delivery is not over yet.
 	NoteArrival(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration)
@@ -144,8 +144,7 @@ func (r *Report) noteSignature(scheme string, broken *sender.SignatureError) {
 	}
 }
 
-// SignatureValid is the Signature of a Report if the signature is right. Otherwise it is the
-// sender.Reason.
+// SignatureValid is Report.Signature of a valid signature. Otherwise that is a sender.Reason.
 const SignatureValid = "valid"
 
 // noteStale notes that the event is older than one that went through; nil: it is not. Under Observe

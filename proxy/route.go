@@ -13,46 +13,44 @@ import (
 	"hooklock/proxy/sender"
 )
 
-// Route says which deliveries it takes, and the rules for them. It is made once at load and never
-// changed.
+// Route says which deliveries it takes, and by which rules. It is made when the configuration is
+// loaded, and never changed.
 type Route struct {
 	Name    string
 	Former  []string // names of former routes whose accepted events it runs, too
 	Pattern *Pattern
 	Methods []string
-	Hosts   []string // lower case, without port; empty means every host
+	Hosts   []string // in lower case, without a port; none means every host
 	Verify  Verification
 	Keys    *naming.Keys
 	Policy  idem.Policy
-	// Ask says how the service's answers about unknown outcomes are understood; nil: it is not
-	// asked.
+	// Ask says what the service's answers about unknown outcomes mean. nil if it is not asked.
 	Ask *asking.Rule
-	// Renewer makes the signatures of parked deliveries again; nil: they keep the ones that they
-	// came with.
+	// Renewer makes new signatures for parked deliveries. nil if they keep the ones that they came
+	// with.
 	Renewer *sender.Renewer
-	// SignatureAge is the age at which a service that checks signatures refuses one that was not
-	// renewed; 0 = none.
+	// SignatureAge is the age at which the service refuses a signature that was not renewed. 0 if
+	// it refuses none for that.
 	SignatureAge time.Duration
-	// KeepRequests is for how long the requests of executions are kept that the upstream was called
-	// for; 0: none is.
+	// KeepRequests is how long the requests of executions that called the service are stored. 0 if
+	// they are not.
 	KeepRequests time.Duration
-	// TwinWindow is within what time an event counts as the twin of another with the same body
-	// (Report.TwinOf); 0: that is not looked for.
+	// TwinWindow is for how long after an event another one with the same body is its twin. 0 if
+	// that is not looked for.
 	TwinWindow time.Duration
-	// Forward: if the store cannot decide, the delivery is forwarded as bypassed. Otherwise it is
-	// refused with 503.
+	// Forward means that a delivery is forwarded as bypassed if the store cannot decide. Otherwise
+	// it is refused with 503.
 	Forward bool
-	// ParkNearLimit: while the sender is half way to switching the endpoint off, deliveries are
-	// parked at once if they may be.
+	// ParkNearLimit means that deliveries are parked at once, if they may be, while the sender is
+	// half way to switching the endpoint off.
 	ParkNearLimit bool
-	// Digest: the service asks for HTTP Digest, so a request without body and without Authorization
-	// is no event.
+	// Digest means that the service asks for HTTP Digest, so that a request without body and
+	// Authorization is no event.
 	Digest bool
-	// Observe: decide, count, log, and never refuse.
+	// Observe means that the route decides, counts and logs, and refuses nothing.
 	Observe bool
-	// Respond replaces the status of a refusing decision.
-	Respond map[idem.Decision]int
-	// RetryAfterUnit is the unit of a number in Retry-After for the sender; 0 means a second.
+	Respond map[idem.Decision]int // other statuses for refusing decisions
+	// RetryAfterUnit is the unit in which the sender reads a number in Retry-After. 0 is a second.
 	RetryAfterUnit time.Duration
 
 	firsts firsts // deliveries that are compared with what may come under their event ID
@@ -83,11 +81,12 @@ func (r *Route) takesHost(host []byte) bool {
 	return false
 }
 
-// Table is the routes in file order. The first match wins.
+// Table has the routes in the order of the configuration. The first that matches takes the
+// delivery.
 type Table struct {
 	Routes []*Route
-	// RejectUnmatched answers 404 to requests that no route takes. Otherwise they pass through
-	// untouched.
+	// RejectUnmatched answers 404 to requests that no route takes. Otherwise they pass through as
+	// they came.
 	RejectUnmatched bool
 }
 

@@ -20,14 +20,14 @@ import (
 // ServerOptions are what a Server works with.
 type ServerOptions struct {
 	Handler        *Handler
-	MaxHead        int           // bytes of a request head; larger ones are 431
-	IdleTimeout    time.Duration // of a connection between two requests
-	MaxConnections int           // beyond it, each with a request: 503
+	MaxHead        int           // the most bytes of a request head; a larger one gets 431
+	IdleTimeout    time.Duration // how long a connection may be idle between two requests
+	MaxConnections int           // a request on one more gets 503
 	WritePace      wire.Pace     // how slowly a sender may take its answer
 	Log            *slog.Logger
 }
 
-// Server takes connections from senders.
+// Server takes connections from senders. NewServer makes one.
 type Server struct {
 	fast     *fasthttp.Server
 	options  ServerOptions
@@ -86,12 +86,11 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// Drain sends senders elsewhere: requests are still answered, and each answer ends its connection,
-// so that a front that keeps connections open makes the next one to another replica. It cannot be
-// undone.
+// Drain sends senders to other replicas: it still answers requests, and closes each connection
+// after its answer. It cannot be undone.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Listener bounds the connections of ln, which may be one of TLS.
+// Listener returns ln, which may be one of TLS, with the bound on its connections.
 func (s *Server) Listener(ln net.Listener) *wire.Listener {
 	o := wire.ListenerOptions{MaxConns: s.options.MaxConnections, Strict: true, WritePace: s.options.WritePace,
 		Refusal: tooManyConnections()}
@@ -102,7 +101,7 @@ func (s *Server) Listener(ln net.Listener) *wire.Listener {
 	return wire.NewListener(ln, o)
 }
 
-// Serve takes connections from ln, which Listener has made, until Shutdown.
+// Serve takes connections from a listener that Listener has returned, until Shutdown.
 func (s *Server) Serve(ln *wire.Listener) error {
 	if err := s.fast.Serve(ln); err != nil {
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
@@ -110,9 +109,8 @@ func (s *Server) Serve(ln *wire.Listener) error {
 	return nil
 }
 
-// Shutdown stops taking connections and waits for the deliveries under way, at most until ctx ends.
-// Tunnels are cut. Called again, it waits again, while fasthttp waits only once, for its
-// connections.
+// Shutdown stops taking connections, cuts tunnels, and waits for the deliveries under way until ctx
+// ends. A second call waits again.
 func (s *Server) Shutdown(ctx context.Context) error {
 	tunnels := s.options.Handler.tunnels.Close(ctx)
 	return errors.Join(s.fast.ShutdownWithContext(ctx), awaitAll(ctx, &s.resumed), s.options.Handler.pool.await(ctx),

@@ -11,8 +11,8 @@ import (
 	"hooklock/proxy/kept"
 )
 
-// Policy returns the policy of the route of that name, or nil without one. A route that observes
-// runs what it has accepted before. It implements worker.Options.Policy.
+// Policy returns the policy of a route; nil if there is no such route. A route in mode observe runs
+// what it accepted before. It implements worker.Options.Policy.
 func (h *Handler) Policy(route string) *idem.Policy {
 	if r := h.rules.Load().Table.named(route); r != nil {
 		return &r.Policy
@@ -20,13 +20,13 @@ func (h *Handler) Policy(route string) *idem.Policy {
 	return nil
 }
 
-// AskRule returns how the route of that name asks the service about unknown outcomes; nil: it does
-// not, or there is no such route. It implements asking.Options.Rule.
+// AskRule returns how a route asks the service about unknown outcomes; nil if it does not, or if
+// there is no such route. It implements asking.Options.Rule.
 func (h *Handler) AskRule(route string) (*idem.AskPolicy, *asking.Rule) {
 	return h.rules.Load().AskRule(route)
 }
 
-// AskRule is that of Handler, for rules that no process has.
+// AskRule is Handler.AskRule, for rules that no process runs by.
 func (r *Rules) AskRule(route string) (*idem.AskPolicy, *asking.Rule) {
 	if of := r.Table.named(route); of != nil && of.Ask != nil {
 		return of.Policy.Ask, of.Ask
@@ -39,8 +39,8 @@ func (h *Handler) Asks() bool {
 	return slices.ContainsFunc(h.rules.Load().Table.Routes, func(r *Route) bool { return r.Ask != nil })
 }
 
-// Try sends the request of a parked execution once, and ends x with what is known then. It
-// implements worker.Options.Try.
+// Try sends the request of a parked execution once, and ends x with what came of it. It implements
+// worker.Options.Try.
 func (h *Handler) Try(x *guard.Execution, value []byte) {
 	d := h.pool.get(h)
 	d.accepted, d.execution = true, x
@@ -61,8 +61,8 @@ func (h *Handler) Try(x *guard.Execution, value []byte) {
 	})
 }
 
-// QuestionOf returns the URL that says what became of the event of a kept request, as a delivery of
-// it would ask; "" = there is none.
+// QuestionOf returns the URL at which the service says what became of the event of a stored
+// request; "" if there is none.
 func (r *Route) QuestionOf(k *kept.Request) string {
 	var q request
 	if r.Ask == nil || q.restore(k) != nil {

@@ -9,19 +9,18 @@ import (
 	"hooklock/proxy/sender"
 )
 
-// Verification is how the deliveries of a route prove that they are the sender's, and which of the
-// sender's requests are no events. The zero value checks nothing and knows no handshake.
+// Verification is how a route tells that a delivery comes from its sender, and which requests of
+// the sender are no events. The zero value checks nothing and knows no handshake.
 type Verification struct {
-	// Scheme is the verify.scheme; empty means none.
-	Scheme string
+	Scheme string // Scheme is the setting verify.scheme. "" is none.
 	// Verifier is nil if Scheme is none.
 	Verifier sender.Verifier
-	// Preset knows the sender's handshakes; nil without one.
+	// Preset knows the sender's handshakes. nil if the route names none.
 	Preset *sender.Preset
-	// Diagnose explains a signature that is not accepted, for an operator; nil: nothing more is
+	// Diagnose explains to an operator why a signature is not accepted. nil if nothing more is
 	// known.
 	Diagnose func(d *sender.Delivery, now time.Time) []string
-	// Handshake is the one that the configuration describes; nil without one.
+	// Handshake is the one that the configuration describes. nil if there is none.
 	Handshake *sender.RuledHandshake
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // Cache remembers records that do not change until they are forgotten, so that a duplicate needs no
-// call to the store. It is only as good as the session that filled it: if that session is lost, or
-// the watch for forgotten records, it must be Reset. It is safe for concurrent use.
+// call to the store. Its owner calls Reset if the session is lost that filled it, or the watch for
+// forgotten records. It is safe for concurrent use.
 type Cache struct {
 	mu    sync.Mutex
 	max   int // bytes

@@ -74,39 +74,39 @@ func (x *Execution) Begin() error {
 // Ended reports whether it has ended, or this process has let go of it.
 func (x *Execution) Ended() bool { return x.ended }
 
-// Ending is the outcome of an execution.
+// Ending is what became of an execution, or of one try of it.
 type Ending struct {
-	// Record is what the ledger has now; nil when it was released, or when nothing was recorded.
+	// Record is what the ledger has now. nil if the lock was released, or if nothing was recorded.
 	Record *idem.Record
-	// Recorded: the outcome is in the ledger. Otherwise the response says that it is not.
+	// Recorded means that the outcome is in the ledger. Otherwise the response says that it is not.
 	Recorded bool
-	// Lost: the execution had been ended elsewhere before.
+	// Lost means that another process had ended the execution before.
 	Lost bool
 	// Took is how long the ledger took.
 	Took time.Duration
-	// Cancelled: a cancel had been requested, and is what the execution ended with.
+	// Cancelled means that the execution ended with a cancel that had been asked for.
 	Cancelled bool
-	// Hold is how long the lock outlives the answer; 0 = it does not.
+	// Hold is how long the lock outlives the answer. 0 if it does not.
 	Hold time.Duration
 
-	// Parked: its event is accepted, the park worker decides what follows, and the execution has
-	// not ended yet. Outcome is what is known of this try. On is why the event was accepted with
-	// its end; "" = it was before.
+	// Parked means that the event is accepted and that the execution has not ended: the park worker
+	// decides what follows.
 	Parked  bool
-	Outcome idem.Outcome
-	On      idem.ParkOn
+	Outcome idem.Outcome // what is known of a try of a parked execution
+	// On is why the event was accepted with this end. "" if it had been before.
+	On idem.ParkOn
 	// Unsure: it is unknown whether its event was accepted, so it may run. WouldPark: under
 	// Observe, it would have been accepted.
 	Unsure, WouldPark bool
-	// Counted: Tried.Counted is counted with what follows. A try that brings no outcome, because
-	// the upstream has no byte of it or asks for credentials, is not.
+	// Counted means that Tried.Counted is counted with what follows. It is not if the try brings no
+	// outcome, because the service has no byte of it or asks for credentials.
 	Counted bool
 
 	Err error // why the outcome was not recorded, or the event not accepted, for the log
 }
 
-// End says how the call of the upstream ended, if one was made, and writes down what follows. The
-// Guard takes over the memory of the answer.
+// End ends the execution with what came of the call of the service, if there was one, and stores
+// what follows. The Guard takes over the memory of the answer.
 func (x *Execution) End(t Tried) Ending {
 	if x.ended {
 		return Ending{Recorded: true}

@@ -73,17 +73,18 @@ func New(o Options) *Guard {
 	return g
 }
 
-// Admission is the answer of Admit: an execution that may run, or the decision that the delivery
-// does not.
+// Admission is the answer of Admit: an Execution that may run, or the Verdict why the delivery does
+// not.
 type Admission struct {
-	Execution *Execution // nil = the delivery does not run, and the Verdict says why
+	Execution *Execution // nil if the delivery does not run
 	idem.Verdict
-	// Waited is how long the delivery waited: in the queue, or for the answer of the first delivery
-	// of its event. 0 = it did not wait.
+	// Waited is how long the delivery waited, in the queue or for the answer of the first delivery
+	// of its event. 0 if it did not.
 	Waited time.Duration
-	// Twin is the earlier event that the delivery was decided as; the zero value: it is its own.
+	// Twin is the earlier event that the delivery was taken for. The zero value if it is its own
+	// event.
 	Twin idem.FirstTwin
-	// Unrecorded: (of superseded) the event did not run, but the ledger does not have this yet.
+	// Unrecorded is of superseded: the event did not run, and the ledger does not have that yet.
 	Unrecorded bool
 	Err        error // the cause of store_unavailable, for the log
 }

@@ -12,7 +12,7 @@ import (
 // ParkLimits bound what is parked over all processes, as far as each knows of the others.
 type ParkLimits struct {
 	Events int   // parked executions
-	Bytes  int64 // of their stored requests together
+	Bytes  int64 // the bytes of their stored requests together
 }
 
 // MayPark reports whether a delivery may be parked for that reason now; under Observe, whether it
@@ -84,9 +84,9 @@ func (g *Guard) parkEntry(r *idem.Request, e *idem.Waiting, on idem.ParkOn) erro
 // errMayNotBeParked: nothing may be, of its route or its size, or there is no room for it now.
 var errMayNotBeParked = errors.New("it may not be parked now")
 
-// Park lets an execution whose call goes on outlive its sender. The end of ctx calls off what
-// stores the request; the ledger is given its time all the same. After an error the execution is
-// unchanged: its sender waits on.
+// Park accepts the event while its call goes on, so that the execution outlives its sender. ctx
+// bounds the storing of the request, but not the call of the ledger. After an error the execution
+// is unchanged, and its sender waits on.
 func (x *Execution) Park(ctx context.Context) error {
 	if !x.guard.MayPark(x.request, idem.ParkSlow) {
 		return errMayNotBeParked
@@ -167,16 +167,15 @@ func (x *Execution) finish() bool {
 	return first
 }
 
-// BusyFor returns for how much longer deliveries are taken to come whose senders wait for the
-// upstream: a second since the last one; 0 = none comes. The last one may be in the future of a
-// clock that was set back since: that does not count.
+// BusyFor returns for how long other work leaves the service to deliveries whose senders wait:
+// until a second after the last one; 0 if none comes.
 func (g *Guard) BusyFor() time.Duration {
 	since := time.Duration(g.options.Now().UnixNano() - g.lively.Load())
 	return max(time.Second-since.Abs(), 0)
 }
 
-// Drain lets deliveries that wait be parked if they may be, instead of being refused when the
-// process ends.
+// Drain parks the deliveries that wait, if they may be parked, so that they are not refused when
+// the process ends.
 func (g *Guard) Drain() { g.drain(errDraining) }
 
 var errDraining = errors.New("the process is about to end")

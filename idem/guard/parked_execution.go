@@ -20,9 +20,8 @@ type Worker interface {
 // parked.
 func (g *Guard) SetWorker(w Worker) { g.worker = w }
 
-// ParkedExecution is a parked execution that this process runs. It is the RunningLock of its
-// execution, and keeps what the Guard decides from in step with it. Its owner is the park worker,
-// which ends with Leave.
+// ParkedExecution is a parked execution that this process runs, as the RunningLock of it. The park
+// worker owns it, and ends it with Leave.
 type ParkedExecution struct {
 	idem.RunningLock
 	guard *Guard
@@ -76,6 +75,6 @@ func (p *ParkedExecution) End(policy *idem.Policy, t *Tried) Ending {
 	return x.settle(x.endOf(&j, t))
 }
 
-// Leave is called when this process does not run the execution any more. The next delivery of its
+// Leave says that this process does not run the execution any more. The next delivery of its
 // workflow asks the ledger.
 func (p *ParkedExecution) Leave() { p.guard.live.leave(p.spot) }
