@@ -78,7 +78,7 @@ func (s *Source) Participles() []string {
 		if !ok || !s.shipped() || !isParticiple(firstWord(f.Name.Name)) {
 			continue
 		}
-		why := ""
+		var why string
 		switch name := f.Name.Name; {
 		case f.Type.Results == nil:
 			why = "returns nothing"
