@@ -51,8 +51,18 @@ func TestTheShippedFileIsTheDefaultsAndOneRoute(t *testing.T) {
 	if !reflect.DeepEqual(loaded.Config, want) {
 		t.Errorf("got  %+v\nwant %+v", loaded.Config, want)
 	}
+	shipped, err := os.ReadFile("../sidecar.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
 	eachValue(rootKey(), "", reflect.ValueOf(want).Elem(), func(k *key, path string, _ reflect.Value) {
-		if k.kind != kindEntries && loaded.Origin(path).Kind != FromFile {
+		if k.kind == kindEntries {
+			if !strings.Contains(string(shipped), " "+path[strings.LastIndex(path, ".")+1:]+": {") {
+				t.Errorf("sidecar.yaml does not show %s", path)
+			}
+			return
+		}
+		if loaded.Origin(path).Kind != FromFile {
 			t.Errorf("sidecar.yaml does not show %s", path)
 		}
 	})
