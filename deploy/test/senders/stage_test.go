@@ -34,6 +34,8 @@ func routeOf(t *testing.T, page, route, upstream string) string {
 	return ""
 }
 
+var secretFile = regexp.MustCompile(`/etc/hooklock/([\w.-]+)`)
+
 // front starts a Hooklock with the route that a page shows, and returns its URL.
 func front(t *testing.T, page, route string, service *testkit.Upstream) (h *testkit.Hooklock, url string) {
 	t.Helper()
@@ -44,15 +46,17 @@ func front(t *testing.T, page, route string, service *testkit.Upstream) (h *test
 func frontWith(t *testing.T, page, route string, service *testkit.Upstream, changes ...string) (h *testkit.Hooklock,
 	url string) {
 	t.Helper()
-	secrets := t.TempDir() // of other routes of the page
-	if err := os.WriteFile(filepath.Join(secrets, "gitea.secret"), []byte("whatever it is"), 0o600); err != nil {
-		t.Fatal(err)
+	config, secrets := routeOf(t, page, route, service.URL), t.TempDir()
+	for _, of := range secretFile.FindAllStringSubmatch(config, -1) { // also of other routes of the page
+		if err := os.WriteFile(filepath.Join(secrets, of[1]), []byte("whatever it is"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	changes = append(changes, "/etc/hooklock/", secrets+"/")
 	h = testkit.Serve(t, hooklockProgram,
 		fmt.Sprintf(
 			"listen: 127.0.0.1:0\nadmin: {listen: \"127.0.0.1:0\"}\ndata_dir: %q\netcd: {request_timeout: 10s}\n%s",
-			t.TempDir(), strings.NewReplacer(changes...).Replace(routeOf(t, page, route, service.URL))))
+			t.TempDir(), strings.NewReplacer(changes...).Replace(config)))
 	return h, "http://" + h.Addr + "/hooks/" + route
 }
 
