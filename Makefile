@@ -108,7 +108,7 @@ test-virtual: ## replicas, senders, operators and faults for HOURS=20 of virtual
 test-virtual-week: ## one calm world that remembers for a day, for DAYS=7 of virtual time: nothing grows (12 minutes of CPU)
 	$(GO) test -timeout 0 ./test/virtual -run TestNothingGrowsWithTheDays -v -days $(DAYS) $(ARGS)
 
-test-fault: ## everything that can break between any two parts, broken (ARGS="-soak 10m": under traffic, for so long)
+test-fault: ## on Linux, everything that can break between any two parts, broken (ARGS="-soak 10m": under traffic, for so long)
 	$(GO) test -count=1 -timeout 60m ./test/fault $(ARGS)
 	$(GO) test -count=1 -timeout 60m ./test/fault/mixed
 

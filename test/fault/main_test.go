@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write the generated tables in docs/")
+	update = flag.Bool("update", false, "write the generated tables of kill-table.md and docs/proof.md")
 	soak   = flag.Duration("soak", 0, "run TestSoak for this long; 0 = not at all")
 
 	programs cluster.Binaries // built once
