@@ -62,10 +62,11 @@ type Job struct {
 	// How many of these had changed, so that nothing was done with them.
 	Refused int `json:"refused"`
 	// How many of these ended with success. If the job runs nothing, how many it has dealt with.
-	Succeeded int          `json:"succeeded"`
-	Failed    int          `json:"failed"`                            // how many of these failed at their first try since
-	Waiting   int          `json:"waiting"`                           // how many of these run, or are to run
-	Failures  []JobFailure `json:"failures" jsonschema:"maxItems=10"` // the first that failed or were refused
+	Succeeded int `json:"succeeded"`
+	// How many of these failed at their first try since.
+	Failed   int          `json:"failed"`
+	Waiting  int          `json:"waiting"`                           // how many of these run, or are to run
+	Failures []JobFailure `json:"failures" jsonschema:"maxItems=10"` // the first that failed or were refused
 	// How many it acts on in a second now. Absent if that is not known, and if it does not run.
 	PerSecond float64 `json:"perSecond,omitempty"`
 	// An estimate of how many seconds it takes until it has acted on all.

@@ -130,12 +130,15 @@ type BulkItem struct {
 	Workflow    string    `json:"workflow"`
 	Route       string    `json:"route"`
 	State       ParkState `json:"state"`
-	Since       Time      `json:"since"`                                                 // when it came into its state
-	Result      string    `json:"result" jsonschema:"enum=would,enum=done,enum=refused"` // would: of a dry run.
-	Code        string    `json:"code,omitempty"`                                        // why it was refused
-	Status      Status    `json:"status,omitempty"`                                      // its status after that
-	NewID       string    `json:"newId,omitempty"`                                       // the execution that rerun made
-	Message     string    `json:"message,omitempty"`                                     // why it was refused, for people
+	Since       Time      `json:"since"` // when it came into its state
+	// would: of a dry run.
+	Result string `json:"result" jsonschema:"enum=would,enum=done,enum=refused"`
+	Code   string `json:"code,omitempty"`   // why it was refused
+	Status Status `json:"status,omitempty"` // its status after that
+	// The execution that rerun made.
+	NewID string `json:"newId,omitempty"`
+	// Why it was refused, for people.
+	Message string `json:"message,omitempty"`
 }
 
 // bulkTime is what the server takes at most for one request.

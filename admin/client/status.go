@@ -119,12 +119,13 @@ type Crowd struct {
 
 // ParkedStatus is what is parked, over all replicas.
 type ParkedStatus struct {
-	Count            int          `json:"count"`
-	OldestAt         Time         `json:"oldestAt,omitzero"`
-	Bytes            int64        `json:"bytes"`
-	Blocked          int          `json:"blocked"`                    // queues that wait for a person
-	DeadLetters      int          `json:"deadLetters"`                // stored requests of executions that have ended
-	Routes           []RouteCount `json:"routes,omitempty"`           // The parked events, by the route that accepted them.
+	Count       int   `json:"count"`
+	OldestAt    Time  `json:"oldestAt,omitzero"`
+	Bytes       int64 `json:"bytes"`
+	Blocked     int   `json:"blocked"`     // queues that wait for a person
+	DeadLetters int   `json:"deadLetters"` // stored requests of executions that have ended
+	// The parked events, by the route that accepted them.
+	Routes           []RouteCount `json:"routes,omitempty"`
 	DeadLetterRoutes []RouteCount `json:"deadLetterRoutes,omitempty"` // the dead letters, by route
 	// The parked events whose route this replica does not have, by route. It tries none of them.
 	Unrouted []RouteCount `json:"unrouted,omitempty"`

@@ -50,8 +50,10 @@ func TestAQuestionSaysWhatFollowsAndSendsWhatWasSeen(t *testing.T) {
 		want  string // of the first request; "" = there is none
 		says  []string
 	}{
-		"cancel what waits": {"do=cancel&id=" + anID, pending, nil, `POST v1/executions/` + anID + `/cancel map[ifStatus:PENDING]`, []string{"nothing was sent to the service", "--if-status PENDING", `'{"ifStatus":"PENDING","reason":"why"}'`}},
-		"cancel what runs":  {"do=cancel&id=" + anID, running, &lock, `POST v1/executions/` + anID + `/cancel map[ifStatus:RUNNING]`, []string{"closed within 200 ms", "3 events wait for the lock"}},
+		"cancel what waits": {"do=cancel&id=" + anID, pending, nil, `POST v1/executions/` + anID + `/cancel map[ifStatus:PENDING]`,
+			[]string{"nothing was sent to the service", "--if-status PENDING", `'{"ifStatus":"PENDING","reason":"why"}'`}},
+		"cancel what runs": {"do=cancel&id=" + anID, running, &lock, `POST v1/executions/` + anID + `/cancel map[ifStatus:RUNNING]`,
+			[]string{"closed within 200 ms", "3 events wait for the lock"}},
 		"cancel what ended": {"do=cancel&id=" + anID, done, nil, "", []string{"It has ended: SUCCESS"}},
 		"release": {
 			"do=release&workflow=w&id=" + anID, running, &lock, "DELETE v1/locks/w map[]",

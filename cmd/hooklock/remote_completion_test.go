@@ -47,8 +47,8 @@ func TestWhatTheServerHasIsCompleted(t *testing.T) {
 	}
 }
 
-// The server finds it by its index: whoever reads the whole list waits for minutes where there are
-// a million.
+// The server finds it by its index: a command that reads the whole list waits for minutes where
+// there are a million.
 func TestAnIDThatIsCutShortIsSearchedAndNotReadFromTheWholeList(t *testing.T) {
 	api := serveAPI(t, map[string]string{
 		"GET /v1/executions?id=exec_7hq3p2&limit=200": `200 {"executions":[` + endedJSON + `],"nextCursor":""}`,

@@ -149,7 +149,7 @@ func TestTheTimeOfAServiceThatIsTooSlowIsNotOurs(t *testing.T) {
 	settles(t, h.Addr, path, "{}", "1", 200, "done")
 }
 
-// Once the sender has its 2xx, nobody takes an answer that is too long to be read whole.
+// Once the sender has its 2xx, nothing takes an answer that is too long to be read whole.
 func TestALongAnswerBehindAnAcceptedEventIsItsEnd(t *testing.T) {
 	t.Parallel()
 	h := own(t, parkConfig(shared.up.URL, ownPrefix())+"limits: {response_body: 64KiB}\n")

@@ -195,8 +195,8 @@ func (a *actor) enterSlotWaiters() {
 	}, func(n *state) { a.of(n).turn = true })
 }
 
-// dropSlotWaiter is for who waits no more. A turn that it took with its place, or that has become a
-// lock, has gone with that.
+// dropSlotWaiter is for an execution that waits no more. A turn that it took with its place, or
+// that has become a lock, has gone with that.
 func (a *actor) dropSlotWaiter() {
 	if !a.delivery().turn || a.m.breaks == turnIsKept || !a.m.anybodyUp(a.s) {
 		return
