@@ -17,22 +17,19 @@ func (v *view) senders() string {
 	if i < 0 || v.members[i].present == 0 {
 		return "without a User-Agent"
 	}
-	agents := counted(v.members[i].distinct, "User-Agent")
+	agents := counted(v.members[i].distinct, "User-Agent", "User-Agents")
 	if silent := len(v.rows) - v.members[i].present; silent > 0 {
 		return fmt.Sprintf("of %s, %d without one", agents, silent)
 	}
 	return "of " + agents
 }
 
-// counted writes a number and its noun.
-func counted(n int, noun string) string {
+// counted writes a number and what follows it, of one thing or of several.
+func counted(n int, one, several string) string {
 	if n == 1 {
-		return "1 " + noun
+		return "1 " + one
 	}
-	if stem, is := strings.CutSuffix(noun, "y"); is {
-		noun = stem + "ie"
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%d %s", n, several)
 }
 
 // compareChoices says what other members would have made of the deliveries as the event ID, and
@@ -55,13 +52,13 @@ func (s *Suggestion) compareChoices(v *view, event *candidate) {
 		}
 		said++
 		s.say("{%s} as event_id would have let %s run again, and stopped %s wrongly.", spelledSource(m.path),
-			counted(missed, "repeat"), counted(wrong, "delivery"))
+			counted(missed, "repeat", "repeats"), counted(wrong, "delivery", "deliveries"))
 	}
 	if len(event.ignore) == 0 {
 		return
 	}
 	if refused := predict(event.key, v.payloads(nil)).Others - s.Predicted.Others; refused > 0 {
-		s.say("Without ignore %s would be refused, or run again after a failure.", counted(refused, "repeat"))
+		s.say("Without ignore %s would be refused, or run again after a failure.", counted(refused, "repeat", "repeats"))
 	}
 }
 
@@ -81,7 +78,7 @@ func (s *Suggestion) compareHints(v *view, hints []string) {
 		}
 		if len(pairs) > 0 {
 			s.say("%s as event_id would have stopped %s, %d of them with another body than the one before.", hint,
-				counted(len(pairs), "delivery"), other)
+				counted(len(pairs), "delivery", "deliveries"), other)
 		}
 	}
 }

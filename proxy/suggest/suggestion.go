@@ -55,7 +55,8 @@ func (t *table) suggest(name string, since time.Time) *Suggestion {
 	v := newView(t, rows)
 	s := &Suggestion{Name: name, Path: t.path, Configured: t.route != "", Deliveries: len(rows), Since: rows[0].at,
 		Until: rows[len(rows)-1].at, comments: map[string]string{}}
-	s.say("%d deliveries from %s to %s, %s; %d of them failed%s.", len(rows), stamp(s.Since), stamp(s.Until),
+	s.say("%s from %s to %s, %s; %d of them failed%s.", counted(len(rows), "delivery", "deliveries"),
+		stamp(s.Since), stamp(s.Until),
 		v.senders(), v.failures(), v.givenUp())
 	if t.long > 0 {
 		s.say("%d bodies are longer than 64 KiB, have too many members or cannot be read: of these only the whole "+
@@ -237,15 +238,15 @@ func (s *Suggestion) nameEvent(v *view, event *candidate, hints []string) {
 		s.say("No repeat was seen yet, so what the sender changes between attempts is not known: send one again, or " +
 			"wait.")
 	case len(event.ignore) > 0:
-		s.say("%d deliveries came again (%d after a failure): the same event, only %s differ.", event.good,
-			event.failed, strings.Join(s.Ignore, ", "))
+		s.say("%s came again (%d after a failure): the same event, only %s differ.",
+			counted(event.good, "delivery", "deliveries"), event.failed, strings.Join(s.Ignore, ", "))
 	default:
-		s.say("%d deliveries came again (%d after a failure), %d of them with the same body.", event.good, event.failed,
-			event.exact)
+		s.say("%s came again (%d after a failure), %d of them with the same body.",
+			counted(event.good, "delivery", "deliveries"), event.failed, event.exact)
 	}
 	s.say(
-		"With this route they are %d events, each run once; %d repeats get the first answer, and %d would be refused.",
-		p.Events, p.Repeats, p.Others)
+		"With this route they are %s, each run once; %s the first answer, and %d would be refused.",
+		counted(p.Events, "event", "events"), counted(p.Repeats, "repeat gets", "repeats get"), p.Others)
 	if len(event.members) == 0 && s.EventID == "{fingerprint}" {
 		if event.longest > 5*time.Minute {
 			s.Retention = (2*event.longest + time.Hour).Truncate(time.Hour)
@@ -256,12 +257,13 @@ func (s *Suggestion) nameEvent(v *view, event *candidate, hints []string) {
 		return
 	}
 	missed, wrong := compare(event.key, v.wholes())
-	s.say("The whole body as the key would have let %d repeats run again, and stopped %d deliveries wrongly.", missed,
-		wrong)
+	s.say("The whole body as the key would have let %s run again, and stopped %s wrongly.",
+		counted(missed, "repeat", "repeats"), counted(wrong, "delivery", "deliveries"))
 	s.compareChoices(v, event)
 	s.sayTwins(v, event)
 	if event.good > 0 && event.good < 3 {
-		s.say("It is likely and not sure: only %d repeats were seen. More of them make it surer.", event.good)
+		s.say("It is likely and not sure: only %s seen. More of them make it surer.",
+			counted(event.good, "repeat was", "repeats were"))
 	}
 }
 
