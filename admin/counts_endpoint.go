@@ -11,8 +11,12 @@ import (
 	"hooklock/idem"
 )
 
-// countsSince is how far back counts go if the request does not say.
-const countsSince = 24 * time.Hour
+const (
+	// countsSince is how far back counts go if the request does not say.
+	countsSince = 24 * time.Hour
+	// maxCountSteps bounds the steps of one answer.
+	maxCountSteps = 1440
+)
 
 // counts returns the counts of each route, over all replicas and all workflows.
 func (c *call) counts() error {
@@ -91,9 +95,9 @@ func (c *call) countQuery() (q idem.CountQuery, err error) {
 		return q, refuse("bad_request", "step="+quote(text)+": give whole minutes, such as 15m, or whole hours where "+
 			"since is more than 24h ago; up to 24h")
 	}
-	if end.Sub(q.Since) > q.Step*idem.MaxCountSteps {
+	if end.Sub(q.Since) > q.Step*maxCountSteps {
 		return q, refuse("bad_request", fmt.Sprintf("step=%s: that is more than %d steps; give a longer step, or a "+
-			"later since", quote(text), idem.MaxCountSteps))
+			"later since", quote(text), maxCountSteps))
 	}
 	return q, nil
 }

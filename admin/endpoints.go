@@ -300,7 +300,7 @@ func jobEndpoints() []endpoint {
 			takes: client.NewJob{},
 			body: inputs{{"kind", "", must{client.JobKind("")}}, {"reason", "", length{1, maxText}},
 				{"filter", "", append(filterOf(), input{"status", "", words{"SUCCESS", "FAILED", "ABORTED"}})},
-				{"executions", "", list{nil, idem.MaxJobTargets}}, {"dryRun", "", false},
+				{"executions", "", list{nil, maxJobTargets}}, {"dryRun", "", false},
 				{"rate", "", number{1, maxRate, defaultRate}}, {"ifStatus", "", active}, {"again", "", false}},
 			example: `{"kind": "rerun", "reason": "repaired", "filter": {"route": "orders", "state": "dead_letter"}}`,
 			answers: answers{yes(200, client.Job{}, "A dry run: nothing was started."),

@@ -20,6 +20,8 @@ const (
 	runsTime = time.Second            // the same, while it goes on
 	// runsBatch bounds the executions that one look reads.
 	runsBatch = 100
+	// maxJobRuns is how many executions a job follows at one time.
+	maxJobRuns = 10_000
 	// runsPatience is how long a job that has let everything run waits for the next end. What has
 	// not ended by then goes on without the job.
 	runsPatience = 10 * time.Minute
@@ -339,11 +341,11 @@ func (r *jobRun) stepDone(ctx context.Context, done *idem.Job, s *idem.JobStep) 
 // followSome counts how some of the executions ended that the job has let run, if the last look was
 // a while ago.
 func (r *jobRun) followSome(ctx context.Context) error {
-	if time.Since(r.at) < runsTime && len(r.runs) < idem.MaxJobRuns {
+	if time.Since(r.at) < runsTime && len(r.runs) < maxJobRuns {
 		return nil
 	}
 	for {
-		if _, err := r.countEnds(ctx); err != nil || len(r.runs) < idem.MaxJobRuns {
+		if _, err := r.countEnds(ctx); err != nil || len(r.runs) < maxJobRuns {
 			return err
 		}
 		if !pauseFor(ctx, runsLook) {

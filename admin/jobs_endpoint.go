@@ -151,8 +151,12 @@ func (c *call) startJob() error {
 	return c.ok(http.StatusCreated, viewOfJob(j))
 }
 
-// maxFilter bounds the filter of a job, in bytes: it is written with each step.
-const maxFilter = 2048
+const (
+	// maxFilter bounds the filter of a job, in bytes: it is written with each step.
+	maxFilter = 2048
+	// maxJobTargets is how many executions a job can name.
+	maxJobTargets = 100
+)
 
 // readJob checks what a new job is about, and its reason.
 func (c *call) readJob(b *bulk, ids []string) error {
@@ -161,7 +165,7 @@ func (c *call) readJob(b *bulk, ids []string) error {
 			return refuse("bad_request", "filter: name the label of what is to be erased")
 		}
 		if len(b.action.states) == 0 && !b.ended {
-			return refuse("bad_request", "executions: name what this is about, at most "+fmt.Sprint(idem.MaxJobTargets))
+			return refuse("bad_request", "executions: name what this is about, at most "+fmt.Sprint(maxJobTargets))
 		}
 		if err := checkText("filter", b.workflow+b.route+b.label, maxFilter); err != nil {
 			return err
@@ -169,8 +173,8 @@ func (c *call) readJob(b *bulk, ids []string) error {
 		return c.checkBulk(b)
 	}
 	switch {
-	case len(ids) > idem.MaxJobTargets:
-		return refuse("bad_request", fmt.Sprintf("executions: at most %d, got %d", idem.MaxJobTargets, len(ids)))
+	case len(ids) > maxJobTargets:
+		return refuse("bad_request", fmt.Sprintf("executions: at most %d, got %d", maxJobTargets, len(ids)))
 	case !b.empty():
 		return refuse("bad_request", "filter, executions: give one of them")
 	}

@@ -38,7 +38,7 @@ func (s *Control) StoreNotices(ctx context.Context, says json.RawMessage, since 
 	if session == "" { // others could not see that this process lives
 		return 0, commit.Unavailable(errNoSession)
 	}
-	lease, err := s.leases.Take(ctx, idem.NoticesRetention, "", nil)
+	lease, err := s.leases.Take(ctx, idem.AuditRetention, "", nil)
 	if err != nil {
 		return 0, commit.Unavailable(err)
 	}

@@ -54,13 +54,6 @@ func ParseConcern(text string) (Concern, error) {
 	return Concern{ConcernKind(kind), route}, nil
 }
 
-// AcknowledgementRetention is for how long an Acknowledgement is kept, and MaxAcknowledgements how
-// many are: the oldest go first.
-const (
-	AcknowledgementRetention = AuditRetention
-	MaxAcknowledgements      = 500
-)
-
 // ErrNotAcknowledged says that nothing of a concern is marked as looked at.
 var ErrNotAcknowledged = errors.New("nothing of it is marked as looked at")
 

@@ -45,13 +45,9 @@ type Audit struct {
 	Name string `json:"-"`
 }
 
-// AuditRetention is for how long an Audit is kept. Of those that changed nothing fewer are:
-// MaxRefused of one token, and MaxRefusedOfAll together, the newest.
-const (
-	AuditRetention  = 30 * 24 * time.Hour
-	MaxRefused      = 1000
-	MaxRefusedOfAll = 20_000
-)
+// AuditRetention is for how long an Audit, an Acknowledgement and Notices are kept after they were
+// written.
+const AuditRetention = 30 * 24 * time.Hour
 
 // ChangedNothing reports whether the action was refused, or had nothing to do. Every token can ask
 // for as many of these as it likes, so they must not displace the others.

@@ -213,8 +213,6 @@ const (
 	MinuteRetention = 24 * time.Hour
 	// HourRetention is how long counts by the hour are kept.
 	HourRetention = 30 * 24 * time.Hour
-	// MaxCountSteps bounds the steps of one answer.
-	MaxCountSteps = 1440
 )
 
 // CountQuery asks for counts, over all replicas.

@@ -110,9 +110,6 @@ const (
 	EffectUnknown Effect = "unknown"
 )
 
-// LookupRetry is counted in place of the Lookup of DecisionExecuted where the event ran before.
-const LookupRetry = "retry"
-
 // decisions is the only table of decisions.
 var decisions = [...]DecisionRow{
 	{Decision: DecisionExecuted, Routine: true, Acquisition: "acquired", Lookup: "miss", Happened: "it ran"},

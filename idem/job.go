@@ -27,12 +27,13 @@ type JobFailure struct {
 
 // Bounds of jobs.
 const (
-	MaxJobFailures = 10     // that are kept of a job
-	MaxJobTargets  = 100    // executions that a job can name
-	MaxOpenJobs    = 20     // that run at one time, over all processes
-	MaxEndedJobs   = 100    // that are kept after their end, or while they are stopped: the newest
-	MaxJobRuns     = 10_000 // executions that a job follows at one time
-	MaxJobEnds     = 20     // ends of such executions that are counted at a time: etcd bounds a request
+	// MaxOpenJobs is how many jobs run at one time, over all processes.
+	MaxOpenJobs = 20
+	// MaxJobEnds is how many JobRuns one change of a job may end. Each is an operation of its
+	// transaction, and etcd allows 128 of them (--max-txn-ops).
+	MaxJobEnds = 20
+	// maxJobFailures is how many failures are kept of a job: the first ones.
+	maxJobFailures = 10
 )
 
 // The errors of jobs.
@@ -103,7 +104,7 @@ type Job struct {
 	Refused   int          `json:"refused"`            // of Acted: nothing was done with them
 	Succeeded int          `json:"succeeded"`          // of Acted
 	Failed    int          `json:"failed"`             // of Acted: they ran, and failed
-	Failures  []JobFailure `json:"failures,omitempty"` // the first ones, at most MaxJobFailures
+	Failures  []JobFailure `json:"failures,omitempty"` // the first ones, at most 10
 
 	Revision int64 `json:"-"` // at which it was read or written
 }
@@ -126,7 +127,7 @@ func (j *Job) Fail(f JobFailure) {
 	if len(f.Why) > longest {
 		f.Why = f.Why[:longest] + "…"
 	}
-	if len(j.Failures) < MaxJobFailures {
+	if len(j.Failures) < maxJobFailures {
 		j.Failures = append(j.Failures, f)
 	}
 }

@@ -8,14 +8,11 @@ import (
 	"strings"
 )
 
-// MaxLabel bounds the value of a label; bytes.
-const MaxLabel = 128
-
 // Label is what an event is found by, beside its ID, such as an order number or the name of an
 // object.
 type Label struct {
 	Name  string // as the route calls it
-	Value string // at most MaxLabel bytes
+	Value string // at most 128 bytes
 }
 
 // Labels are those of one event, sorted by name. In JSON they are an object.

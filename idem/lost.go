@@ -2,15 +2,6 @@ package idem
 
 import "time"
 
-const (
-	// RefusedRetention is for how long at least it is stored how an event was refused that may be
-	// lost, and that it is possibly lost.
-	RefusedRetention = 24 * time.Hour
-	// ResendTime is how long a sender may take to send a refused event again if nothing is known of
-	// its schedule.
-	ResendTime = 10 * time.Minute
-)
-
 // Following says how refused events of a route are followed, until they come again or are possibly
 // lost.
 type Following struct {

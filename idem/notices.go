@@ -14,6 +14,3 @@ type Notices struct {
 	Alive bool `json:"-"`
 	Self  bool `json:"-"` // the process that reads them wrote them
 }
-
-// NoticesRetention is for how long notices are kept after they were written.
-const NoticesRetention = AuditRetention

@@ -21,13 +21,8 @@ type BadSignature struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// BadSignatures are kept for BadSignatureRetention, MaxBadSignatures of one route and
-// MaxBadSignaturesOfAll together, the newest.
-const (
-	BadSignatureRetention = 30 * 24 * time.Hour
-	MaxBadSignatures      = 1000
-	MaxBadSignaturesOfAll = 20_000
-)
+// BadSignatureRetention is for how long a BadSignature is kept.
+const BadSignatureRetention = 30 * 24 * time.Hour
 
 // BadSignatureQuery selects those for which all holds that is given. The zero value is all of them.
 type BadSignatureQuery struct {

@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// MaxSteps bounds the steps of one execution, those of its plan included.
-const MaxSteps = 1000
-
 // BeginStep returns the lock after its upstream has reported that a step begins: the step before is
 // done, and plan, if it is not nil, is what the upstream means to do from now on. A step that runs
 // already goes on; without a name none begins. l is not changed.

@@ -8,7 +8,7 @@ import (
 )
 
 func TestWhatIsRememberedOfOthersLocksIsBounded(t *testing.T) {
-	for _, steps := range []int{0, 7, idem.MaxSteps} {
+	for _, steps := range []int{0, 7, maxSteps} {
 		var c lastSeen
 		room := maxLastSeen / (1 + steps/8)
 		for i := range room + 100 {

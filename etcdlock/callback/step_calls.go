@@ -15,9 +15,13 @@ import (
 	"hooklock/idem"
 )
 
-// roomToEnd is how many bytes steps leave free in a lock: for a cancel, and for the next session's
-// name.
-const roomToEnd = 16 << 10
+const (
+	// maxSteps bounds the steps of one execution, those of its plan included.
+	maxSteps = 1000
+	// roomToEnd is how many bytes steps leave free in a lock: for a cancel, and for the next
+	// session's name.
+	roomToEnd = 16 << 10
+)
 
 // Guard says whether an execution may go on with its next step, and proves its token current. step,
 // where it is not "", is the one that begins now: the one before is done. plan, where it is not
@@ -63,7 +67,7 @@ func (s *Callbacks) pass(ctx context.Context, l *idem.Lock, step string, plan []
 	}
 	value, err := protocol.EncodeLock(next)
 	switch {
-	case len(value) > protocol.MaxLockBytes-roomToEnd, len(next.Steps)+len(next.Plan) > idem.MaxSteps,
+	case len(value) > protocol.MaxLockBytes-roomToEnd, len(next.Steps)+len(next.Plan) > maxSteps,
 		errors.Is(err, protocol.ErrTooLarge):
 		return nil, idem.ErrTooManySteps
 	case err != nil:

@@ -15,8 +15,12 @@ import (
 // Those that are written go when there is no room.
 const MaxEvents = 10_000
 
+// refusedRetention is for how long at least the arrivals of an event are kept that is refused, and
+// may be lost.
+const refusedRetention = 24 * time.Hour
+
 // NoteArrival notes a delivery that was not executed. It never blocks; others know of it within a
-// second, as long as the store takes it, and for retention after it, or idem.RefusedRetention if
+// second, as long as the store takes it, and for retention after it, or refusedRetention if
 // the event may be lost. When 10,000 events have arrivals that are not written yet, those of
 // further events are shed.
 func (d *Duplicates) NoteArrival(event idem.Scope, route, eventID string, a idem.Arrival, retention time.Duration) {
@@ -24,7 +28,7 @@ func (d *Duplicates) NoteArrival(event idem.Scope, route, eventID string, a idem
 	key := d.options.Layout.Arrivals(event)
 	var following idem.Following
 	if a.Decision.Row().MayBeLost {
-		following, retention = d.options.Follow(route, eventID == ""), max(retention, idem.RefusedRetention)
+		following, retention = d.options.Follow(route, eventID == ""), max(retention, refusedRetention)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

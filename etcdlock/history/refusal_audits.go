@@ -10,7 +10,6 @@ import (
 
 	"hooklock/etcdlock/link"
 	"hooklock/etcdlock/protocol"
-	"hooklock/idem"
 )
 
 // refusals bounds the audits that changed nothing. A token that may not change anything can still
@@ -21,12 +20,18 @@ type refusals struct {
 	waiting map[string]int // by token: those that were added since the last write
 }
 
-// maxRefusedWaiting is how many of one token wait to be written. A tenth of a second brings more;
-// the log has each of them.
-const maxRefusedWaiting = 100
+const (
+	// maxRefused is how many audits of one token that changed nothing are kept: the newest.
+	maxRefused = 1000
+	// maxRefusedOfAll is how many are kept of all tokens together.
+	maxRefusedOfAll = 20_000
+	// maxRefusedWaiting is how many of one token wait to be written. A tenth of a second brings
+	// more; the log has each of them.
+	maxRefusedWaiting = 100
+)
 
 func newRefusals() refusals {
-	return refusals{Bounds{Most: idem.MaxRefused, MostOfAll: idem.MaxRefusedOfAll}, map[string]int{}}
+	return refusals{Bounds{Most: maxRefused, MostOfAll: maxRefusedOfAll}, map[string]int{}}
 }
 
 // hasRoomLocked reports whether one more of a token may wait to be written, and counts it. Half of

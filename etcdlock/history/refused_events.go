@@ -173,7 +173,7 @@ func (f *Follower) lose(key string, r *refusal, h *idem.History) {
 	delete(d.followed, key)
 	t := r.tally
 	if t == nil {
-		if t = d.tallyLocked(key, idem.RefusedRetention); t == nil {
+		if t = d.tallyLocked(key, refusedRetention); t == nil {
 			return
 		}
 		d.historyLocked(t, r.event, h.Route, h.EventID).Labels = h.Labels

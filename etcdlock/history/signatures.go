@@ -54,10 +54,17 @@ type signature struct {
 	idem.BadSignature
 }
 
+const (
+	// maxBadSignatures is how many bad signatures of one route are kept: the newest.
+	maxBadSignatures = 1000
+	// maxBadSignaturesOfAll is how many are kept of all routes together.
+	maxBadSignaturesOfAll = 20_000
+)
+
 // NewSignatures returns an empty list. Run writes it.
 func NewSignatures(o *Options) *Signatures {
 	s := &Signatures{
-		writer: newWriter(o), Bounds: Bounds{Most: idem.MaxBadSignatures, MostOfAll: idem.MaxBadSignaturesOfAll},
+		writer: newWriter(o), Bounds: Bounds{Most: maxBadSignatures, MostOfAll: maxBadSignaturesOfAll},
 		routes: map[string]*routeListing{},
 	}
 	s.after = func(ctx context.Context) error { return s.deleteExcess(ctx, s.options, protocol.KindSignatures) }

@@ -30,17 +30,19 @@ func (op *Operator) Acknowledgements(ctx context.Context) (all []idem.Acknowledg
 	return all, nil
 }
 
-// Acknowledge keeps that a person has looked at a concern, for idem.AcknowledgementRetention.
-// before is the mark that it replaced, or nil; the later Until stays. Of more than
-// idem.MaxAcknowledgements marks the oldest go. It returns idem.ErrStoreUnavailable if etcd does
-// not take it.
+// maxAcknowledgements is how many acknowledgements etcd keeps: the oldest go first.
+const maxAcknowledgements = 500
+
+// Acknowledge keeps that a person has looked at a concern, for idem.AuditRetention. before is the
+// mark that it replaced, or nil; the later Until stays. It returns idem.ErrStoreUnavailable if etcd
+// does not take it.
 func (op *Operator) Acknowledge(ctx context.Context, mark idem.Acknowledgement, audit *idem.Audit,
 ) (kept, before *idem.Acknowledgement, err error) {
 	all, err := op.Acknowledgements(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	lease, err := op.options.Leases.Take(ctx, idem.AcknowledgementRetention, "", nil)
+	lease, err := op.options.Leases.Take(ctx, idem.AuditRetention, "", nil)
 	if err != nil {
 		return nil, nil, commit.Unavailable(err)
 	}
@@ -65,7 +67,7 @@ func (op *Operator) Acknowledge(ctx context.Context, mark idem.Acknowledgement, 
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, old := range all[min(idem.MaxAcknowledgements-1, len(all)):] {
+	for _, old := range all[min(maxAcknowledgements-1, len(all)):] {
 		if old.Concern != mark.Concern {
 			_, _ = op.DropAcknowledgement(ctx, old.Concern, nil) // else the next mark does
 		}

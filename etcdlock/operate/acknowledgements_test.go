@@ -19,16 +19,16 @@ func TestOfTooManyMarksTheOldestGo(t *testing.T) {
 			Reason: "why",
 			At:     time.Unix(7, 0).UTC(), Until: time.Unix(5, 0).UTC()}
 	}
-	const more = 2
-	for i := range idem.MaxAcknowledgements + more {
+	const most, more = 500, 2
+	for i := range most + more {
 		if _, before, err := s.Acknowledge(within(t, patience), mark(fmt.Sprint(i)), nil); before != nil || err != nil {
 			t.Fatalf("%d: %+v %v", i, before, err)
 		}
 	}
 	other := openStore(t, etcdlock.Options{Endpoints: []string{etcd.Endpoint}})
 	all, err := other.Acknowledgements(within(t, patience))
-	if err != nil || len(all) != idem.MaxAcknowledgements ||
-		all[0] != mark(fmt.Sprint(idem.MaxAcknowledgements+more-1)) ||
+	if err != nil || len(all) != most ||
+		all[0] != mark(fmt.Sprint(most+more-1)) ||
 		all[len(all)-1] != mark(fmt.Sprint(more)) {
 		t.Fatalf("%d marks: %v", len(all), err)
 	}
@@ -39,7 +39,7 @@ func TestOfTooManyMarksTheOldestGo(t *testing.T) {
 	if _, err := other.DropAcknowledgement(within(t, patience), all[0].Concern, nil); err != nil {
 		t.Error(err)
 	}
-	if left, err := s.Acknowledgements(within(t, patience)); err != nil || len(left) != idem.MaxAcknowledgements-1 {
+	if left, err := s.Acknowledgements(within(t, patience)); err != nil || len(left) != most-1 {
 		t.Errorf("%d marks are left of those that share a lease: %v", len(left), err)
 	}
 }

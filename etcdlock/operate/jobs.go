@@ -89,8 +89,11 @@ func (op *Operator) JobRuns(ctx context.Context, id string) (all []idem.JobRun, 
 	return all, nil
 }
 
-// BeginJob stores a new job, which no process runs before TakeJob. Of jobs that have ended the
-// oldest go, see idem.MaxEndedJobs. It returns idem.ErrTooManyJobs or idem.ErrStoreUnavailable.
+// maxEndedJobs is how many jobs are kept that have ended or are stopped: the newest.
+const maxEndedJobs = 100
+
+// BeginJob stores a new job, which no process runs before TakeJob. It returns idem.ErrTooManyJobs
+// or idem.ErrStoreUnavailable.
 func (op *Operator) BeginJob(ctx context.Context, j *idem.Job, audit *idem.Audit) error {
 	all, err := op.Jobs(ctx)
 	if err != nil {
@@ -100,8 +103,8 @@ func (op *Operator) BeginJob(ctx context.Context, j *idem.Job, audit *idem.Audit
 	if len(all)-len(over) >= idem.MaxOpenJobs {
 		return idem.ErrTooManyJobs
 	}
-	for i := range over[min(idem.MaxEndedJobs-1, len(over)):] {
-		op.dropJob(ctx, &over[idem.MaxEndedJobs-1+i]) // else the next one does
+	for i := range over[min(maxEndedJobs-1, len(over)):] {
+		op.dropJob(ctx, &over[maxEndedJobs-1+i]) // else the next one does
 	}
 	j.State = idem.JobRunning
 	key, value := op.options.Layout.Job(j.ID, j.State), protocol.EncodeJob(j)

@@ -10,6 +10,9 @@ import (
 // MaxLabels bounds the labels of a route.
 const MaxLabels = 4
 
+// maxLabel bounds the value of a label, in bytes.
+const maxLabel = 128
+
 // LabelSpec is the name of a label and its template.
 type LabelSpec struct{ Name, Template string }
 
@@ -71,10 +74,10 @@ const cutMark = "…"
 // cutLabel cuts v between two letters to what a label keeps; more says that the delivery has more
 // of it than v.
 func cutLabel(v []byte, more bool) []byte {
-	if len(v) <= idem.MaxLabel && (!more || len(v) == 0) {
+	if len(v) <= maxLabel && (!more || len(v) == 0) {
 		return v
 	}
-	end := min(len(v), idem.MaxLabel-len(cutMark))
+	end := min(len(v), maxLabel-len(cutMark))
 	for end < len(v) && end > 0 && !utf8.RuneStart(v[end]) {
 		end--
 	}

@@ -37,7 +37,7 @@ func TestADeliveryHasTheLabelsThatItCarries(t *testing.T) {
 			t.Errorf("%.80s\nhas %s, want\n%s", body, text, want)
 		}
 		for _, l := range names.Labels {
-			if len(l.Value) > idem.MaxLabel || !utf8.ValidString(l.Value) {
+			if len(l.Value) > maxLabel || !utf8.ValidString(l.Value) {
 				t.Errorf("%q is %d bytes", l.Value, len(l.Value))
 			}
 		}

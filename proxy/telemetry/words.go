@@ -15,7 +15,7 @@ var (
 	acquisitionResults = words(func(r *idem.DecisionRow) []string { return []string{r.Acquisition} })
 	lookupResults      = words(func(r *idem.DecisionRow) []string {
 		if r.Decision == idem.DecisionExecuted {
-			return []string{r.Lookup, idem.LookupRetry}
+			return []string{r.Lookup, lookupRetry}
 		}
 		return []string{r.Lookup}
 	})
@@ -75,10 +75,13 @@ func words[T ~string](of func(*idem.DecisionRow) []T) []T {
 	return all
 }
 
+// lookupRetry is counted instead of the Lookup of idem.DecisionExecuted if the event ran before.
+const lookupRetry = "retry"
+
 // lookupOf returns what the gate's decision says about the event.
 func lookupOf(gate idem.Decision, attempt int) string {
 	if gate == idem.DecisionExecuted && attempt > 1 {
-		return idem.LookupRetry
+		return lookupRetry
 	}
 	return gate.Row().Lookup
 }

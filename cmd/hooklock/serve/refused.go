@@ -10,6 +10,8 @@ import (
 )
 
 const (
+	// resendPatience is how long an event is followed if nothing is known of its sender's schedule.
+	resendPatience = 10 * time.Minute
 	// neverPatience is how long an event is followed whose sender sends nothing again by itself.
 	neverPatience = time.Minute
 	// refusedPerSecond bounds the refused events of a route without signatures that are stored,
@@ -28,7 +30,7 @@ func (s *Service) following(route string, byPayload bool) idem.Following {
 }
 
 func followingOf(r *proxy.Route, byPayload bool) idem.Following {
-	f := idem.Following{Patience: idem.ResendTime, Remembered: r.Policy.RetentionOf(byPayload)}
+	f := idem.Following{Patience: resendPatience, Remembered: r.Policy.RetentionOf(byPayload)}
 	if p := r.Verify.Preset; p != nil {
 		f.Schedule = p.Facts.RetriesFor
 		if p.Facts.Retries == sender.RetriesNever {
