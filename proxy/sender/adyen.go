@@ -26,7 +26,7 @@ func (known) Adyen() Preset {
 			Changes:   "eventDate",
 		},
 		verify: scheme{new: newAdyen},
-		sample: sampleAdyen, key: keyHex,
+		key:    keyHex,
 		Page: Page{
 			Title:    "Adyen",
 			Workflow: `adyen/{body.notificationItems[0].NotificationRequestItem.merchantAccountCode ?? "other"}`,
@@ -42,6 +42,19 @@ func (known) Adyen() Preset {
 				"succeeded.",
 			"Platform webhooks (header HmacSignature) are signed as a whole and have no such ID: the body is the key.",
 			"A form with one item (method HTTP POST) works like JSON. SOAP does not work.",
+		},
+		sample: func(s *sample) {
+			key, err := hex.DecodeString(string(s.secret))
+			if err != nil || len(key) == 0 {
+				s.fail(errors.New("give the HMAC key in hex"))
+			}
+			signature := s.keyedSHA256(key, inBase64,
+				strings.Join([]string{s.id, "", "SampleCOM", "order-1", "1000", "EUR", "AUTHORISATION", "true"}, ":"))
+			s.body(
+				`{"live":"false","notificationItems":[{"NotificationRequestItem":{"additionalData":{"hmacSignature":%s},"amount":{"currency":"EUR","value":1000},"eventCode":"AUTHORISATION",`+
+					`"eventDate":"`+s.rfc3339()+
+					`","merchantAccountCode":"SampleCOM","merchantReference":"order-1","pspReference":%s,"success":"true"}}]}`,
+				signature, s.id)
 		},
 	}
 }
@@ -240,18 +253,4 @@ func adyenID(d *Delivery) EventID {
 		items = append(items, item.Get("NotificationRequestItem"))
 	}
 	return eachMembers("adyen", items, names...)
-}
-
-func sampleAdyen(s *sample) {
-	key, err := hex.DecodeString(string(s.secret))
-	if err != nil || len(key) == 0 {
-		s.fail(errors.New("give the HMAC key in hex"))
-	}
-	signature := s.keyedSHA256(key, inBase64,
-		strings.Join([]string{s.id, "", "SampleCOM", "order-1", "1000", "EUR", "AUTHORISATION", "true"}, ":"))
-	s.body(
-		`{"live":"false","notificationItems":[{"NotificationRequestItem":{"additionalData":{"hmacSignature":%s},"amount":{"currency":"EUR","value":1000},"eventCode":"AUTHORISATION",`+
-			`"eventDate":"`+s.rfc3339()+
-			`","merchantAccountCode":"SampleCOM","merchantReference":"order-1","pspReference":%s,"success":"true"}}]}`,
-		signature, s.id)
 }

@@ -17,7 +17,7 @@ func (known) Airtable() Preset {
 			Success: []int{204, 200}, IDSigned: true, States: true,
 		},
 		verify: asHMAC(Config{Header: airtableHeader, Prefix: "hmac-sha256=", SecretEncoding: "base64"}),
-		sample: sampleAirtable, key: keyBase64,
+		key:    keyBase64,
 		Page: Page{
 			Title: "Airtable", Workflow: `airtable/{body.webhook.id ?? "other"}`,
 			Secret: "The `macSecretBase64` of the webhook, undecoded. Airtable shows it once, when you create the " +
@@ -31,16 +31,15 @@ func (known) Airtable() Preset {
 			"If a retry has a new timestamp, it runs again, and the service finds nothing new.",
 			"A failed notification may come again: Airtable's API has a retry_number. Answer 204 without a body.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"base":{"id":"appSample"},"webhook":{"id":%s},"timestamp":"`+rfc3339(s.happened)+`"}`, s.named("ach_"))
+			key, err := base64.StdEncoding.DecodeString(string(s.secret))
+			if err != nil {
+				s.fail(errors.New("give the secret in base64, as macSecretBase64 has it"))
+			}
+			s.addSigned(airtableHeader, "hmac-sha256="+s.keyedSHA256(key, inHex, string(s.request.Body)))
+		},
 	}
 }
 
 const airtableHeader = "X-Airtable-Content-MAC"
-
-func sampleAirtable(s *sample) {
-	s.body(`{"base":{"id":"appSample"},"webhook":{"id":%s},"timestamp":"`+rfc3339(s.happened)+`"}`, s.named("ach_"))
-	key, err := base64.StdEncoding.DecodeString(string(s.secret))
-	if err != nil {
-		s.fail(errors.New("give the secret in base64, as macSecretBase64 has it"))
-	}
-	s.addSigned(airtableHeader, "hmac-sha256="+s.keyedSHA256(key, inHex, string(s.request.Body)))
-}

@@ -22,7 +22,6 @@ func (known) Alertmanager() Preset {
 			Refused: "lost", Unavailable: "again from 0.3 s, until `group_interval`", Redirected: "GET, lost",
 			Silent: "waits `group_interval`", EventID: "none",
 		},
-		sample: sampleAlertmanager,
 		Page: Page{
 			Title:    "Prometheus Alertmanager",
 			Workflow: `alertmanager/{body.receiver ?? "other"}`,
@@ -36,12 +35,11 @@ func (known) Alertmanager() Preset {
 			"It can send a secret: `http_config: {authorization: {credentials: …}}` there, `verify: {scheme: token, " +
 				"header: Authorization, prefix: \"Bearer \", secret_file: …}` here.",
 		},
+		sample: func(s *sample) {
+			s.body(
+				`{"receiver":"service","status":"firing","alerts":[{"status":"firing","labels":{"alertname":%s},"annotations":{},"startsAt":"`+rfc3339(s.happened)+
+					`","endsAt":"0001-01-01T00:00:00Z","generatorURL":"","fingerprint":"d256efc389800170"}],"groupLabels":{"alertname":%s},"commonLabels":{"alertname":%s},`+
+					`"commonAnnotations":{},"externalURL":"http://alertmanager.example.com","version":"4","groupKey":"{}:{alertname=\"sample\"}","truncatedAlerts":0}`, s.id, s.id, s.id)
+		},
 	}
-}
-
-func sampleAlertmanager(s *sample) {
-	s.body(
-		`{"receiver":"service","status":"firing","alerts":[{"status":"firing","labels":{"alertname":%s},"annotations":{},"startsAt":"`+rfc3339(s.happened)+
-			`","endsAt":"0001-01-01T00:00:00Z","generatorURL":"","fingerprint":"d256efc389800170"}],"groupLabels":{"alertname":%s},"commonLabels":{"alertname":%s},`+
-			`"commonAnnotations":{},"externalURL":"http://alertmanager.example.com","version":"4","groupKey":"{}:{alertname=\"sample\"}","truncatedAlerts":0}`, s.id, s.id, s.id)
 }

@@ -24,7 +24,6 @@ func (known) Asana() Preset {
 		Rule: HandshakeRule{When: []string{"header.X-Hook-Secret"}, Unsigned: true,
 			Header: "X-Hook-Secret: {header.X-Hook-Secret}"},
 		verify: asHMAC(Config{Header: asanaHeader}),
-		sample: sampleAsana,
 		Page: Page{
 			Title: "Asana", Path: "/hooks/asana/{webhook}", Workflow: `asana/{path.webhook}`,
 			Secret: "The X-Hook-Secret of the webhook, from the answer to its creation. Each webhook has its own " +
@@ -37,6 +36,11 @@ func (known) Asana() Preset {
 				"milliseconds, so two events differ.",
 			"The handshake brings the secret, unsigned, which nothing can check.",
 			"Asana itself delivers at most once \"in exceptional circumstances\": an event may never come.",
+		},
+		sample: func(s *sample) {
+			s.body(`{"events":[{"user":{"gid":"1","resource_type":"user"},"created_at":"`+rfc3339(s.happened)+
+				`","action":"changed","resource":{"gid":%s,"resource_type":"task"},"parent":null}]}`, s.id)
+			s.signBody(asanaHeader, "", inHex)
 		},
 	}
 }
@@ -55,10 +59,4 @@ func isAsanaHeartbeat(d *Delivery) bool {
 	}
 	events := v.Get("events")
 	return events != nil && events.Type() == fastjson.TypeArray && len(events.GetArray()) == 0
-}
-
-func sampleAsana(s *sample) {
-	s.body(`{"events":[{"user":{"gid":"1","resource_type":"user"},"created_at":"`+rfc3339(s.happened)+
-		`","action":"changed","resource":{"gid":%s,"resource_type":"task"},"parent":null}]}`, s.id)
-	s.signBody(asanaHeader, "", inHex)
 }

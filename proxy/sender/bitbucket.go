@@ -17,7 +17,6 @@ func (known) Bitbucket() Preset {
 			RetriesOn: "after 5xx only, twice, at once",
 		},
 		verify: asHMAC(Config{Header: "X-Hub-Signature", Prefix: "sha256="}),
-		sample: sampleBitbucket,
 		Page: Page{
 			Title:    "Bitbucket Cloud",
 			Workflow: `bitbucket/{body.repository.full_name ?? "other"}`,
@@ -29,13 +28,12 @@ func (known) Bitbucket() Preset {
 		Notes: []string{
 			"If X-Request-UUID changes on a retry, which is not documented, the event runs again.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"push":{"changes":[]},"repository":{"full_name":%s}}`, "team/"+s.id)
+			s.add("X-Event-Key", "repo:push")
+			s.add("X-Hook-UUID", "{5d9c5e2a-0000-4000-8000-000000000001}")
+			s.add("X-Request-UUID", s.id)
+			s.signBody("X-Hub-Signature", "sha256=", inHex)
+		},
 	}
-}
-
-func sampleBitbucket(s *sample) {
-	s.body(`{"push":{"changes":[]},"repository":{"full_name":%s}}`, "team/"+s.id)
-	s.add("X-Event-Key", "repo:push")
-	s.add("X-Hook-UUID", "{5d9c5e2a-0000-4000-8000-000000000001}")
-	s.add("X-Request-UUID", s.id)
-	s.signBody("X-Hub-Signature", "sha256=", inHex)
 }

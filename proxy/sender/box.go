@@ -18,7 +18,6 @@ func (known) Box() Preset {
 		verify: asHMAC(Config{From: []string{"header.BOX-SIGNATURE-PRIMARY", "header.BOX-SIGNATURE-SECONDARY"},
 			Encoding: "base64", Timestamp: "header." + boxTime, Content: "{body}{header." + boxTime + "}",
 			Tolerance: 10 * time.Minute}),
-		sample: sampleBox,
 		Page: Page{
 			Title: "Box", Workflow: `box/{body.source.id ?? "other"}`,
 			Secret: "The primary signature key of the app, from the developer console. To accept the secondary " +
@@ -31,17 +30,16 @@ func (known) Box() Preset {
 		Notes: []string{
 			"Box signs with both keys; one match is enough.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"type":"webhook_event","id":%s,"created_at":"`+rfc3339(s.happened)+
+				`","trigger":"FILE.UPLOADED","webhook":{"id":"53","type":"webhook"},"source":{"id":"1","type":"file"}}`, s.id)
+			s.add("BOX-DELIVERY-ID", "delivery-"+s.millis())
+			s.addSigned(boxTime, s.rfc3339())
+			s.addSigned("BOX-SIGNATURE-VERSION", "1")
+			s.addSigned("BOX-SIGNATURE-ALGORITHM", "HmacSHA256")
+			s.addSigned("BOX-SIGNATURE-PRIMARY", s.hmac256(inBase64, string(s.request.Body), s.rfc3339()))
+		},
 	}
 }
 
 const boxTime = "BOX-DELIVERY-TIMESTAMP"
-
-func sampleBox(s *sample) {
-	s.body(`{"type":"webhook_event","id":%s,"created_at":"`+rfc3339(s.happened)+
-		`","trigger":"FILE.UPLOADED","webhook":{"id":"53","type":"webhook"},"source":{"id":"1","type":"file"}}`, s.id)
-	s.add("BOX-DELIVERY-ID", "delivery-"+s.millis())
-	s.addSigned(boxTime, s.rfc3339())
-	s.addSigned("BOX-SIGNATURE-VERSION", "1")
-	s.addSigned("BOX-SIGNATURE-ALGORITHM", "HmacSHA256")
-	s.addSigned("BOX-SIGNATURE-PRIMARY", s.hmac256(inBase64, string(s.request.Body), s.rfc3339()))
-}

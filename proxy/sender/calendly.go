@@ -20,7 +20,6 @@ func (known) Calendly() Preset {
 		verify: asHMAC(Config{From: []string{"header.Calendly-Webhook-Signature[v1]"},
 			Timestamp: "header.Calendly-Webhook-Signature[t]",
 			Content:   "{header.Calendly-Webhook-Signature[t]}.{body}"}),
-		sample: sampleCalendly,
 		Page: Page{
 			Title: "Calendly", Workflow: `calendly/{body.payload.uri ?? "other"}`,
 			Secret: "The webhook signing key: an OAuth app shows it on its page; with a personal access token it " +
@@ -34,13 +33,12 @@ func (known) Calendly() Preset {
 			"A subscription of the organisation and one of a user both get the event. On one URL it runs once only " +
 				"if the bodies are equal: give each its own route.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"event":"invitee.created","created_at":"`+rfc3339(s.happened)+
+				`","created_by":"https://api.calendly.com/users/S","payload":{"uri":%s,"email":"a@example.com","status":"active"}}`,
+				"https://api.calendly.com/scheduled_events/S/invitees/"+s.id)
+			s.addSigned("Calendly-Webhook-Signature", "t="+s.seconds()+",v1="+
+				s.hmac256(inHex, s.seconds(), ".", string(s.request.Body)))
+		},
 	}
-}
-
-func sampleCalendly(s *sample) {
-	s.body(`{"event":"invitee.created","created_at":"`+rfc3339(s.happened)+
-		`","created_by":"https://api.calendly.com/users/S","payload":{"uri":%s,"email":"a@example.com","status":"active"}}`,
-		"https://api.calendly.com/scheduled_events/S/invitees/"+s.id)
-	s.addSigned("Calendly-Webhook-Signature", "t="+s.seconds()+",v1="+
-		s.hmac256(inHex, s.seconds(), ".", string(s.request.Body)))
 }

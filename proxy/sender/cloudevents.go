@@ -24,7 +24,6 @@ func (known) CloudEvents() Preset {
 			UsesAnswer: always, Answer: "a response may carry an event or the outcome",
 		},
 		Handshakes: []Handshake{{"OPTIONS", false, isWebHookOptions}},
-		sample:     sampleCloudEvents,
 		Page: Page{
 			Title:    "CloudEvents over HTTP",
 			Workflow: `cloudevents/{header.ce-source ?? "other"}`,
@@ -36,6 +35,14 @@ func (known) CloudEvents() Preset {
 			"source and id are the same key in binary mode (percent-decoded once) and structured mode.",
 			"Every sender must observe 429 with Retry-After, so that is the refusal.",
 			"A sender may give a re-sent event a new ID; then it runs again.",
+		},
+		sample: func(s *sample) {
+			s.body(`{"sample":%s}`, s.id)
+			s.add("ce-specversion", "1.0")
+			s.add("ce-type", "com.example.sample")
+			s.add("ce-source", "/hooklock/sample")
+			s.add("ce-id", s.id)
+			s.add("ce-time", s.rfc3339())
 		},
 	}
 }
@@ -93,13 +100,4 @@ func unescapeQuoted(text string) string {
 // spec, section 4.
 func isWebHookOptions(d *Delivery) bool {
 	return string(d.Method) == "OPTIONS" && d.has("WebHook-Request-Origin")
-}
-
-func sampleCloudEvents(s *sample) {
-	s.body(`{"sample":%s}`, s.id)
-	s.add("ce-specversion", "1.0")
-	s.add("ce-type", "com.example.sample")
-	s.add("ce-source", "/hooklock/sample")
-	s.add("ce-id", s.id)
-	s.add("ce-time", s.rfc3339())
 }

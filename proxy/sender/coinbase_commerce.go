@@ -13,7 +13,6 @@ func (known) CoinbaseCommerce() Preset {
 		WaitTimeout: time.Second, Respond: only5xx(),
 		Facts:  Facts{IDSigned: true, Changes: "attempt_number, scheduled_for"},
 		verify: asHMAC(Config{Header: "X-CC-Webhook-Signature"}),
-		sample: sampleCoinbaseCommerce,
 		Page: Page{
 			Title:    "Coinbase Commerce",
 			Workflow: `coinbase-commerce/{body.event.data.code ?? body.event.data.id ?? "other"}`,
@@ -26,11 +25,10 @@ func (known) CoinbaseCommerce() Preset {
 			"The outer `id` names the delivery, not the event.",
 			"Every subscription to an event gets the same event ID: give each its own route.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"id":1,"scheduled_for":"`+s.rfc3339()+
+				`","attempt_number":1,"event":{"id":%s,"resource":"event","type":"charge:confirmed","api_version":"2018-03-22","created_at":"`+rfc3339(s.happened)+`","data":{"code":"SAMPLE"}}}`, s.id)
+			s.signBody("X-CC-Webhook-Signature", "", inHex)
+		},
 	}
-}
-
-func sampleCoinbaseCommerce(s *sample) {
-	s.body(`{"id":1,"scheduled_for":"`+s.rfc3339()+
-		`","attempt_number":1,"event":{"id":%s,"resource":"event","type":"charge:confirmed","api_version":"2018-03-22","created_at":"`+rfc3339(s.happened)+`","data":{"code":"SAMPLE"}}}`, s.id)
-	s.signBody("X-CC-Webhook-Signature", "", inHex)
 }

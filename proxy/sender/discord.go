@@ -26,7 +26,7 @@ func (known) Discord() Preset {
 		},
 		Handshakes: []Handshake{{"PING", true, isDiscordPing}},
 		verify:     scheme{new: newDiscord, aged: true, body: true, headers: []string{discordTime}},
-		sample:     sampleDiscord, key: keyEd25519,
+		key:        keyEd25519,
 		Page: Page{
 			Title:    "Discord",
 			Workflow: `discord/{body.guild_id ?? body.application_id ?? "other"}`,
@@ -40,6 +40,13 @@ func (known) Discord() Preset {
 		Notes: []string{
 			"Discord sends wrong signatures on purpose. Do not set `mode: observe` or `scheme: none` unless the " +
 				"service checks signatures itself.",
+		},
+		sample: func(s *sample) {
+			s.body(
+				`{"id":%s,"application_id":"2000","type":2,"token":"sample","version":1,"data":{"id":"1","name":"sample","type":1}}`, s.id)
+			signature := signWith[ed25519.PrivateKey](s, 0, append([]byte(s.seconds()), s.request.Body...))
+			s.addSigned(discordHeader, hex.EncodeToString(signature))
+			s.addSigned(discordTime, s.seconds())
 		},
 	}
 }
@@ -127,12 +134,4 @@ func isDiscordPing(d *Delivery) bool {
 	}
 	n, err := kind.Int()
 	return err == nil && (n == 0 || n == 1)
-}
-
-func sampleDiscord(s *sample) {
-	s.body(
-		`{"id":%s,"application_id":"2000","type":2,"token":"sample","version":1,"data":{"id":"1","name":"sample","type":1}}`, s.id)
-	signature := signWith[ed25519.PrivateKey](s, 0, append([]byte(s.seconds()), s.request.Body...))
-	s.addSigned(discordHeader, hex.EncodeToString(signature))
-	s.addSigned(discordTime, s.seconds())
 }

@@ -19,7 +19,6 @@ func (known) DockerRegistry() Preset {
 			Refused: "again, without end", Unavailable: "the same", Redirected: "GET, lost", Silent: "waits 1 s, again",
 			EventID: "`events[0].id`",
 		},
-		sample: sampleDockerRegistry,
 		Page: Page{
 			Title:    "Docker registry (Distribution)",
 			Workflow: `registry/{body.events[0].target.repository ?? "other"}`,
@@ -33,13 +32,12 @@ func (known) DockerRegistry() Preset {
 			"It follows a 301 with a GET, and takes a 302 without Location for success: the event is lost.",
 			"It can send a secret in `headers`, which `verify: {scheme: token}` checks.",
 		},
+		sample: func(s *sample) {
+			s.setType("application/vnd.docker.distribution.events.v1+json")
+			s.body(`{"events":[{"id":%s,"timestamp":"`+rfc3339(s.happened)+
+				`","action":"push","target":{"mediaType":"application/octet-stream","size":1,`+
+				`"digest":"sha256:ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb","length":1,"repository":"shop"},`+
+				`"request":{"id":"a6c9536a","addr":"192.0.2.1:36118","host":"registry.example.com","method":"PUT","useragent":"docker"},"actor":{},"source":{"addr":"registry:5000"}}]}`, s.id)
+		},
 	}
-}
-
-func sampleDockerRegistry(s *sample) {
-	s.setType("application/vnd.docker.distribution.events.v1+json")
-	s.body(`{"events":[{"id":%s,"timestamp":"`+rfc3339(s.happened)+
-		`","action":"push","target":{"mediaType":"application/octet-stream","size":1,`+
-		`"digest":"sha256:ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb","length":1,"repository":"shop"},`+
-		`"request":{"id":"a6c9536a","addr":"192.0.2.1:36118","host":"registry.example.com","method":"PUT","useragent":"docker"},"actor":{},"source":{"addr":"registry:5000"}}]}`, s.id)
 }

@@ -21,7 +21,6 @@ func (known) DocuSign() Preset {
 		Strategy:   idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts:  Facts{IDSigned: true, Changes: "retryCount"},
 		verify: asHMAC(Config{From: from, Encoding: "base64"}),
-		sample: sampleDocuSign,
 		Page: Page{
 			Title: "DocuSign Connect", Workflow: `docusign/{body.data.envelopeId ?? "other"}`,
 			Secret: "The Connect HMAC key. With several keys (up to ten) each delivery has a signature of each; " +
@@ -35,11 +34,10 @@ func (known) DocuSign() Preset {
 				"names XML elements.",
 			"If a retry has a new generatedDateTime, it runs again.",
 		},
+		sample: func(s *sample) {
+			s.body(
+				`{"event":"envelope-completed","apiVersion":"v2.1","uri":"/restapi/v2.1/accounts/a/envelopes/e","retryCount":0,"configurationId":1,"generatedDateTime":"`+rfc3339(s.happened)+`","data":{"accountId":"a","envelopeId":%s}}`, s.id)
+			s.signBody("X-DocuSign-Signature-1", "", inBase64)
+		},
 	}
-}
-
-func sampleDocuSign(s *sample) {
-	s.body(
-		`{"event":"envelope-completed","apiVersion":"v2.1","uri":"/restapi/v2.1/accounts/a/envelopes/e","retryCount":0,"configurationId":1,"generatedDateTime":"`+rfc3339(s.happened)+`","data":{"accountId":"a","envelopeId":%s}}`, s.id)
-	s.signBody("X-DocuSign-Signature-1", "", inBase64)
 }

@@ -13,7 +13,6 @@ func (known) Dropbox() Preset {
 			"for no duplicates", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second,
 		Respond: only5xx(),
 		verify:  asHMAC(Config{Header: "X-Dropbox-Signature"}),
-		sample:  sampleDropbox,
 		Page: Page{
 			Title: "Dropbox", Workflow: `dropbox/{body.list_folder.accounts[0] ?? "other"}`,
 			Secret: "The app secret.",
@@ -24,10 +23,9 @@ func (known) Dropbox() Preset {
 			"The service asks Dropbox what changed since its cursor, so a repeated notification does no harm.",
 			"Setup: Dropbox sends GET with a challenge, which passes to the service; the service echoes it.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"list_folder":{"accounts":[%s]},"delta":{"users":[1]}}`, s.named("dbid:"))
+			s.signBody("X-Dropbox-Signature", "", inHex)
+		},
 	}
-}
-
-func sampleDropbox(s *sample) {
-	s.body(`{"list_folder":{"accounts":[%s]},"delta":{"users":[1]}}`, s.named("dbid:"))
-	s.signBody("X-Dropbox-Signature", "", inHex)
 }

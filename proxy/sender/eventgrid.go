@@ -27,7 +27,6 @@ func (known) EventGrid() Preset {
 				aegType("SubscriptionDeletion", "Microsoft.EventGrid.SubscriptionDeletedEvent")},
 			{"OPTIONS", false, isWebHookOptions},
 		},
-		sample: sampleEventGrid,
 		Page: Page{
 			Title:    "Azure Event Grid",
 			Workflow: `eventgrid/{header.aeg-subscription-name ?? "other"}`,
@@ -37,6 +36,12 @@ func (known) EventGrid() Preset {
 			"MicrosoftDocs/azure-docs articles/event-grid/webhook-event-delivery.md"},
 		Notes: []string{
 			"Put a secret into the URL's query, or let the service check an Entra ID token.",
+		},
+		sample: func(s *sample) {
+			s.body(
+				`[{"id":%s,"topic":"/subscriptions/sample","subject":"sample","data":{},"eventType":"Sample.Event","eventTime":"`+s.rfc3339()+`","metadataVersion":"1","dataVersion":"1"}]`, s.id)
+			s.add("aeg-event-type", "Notification")
+			s.add("aeg-subscription-name", "SAMPLE")
 		},
 	}
 }
@@ -88,11 +93,4 @@ func aegType(value, eventType string) func(*Delivery) bool {
 		}
 		return len(events) > 0
 	}
-}
-
-func sampleEventGrid(s *sample) {
-	s.body(
-		`[{"id":%s,"topic":"/subscriptions/sample","subject":"sample","data":{},"eventType":"Sample.Event","eventTime":"`+s.rfc3339()+`","metadataVersion":"1","dataVersion":"1"}]`, s.id)
-	s.add("aeg-event-type", "Notification")
-	s.add("aeg-subscription-name", "SAMPLE")
 }

@@ -14,7 +14,6 @@ func (known) Figma() Preset {
 		Strategy:   idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts:  Facts{GivesUp: "one 400 stops the webhook for good"},
 		verify: asToken("body.passcode"),
-		sample: sampleFigma,
 		Page: Page{
 			Title: "Figma", Workflow: `figma/{body.file_key ?? body.webhook_id ?? "other"}`,
 			Secret:   "The passcode that you gave when you created the webhook.",
@@ -26,14 +25,13 @@ func (known) Figma() Preset {
 			"The passcode is a member of the body: whoever knows it can make any event.",
 			"`PING`, sent when you create a webhook, is an ordinary delivery.",
 		},
+		sample: func(s *sample) {
+			var passcode string
+			if !s.unsigned {
+				passcode = string(s.secret)
+			}
+			s.body(`{"event_type":"FILE_UPDATE","file_key":%s,"file_name":"sample","passcode":%s,"timestamp":"`+
+				rfc3339(s.happened)+`","webhook_id":"w1"}`, s.id, passcode)
+		},
 	}
-}
-
-func sampleFigma(s *sample) {
-	var passcode string
-	if !s.unsigned {
-		passcode = string(s.secret)
-	}
-	s.body(`{"event_type":"FILE_UPDATE","file_key":%s,"file_name":"sample","passcode":%s,"timestamp":"`+
-		rfc3339(s.happened)+`","webhook_id":"w1"}`, s.id, passcode)
 }

@@ -24,7 +24,6 @@ func (known) GitHub() Preset {
 			Timeout: 10 * time.Second, Largest: 25 << 20, Retries: RetriesNever,
 		},
 		verify: scheme{new: newGitHub, body: true},
-		sample: sampleGitHub,
 		Page: Page{
 			Title: "GitHub", Workflow: `github/{body.repository.full_name ?? "other"}`,
 			Secret: "The secret from the webhook's settings. Set the content type to application/json: `workflow` " +
@@ -42,6 +41,14 @@ func (known) GitHub() Preset {
 				"succeeded, it gets that answer.",
 			"`ping` is an ordinary delivery. GitHub Enterprise Server waits 30 s.",
 		},
+		sample: func(s *sample) {
+			s.body(
+				`{"action":"opened","issue":{"number":1,"title":%s},"repository":{"id":1,"full_name":"octo/sample"},"sender":{"login":"octo","id":1}}`, s.id)
+			s.add("X-GitHub-Event", "issues")
+			s.add("X-GitHub-Delivery", s.id)
+			s.add("X-GitHub-Hook-ID", "1001")
+			s.signBody("X-Hub-Signature-256", "sha256=", inHex)
+		},
 	}
 }
 
@@ -56,13 +63,4 @@ func newGitHub(c Config) (Verifier, error) {
 		return newGenericHMAC(Config{Header: "X-Hub-Signature", Prefix: "sha1=", Algorithm: "sha1"}.under(c))
 	}
 	return nil, fmt.Errorf("algorithm %q: give sha256, or sha1 for the legacy header", c.Algorithm)
-}
-
-func sampleGitHub(s *sample) {
-	s.body(
-		`{"action":"opened","issue":{"number":1,"title":%s},"repository":{"id":1,"full_name":"octo/sample"},"sender":{"login":"octo","id":1}}`, s.id)
-	s.add("X-GitHub-Event", "issues")
-	s.add("X-GitHub-Delivery", s.id)
-	s.add("X-GitHub-Hook-ID", "1001")
-	s.signBody("X-Hub-Signature-256", "sha256=", inHex)
 }

@@ -18,7 +18,6 @@ func (known) GitLab() Preset {
 			GivesUp: "disabled for a while after 4 failures in a row, for good after 40",
 		},
 		verify: scheme{new: newGitLab, tolerance: minutes5, covers: gitLabCovers},
-		sample: sampleGitLab,
 		Page: Page{
 			Title: "GitLab", Workflow: `gitlab/{body.project_id ?? body.project.id ?? "other"}`,
 			Secret:   "The signing token of the webhook (`whsec_…`), or its older secret token.",
@@ -35,6 +34,18 @@ func (known) GitLab() Preset {
 			"Before GitLab 17.4 there is no ID: the body is the key. X-Gitlab-Webhook-UUID and X-Gitlab-Event-UUID " +
 				"do not name deliveries.",
 			"GitLab.com waits 10 s; a self-managed GitLab may differ.",
+		},
+		sample: func(s *sample) {
+			s.body(`{"object_kind":"push","project_id":1,"checkout_sha":%s}`, s.id)
+			s.add("X-Gitlab-Event", "Push Hook")
+			s.add("Idempotency-Key", s.id)
+			switch {
+			case s.unsigned:
+				return
+			case isSigningSecret(s.secret):
+				s.standard(s.id)
+			}
+			s.add("X-Gitlab-Token", string(s.secret))
 		},
 	}
 }
@@ -106,17 +117,4 @@ func gitLabCovers(c Config) Coverage {
 		return Coverage{}
 	}
 	return Coverage{Body: true, Time: true, Headers: []string{"webhook-id", "webhook-timestamp"}}
-}
-
-func sampleGitLab(s *sample) {
-	s.body(`{"object_kind":"push","project_id":1,"checkout_sha":%s}`, s.id)
-	s.add("X-Gitlab-Event", "Push Hook")
-	s.add("Idempotency-Key", s.id)
-	switch {
-	case s.unsigned:
-		return
-	case isSigningSecret(s.secret):
-		s.standard(s.id)
-	}
-	s.add("X-Gitlab-Token", string(s.secret))
 }

@@ -26,7 +26,6 @@ func (known) HubSpot() Preset {
 			Changes:   "attemptNumber, and with it the signature",
 		},
 		verify: scheme{new: newHubSpot, tolerance: minutes5, covers: hubSpotCovers},
-		sample: sampleHubSpot,
 		Page: Page{
 			Title: "HubSpot", Workflow: "hubspot",
 			Secret: "The client secret of the app. `public_url` is the origin of its target URL.",
@@ -45,6 +44,11 @@ func (known) HubSpot() Preset {
 				"its library signs it as it is. Hooklock accepts both, so within the tolerance a captured delivery " +
 				"can be spelled otherwise: an array keeps its ID, any other body runs again.",
 			"A renewal leaves an older signature beside version 3 as it is.",
+		},
+		sample: func(s *sample) {
+			s.body(`[{"eventId":1,"subscriptionId":1,"portalId":1,"appId":1,"occurredAt":`+millis(s.happened)+
+				`,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":1,"changeSource":%s}]`, s.id)
+			s.sign(s.secret, signHubSpot("", &publicURL{base: strings.TrimSuffix(s.url, s.request.Target)}))
 		},
 	}
 }
@@ -223,10 +227,4 @@ func hubSpotID(d *Delivery) EventID {
 		return EventID{Status: status}
 	}
 	return foundID("hubspot", hex.EncodeToString(h.Sum(nil)))
-}
-
-func sampleHubSpot(s *sample) {
-	s.body(`[{"eventId":1,"subscriptionId":1,"portalId":1,"appId":1,"occurredAt":`+millis(s.happened)+
-		`,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":1,"changeSource":%s}]`, s.id)
-	s.sign(s.secret, signHubSpot("", &publicURL{base: strings.TrimSuffix(s.url, s.request.Target)}))
 }

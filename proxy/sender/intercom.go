@@ -18,7 +18,6 @@ func (known) Intercom() Preset {
 				"is suspended after 7 days of errors",
 		},
 		verify: asHMAC(Config{Header: "X-Hub-Signature", Prefix: "sha1=", Algorithm: "sha1"}),
-		sample: sampleIntercom,
 		Page: Page{
 			Title: "Intercom", Workflow: `intercom/{body.data.item.id ?? "other"}`,
 			Secret:   "The client secret of the app, from the Developer Hub.",
@@ -32,11 +31,10 @@ func (known) Intercom() Preset {
 			"The signature is SHA-1.",
 			"`ping`, sent when you save the webhook, is an ordinary delivery.",
 		},
+		sample: func(s *sample) {
+			s.body(
+				`{"type":"notification_event","app_id":"sample","id":%s,"topic":"contact.created","delivery_attempts":1,"created_at":`+s.seconds()+`,"data":{"type":"notification_event_data","item":{"type":"contact","id":"1"}}}`, s.named("notif_"))
+			s.addSigned("X-Hub-Signature", "sha1="+string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
+		},
 	}
-}
-
-func sampleIntercom(s *sample) {
-	s.body(
-		`{"type":"notification_event","app_id":"sample","id":%s,"topic":"contact.created","delivery_attempts":1,"created_at":`+s.seconds()+`,"data":{"type":"notification_event_data","item":{"type":"contact","id":"1"}}}`, s.named("notif_"))
-	s.addSigned("X-Hub-Signature", "sha1="+string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
 }

@@ -25,7 +25,6 @@ func (known) Jira() Preset {
 			RetriesOn: "after 408, 409, 425, 429 and 5xx, five times, 5 to 15 min apart; any other 4xx loses the event",
 		},
 		verify: scheme{new: newJira, body: true},
-		sample: sampleJira,
 		Page: Page{
 			Title: "Jira Cloud", Workflow: `jira/{body.issue.key ?? "other"}`,
 			Secret:   "The secret that you gave when you created the webhook.",
@@ -38,6 +37,12 @@ func (known) Jira() Preset {
 				"none` and a check in the service.",
 			"Jira Data Center was not checked.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"timestamp":`+millis(s.happened)+`,"webhookEvent":"jira:issue_updated","issue":{"id":"1","key":%s}}`,
+				"SAMPLE-1")
+			s.add("X-Atlassian-Webhook-Identifier", s.id)
+			s.signBody("X-Hub-Signature", "sha256=", inHex)
+		},
 	}
 }
 
@@ -47,11 +52,4 @@ func (known) Jira() Preset {
 func newJira(c Config) (Verifier, error) {
 	algorithm := cmp.Or(c.Algorithm, "sha256")
 	return newGenericHMAC(Config{Header: "X-Hub-Signature", Prefix: algorithm + "=", Algorithm: algorithm}.under(c))
-}
-
-func sampleJira(s *sample) {
-	s.body(`{"timestamp":`+millis(s.happened)+`,"webhookEvent":"jira:issue_updated","issue":{"id":"1","key":%s}}`,
-		"SAMPLE-1")
-	s.add("X-Atlassian-Webhook-Identifier", s.id)
-	s.signBody("X-Hub-Signature", "sha256=", inHex)
 }

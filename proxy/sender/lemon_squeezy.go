@@ -18,7 +18,6 @@ func (known) LemonSqueezy() Preset {
 			RetriesOn: "after every answer but 200, three times: after 5, 25 and 125 s",
 		},
 		verify: asHMAC(Config{Header: "X-Signature"}),
-		sample: sampleLemonSqueezy,
 		Page: Page{
 			Title: "Lemon Squeezy", Workflow: `lemon-squeezy/{body.data.id ?? "other"}`,
 			Secret: "The signing secret of the webhook.",
@@ -28,12 +27,11 @@ func (known) LemonSqueezy() Preset {
 		Notes: []string{
 			"The objects have an updated_at, so two changes have different bodies.",
 		},
+		sample: func(s *sample) {
+			s.body(
+				`{"meta":{"event_name":"order_created","test_mode":true},"data":{"type":"orders","id":%s,"attributes":{"status":"paid","updated_at":"`+rfc3339(s.happened)+`"}}}`, s.id)
+			s.add("X-Event-Name", "order_created")
+			s.signBody("X-Signature", "", inHex)
+		},
 	}
-}
-
-func sampleLemonSqueezy(s *sample) {
-	s.body(
-		`{"meta":{"event_name":"order_created","test_mode":true},"data":{"type":"orders","id":%s,"attributes":{"status":"paid","updated_at":"`+rfc3339(s.happened)+`"}}}`, s.id)
-	s.add("X-Event-Name", "order_created")
-	s.signBody("X-Signature", "", inHex)
 }

@@ -20,7 +20,6 @@ func (known) Line() Preset {
 		},
 		Handshakes: []Handshake{{"verification of the URL", true, isLineVerification}},
 		verify:     asHMAC(Config{Header: lineHeader, Encoding: "base64"}),
-		sample:     sampleLine,
 		Page: Page{
 			Title:    "LINE",
 			Workflow: `line/{body.events[0].source.userId ?? body.destination ?? "other"}`,
@@ -33,6 +32,13 @@ func (known) Line() Preset {
 		Notes: []string{
 			"Switch \"Webhook redelivery\" on: without it a refused event is lost.",
 			"\"Verify\" in the console sends a request without events; that is the handshake.",
+		},
+		sample: func(s *sample) {
+			s.body(
+				`{"destination":"U00000000000000000000000000000001","events":[{"type":"message","mode":"active","timestamp":`+
+					millis(s.happened)+
+					`,"source":{"type":"user","userId":"U00000000000000000000000000000002"},"webhookEventId":%s,"deliveryContext":{"isRedelivery":false},"message":{"type":"text","id":"1","text":"sample"}}]}`, s.id)
+			s.signBody(lineHeader, "", inBase64)
 		},
 	}
 }
@@ -57,12 +63,4 @@ func isLineVerification(d *Delivery) bool {
 	}
 	events := v.Get("events")
 	return events.Type() == fastjson.TypeArray && len(events.GetArray()) == 0
-}
-
-func sampleLine(s *sample) {
-	s.body(
-		`{"destination":"U00000000000000000000000000000001","events":[{"type":"message","mode":"active","timestamp":`+
-			millis(s.happened)+
-			`,"source":{"type":"user","userId":"U00000000000000000000000000000002"},"webhookEventId":%s,"deliveryContext":{"isRedelivery":false},"message":{"type":"text","id":"1","text":"sample"}}]}`, s.id)
-	s.signBody(lineHeader, "", inBase64)
 }

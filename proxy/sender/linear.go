@@ -21,7 +21,6 @@ func (known) Linear() Preset {
 			Changes: "webhookTimestamp, and with it the signature",
 		},
 		verify: scheme{new: newLinear, tolerance: time.Minute, aged: true, body: true},
-		sample: sampleLinear,
 		Page: Page{
 			Title: "Linear", Workflow: `linear/{body.data.id ?? "other"}`,
 			Secret:   "The signing secret on the webhook's page.",
@@ -31,6 +30,13 @@ func (known) Linear() Preset {
 		Sources: []string{"linear.app/developers/webhooks", "linear/linear packages/sdk/src/webhooks/client.ts"},
 		Notes: []string{
 			"The tolerance of 1 min is that of Linear's library.",
+		},
+		sample: func(s *sample) {
+			s.body(`{"action":"create","type":"Issue","createdAt":"`+rfc3339(s.happened)+
+				`","data":{"id":%s,"title":"sample"},"webhookTimestamp":`+s.millis()+
+				`,"webhookId":"00000000-0000-4000-8000-000000000001"}`, s.id)
+			s.add("Linear-Delivery", s.id)
+			s.signBody("Linear-Signature", "", inHex)
 		},
 	}
 }
@@ -74,12 +80,4 @@ func linearTime(body []byte) (time.Time, bool) {
 	}
 	ms := v.GetInt64("webhookTimestamp")
 	return time.UnixMilli(ms), ms > 0
-}
-
-func sampleLinear(s *sample) {
-	s.body(`{"action":"create","type":"Issue","createdAt":"`+rfc3339(s.happened)+
-		`","data":{"id":%s,"title":"sample"},"webhookTimestamp":`+s.millis()+
-		`,"webhookId":"00000000-0000-4000-8000-000000000001"}`, s.id)
-	s.add("Linear-Delivery", s.id)
-	s.signBody("Linear-Signature", "", inHex)
 }

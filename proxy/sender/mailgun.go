@@ -23,7 +23,6 @@ func (known) Mailgun() Preset {
 			Changes:   "the signature, which is in the body",
 		},
 		verify: scheme{new: newMailgun, aged: true},
-		sample: sampleMailgun,
 		Page: Page{
 			Title:    "Mailgun",
 			Workflow: `mailgun/{body.event-data.message.headers.message-id ?? "other"}`,
@@ -41,6 +40,12 @@ func (known) Mailgun() Preset {
 			"A 406 would end the retries; Hooklock never sends it.",
 			"Inbound messages (routes that forward to a URL) are forms, also with attachments: raise " +
 				"`limits.request_body` for them. All fields and files except the signature's make the ID.",
+		},
+		sample: func(s *sample) {
+			nonce := strings.Repeat("a", 40) + s.seconds()
+			s.body(`{"signature":{"timestamp":"`+s.seconds()+
+				`","token":%s,"signature":%s},"event-data":{"id":%s,"event":"opened"}}`,
+				nonce, s.hmac256(inHex, s.seconds(), nonce), s.id)
 		},
 	}
 }
@@ -121,11 +126,4 @@ func mailgunID(d *Delivery) EventID {
 		return onceOrAmbiguous(n)
 	}
 	return foundID("event-data", digestWithout(v.Get("event-data")))
-}
-
-func sampleMailgun(s *sample) {
-	nonce := strings.Repeat("a", 40) + s.seconds()
-	s.body(`{"signature":{"timestamp":"`+s.seconds()+
-		`","token":%s,"signature":%s},"event-data":{"id":%s,"event":"opened"}}`,
-		nonce, s.hmac256(inHex, s.seconds(), nonce), s.id)
 }

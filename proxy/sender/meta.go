@@ -19,7 +19,6 @@ func (known) Meta() Preset {
 			RetriesOn: "after every answer but 200: at once, then less and less often over 36 h",
 		},
 		verify: asHMAC(Config{Header: "X-Hub-Signature-256", Prefix: "sha256="}),
-		sample: sampleMeta,
 		Page: Page{
 			Title:    "Meta (WhatsApp, Messenger, Instagram)",
 			Workflow: `meta/{body.entry[0].id ?? "other"}`,
@@ -33,13 +32,12 @@ func (known) Meta() Preset {
 			"The handshake, a GET with hub.challenge, passes to the service, which answers it.",
 			"WhatsApp is said to retry for longer than 36 h.",
 		},
+		sample: func(s *sample) {
+			s.body(
+				`{"object":"whatsapp_business_account","entry":[{"id":"102290129340398","changes":[{"field":"messages","value":{"messaging_product":"whatsapp","messages":[{"from":"15550000001","id":%s,"timestamp":"`+
+					strconv.FormatInt(s.happened.Unix(), 10)+`","type":"text","text":{"body":"sample"}}]}}]}]}`,
+				s.named("wamid."))
+			s.signBody("X-Hub-Signature-256", "sha256=", inHex)
+		},
 	}
-}
-
-func sampleMeta(s *sample) {
-	s.body(
-		`{"object":"whatsapp_business_account","entry":[{"id":"102290129340398","changes":[{"field":"messages","value":{"messaging_product":"whatsapp","messages":[{"from":"15550000001","id":%s,"timestamp":"`+
-			strconv.FormatInt(s.happened.Unix(), 10)+`","type":"text","text":{"body":"sample"}}]}}]}]}`,
-		s.named("wamid."))
-	s.signBody("X-Hub-Signature-256", "sha256=", inHex)
 }

@@ -14,7 +14,6 @@ func (known) Mollie() Preset {
 		Labels: map[string]string{"object": "{body.entityId}"},
 		Facts:  Facts{IDSigned: true},
 		verify: asHMAC(Config{From: []string{"header.X-Mollie-Signature[sha256]"}}),
-		sample: sampleMollie,
 		Page: Page{
 			Title: "Mollie", Workflow: `mollie/{body.entityId ?? "other"}`,
 			Secret:   "The signing secret of the webhook subscription. Mollie shows it once, when you create that.",
@@ -26,11 +25,10 @@ func (known) Mollie() Preset {
 			"For next-gen webhooks, which are signed JSON. Classic webhooks (`webhookUrl`) are an unsigned form " +
 				"`id=tr_…`: [mollie-classic](mollie-classic.md).",
 		},
+		sample: func(s *sample) {
+			s.body(`{"resource":"event","id":%s,"type":"payment-link.paid","entityId":"pl_sample","createdAt":"`+
+				rfc3339(s.happened)+`"}`, s.named("event_"))
+			s.signBody("X-Mollie-Signature", "sha256=", inHex)
+		},
 	}
-}
-
-func sampleMollie(s *sample) {
-	s.body(`{"resource":"event","id":%s,"type":"payment-link.paid","entityId":"pl_sample","createdAt":"`+
-		rfc3339(s.happened)+`"}`, s.named("event_"))
-	s.signBody("X-Mollie-Signature", "sha256=", inHex)
 }

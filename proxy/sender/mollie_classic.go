@@ -17,7 +17,6 @@ func (known) MollieClassic() Preset {
 			Success: []int{200}, Retries: RetriesAll, RetriesOn: "after every answer but 200, \"for a few hours\"",
 			Changes: "nothing; all calls for one payment are equal", States: true,
 		},
-		sample: sampleMollieClassic,
 		Page: Page{
 			Title: "Mollie, classic webhooks", Workflow: `mollie/{form.id ?? "other"}`,
 		},
@@ -27,10 +26,9 @@ func (known) MollieClassic() Preset {
 			"Nothing is signed, by intent: the service asks Mollie for the status, so a forged call changes nothing.",
 			"Next-gen webhooks are signed and have an ID: [mollie](mollie.md).",
 		},
+		sample: func(s *sample) {
+			s.request.Body = []byte(url.Values{"id": {s.named("tr_")}}.Encode())
+			s.setType("application/x-www-form-urlencoded")
+		},
 	}
-}
-
-func sampleMollieClassic(s *sample) {
-	s.request.Body = []byte(url.Values{"id": {s.named("tr_")}}.Encode())
-	s.setType("application/x-www-form-urlencoded")
 }

@@ -16,7 +16,6 @@ func (known) Netlify() Preset {
 		Respond: only5xx(),
 		Facts:   Facts{IDSigned: true},
 		verify:  asJWT(Config{Header: netlifyHeader, Algorithm: "HS256", Issuer: "netlify", BodyHash: "sha256"}),
-		sample:  sampleNetlify,
 		Page: Page{
 			Title: "Netlify", Workflow: `netlify/{body.site_id ?? "other"}`,
 			Secret: "The \"JWS secret token\" of the notification.",
@@ -26,14 +25,13 @@ func (known) Netlify() Preset {
 			"For HTTP POST request notifications. A deploy has an updated_at, so two changes have different bodies.",
 			"The token signs the SHA-256 of the raw body and no time.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"id":%s,"site_id":"site_sample","state":"ready","updated_at":"`+rfc3339(s.happened)+`","name":"sample"}`,
+				s.id)
+			s.add("X-Netlify-Event", "deploy_created")
+			s.token(netlifyHeader, jwt.SigningMethodHS256, "sha256", jwt.MapClaims{"iss": "netlify"})
+		},
 	}
 }
 
 const netlifyHeader = "X-Webhook-Signature"
-
-func sampleNetlify(s *sample) {
-	s.body(`{"id":%s,"site_id":"site_sample","state":"ready","updated_at":"`+rfc3339(s.happened)+`","name":"sample"}`,
-		s.id)
-	s.add("X-Netlify-Event", "deploy_created")
-	s.token(netlifyHeader, jwt.SigningMethodHS256, "sha256", jwt.MapClaims{"iss": "netlify"})
-}

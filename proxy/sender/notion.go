@@ -13,7 +13,6 @@ func (known) Notion() Preset {
 		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts:  Facts{IDSigned: true, Changes: "attempt_number"},
 		verify: asHMAC(Config{Header: "X-Notion-Signature", Prefix: "sha256="}),
-		sample: sampleNotion,
 		Page: Page{
 			Title: "Notion", Workflow: `notion/{body.entity.id ?? "other"}`,
 			Secret: "The `verification_token` that Notion sends when you create the subscription. It signs " +
@@ -26,11 +25,10 @@ func (known) Notion() Preset {
 			"The first request brings the verification_token, unsigned, and is refused. To see it, set the " +
 				"subscription up with `mode: observe` on the route. Enforce when the token is in the file.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"id":%s,"timestamp":"`+rfc3339(s.happened)+
+				`","subscription_id":"sub_sample","integration_id":"int_sample","type":"page.content_updated","attempt_number":1,"entity":{"id":"page_sample","type":"page"},"data":{}}`, s.id)
+			s.signBody("X-Notion-Signature", "sha256=", inHex)
+		},
 	}
-}
-
-func sampleNotion(s *sample) {
-	s.body(`{"id":%s,"timestamp":"`+rfc3339(s.happened)+
-		`","subscription_id":"sub_sample","integration_id":"int_sample","type":"page.content_updated","attempt_number":1,"entity":{"id":"page_sample","type":"page"},"data":{}}`, s.id)
-	s.signBody("X-Notion-Signature", "sha256=", inHex)
 }

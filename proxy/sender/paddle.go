@@ -18,7 +18,6 @@ func (known) Paddle() Preset {
 		},
 		verify: asHMAC(Config{From: []string{"header.Paddle-Signature[h1]"}, Timestamp: "header.Paddle-Signature[ts]",
 			Content: "{header.Paddle-Signature[ts]}:{body}", Tolerance: minutes5}),
-		sample: samplePaddle,
 		Page: Page{
 			Title: "Paddle", Workflow: `paddle/{body.data.id ?? "other"}`,
 			Secret: "The secret key of the notification destination (`pdl_ntfset_…`). Each destination has its " +
@@ -32,11 +31,11 @@ func (known) Paddle() Preset {
 			"Paddle's library refuses signatures older than 5 s. Here it is 5 min, so that a clock that is a little " +
 				"off loses nothing.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"event_id":%s,"event_type":"transaction.completed","occurred_at":"`+rfc3339(s.happened)+
+				`","notification_id":%s,"data":{"id":"txn_sample","status":"completed"}}`, s.named("evt_"), "ntf_"+s.millis())
+			s.addSigned("Paddle-Signature", "ts="+s.seconds()+";h1="+
+				s.hmac256(inHex, s.seconds(), ":", string(s.request.Body)))
+		},
 	}
-}
-
-func samplePaddle(s *sample) {
-	s.body(`{"event_id":%s,"event_type":"transaction.completed","occurred_at":"`+rfc3339(s.happened)+
-		`","notification_id":%s,"data":{"id":"txn_sample","status":"completed"}}`, s.named("evt_"), "ntf_"+s.millis())
-	s.addSigned("Paddle-Signature", "ts="+s.seconds()+";h1="+s.hmac256(inHex, s.seconds(), ":", string(s.request.Body)))
 }

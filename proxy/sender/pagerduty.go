@@ -17,7 +17,6 @@ func (known) PagerDuty() Preset {
 			GivesUp:   "disabled for 24 h after 3 dropped events in a row; queued events are dropped",
 		},
 		verify: asHMAC(Config{From: []string{"header.X-PagerDuty-Signature[v1]"}}),
-		sample: samplePagerDuty,
 		Page: Page{
 			Title: "PagerDuty", Workflow: `pagerduty/{body.event.data.id ?? "other"}`,
 			Secret:   "The secret of the webhook subscription. PagerDuty shows it once, when you create that.",
@@ -30,11 +29,10 @@ func (known) PagerDuty() Preset {
 			"PagerDuty holds back later events while it retries one.",
 			"Two subscriptions on one URL get the same event ID: give each its own route.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"event":{"id":%s,"event_type":"incident.triggered","resource_type":"incident","occurred_at":"`+
+				rfc3339(s.happened)+`","data":{"id":"PGR0VU2","type":"incident"}}}`, s.id)
+			s.signBody("X-PagerDuty-Signature", "v1=", inHex)
+		},
 	}
-}
-
-func samplePagerDuty(s *sample) {
-	s.body(`{"event":{"id":%s,"event_type":"incident.triggered","resource_type":"incident","occurred_at":"`+
-		rfc3339(s.happened)+`","data":{"id":"PGR0VU2","type":"incident"}}}`, s.id)
-	s.signBody("X-PagerDuty-Signature", "v1=", inHex)
 }

@@ -22,7 +22,7 @@ func (known) PayPal() Preset {
 			RetriesOn: "25 times over 3 days",
 		},
 		verify: scheme{new: newPayPal, aged: true, body: true, headers: []string{paypalID, paypalTime}},
-		sample: samplePayPal, key: keyRSA,
+		key:    keyRSA,
 		Page: Page{
 			Title: "PayPal", Workflow: `paypal/{body.resource.id ?? "other"}`,
 			Verify: "public_key_file: /etc/hooklock/paypal.pem, webhook_id: 5GP028458E2496506",
@@ -37,6 +37,17 @@ func (known) PayPal() Preset {
 			"The signature covers a CRC-32 of the body: whoever captured a delivery can make another body with the " +
 				"same CRC-32.",
 			"Deliveries of PayPal's simulator cannot be verified.",
+		},
+		sample: func(s *sample) {
+			s.body(`{"id":%s,"event_version":"1.0","create_time":"`+s.rfc3339()+
+				`","resource_type":"capture","event_type":"PAYMENT.CAPTURE.COMPLETED","resource":{"id":"CAP-SAMPLE"}}`,
+				s.named("WH-"))
+			signature := signWith[*rsa.PrivateKey](s, crypto.SHA256,
+				paypalContent([]byte(s.id), []byte(s.rfc3339()), s.webhookID, s.request.Body))
+			s.addSigned(paypalID, s.id)
+			s.addSigned(paypalTime, s.rfc3339())
+			s.addSigned(paypalAlgo, "SHA256withRSA")
+			s.addSigned(paypalHeader, base64.StdEncoding.EncodeToString(signature))
 		},
 	}
 }
@@ -104,16 +115,4 @@ func (v *paypal) Verify(d *Delivery, now time.Time) error {
 
 func paypalContent(id, stamp []byte, webhookID string, body []byte) []byte {
 	return fmt.Appendf(nil, "%s|%s|%s|%d", id, stamp, webhookID, crc32.ChecksumIEEE(body))
-}
-
-func samplePayPal(s *sample) {
-	s.body(`{"id":%s,"event_version":"1.0","create_time":"`+s.rfc3339()+
-		`","resource_type":"capture","event_type":"PAYMENT.CAPTURE.COMPLETED","resource":{"id":"CAP-SAMPLE"}}`,
-		s.named("WH-"))
-	signature := signWith[*rsa.PrivateKey](s, crypto.SHA256,
-		paypalContent([]byte(s.id), []byte(s.rfc3339()), s.webhookID, s.request.Body))
-	s.addSigned(paypalID, s.id)
-	s.addSigned(paypalTime, s.rfc3339())
-	s.addSigned(paypalAlgo, "SHA256withRSA")
-	s.addSigned(paypalHeader, base64.StdEncoding.EncodeToString(signature))
 }

@@ -16,7 +16,7 @@ func (known) Plaid() Preset {
 		Respond: only5xx(),
 		Facts:   Facts{SignedTime: TimeInHeader, Changes: "the token of Plaid-Verification"},
 		verify:  asJWT(Config{Header: plaidHeader, Algorithm: "ES256", BodyHash: plaidHash, Tolerance: minutes5}),
-		sample:  samplePlaid, key: keyECDSA,
+		key:     keyECDSA,
 		Page: Page{
 			Title: "Plaid", Workflow: `plaid/{body.item_id ?? body.transfer_id ?? "other"}`,
 			Verify: "public_key_file: /etc/hooklock/plaid.jwk",
@@ -31,6 +31,12 @@ func (known) Plaid() Preset {
 				"Keep the old one beside it.",
 			"Whoever captured a webhook can send it again within 5 min, the age that Plaid documents.",
 		},
+		sample: func(s *sample) {
+			s.body(
+				`{"webhook_type":"TRANSACTIONS","webhook_code":"SYNC_UPDATES_AVAILABLE","item_id":%s,"environment":"sandbox"}`,
+				s.id)
+			s.token(plaidHeader, jwt.SigningMethodES256, plaidHash, jwt.MapClaims{"iat": s.now.Unix()})
+		},
 	}
 }
 
@@ -38,10 +44,3 @@ const (
 	plaidHeader = "Plaid-Verification"
 	plaidHash   = "request_body_sha256"
 )
-
-func samplePlaid(s *sample) {
-	s.body(
-		`{"webhook_type":"TRANSACTIONS","webhook_code":"SYNC_UPDATES_AVAILABLE","item_id":%s,"environment":"sandbox"}`,
-		s.id)
-	s.token(plaidHeader, jwt.SigningMethodES256, plaidHash, jwt.MapClaims{"iat": s.now.Unix()})
-}

@@ -21,7 +21,6 @@ func (known) PubSub() Preset {
 			Timeout: 10 * time.Second, Success: []int{200, 201, 202, 204}, Retries: RetriesAll, RetriesFor: 7 * day,
 			RetriesOn: "until the retention of the subscription ends, by default 7 days", Changes: "deliveryAttempt",
 		},
-		sample: samplePubSub,
 		Page: Page{
 			Title:    "Google Pub/Sub push",
 			Workflow: `pubsub/{header.X-Goog-Pubsub-Subscription-Name ?? body.subscription ?? "other"}`,
@@ -38,10 +37,9 @@ func (known) PubSub() Preset {
 				"nothing tells two messages apart, so each delivery runs.",
 			"10 s is the default acknowledgement deadline of a subscription.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"message":{"data":"c2FtcGxl","messageId":%s,"publishTime":"`+s.rfc3339()+
+				`"},"subscription":"projects/sample/subscriptions/sample"}`, s.id)
+		},
 	}
-}
-
-func samplePubSub(s *sample) {
-	s.body(`{"message":{"data":"c2FtcGxl","messageId":%s,"publishTime":"`+s.rfc3339()+
-		`"},"subscription":"projects/sample/subscriptions/sample"}`, s.id)
 }

@@ -19,7 +19,6 @@ func (known) Razorpay() Preset {
 			Limits:    []Limit{{For: 24 * time.Hour}}, GivesUp: "disabled after 24 h of failures",
 		},
 		verify: asHMAC(Config{Header: razorpayHeader}),
-		sample: sampleRazorpay,
 		Page: Page{
 			Title:    "Razorpay",
 			Workflow: `razorpay/{body.payload.order.entity.id ?? body.payload.payment.entity.id ?? "other"}`,
@@ -34,14 +33,13 @@ func (known) Razorpay() Preset {
 				"for a day.",
 			"Two webhooks on one URL get the same event: give each its own route.",
 		},
+		sample: func(s *sample) {
+			s.body(
+				`{"entity":"event","account_id":"acc_sample","event":"payment.captured","contains":["payment"],"payload":{"payment":{"entity":{"id":%s,"entity":"payment","amount":100}}}}`, "pay_"+s.id)
+			s.add("x-razorpay-event-id", s.id)
+			s.signBody(razorpayHeader, "", inHex)
+		},
 	}
 }
 
 const razorpayHeader = "X-Razorpay-Signature"
-
-func sampleRazorpay(s *sample) {
-	s.body(
-		`{"entity":"event","account_id":"acc_sample","event":"payment.captured","contains":["payment"],"payload":{"payment":{"entity":{"id":%s,"entity":"payment","amount":100}}}}`, "pay_"+s.id)
-	s.add("x-razorpay-event-id", s.id)
-	s.signBody(razorpayHeader, "", inHex)
-}

@@ -22,7 +22,6 @@ func (known) Salesforce() Preset {
 			RetriesOn: "after everything but an acknowledgement, until a message is 24 hours old",
 			Changes:   "the values of the fields; the newest are sent",
 		},
-		sample: sampleSalesforce,
 		Page: Page{
 			Title:    "Salesforce outbound messages",
 			Workflow: "salesforce/{xml.Envelope.Body.notifications.Notification[0].sObject.Id ?? \"other\"}",
@@ -34,6 +33,16 @@ func (known) Salesforce() Preset {
 			"Salesforce offers mutual TLS and its addresses instead of a signature; OrganizationId is only a claim.",
 			"Up to 100 notifications come in one message.",
 			"Platform events and change data capture are not webhooks.",
+		},
+		sample: func(s *sample) {
+			s.request.Body = []byte(
+				`<?xml version="1.0" encoding="UTF-8"?><soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body>` +
+					`<notifications xmlns="http://soap.sforce.com/2005/09/outbound"><OrganizationId>00D000000000001AAA</OrganizationId><ActionId>04k000000000001AAA</ActionId>` +
+					`<Notification><Id>` + html.EscapeString(s.id) +
+					`</Id><sObject xmlns:sf="urn:sobject.enterprise.soap.sforce.com"><sf:Id>001000000000001AAA</sf:Id></sObject></Notification>` +
+					`</notifications></soapenv:Body></soapenv:Envelope>`)
+			s.setType("text/xml; charset=utf-8")
+			s.add("SOAPAction", `""`)
 		},
 	}
 }
@@ -95,15 +104,4 @@ func eachXMLElement(document []byte, f func(path []string, text []byte) bool) bo
 			path = path[:len(path)-1]
 		}
 	}
-}
-
-func sampleSalesforce(s *sample) {
-	s.request.Body = []byte(
-		`<?xml version="1.0" encoding="UTF-8"?><soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body>` +
-			`<notifications xmlns="http://soap.sforce.com/2005/09/outbound"><OrganizationId>00D000000000001AAA</OrganizationId><ActionId>04k000000000001AAA</ActionId>` +
-			`<Notification><Id>` + html.EscapeString(s.id) +
-			`</Id><sObject xmlns:sf="urn:sobject.enterprise.soap.sforce.com"><sf:Id>001000000000001AAA</sf:Id></sObject></Notification>` +
-			`</notifications></soapenv:Body></soapenv:Envelope>`)
-	s.setType("text/xml; charset=utf-8")
-	s.add("SOAPAction", `""`)
 }

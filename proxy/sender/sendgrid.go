@@ -22,7 +22,7 @@ func (known) SendGrid() Preset {
 			RetriesOn: "at growing intervals over 24 h",
 		},
 		verify: scheme{new: newSendGrid, aged: true, body: true, headers: []string{sendGridTime}},
-		sample: sampleSendGrid, key: keyECDSA,
+		key:    keyECDSA,
 		Page: Page{
 			Title: "Twilio SendGrid", Workflow: "sendgrid",
 			Verify:   "public_key_file: /etc/hooklock/sendgrid.pub",
@@ -36,6 +36,13 @@ func (known) SendGrid() Preset {
 			"If one element has no sg_event_id, the body is the key.",
 			"SendGrid says that sg_event_id is unique, and not that it stays the same on a retry.",
 			"\"Test Your Integration\" sends fixed IDs: the second click gets the first answer.",
+		},
+		sample: func(s *sample) {
+			s.body(`[{"email":"sample@example.com","event":"delivered","sg_event_id":%s,"timestamp":`+s.seconds()+"}]\r\n",
+				s.id)
+			signature := signWith[*ecdsa.PrivateKey](s, crypto.SHA256, append([]byte(s.seconds()), s.request.Body...))
+			s.addSigned(sendGridHeader, base64.StdEncoding.EncodeToString(signature))
+			s.addSigned(sendGridTime, s.seconds())
 		},
 	}
 }
@@ -102,12 +109,4 @@ func sendGridID(d *Delivery) EventID {
 	}
 	slices.SortFunc(all, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
 	return batchID("sg_event_id", all)
-}
-
-func sampleSendGrid(s *sample) {
-	s.body(`[{"email":"sample@example.com","event":"delivered","sg_event_id":%s,"timestamp":`+s.seconds()+"}]\r\n",
-		s.id)
-	signature := signWith[*ecdsa.PrivateKey](s, crypto.SHA256, append([]byte(s.seconds()), s.request.Body...))
-	s.addSigned(sendGridHeader, base64.StdEncoding.EncodeToString(signature))
-	s.addSigned(sendGridTime, s.seconds())
 }

@@ -17,7 +17,6 @@ func (known) Sentry() Preset {
 			Changes: "Request-ID and Sentry-Hook-Timestamp, if it sends again at all",
 		},
 		verify: asHMAC(Config{Header: "Sentry-Hook-Signature"}),
-		sample: sampleSentry,
 		Page: Page{
 			Title:    "Sentry",
 			Workflow: `sentry/{body.data.issue.id ?? body.data.event.issue_id ?? body.installation.uuid ?? "other"}`,
@@ -33,14 +32,13 @@ func (known) Sentry() Preset {
 			"Requests of UI components (issue links, alert actions) need their own answer: give them another route, " +
 				"or none.",
 		},
+		sample: func(s *sample) {
+			s.body(
+				`{"action":"created","installation":{"uuid":"7a485448-a9e2-4c85-8a3c-4f44175783c9"},"data":{"issue":{"id":"1","title":%s}},"actor":{"type":"application","id":"sentry","name":"Sentry"}}`, s.id)
+			s.add("Request-ID", s.id)
+			s.add("Sentry-Hook-Resource", "issue")
+			s.add("Sentry-Hook-Timestamp", s.seconds())
+			s.signBody("Sentry-Hook-Signature", "", inHex)
+		},
 	}
-}
-
-func sampleSentry(s *sample) {
-	s.body(
-		`{"action":"created","installation":{"uuid":"7a485448-a9e2-4c85-8a3c-4f44175783c9"},"data":{"issue":{"id":"1","title":%s}},"actor":{"type":"application","id":"sentry","name":"Sentry"}}`, s.id)
-	s.add("Request-ID", s.id)
-	s.add("Sentry-Hook-Resource", "issue")
-	s.add("Sentry-Hook-Timestamp", s.seconds())
-	s.signBody("Sentry-Hook-Signature", "", inHex)
 }

@@ -21,7 +21,6 @@ func (known) Shopify() Preset {
 		},
 		verify: asHMAC(Config{From: []string{"header.X-Shopify-Hmac-Sha256", "header.shopify-hmac-sha256"},
 			Encoding: "base64"}),
-		sample: sampleShopify,
 		Page: Page{
 			Title:    "Shopify",
 			Workflow: `shopify/{header.X-Shopify-Shop-Domain ?? header.shopify-shop-domain ?? "other"}`,
@@ -34,15 +33,14 @@ func (known) Shopify() Preset {
 		Notes: []string{
 			"Shopify's pages disagree on which ID names the delivery; Hooklock uses the Webhook-Id.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"id":1,"order_number":1001,"name":%s,"total_price":"403.00"}`, s.id)
+			s.add("X-Shopify-Topic", "orders/create")
+			s.add("X-Shopify-Shop-Domain", "sample.myshopify.com")
+			s.add("X-Shopify-API-Version", "2026-01")
+			s.add("X-Shopify-Triggered-At", rfc3339(s.happened))
+			s.add("X-Shopify-Webhook-Id", s.id)
+			s.signBody("X-Shopify-Hmac-Sha256", "", inBase64)
+		},
 	}
-}
-
-func sampleShopify(s *sample) {
-	s.body(`{"id":1,"order_number":1001,"name":%s,"total_price":"403.00"}`, s.id)
-	s.add("X-Shopify-Topic", "orders/create")
-	s.add("X-Shopify-Shop-Domain", "sample.myshopify.com")
-	s.add("X-Shopify-API-Version", "2026-01")
-	s.add("X-Shopify-Triggered-At", rfc3339(s.happened))
-	s.add("X-Shopify-Webhook-Id", s.id)
-	s.signBody("X-Shopify-Hmac-Sha256", "", inBase64)
 }

@@ -24,7 +24,6 @@ func (known) Slack() Preset {
 			{"app_rate_limited", true, bodyType("app_rate_limited")},
 		},
 		verify: asV0(slackHeader, slackTime, minutes5),
-		sample: sampleSlack,
 		Page: Page{
 			Title:    "Slack",
 			Workflow: `slack/{body.team_id ?? form.team_id ?? form.payload.team.id ?? "other"}`,
@@ -37,6 +36,11 @@ func (known) Slack() Preset {
 			"Slack sends again while the first request still runs: the duplicate waits for the first answer.",
 			"Slash commands and interactivity have no event_id: the body is the key.",
 			"The upstream's x-slack-no-retry passes through.",
+		},
+		sample: func(s *sample) {
+			s.body(
+				`{"team_id":"T0001","api_app_id":"A0001","event":{"type":"app_mention","user":"U1","text":"hi","channel":"C1"},"type":"event_callback","event_id":%s,"event_time":`+s.seconds()+`}`, s.named("Ev_"))
+			s.signV0(slackHeader, slackTime)
 		},
 	}
 }
@@ -53,10 +57,4 @@ func bodyType(value string) func(*Delivery) bool {
 		v := object(d.Body, value)
 		return hasMember(v, "type", value) && !v.Exists("event") && !v.Exists("event_id")
 	}
-}
-
-func sampleSlack(s *sample) {
-	s.body(
-		`{"team_id":"T0001","api_app_id":"A0001","event":{"type":"app_mention","user":"U1","text":"hi","channel":"C1"},"type":"event_callback","event_id":%s,"event_time":`+s.seconds()+`}`, s.named("Ev_"))
-	s.signV0(slackHeader, slackTime)
 }

@@ -28,7 +28,7 @@ func (known) SNS() Preset {
 			{"UnsubscribeConfirmation", true, bodyKind("UnsubscribeConfirmation")},
 		},
 		verify: scheme{new: newSNS},
-		sample: sampleSNS, key: keyRSA,
+		key:    keyRSA,
 		Page: Page{
 			Title: "Amazon SNS", Workflow: `sns/{header.x-amz-sns-topic-arn ?? "other"}`,
 			Verify: "public_key_file: /etc/hooklock/sns.pem",
@@ -45,6 +45,19 @@ func (known) SNS() Preset {
 				"A retry keeps its Timestamp, so no age is checked.",
 			"SigningCertURL is never followed: add a new certificate by hand, beside the old one.",
 			"x-amz-sns-subscription-arn is not signed, MessageId is. Raw message delivery is not signed at all.",
+		},
+		sample: func(s *sample) {
+			const topic = "arn:aws:sns:us-east-1:123456789012:Sample"
+			s.setType("text/plain; charset=UTF-8")
+			s.add("x-amz-sns-message-type", "Notification")
+			s.add("x-amz-sns-message-id", s.id)
+			s.add("x-amz-sns-topic-arn", topic)
+			s.add("x-amz-sns-subscription-arn", topic+":00000000-0000-4000-8000-000000000001")
+			signature := signWith[*rsa.PrivateKey](s, crypto.SHA256, []byte("Message\nsample\nMessageId\n"+s.id+
+				"\nTimestamp\n"+s.rfc3339()+"\nTopicArn\n"+topic+"\nType\nNotification\n"))
+			s.body(
+				`{"Type":"Notification","MessageId":%s,"TopicArn":%s,"Message":"sample","Timestamp":%s,"SignatureVersion":"2","Signature":%s,"SigningCertURL":%s}`,
+				s.id, topic, s.rfc3339(), base64.StdEncoding.EncodeToString(signature), snsCertificate)
 		},
 	}
 }
@@ -183,17 +196,3 @@ func snsID(d *Delivery) EventID {
 // snsCertificate is the SigningCertURL of samples. It has no certificate: the test pair signs a
 // sample.
 const snsCertificate = "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-00000000000000000000000000000000.pem"
-
-func sampleSNS(s *sample) {
-	const topic = "arn:aws:sns:us-east-1:123456789012:Sample"
-	s.setType("text/plain; charset=UTF-8")
-	s.add("x-amz-sns-message-type", "Notification")
-	s.add("x-amz-sns-message-id", s.id)
-	s.add("x-amz-sns-topic-arn", topic)
-	s.add("x-amz-sns-subscription-arn", topic+":00000000-0000-4000-8000-000000000001")
-	signature := signWith[*rsa.PrivateKey](s, crypto.SHA256, []byte("Message\nsample\nMessageId\n"+s.id+"\nTimestamp\n"+
-		s.rfc3339()+"\nTopicArn\n"+topic+"\nType\nNotification\n"))
-	s.body(
-		`{"Type":"Notification","MessageId":%s,"TopicArn":%s,"Message":"sample","Timestamp":%s,"SignatureVersion":"2","Signature":%s,"SigningCertURL":%s}`,
-		s.id, topic, s.rfc3339(), base64.StdEncoding.EncodeToString(signature), snsCertificate)
-}

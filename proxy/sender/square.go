@@ -15,7 +15,6 @@ func (known) Square() Preset {
 			RetriesOn: "eleven times over 24 h",
 		},
 		verify: asHMAC(Config{Header: squareHeader, Encoding: "base64", Content: "{url}{body}"}),
-		sample: sampleSquare,
 		Page: Page{
 			Title: "Square", Workflow: `square/{body.merchant_id ?? "other"}`,
 			Secret:   "The signature key of the subscription. `public_url` is the origin of its notification URL.",
@@ -27,13 +26,12 @@ func (known) Square() Preset {
 			"Square signs the registered URL letter for letter: `public_url` and the received target must make it.",
 			"Every subscription to an event gets the same ID: give each its own route.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"merchant_id":"SAMPLE","type":"payment.updated","event_id":%s,"created_at":"`+s.rfc3339()+
+				`","data":{"type":"payment","id":"p1"}}`, s.id)
+			s.addSigned(squareHeader, s.hmac256(inBase64, s.url, string(s.request.Body)))
+		},
 	}
 }
 
 const squareHeader = "x-square-hmacsha256-signature"
-
-func sampleSquare(s *sample) {
-	s.body(`{"merchant_id":"SAMPLE","type":"payment.updated","event_id":%s,"created_at":"`+s.rfc3339()+
-		`","data":{"type":"payment","id":"p1"}}`, s.id)
-	s.addSigned(squareHeader, s.hmac256(inBase64, s.url, string(s.request.Body)))
-}

@@ -20,7 +20,7 @@ func (known) StandardWebhooks() Preset {
 		},
 		verify: scheme{new: newStandardWebhooks, tolerance: minutes5, aged: true, body: true,
 			headers: []string{"webhook-id", "webhook-timestamp", "svix-id", "svix-timestamp"}},
-		sample: sampleStandard, key: keyWhsec,
+		key: keyWhsec,
 		Page: Page{
 			Title: "Standard Webhooks and Svix", Path: "/hooks/standard/{endpoint}",
 			Workflow: "standard/{path.endpoint}",
@@ -42,6 +42,10 @@ func (known) StandardWebhooks() Preset {
 				"webhook-delivery and Retry-After pass through.",
 			"A renewed signature has a v1 for each secret of the route that had made one. A v1a is left out; alone " +
 				"it cannot be renewed.",
+		},
+		sample: func(s *sample) {
+			s.body(`{"type":"contact.created","timestamp":"`+rfc3339(s.happened)+`","data":{"id":%s}}`, "c_"+s.id)
+			s.standard(s.named("msg_"))
 		},
 	}
 }
@@ -87,9 +91,4 @@ func standardID(d *Delivery) EventID {
 		return ambiguousID
 	}
 	return foundID("webhook-id", string(id))
-}
-
-func sampleStandard(s *sample) {
-	s.body(`{"type":"contact.created","timestamp":"`+rfc3339(s.happened)+`","data":{"id":%s}}`, "c_"+s.id)
-	s.standard(s.named("msg_"))
 }

@@ -21,7 +21,6 @@ func (known) Stripe() Preset {
 			Changes:   "the signature and its time",
 		},
 		verify: scheme{new: newStripe, tolerance: minutes5, aged: true, body: true},
-		sample: sampleStripe,
 		Page: Page{
 			Title: "Stripe", Path: "/hooks/stripe/{account}", Workflow: "stripe/{path.account}",
 			Secret: "The endpoint's signing secret, `whsec_` included. After \"Roll secret\" both are valid for a " +
@@ -36,6 +35,12 @@ func (known) Stripe() Preset {
 			"Endpoints on one URL get the same event ID: give each its own route.",
 			"A renewed signature has a v1 for each secret of the route that had made one. v0, which comes with test " +
 				"events, is left out.",
+		},
+		sample: func(s *sample) {
+			s.body(`{"id":%s,"object":"event","created":`+strconv.FormatInt(s.happened.Unix(), 10)+
+				`,"type":"invoice.paid","livemode":false,"data":{"object":{"id":"in_sample","object":"invoice"}}}`,
+				s.named("evt_"))
+			s.sign(s.secret, signStripe)
 		},
 	}
 }
@@ -99,11 +104,4 @@ func signStripe(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) 
 		value = append(append(value, ",v1="...), m.sign(inHex, t, []byte("."), d.Body)...)
 	}
 	return []naming.Field{{Name: []byte(stripeHeader), Value: value}}, nil
-}
-
-func sampleStripe(s *sample) {
-	s.body(`{"id":%s,"object":"event","created":`+strconv.FormatInt(s.happened.Unix(), 10)+
-		`,"type":"invoice.paid","livemode":false,"data":{"object":{"id":"in_sample","object":"invoice"}}}`,
-		s.named("evt_"))
-	s.sign(s.secret, signStripe)
 }

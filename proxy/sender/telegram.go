@@ -19,7 +19,6 @@ func (known) Telegram() Preset {
 				"an update after 23 h",
 		},
 		verify: asToken("header." + telegramHeader),
-		sample: sampleTelegram,
 		Page: Page{
 			Title: "Telegram", Path: "/hooks/telegram/{bot}",
 			Workflow: `telegram/{path.bot}/{body.message.chat.id ?? body.callback_query.from.id ?? "other"}`,
@@ -33,14 +32,13 @@ func (known) Telegram() Preset {
 			"update_id is unique for one bot: give each bot its own route.",
 			"A duplicate gets the first answer, so Telegram may carry out its method again.",
 		},
+		sample: func(s *sample) {
+			number := strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(s.id))), 10)
+			s.body(`{"update_id":`+number+`,"message":{"message_id":1,"date":`+strconv.FormatInt(s.happened.Unix(), 10)+
+				`,"chat":{"id":1,"type":"private"},"text":%s}}`, s.id)
+			s.addSigned(telegramHeader, string(s.secret))
+		},
 	}
 }
 
 const telegramHeader = "X-Telegram-Bot-Api-Secret-Token"
-
-func sampleTelegram(s *sample) {
-	number := strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(s.id))), 10)
-	s.body(`{"update_id":`+number+`,"message":{"message_id":1,"date":`+strconv.FormatInt(s.happened.Unix(), 10)+
-		`,"chat":{"id":1,"type":"private"},"text":%s}}`, s.id)
-	s.addSigned(telegramHeader, string(s.secret))
-}

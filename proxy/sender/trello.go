@@ -15,7 +15,6 @@ func (known) Trello() Preset {
 		Facts: Facts{IDSigned: true},
 		verify: asHMAC(Config{Header: "X-Trello-Webhook", Algorithm: "sha1", Encoding: "base64",
 			Content: "{body}{url}"}),
-		sample: sampleTrello,
 		Page: Page{
 			Title: "Trello", Workflow: `trello/{body.model.id ?? "other"}`,
 			Secret: "The secret of the application, from the page of its API key. `public_url` is the origin of " +
@@ -30,11 +29,11 @@ func (known) Trello() Preset {
 				"watches.",
 			"Setup: Trello sends HEAD and wants 200; HEAD passes to the service.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"action":{"id":%s,"type":"updateCard","date":"`+rfc3339(s.happened)+
+				`","data":{"card":{"id":"card_sample"}}},"model":{"id":"board_sample","name":"sample"}}`, s.id)
+			s.addSigned("X-Trello-Webhook",
+				string(newMAC(sha1.New, s.secret).sign(inBase64, s.request.Body, []byte(s.url))))
+		},
 	}
-}
-
-func sampleTrello(s *sample) {
-	s.body(`{"action":{"id":%s,"type":"updateCard","date":"`+rfc3339(s.happened)+
-		`","data":{"card":{"id":"card_sample"}}},"model":{"id":"board_sample","name":"sample"}}`, s.id)
-	s.addSigned("X-Trello-Webhook", string(newMAC(sha1.New, s.secret).sign(inBase64, s.request.Body, []byte(s.url))))
 }

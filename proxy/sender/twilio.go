@@ -25,7 +25,6 @@ func (known) Twilio() Preset {
 			UsesAnswer: always, Answer: "TwiML", RetriesOn: "only after failed connections, once",
 		},
 		verify: scheme{new: newTwilio, body: true, url: true},
-		sample: sampleTwilio,
 		Page: Page{
 			Title: "Twilio", Workflow: `twilio/{form.MessageSid ?? form.CallSid ?? "other"}`,
 			Secret:   "The account's auth token. `public_url` is the origin of the URL that Twilio was given.",
@@ -39,6 +38,15 @@ func (known) Twilio() Preset {
 			"Twilio signs the public URL with or without its port, and joins form parameters without separators: " +
 				"ab=c and a=bc are signed alike.",
 			"A fragment (`#rc=…`) never reaches Hooklock; whether Twilio signs it was not established.",
+		},
+		sample: func(s *sample) {
+			form := url.Values{"MessageSid": {s.id}, "MessageStatus": {"delivered"}, "From": {"+15005550006"},
+				"To": {"+15005550001"}}
+			s.request.Body = []byte(form.Encode())
+			s.setType("application/x-www-form-urlencoded; charset=UTF-8")
+			s.add("I-Twilio-Idempotency-Token", s.id)
+			parts := appendForm([][]byte{[]byte(s.url)}, form)
+			s.addSigned(twilioHeader, string(newMAC(sha1.New, s.secret).sign(inBase64, parts...)))
 		},
 	}
 }
@@ -147,14 +155,4 @@ func appendForm(parts [][]byte, form url.Values) [][]byte {
 		}
 	}
 	return parts
-}
-
-func sampleTwilio(s *sample) {
-	form := url.Values{"MessageSid": {s.id}, "MessageStatus": {"delivered"}, "From": {"+15005550006"},
-		"To": {"+15005550001"}}
-	s.request.Body = []byte(form.Encode())
-	s.setType("application/x-www-form-urlencoded; charset=UTF-8")
-	s.add("I-Twilio-Idempotency-Token", s.id)
-	parts := appendForm([][]byte{[]byte(s.url)}, form)
-	s.addSigned(twilioHeader, string(newMAC(sha1.New, s.secret).sign(inBase64, parts...)))
 }

@@ -18,7 +18,6 @@ func (known) Twitch() Preset {
 		Handshakes: []Handshake{{"webhook_callback_verification", true, isTwitchVerification}},
 		verify: asHMAC(Config{Header: twitchHeader, Prefix: "sha256=", Timestamp: "header." + twitchTime,
 			Content: "{header." + twitchID + "}{header." + twitchTime + "}{body}"}),
-		sample: sampleTwitch,
 		Page: Page{
 			Title:    "Twitch EventSub",
 			Workflow: `twitch/{body.event.broadcaster_user_id ?? "other"}`,
@@ -34,6 +33,14 @@ func (known) Twitch() Preset {
 			"Twitch wants an answer \"within a few seconds\", and revokes subscriptions that are too slow too often.",
 			"`revocation` is an ordinary delivery.",
 		},
+		sample: func(s *sample) {
+			s.body(
+				`{"subscription":{"id":"sub_sample","status":"enabled","type":"channel.follow","version":"2"},"event":{"user_id":%s,"broadcaster_user_id":"1337"}}`, s.id)
+			s.add(twitchID, s.id)
+			s.add(twitchTime, s.rfc3339())
+			s.add("Twitch-Eventsub-Message-Type", "notification")
+			s.addSigned(twitchHeader, "sha256="+s.hmac256(inHex, s.id, s.rfc3339(), string(s.request.Body)))
+		},
 	}
 }
 
@@ -48,13 +55,4 @@ const (
 func isTwitchVerification(d *Delivery) bool {
 	v := object(d.Body, `"challenge"`)
 	return v != nil && v.Exists("subscription") && !v.Exists("event") && countMember(v, "challenge") == 1
-}
-
-func sampleTwitch(s *sample) {
-	s.body(
-		`{"subscription":{"id":"sub_sample","status":"enabled","type":"channel.follow","version":"2"},"event":{"user_id":%s,"broadcaster_user_id":"1337"}}`, s.id)
-	s.add(twitchID, s.id)
-	s.add(twitchTime, s.rfc3339())
-	s.add("Twitch-Eventsub-Message-Type", "notification")
-	s.addSigned(twitchHeader, "sha256="+s.hmac256(inHex, s.id, s.rfc3339(), string(s.request.Body)))
 }

@@ -13,7 +13,6 @@ func (known) Typeform() Preset {
 		WaitTimeout: time.Second, Respond: only5xx(),
 		Facts:  Facts{IDSigned: true},
 		verify: asHMAC(Config{Header: "Typeform-Signature", Prefix: "sha256=", Encoding: "base64"}),
-		sample: sampleTypeform,
 		Page: Page{
 			Title: "Typeform", Workflow: `typeform/{body.form_response.form_id ?? "other"}`,
 			Secret:   "The secret of the webhook. Without one Typeform signs nothing: `scheme: none`.",
@@ -24,12 +23,11 @@ func (known) Typeform() Preset {
 		Notes: []string{
 			"`{body.form_response.token}` names the response.",
 		},
+		sample: func(s *sample) {
+			s.body(
+				`{"event_id":%s,"event_type":"form_response","form_response":{"form_id":"sample","token":%s,"submitted_at":"`+
+					rfc3339(s.happened)+`","answers":[]}}`, s.id, "token_"+s.id)
+			s.signBody("Typeform-Signature", "sha256=", inBase64)
+		},
 	}
-}
-
-func sampleTypeform(s *sample) {
-	s.body(
-		`{"event_id":%s,"event_type":"form_response","form_response":{"form_id":"sample","token":%s,"submitted_at":"`+
-			rfc3339(s.happened)+`","answers":[]}}`, s.id, "token_"+s.id)
-	s.signBody("Typeform-Signature", "sha256=", inBase64)
 }

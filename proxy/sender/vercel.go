@@ -14,7 +14,6 @@ func (known) Vercel() Preset {
 		WaitTimeout: time.Second, Respond: only5xx(),
 		Facts:  Facts{IDSigned: true},
 		verify: asHMAC(Config{Header: "x-vercel-signature", Algorithm: "sha1"}),
-		sample: sampleVercel,
 		Page: Page{
 			Title:    "Vercel",
 			Workflow: `vercel/{body.payload.project.id ?? body.payload.deployment.id ?? "other"}`,
@@ -28,11 +27,10 @@ func (known) Vercel() Preset {
 			"The signature is SHA-1.",
 			"Log drains and deployment checks are signed the same and have no such ID: the body is the key.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"id":%s,"type":"deployment.succeeded","createdAt":`+millis(s.happened)+
+				`,"region":null,"payload":{"team":{"id":"team_sample"},"project":{"id":"prj_sample"},"deployment":{"id":"dpl_sample"}}}`, s.named("evt_"))
+			s.addSigned("x-vercel-signature", string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
+		},
 	}
-}
-
-func sampleVercel(s *sample) {
-	s.body(`{"id":%s,"type":"deployment.succeeded","createdAt":`+millis(s.happened)+
-		`,"region":null,"payload":{"team":{"id":"team_sample"},"project":{"id":"prj_sample"},"deployment":{"id":"dpl_sample"}}}`, s.named("evt_"))
-	s.addSigned("x-vercel-signature", string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
 }

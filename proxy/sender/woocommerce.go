@@ -19,7 +19,6 @@ func (known) WooCommerce() Preset {
 			GivesUp: "disabled after more than 5 failures in a row"},
 		Rule:   HandshakeRule{When: []string{"form.webhook_id"}, Unsigned: true, Answer: "pong"},
 		verify: scheme{new: newWooCommerce, body: true},
-		sample: sampleWooCommerce,
 		Page: Page{
 			Title:    "WooCommerce",
 			Workflow: `woocommerce/{header.X-WC-Webhook-Resource ?? "other"}/{body.id ?? "other"}`,
@@ -32,6 +31,16 @@ func (known) WooCommerce() Preset {
 			"The delivery ID is a digest of the webhook and the second: two events of one webhook in one second " +
 				"share it. With equal bodies they run once.",
 			"The handshake is the unsigned form that comes when you save a webhook. Deliveries are JSON.",
+		},
+		sample: func(s *sample) {
+			s.body(`{"id":1,"status":"processing","order_key":%s,"total":"403.00"}`, "wc_order_"+s.id)
+			s.add("X-WC-Webhook-Source", "https://shop.example.com/")
+			s.add("X-WC-Webhook-Topic", "order.created")
+			s.add("X-WC-Webhook-Resource", "order")
+			s.add("X-WC-Webhook-Event", "created")
+			s.add("X-WC-Webhook-ID", "1")
+			s.add("X-WC-Webhook-Delivery-ID", s.id)
+			s.addSigned(wooCommerceHeader, s.keyedSHA256(wooCommerceKey(s.secret), inBase64, string(s.request.Body)))
 		},
 	}
 }
@@ -58,15 +67,4 @@ func newWooCommerce(c Config) (Verifier, error) {
 	}
 	c.Secrets = secrets
 	return newGenericHMAC(Config{Header: wooCommerceHeader, Encoding: "base64"}.under(c))
-}
-
-func sampleWooCommerce(s *sample) {
-	s.body(`{"id":1,"status":"processing","order_key":%s,"total":"403.00"}`, "wc_order_"+s.id)
-	s.add("X-WC-Webhook-Source", "https://shop.example.com/")
-	s.add("X-WC-Webhook-Topic", "order.created")
-	s.add("X-WC-Webhook-Resource", "order")
-	s.add("X-WC-Webhook-Event", "created")
-	s.add("X-WC-Webhook-ID", "1")
-	s.add("X-WC-Webhook-Delivery-ID", s.id)
-	s.addSigned(wooCommerceHeader, s.keyedSHA256(wooCommerceKey(s.secret), inBase64, string(s.request.Body)))
 }

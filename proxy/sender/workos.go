@@ -17,7 +17,6 @@ func (known) WorkOS() Preset {
 		},
 		verify: asHMAC(Config{From: []string{"header.WorkOS-Signature[v1]"}, Timestamp: "header.WorkOS-Signature[t]",
 			Content: "{header.WorkOS-Signature[t]}.{body}", Tolerance: 3 * time.Minute}),
-		sample: sampleWorkOS,
 		Page: Page{
 			Title: "WorkOS", Workflow: `workos/{body.data.id ?? "other"}`,
 			Secret:   "The secret of the webhook endpoint, from the dashboard.",
@@ -29,11 +28,11 @@ func (known) WorkOS() Preset {
 			"Events may come out of order.",
 			"The tolerance of 3 min is that of WorkOS's library.",
 		},
+		sample: func(s *sample) {
+			s.body(
+				`{"id":%s,"event":"dsync.user.created","data":{"id":"directory_user_sample","object":"directory_user"},"created_at":"`+rfc3339(s.happened)+`"}`, s.named("event_"))
+			s.addSigned("WorkOS-Signature", "t="+s.millis()+", v1="+
+				s.hmac256(inHex, s.millis(), ".", string(s.request.Body)))
+		},
 	}
-}
-
-func sampleWorkOS(s *sample) {
-	s.body(
-		`{"id":%s,"event":"dsync.user.created","data":{"id":"directory_user_sample","object":"directory_user"},"created_at":"`+rfc3339(s.happened)+`"}`, s.named("event_"))
-	s.addSigned("WorkOS-Signature", "t="+s.millis()+", v1="+s.hmac256(inHex, s.millis(), ".", string(s.request.Body)))
 }

@@ -22,7 +22,6 @@ func (known) Xero() Preset {
 		},
 		Handshakes: []Handshake{{"intent to receive", true, isXeroIntent}},
 		verify:     asHMAC(Config{Header: "x-xero-signature", Encoding: "base64"}),
-		sample:     sampleXero,
 		Page: Page{
 			Title: "Xero", Workflow: `xero/{body.events[0].tenantId ?? "other"}`,
 			Secret: "The webhooks key of the app.",
@@ -33,6 +32,12 @@ func (known) Xero() Preset {
 			"Xero tests an endpoint with right and wrong signatures (\"intent to receive\"). The service gets the " +
 				"right ones, which have no events. Do not set `mode: observe` or `scheme: none` unless it checks " +
 				"signatures itself.",
+		},
+		sample: func(s *sample) {
+			s.body(
+				`{"events":[{"resourceUrl":"https://api.xero.com/api.xro/2.0/Contacts/1","resourceId":%s,"tenantId":"t1","tenantType":"ORGANISATION","eventCategory":"CONTACT","eventType":"UPDATE","eventDateUtc":"`+
+					rfc3339(s.happened)+`"}],"firstEventSequence":1,"lastEventSequence":1,"entropy":%s}`, s.id, s.millis())
+			s.signBody("x-xero-signature", "", inBase64)
 		},
 	}
 }
@@ -60,11 +65,4 @@ func xeroID(d *Delivery) EventID {
 	}
 	sum := sha256.Sum256(events.MarshalTo(nil))
 	return foundID("xero", hex.EncodeToString(sum[:]))
-}
-
-func sampleXero(s *sample) {
-	s.body(
-		`{"events":[{"resourceUrl":"https://api.xero.com/api.xro/2.0/Contacts/1","resourceId":%s,"tenantId":"t1","tenantType":"ORGANISATION","eventCategory":"CONTACT","eventType":"UPDATE","eventDateUtc":"`+
-			rfc3339(s.happened)+`"}],"firstEventSequence":1,"lastEventSequence":1,"entropy":%s}`, s.id, s.millis())
-	s.signBody("x-xero-signature", "", inBase64)
 }

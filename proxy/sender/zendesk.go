@@ -18,7 +18,6 @@ func (known) Zendesk() Preset {
 		},
 		verify: asHMAC(Config{Header: "X-Zendesk-Webhook-Signature", Encoding: "base64", Timestamp: "header." +
 			zendeskTime, Content: "{header." + zendeskTime + "}{body}"}),
-		sample: sampleZendesk,
 		Page: Page{
 			Title: "Zendesk", Workflow: `zendesk/{body.detail.id ?? body.ticket.id ?? "other"}`,
 			Secret:   "The signing secret of the webhook, from its page or the API.",
@@ -30,16 +29,15 @@ func (known) Zendesk() Preset {
 			"All attempts of an invocation have one ID.",
 			"A trigger's body is what its template says. If it is not JSON, give `workflow` another source.",
 		},
+		sample: func(s *sample) {
+			s.body(`{"id":%s,"type":"zen:event-type:ticket.created","time":"`+rfc3339(s.happened)+
+				`","detail":{"id":"1","subject":"sample"}}`, s.id)
+			s.add("X-Zendesk-Webhook-Id", "01SAMPLE")
+			s.add("X-Zendesk-Webhook-Invocation-Id", s.id)
+			s.addSigned(zendeskTime, s.rfc3339())
+			s.addSigned("X-Zendesk-Webhook-Signature", s.hmac256(inBase64, s.rfc3339(), string(s.request.Body)))
+		},
 	}
 }
 
 const zendeskTime = "X-Zendesk-Webhook-Signature-Timestamp"
-
-func sampleZendesk(s *sample) {
-	s.body(`{"id":%s,"type":"zen:event-type:ticket.created","time":"`+rfc3339(s.happened)+
-		`","detail":{"id":"1","subject":"sample"}}`, s.id)
-	s.add("X-Zendesk-Webhook-Id", "01SAMPLE")
-	s.add("X-Zendesk-Webhook-Invocation-Id", s.id)
-	s.addSigned(zendeskTime, s.rfc3339())
-	s.addSigned("X-Zendesk-Webhook-Signature", s.hmac256(inBase64, s.rfc3339(), string(s.request.Body)))
-}

@@ -23,7 +23,6 @@ func (known) Zoom() Preset {
 		},
 		Handshakes: []Handshake{{"endpoint.url_validation", true, isZoomValidation}},
 		verify:     asV0(zoomHeader, zoomTime, 0),
-		sample:     sampleZoom,
 		Page: Page{
 			Title: "Zoom", Workflow: `zoom/{body.payload.account_id ?? "other"}`,
 			Secret: "The secret token of the app's event subscription. The service needs it too: it answers " +
@@ -33,6 +32,11 @@ func (known) Zoom() Preset {
 			"developers.zoom.us/changelog/platform/webhook-url-validation", "zoom/webhook-sample index.js"},
 		Notes: []string{
 			"The unit of the signed time is not documented.",
+		},
+		sample: func(s *sample) {
+			s.body(`{"event":"meeting.started","event_ts":`+millis(s.happened)+
+				`,"payload":{"account_id":"acc_sample","object":{"uuid":%s,"id":"123","topic":"sample"}}}`, s.id)
+			s.signV0(zoomHeader, zoomTime)
 		},
 	}
 }
@@ -57,10 +61,4 @@ func zoomID(d *Delivery) EventID {
 
 func isZoomValidation(d *Delivery) bool {
 	return memberIs("event", "endpoint.url_validation")(d)
-}
-
-func sampleZoom(s *sample) {
-	s.body(`{"event":"meeting.started","event_ts":`+millis(s.happened)+
-		`,"payload":{"account_id":"acc_sample","object":{"uuid":%s,"id":"123","topic":"sample"}}}`, s.id)
-	s.signV0(zoomHeader, zoomTime)
 }
