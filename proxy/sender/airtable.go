@@ -3,7 +3,6 @@ package sender
 import (
 	"encoding/base64"
 	"errors"
-	"time"
 
 	"hooklock/idem"
 )
@@ -12,7 +11,7 @@ import (
 func (known) Airtable() Preset {
 	return Preset{
 		Name: "airtable", EventID: "{body.base.id}/{body.webhook.id}/{body.timestamp}",
-		OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
+		OnMismatch: idem.MismatchExecute,
 		Facts: Facts{
 			Success: []int{204, 200}, IDSigned: true, States: true,
 		},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/url"
 	"strings"
+	"time"
 
 	"hooklock/idem"
 )
@@ -13,7 +14,7 @@ func (known) CloudEvents() Preset {
 	return Preset{
 		Name: "cloudevents", Scheme: "none", ExtractID: cloudEventID, IDHeaders: []string{"ce-source", "ce-id"},
 		IDText: "source and id, in binary, structured and batched mode", OnMismatch: idem.MismatchReplayUnsigned,
-		Strategy: idem.Wait,
+		WaitTimeout: 5 * time.Second,
 		Respond: map[idem.Decision]int{
 			idem.DecisionInFlight: 429, idem.DecisionLocked: 429, idem.DecisionWaitTimeout: 429,
 			idem.DecisionQueueFull: 429, idem.DecisionMismatch: 429,

@@ -1,16 +1,11 @@
 package sender
 
-import (
-	"time"
-
-	"hooklock/idem"
-)
+import "hooklock/idem"
 
 // CoinbaseCommerce returns the preset of CoinbaseCommerce.
 func (known) CoinbaseCommerce() Preset {
 	return Preset{
-		Name: "coinbase-commerce", EventID: "{body.event.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
-		WaitTimeout: time.Second, Respond: only5xx(),
+		Name: "coinbase-commerce", EventID: "{body.event.id}", OnMismatch: idem.MismatchReplay,
 		Facts:  Facts{IDSigned: true, Changes: "attempt_number, scheduled_for"},
 		verify: asHMAC(Config{Header: "X-CC-Webhook-Signature"}),
 		Page: Page{

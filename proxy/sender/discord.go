@@ -18,7 +18,7 @@ func (known) Discord() Preset {
 	return Preset{
 		Name: "discord", ExtractID: discordID,
 		IDText: "application_id and id of an interaction; webhook events have none", OnMismatch: idem.MismatchReplay,
-		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: r,
+		Respond: r,
 		Facts: Facts{
 			Timeout: 3 * time.Second, Retries: RetriesNever, SignedTime: TimeInHeader, IDSigned: true,
 			UsesAnswer: isDiscordInteraction, Answer: "the user sees the answer to an interaction",

@@ -2,7 +2,6 @@ package sender
 
 import (
 	"fmt"
-	"time"
 
 	"hooklock/idem"
 )
@@ -18,9 +17,8 @@ func (known) DocuSign() Preset {
 		EventID:    `{body.event}/{body.data.envelopeId}/{body.data.recipientId ?? "-"}/{body.generatedDateTime}`,
 		OnMismatch: idem.MismatchReplay,
 		Labels:     map[string]string{"envelope": "{body.data.envelopeId}"},
-		Strategy:   idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
-		Facts:  Facts{IDSigned: true, Changes: "retryCount"},
-		verify: asHMAC(Config{From: from, Encoding: "base64"}),
+		Facts:      Facts{IDSigned: true, Changes: "retryCount"},
+		verify:     asHMAC(Config{From: from, Encoding: "base64"}),
 		Page: Page{
 			Title: "DocuSign Connect", Workflow: `docusign/{body.data.envelopeId ?? "other"}`,
 			Secret: "The Connect HMAC key. With several keys (up to ten) each delivery has a signature of each; " +

@@ -1,18 +1,13 @@
 package sender
 
-import (
-	"time"
-
-	"hooklock/idem"
-)
+import "hooklock/idem"
 
 // Dropbox returns the preset of Dropbox.
 func (known) Dropbox() Preset {
 	return Preset{
 		Name: "dropbox", NoID: true, IDText: "none; two notifications can have the same bytes, so Hooklock looks " +
-			"for no duplicates", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second,
-		Respond: only5xx(),
-		verify:  asHMAC(Config{Header: "X-Dropbox-Signature"}),
+			"for no duplicates", OnMismatch: idem.MismatchExecute,
+		verify: asHMAC(Config{Header: "X-Dropbox-Signature"}),
 		Page: Page{
 			Title: "Dropbox", Workflow: `dropbox/{body.list_folder.accounts[0] ?? "other"}`,
 			Secret: "The app secret.",

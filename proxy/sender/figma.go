@@ -1,19 +1,14 @@
 package sender
 
-import (
-	"time"
-
-	"hooklock/idem"
-)
+import "hooklock/idem"
 
 // Figma returns the preset of Figma.
 func (known) Figma() Preset {
 	return Preset{
 		Name: "figma", EventID: `{body.webhook_id}/{body.event_type}/{body.timestamp}/{body.file_key ?? "-"}`,
 		OnMismatch: idem.MismatchExecute,
-		Strategy:   idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
-		Facts:  Facts{GivesUp: "one 400 stops the webhook for good"},
-		verify: asToken("body.passcode"),
+		Facts:      Facts{GivesUp: "one 400 stops the webhook for good"},
+		verify:     asToken("body.passcode"),
 		Page: Page{
 			Title: "Figma", Workflow: `figma/{body.file_key ?? body.webhook_id ?? "other"}`,
 			Secret:   "The passcode that you gave when you created the webhook.",

@@ -15,9 +15,9 @@ func (known) GitHub() Preset {
 	delete(r, idem.DecisionRejected)
 	return Preset{
 		Name: "github", EventID: `{header.X-GitHub-Hook-ID ?? "-"}/{header.X-GitHub-Delivery}`,
-		OnMismatch: idem.MismatchReplay,
-		Strategy:   idem.Wait, WaitTimeout: 4 * time.Second,
-		Respond: r,
+		OnMismatch:  idem.MismatchReplay,
+		WaitTimeout: 4 * time.Second,
+		Respond:     r,
 		Labels: map[string]string{"issue": "{body.repository.full_name}#{body.issue.number ?? " +
 			"body.pull_request.number}"},
 		Facts: Facts{

@@ -11,7 +11,7 @@ import (
 func (known) GitLab() Preset {
 	return Preset{
 		Name: "gitlab", EventID: "{header.webhook-id ?? header.Idempotency-Key}", OnMismatch: idem.MismatchReplay,
-		Strategy: idem.Wait, WaitTimeout: 4 * time.Second, Respond: only5xx(),
+		WaitTimeout: 4 * time.Second,
 		Facts: Facts{
 			Timeout: 10 * time.Second, Largest: 25 << 20, Retries: RetriesNever, SignedTime: TimeInHeader,
 			Limits:  []Limit{{InRow: 4}, {InRow: 40}},

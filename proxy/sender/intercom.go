@@ -2,7 +2,6 @@ package sender
 
 import (
 	"crypto/sha1"
-	"time"
 
 	"hooklock/idem"
 )
@@ -10,8 +9,7 @@ import (
 // Intercom returns the preset of Intercom.
 func (known) Intercom() Preset {
 	return Preset{
-		Name: "intercom", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
-		WaitTimeout: time.Second, Respond: only5xx(),
+		Name: "intercom", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,
 		Facts: Facts{
 			IDSigned: true, Changes: "delivery_attempts, delivery_status, delivered_at",
 			GivesUp: "paused for 15 min after 1000 errors in a row within 15 min; the subscription of a private app " +

@@ -12,7 +12,7 @@ import (
 func (known) Line() Preset {
 	return Preset{
 		Name: "line", ExtractID: lineID, IDText: "webhookEventId of every event", OnMismatch: idem.MismatchReplay,
-		Strategy: idem.Wait, WaitTimeout: 500 * time.Millisecond, Respond: only5xx(),
+		WaitTimeout: 500 * time.Millisecond,
 		Facts: Facts{
 			Timeout: 2 * time.Second, Retries: RetriesNever, IDSigned: true,
 			RetriesOn: "only with \"Webhook redelivery\" switched on in the console, for some time",

@@ -1,16 +1,11 @@
 package sender
 
-import (
-	"time"
-
-	"hooklock/idem"
-)
+import "hooklock/idem"
 
 // Mollie returns the preset of Mollie (next-gen webhooks).
 func (known) Mollie() Preset {
 	return Preset{
-		Name: "mollie", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
-		WaitTimeout: time.Second, Respond: only5xx(),
+		Name: "mollie", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,
 		Labels: map[string]string{"object": "{body.entityId}"},
 		Facts:  Facts{IDSigned: true},
 		verify: asHMAC(Config{From: []string{"header.X-Mollie-Signature[sha256]"}}),

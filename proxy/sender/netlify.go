@@ -1,8 +1,6 @@
 package sender
 
 import (
-	"time"
-
 	"hooklock/idem"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -12,10 +10,9 @@ import (
 func (known) Netlify() Preset {
 	return Preset{
 		Name: "netlify", EventID: `{body.id ?? "-"}/{body.state ?? "-"}/{body_sha256}`,
-		OnMismatch: idem.MismatchExecute, Retention: day, Strategy: idem.Wait, WaitTimeout: time.Second,
-		Respond: only5xx(),
-		Facts:   Facts{IDSigned: true},
-		verify:  asJWT(Config{Header: netlifyHeader, Algorithm: "HS256", Issuer: "netlify", BodyHash: "sha256"}),
+		OnMismatch: idem.MismatchExecute, Retention: day,
+		Facts:  Facts{IDSigned: true},
+		verify: asJWT(Config{Header: netlifyHeader, Algorithm: "HS256", Issuer: "netlify", BodyHash: "sha256"}),
 		Page: Page{
 			Title: "Netlify", Workflow: `netlify/{body.site_id ?? "other"}`,
 			Secret: "The \"JWS secret token\" of the notification.",

@@ -1,16 +1,11 @@
 package sender
 
-import (
-	"time"
-
-	"hooklock/idem"
-)
+import "hooklock/idem"
 
 // Notion returns the preset of Notion.
 func (known) Notion() Preset {
 	return Preset{
 		Name: "notion", EventID: "{body.subscription_id}/{body.id}", OnMismatch: idem.MismatchReplay,
-		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts:  Facts{IDSigned: true, Changes: "attempt_number"},
 		verify: asHMAC(Config{Header: "X-Notion-Signature", Prefix: "sha256="}),
 		Page: Page{

@@ -1,8 +1,6 @@
 package sender
 
 import (
-	"time"
-
 	"hooklock/idem"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -12,11 +10,10 @@ import (
 func (known) Plaid() Preset {
 	return Preset{
 		Name: "plaid", NoID: true, IDText: "none; two webhooks can have the same bytes, so Hooklock looks for no " +
-			"duplicates", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait, WaitTimeout: time.Second,
-		Respond: only5xx(),
-		Facts:   Facts{SignedTime: TimeInHeader, Changes: "the token of Plaid-Verification"},
-		verify:  asJWT(Config{Header: plaidHeader, Algorithm: "ES256", BodyHash: plaidHash, Tolerance: minutes5}),
-		key:     keyECDSA,
+			"duplicates", OnMismatch: idem.MismatchExecute,
+		Facts:  Facts{SignedTime: TimeInHeader, Changes: "the token of Plaid-Verification"},
+		verify: asJWT(Config{Header: plaidHeader, Algorithm: "ES256", BodyHash: plaidHash, Tolerance: minutes5}),
+		key:    keyECDSA,
 		Page: Page{
 			Title: "Plaid", Workflow: `plaid/{body.item_id ?? body.transfer_id ?? "other"}`,
 			Verify: "public_key_file: /etc/hooklock/plaid.jwk",

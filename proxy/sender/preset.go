@@ -186,6 +186,12 @@ func (p *Preset) fill() {
 	p.OnMissing = cmp.Or(p.OnMissing, naming.MissingPayload)
 	p.Retention = cmp.Or(p.Retention, 7*day)
 	p.RetryAfterUnit = cmp.Or(p.RetryAfterUnit, time.Second)
+	if p.Facts.EventIsLost() { // a refused event should wait instead, or look like a fault that passes
+		p.Strategy, p.WaitTimeout = idem.Wait, cmp.Or(p.WaitTimeout, time.Second)
+		if p.Respond == nil {
+			p.Respond = only5xx()
+		}
+	}
 	p.WaitTimeout = cmp.Or(p.WaitTimeout, 5*time.Second)
 	p.Strategy = cmp.Or(p.Strategy, idem.FailFast)
 	inFlight := idem.Conflict

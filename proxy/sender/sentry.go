@@ -9,8 +9,8 @@ import (
 // Sentry returns the preset of Sentry (integration platform).
 func (known) Sentry() Preset {
 	return Preset{
-		Name: "sentry", EventID: "{header.Request-ID}", OnMismatch: idem.MismatchExecute, Strategy: idem.Wait,
-		WaitTimeout: 250 * time.Millisecond, Respond: only5xx(),
+		Name: "sentry", EventID: "{header.Request-ID}", OnMismatch: idem.MismatchExecute,
+		WaitTimeout: 250 * time.Millisecond,
 		Facts: Facts{
 			Timeout: time.Second,
 			GivesUp: "unsubscribed after 1000 timeouts within 24 h, except published integrations",

@@ -57,9 +57,6 @@ func standardBy(name string, facts Facts) Preset {
 	p.OnMismatch, p.Facts = idem.MismatchReplay, facts
 	p.Order = "" // not established
 	p.Facts.SignedTime, p.Facts.IDSigned, p.Facts.Changes = TimeInHeader, true, "the signature and its time"
-	if facts.EventIsLost() {
-		p.Strategy, p.WaitTimeout, p.Respond = idem.Wait, time.Second, only5xx()
-	}
 	return p
 }
 

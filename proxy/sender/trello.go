@@ -2,7 +2,6 @@ package sender
 
 import (
 	"crypto/sha1"
-	"time"
 
 	"hooklock/idem"
 )
@@ -11,8 +10,8 @@ import (
 func (known) Trello() Preset {
 	return Preset{
 		Name: "trello", EventID: `{body.webhook.id ?? body.model.id ?? "-"}/{body.action.id}`,
-		OnMismatch: idem.MismatchReplay, Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
-		Facts: Facts{IDSigned: true},
+		OnMismatch: idem.MismatchReplay,
+		Facts:      Facts{IDSigned: true},
 		verify: asHMAC(Config{Header: "X-Trello-Webhook", Algorithm: "sha1", Encoding: "base64",
 			Content: "{body}{url}"}),
 		Page: Page{

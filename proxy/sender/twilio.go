@@ -18,8 +18,8 @@ import (
 func (known) Twilio() Preset {
 	return Preset{
 		Name: "twilio", Methods: []string{"GET", "POST"}, EventID: "{header.I-Twilio-Idempotency-Token}",
-		OnMismatch: idem.MismatchExecute,
-		Strategy:   idem.Wait, WaitTimeout: 5 * time.Second, Respond: only5xx(),
+		OnMismatch:  idem.MismatchExecute,
+		WaitTimeout: 5 * time.Second,
 		Facts: Facts{
 			Timeout: 15 * time.Second, Retries: RetriesNever,
 			UsesAnswer: always, Answer: "TwiML", RetriesOn: "only after failed connections, once",

@@ -1,16 +1,11 @@
 package sender
 
-import (
-	"time"
-
-	"hooklock/idem"
-)
+import "hooklock/idem"
 
 // Twitch returns the preset of Twitch (EventSub).
 func (known) Twitch() Preset {
 	return Preset{
 		Name: "twitch", EventID: "{header.Twitch-Eventsub-Message-Id}", OnMismatch: idem.MismatchReplay,
-		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts: Facts{
 			SignedTime: TimeInHeader, IDSigned: true,
 			GivesUp: "the subscription is revoked after too many failures (notification_failures_exceeded)",

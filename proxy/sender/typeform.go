@@ -1,16 +1,11 @@
 package sender
 
-import (
-	"time"
-
-	"hooklock/idem"
-)
+import "hooklock/idem"
 
 // Typeform returns the preset of Typeform.
 func (known) Typeform() Preset {
 	return Preset{
-		Name: "typeform", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
-		WaitTimeout: time.Second, Respond: only5xx(),
+		Name: "typeform", EventID: "{body.event_id}", OnMismatch: idem.MismatchReplay,
 		Facts:  Facts{IDSigned: true},
 		verify: asHMAC(Config{Header: "Typeform-Signature", Prefix: "sha256=", Encoding: "base64"}),
 		Page: Page{

@@ -2,7 +2,6 @@ package sender
 
 import (
 	"crypto/sha1"
-	"time"
 
 	"hooklock/idem"
 )
@@ -10,8 +9,7 @@ import (
 // Vercel returns the preset of Vercel.
 func (known) Vercel() Preset {
 	return Preset{
-		Name: "vercel", EventID: "{body.id}", OnMismatch: idem.MismatchReplay, Strategy: idem.Wait,
-		WaitTimeout: time.Second, Respond: only5xx(),
+		Name: "vercel", EventID: "{body.id}", OnMismatch: idem.MismatchReplay,
 		Facts:  Facts{IDSigned: true},
 		verify: asHMAC(Config{Header: "x-vercel-signature", Algorithm: "sha1"}),
 		Page: Page{

@@ -11,10 +11,10 @@ import (
 // WooCommerce returns the preset of WooCommerce.
 func (known) WooCommerce() Preset {
 	return Preset{
-		Name:       "woocommerce",
-		EventID:    "{header.X-WC-Webhook-Source}/{header.X-WC-Webhook-ID}/{header.X-WC-Webhook-Delivery-ID}",
-		OnMismatch: idem.MismatchExecute,
-		Strategy:   idem.Wait, WaitTimeout: 5 * time.Second, Respond: only5xx(),
+		Name:        "woocommerce",
+		EventID:     "{header.X-WC-Webhook-Source}/{header.X-WC-Webhook-ID}/{header.X-WC-Webhook-Delivery-ID}",
+		OnMismatch:  idem.MismatchExecute,
+		WaitTimeout: 5 * time.Second,
 		Facts: Facts{Timeout: time.Minute, Retries: RetriesNever, Limits: []Limit{{InRow: 6}},
 			GivesUp: "disabled after more than 5 failures in a row"},
 		Rule:   HandshakeRule{When: []string{"form.webhook_id"}, Unsigned: true, Answer: "pong"},

@@ -3,7 +3,6 @@ package sender
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"time"
 
 	"hooklock/idem"
 
@@ -16,7 +15,7 @@ func (known) Xero() Preset {
 	r[idem.DecisionUnverified] = 401
 	return Preset{
 		Name: "xero", ExtractID: xeroID, IDText: "digest of the events", OnMismatch: idem.MismatchReplay,
-		Strategy: idem.Wait, WaitTimeout: time.Second, Respond: r,
+		Respond: r,
 		Facts: Facts{
 			IDSigned: true, GivesUp: "the webhook is not activated if a wrong signature gets anything but 401",
 		},

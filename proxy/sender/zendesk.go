@@ -1,17 +1,12 @@
 package sender
 
-import (
-	"time"
-
-	"hooklock/idem"
-)
+import "hooklock/idem"
 
 // Zendesk returns the preset of Zendesk.
 func (known) Zendesk() Preset {
 	return Preset{
 		Name: "zendesk", EventID: `{header.X-Zendesk-Webhook-Id ?? "-"}/{header.X-Zendesk-Webhook-Invocation-Id}`,
 		OnMismatch: idem.MismatchExecute,
-		Strategy:   idem.Wait, WaitTimeout: time.Second, Respond: only5xx(),
 		Facts: Facts{
 			SignedTime: TimeInHeader, RetriesOn: "after certain statuses, which were not established",
 			GivesUp: "a circuit breaker holds deliveries back while most of them fail",
