@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"hooklock/admin/client"
 	"hooklock/idem"
 )
 
@@ -21,7 +22,7 @@ func TestAClockThatIsSetChangesNothingOfWhatIsCounted(t *testing.T) {
 			tally.Note(&Delivery{Route: "stripe", Verified: true, Decision: idem.DecisionReplayed})
 		}
 		want := int64(4 * (i + 1))
-		if n := tally.Rates()[0].Decisions[idem.DecisionReplayed]; n != want {
+		if n := tally.Rates()[0].Decisions[string(idem.DecisionReplayed)]; n != want {
 			t.Errorf("set by %v: %d lately, want %d", set, n, want)
 		}
 		for _, since := range []time.Time{{}, clock.now()} {
@@ -52,7 +53,7 @@ func TestAReportShowsTheClockAsItIsSet(t *testing.T) {
 	tally.Note(&Delivery{Route: "stripe", Verified: true, Decision: idem.DecisionReplayed})
 	r := tally.Report(clock.now().Add(-time.Minute))
 	if at := r.Routes[0].Duplicates.Examples[0].At; !at.Equal(clock.now()) || !r.Until.Equal(clock.now()) ||
-		!tally.Rates()[0].Last.Equal(clock.now()) {
+		!tally.Rates()[0].LastAt.Equal(clock.now()) {
 		t.Errorf("%v", r)
 	}
 	if since := r.Since.Time; since.After(clock.now()) || clock.now().Sub(since) > stepLength {
@@ -65,12 +66,12 @@ func TestAContactFailsUntilItAnswersWhateverTheClockSays(t *testing.T) {
 	now := time.Now()
 	c.Answer(now.Add(year))
 	c.Fail(now, "UNAVAILABLE")
-	if !c.Seen().Fails {
+	if c.Seen("a").State != client.ContactFails {
 		t.Error("it failed last")
 	}
 	c.Fail(now.Add(year), "UNAVAILABLE")
 	c.Answer(now)
-	if c.Seen().Fails {
+	if c.Seen("a").State != client.ContactAnswers {
 		t.Error("it answered last")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"hooklock/admin/client"
 )
 
 // Contact is what is known of a service that this process calls, from its own requests: none is
@@ -15,14 +17,6 @@ type Contact struct {
 	mu      sync.Mutex
 	failed  time.Time
 	failure string
-}
-
-// ContactState is the state of a Contact.
-type ContactState struct {
-	Answered time.Time // when the latest answer came; zero: none has
-	Failed   time.Time // when the latest request failed; zero: none has
-	Failure  string    // its error
-	Fails    bool      // whether the latest request failed
 }
 
 // Answer notes an answer.
@@ -39,13 +33,17 @@ func (c *Contact) Fail(at time.Time, why string) {
 	c.fails.Store(true)
 }
 
-// Seen returns the state.
-func (c *Contact) Seen() ContactState {
+// Seen returns what is known of the service, which has that address.
+func (c *Contact) Seen(address string) client.Contact {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	seen := ContactState{Failed: c.failed, Failure: c.failure, Fails: c.fails.Load()}
+	seen := client.Contact{Address: address, State: client.ContactNotAsked, FailedAt: client.Time{Time: c.failed},
+		Failure: c.failure}
 	if at := c.answered.Load(); at != 0 {
-		seen.Answered = time.Unix(0, at)
+		seen.State, seen.AnsweredAt.Time = client.ContactAnswers, time.Unix(0, at)
+	}
+	if c.fails.Load() {
+		seen.State = client.ContactFails
 	}
 	return seen
 }

@@ -25,12 +25,12 @@ func TestAPlaceholderIsNamedAtOnce(t *testing.T) {
 		w.Deliveries != 2 || !w.At.Equal(c.at) {
 		t.Fatalf("%+v", w)
 	}
-	if r := tally.Rates()[0]; r.WrongID == nil || r.WrongID.EventID != "$UNIQID" {
+	if r := tally.Rates()[0]; r.WrongEventID == nil || r.WrongEventID.EventID != "$UNIQID" {
 		t.Errorf("not with the rates: %+v", r)
 	}
 	c.at = c.at.Add(25 * time.Hour)
-	if r := tally.Rates()[0]; r.WrongID != nil {
-		t.Errorf("a day later: %+v", r.WrongID)
+	if r := tally.Rates()[0]; r.WrongEventID != nil {
+		t.Errorf("a day later: %+v", r.WrongEventID)
 	}
 }
 

@@ -15,22 +15,6 @@ const (
 	recentSteps = int64(Recent / recentStep)
 )
 
-// Rate is the recent traffic of one route.
-type Rate struct {
-	Route, Mode string
-	// Decisions counts the deliveries of the last Recent, by decision; of a delivery that was
-	// forwarded all the same, by the decision that would have been made.
-	Decisions map[idem.Decision]int64
-	// Results counts the requests to the service in that time, by result: forwarded deliveries, and
-	// tries of parked events.
-	Results Results
-	Last    time.Time // when the newest delivery ended; zero: none has since the start
-	// WrongID is an event ID that names no single event; nil: none was seen lately.
-	WrongID *client.WrongEventID
-	// Twins are the events of the last day that had the body of another one.
-	Twins int64
-}
-
 // findingsFor is for how long a wrong event ID and twins are shown with the rates.
 const findingsFor = 24 * time.Hour
 
@@ -45,15 +29,12 @@ const (
 	results
 )
 
-// Results counts requests by their Result.
-type Results [results]int64
-
-// Rates returns those of all routes, in their order.
-func (t *Tally) Rates() []Rate {
+// Rates returns the traffic of all routes in the last Recent, in their order.
+func (t *Tally) Rates() []client.RouteRate {
 	now := t.clock()
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	rates := make([]Rate, 0, len(t.order))
+	rates := make([]client.RouteRate, 0, len(t.order))
 	for _, name := range t.order {
 		rate := t.routes[name].lately(now)
 		rate.Route, rate.Mode = name, t.modes[name]
@@ -68,7 +49,7 @@ type recent struct {
 	last  int64 // the newest step in it
 	steps [recentSteps]struct {
 		decisions map[idem.Decision]int64
-		results   Results
+		results   [results]int64
 	}
 }
 
@@ -79,7 +60,7 @@ func (r *recent) add(d idem.Decision, result Result, now time.Time) {
 		for step := max(r.last, at-recentSteps) + 1; step <= at; step++ {
 			s := &r.steps[step%recentSteps]
 			clear(s.decisions)
-			s.results = Results{}
+			s.results = [results]int64{}
 		}
 		r.last = at
 	}
@@ -94,21 +75,21 @@ func (r *recent) add(d idem.Decision, result Result, now time.Time) {
 	s.decisions[d]++
 }
 
-func (r *route) lately(now time.Time) Rate {
+func (r *route) lately(now time.Time) client.RouteRate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	from := now.Add(-findingsFor)
-	found := Rate{Decisions: map[idem.Decision]int64{}, Last: r.newest, WrongID: r.ids.since(from),
-		Twins: r.found[twin].since(from.UnixNano()/int64(stepLength), now.UnixNano()/int64(stepLength))}
+	found := client.RouteRate{Decisions: map[string]int64{}, LastAt: client.Time{Time: r.newest},
+		WrongEventID: r.ids.since(from),
+		Twins:        r.found[twin].since(from.UnixNano()/int64(stepLength), now.UnixNano()/int64(stepLength))}
 	oldest := now.UnixNano()/int64(recentStep) - recentSteps + 1
 	for step := max(oldest, r.recent.last-recentSteps+1); step <= r.recent.last; step++ {
 		s := &r.recent.steps[step%recentSteps]
 		for d, n := range s.decisions {
-			found.Decisions[d] += n
+			found.Decisions[string(d)] += n
 		}
-		for result, n := range s.results {
-			found.Results[result] += n
-		}
+		found.Succeeded, found.Failed = found.Succeeded+s.results[Succeeded], found.Failed+s.results[Failed]
+		found.Errors += s.results[Broken]
 	}
 	return found
 }

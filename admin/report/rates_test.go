@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hooklock/admin/client"
 	"hooklock/idem"
 )
 
@@ -15,23 +16,23 @@ func TestRatesAreOfTheLastMinutes(t *testing.T) {
 	clock.at = clock.at.Add(4 * time.Minute)
 	tally.Note(&Delivery{Route: "stripe", Decision: idem.DecisionLocked})
 	tally.CountTry("stripe", Succeeded, time.Second, Failure{}, false)
-	if r := tally.Rates()[0].Results; r[Succeeded] != 1 || r[Failed] != 1 || r[Broken] != 0 {
+	if r := tally.Rates()[0]; r.Succeeded != 1 || r.Failed != 1 || r.Errors != 0 {
 		t.Errorf("results %v", r)
 	}
-	if r := tally.Rates()[0]; r.Route != "stripe" || r.Mode != "observe" || r.Decisions[idem.DecisionExecuted] != 1 ||
-		r.Decisions[idem.DecisionLocked] != 1 || !r.Last.Equal(clock.at) {
+	if r := tally.Rates()[0]; r.Route != "stripe" || r.Mode != "observe" || r.Decisions[string(idem.DecisionExecuted)] != 1 ||
+		r.Decisions[string(idem.DecisionLocked)] != 1 || !r.LastAt.Equal(clock.at) {
 		t.Errorf("%+v", r)
 	}
 	clock.at = clock.at.Add(2 * time.Minute)
-	if r := tally.Rates()[0]; len(r.Decisions) != 1 || r.Decisions[idem.DecisionLocked] != 1 ||
-		r.Results[Succeeded] != 1 || r.Results[Failed] != 0 {
+	if r := tally.Rates()[0]; len(r.Decisions) != 1 || r.Decisions[string(idem.DecisionLocked)] != 1 ||
+		r.Succeeded != 1 || r.Failed != 0 {
 		t.Errorf("after six minutes: %+v", r)
 	}
 	clock.at = clock.at.Add(time.Hour)
-	if r := tally.Rates()[0]; len(r.Decisions) != 0 || r.Last.IsZero() {
+	if r := tally.Rates()[0]; len(r.Decisions) != 0 || r.LastAt.IsZero() {
 		t.Errorf("after an hour: %+v", r)
 	}
-	if r := tally.Rates()[1]; r.Route != "github" || len(r.Decisions) != 0 || !r.Last.IsZero() {
+	if r := tally.Rates()[1]; r.Route != "github" || len(r.Decisions) != 0 || !r.LastAt.IsZero() {
 		t.Errorf("a silent route: %+v", r)
 	}
 }
@@ -53,7 +54,7 @@ func TestRatesCountEachDeliveryOnce(t *testing.T) {
 				perhaps++
 			}
 		}
-		if n := tally.Rates()[0].Decisions[idem.DecisionExecuted]; n < surely || n > surely+perhaps {
+		if n := tally.Rates()[0].Decisions[string(idem.DecisionExecuted)]; n < surely || n > surely+perhaps {
 			rt.Fatalf("%d of %d to %d", n, surely, surely+perhaps)
 		}
 	})
@@ -61,13 +62,13 @@ func TestRatesCountEachDeliveryOnce(t *testing.T) {
 
 func TestAContactKnowsWhatWasSeenLast(t *testing.T) {
 	var c Contact
-	if c.Seen() != (ContactState{}) {
+	if c.Seen("a") != (client.Contact{Address: "a", State: client.ContactNotAsked}) {
 		t.Error("nobody has asked yet")
 	}
 	at := time.Unix(1, 0)
 	c.Fail(at, "UNAVAILABLE")
 	c.Answer(at.Add(time.Second))
-	if s := c.Seen(); s.Failure != "UNAVAILABLE" || !s.Answered.After(s.Failed) {
+	if s := c.Seen("a"); s.Failure != "UNAVAILABLE" || !s.AnsweredAt.After(s.FailedAt.Time) {
 		t.Errorf("%+v", s)
 	}
 }

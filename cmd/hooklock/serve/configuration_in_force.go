@@ -153,21 +153,6 @@ func (c *contacts) Event(name proxy.EventName, r *proxy.Report) {
 	}
 }
 
-func contactView(address string, c *report.Contact) client.Contact {
-	seen := c.Seen()
-	v := client.Contact{
-		Address: address, State: client.ContactNotAsked, AnsweredAt: client.Time{Time: seen.Answered},
-		FailedAt: client.Time{Time: seen.Failed}, Failure: seen.Failure,
-	}
-	switch {
-	case seen.Fails:
-		v.State = client.ContactFails
-	case !seen.Answered.IsZero():
-		v.State = client.ContactAnswers
-	}
-	return v
-}
-
 // sessionNote is the last known state of the session.
 type sessionNote struct {
 	mu   sync.Mutex
@@ -215,26 +200,26 @@ func (s *Service) Status() client.ReplicaStatus {
 	v := client.ReplicaStatus{
 		Replica: s.replica, Version: cli.BuildVersion(), StartedAt: client.Time{Time: s.startedAt},
 		At:      client.Time{Time: time.Now()},
-		Session: s.session.status(s), Upstream: contactView(s.upstreamURL, &s.contacts.upstream),
+		Session: s.session.status(s), Upstream: s.contacts.upstream.Seen(s.upstreamURL),
 		Config:        s.inForce.status(),
 		UpstreamReuse: s.reuse(),
 		Etcd:          client.EtcdStatus{Embedded: s.embedded != nil, Members: []client.Contact{}},
 		Running:       crowd(s.Store.Running()), Waiting: crowd(s.guard.Waiting()), Held: crowd(s.Store.Held()),
-		RateSeconds: report.Recent.Seconds(), Routes: []client.RouteRate{},
+		RateSeconds: report.Recent.Seconds(), Routes: s.report.Rates(),
 	}
 	if err := s.ready(); err != nil {
 		v.NotReady = err.Error()
 	}
 	if s.embedded != nil {
 		v.Etcd.Space = s.embedded.Space().String()
-		v.Etcd.Members = append(v.Etcd.Members, contactView("embedded", &s.contacts.embedded))
+		v.Etcd.Members = append(v.Etcd.Members, s.contacts.embedded.Seen("embedded"))
 	}
 	if s.embedded == nil {
 		v.Etcd.Space = s.space.text()
 	}
 	for _, endpoint := range s.endpoints {
 		v.Etcd.Members = append(v.Etcd.Members,
-			contactView(endpoint, s.contacts.members[net.JoinHostPort(link.HostPort(endpoint))]))
+			s.contacts.members[net.JoinHostPort(link.HostPort(endpoint))].Seen(endpoint))
 	}
 	n := s.parkedCount()
 	v.Parked = client.ParkedStatus{Count: n.Events, OldestAt: client.Time{Time: n.Oldest}, Bytes: n.Bytes,
@@ -253,15 +238,8 @@ func (s *Service) Status() client.ReplicaStatus {
 		v.Slots = append(v.Slots, client.SlotCount{Limit: n.LimitName, Taken: n.Taken, Waiting: n.Waiting})
 	}
 	changes := s.changingRoutes()
-	for _, r := range s.report.Rates() {
-		rate := client.RouteRate{Route: r.Route, Mode: r.Mode, Decisions: map[string]int64{},
-			LastAt: client.Time{Time: r.Last}, Changes: changes[r.Route], WrongEventID: r.WrongID, Twins: r.Twins}
-		rate.Succeeded, rate.Failed, rate.Errors = r.Results[report.Succeeded], r.Results[report.Failed],
-			r.Results[report.Broken]
-		for d, count := range r.Decisions {
-			rate.Decisions[string(d)] = count
-		}
-		v.Routes = append(v.Routes, rate)
+	for i := range v.Routes {
+		v.Routes[i].Changes = changes[v.Routes[i].Route]
 	}
 	return v
 }

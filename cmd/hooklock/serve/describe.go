@@ -30,7 +30,7 @@ func (s *Service) describe() []byte {
 	}
 	for _, h := range s.report.Health() {
 		one := attention.Route{Route: h.Route, Spell: h.Spell, Standings: h.Standings,
-			WrongEventID: rates[wrong[h.Route]].WrongID}
+			WrongEventID: rates[wrong[h.Route]].WrongEventID}
 		if one.Spell == nil && one.Standings == (report.Standings{}) && one.WrongEventID == nil {
 			continue
 		}

@@ -3,6 +3,7 @@ package serve
 import (
 	"testing"
 
+	"hooklock/admin/client"
 	"hooklock/etcdlock/link"
 )
 
@@ -11,12 +12,12 @@ func TestAnEtcdThatKnowsALeaseNoMoreHasAnswered(t *testing.T) {
 	for code, fails := range map[string]bool{"": false, "NOT_FOUND": false, "UNAVAILABLE": true,
 		"RESOURCE_EXHAUSTED": true, "PERMISSION_DENIED": true} {
 		c.operation(link.Operation{Code: code})
-		if seen := c.embedded.Seen(); seen.Fails != fails {
+		if seen := c.embedded.Seen("embedded"); (seen.State == client.ContactFails) != fails {
 			t.Errorf("after %q: %+v", code, seen)
 		}
 	}
 	c.operation(link.Operation{Code: "DEADLINE_EXCEEDED", Why: "no connection to etcd"})
-	if seen := c.embedded.Seen(); seen.Failure != "no connection to etcd" {
+	if seen := c.embedded.Seen("embedded"); seen.Failure != "no connection to etcd" {
 		t.Errorf("%+v", seen)
 	}
 }
