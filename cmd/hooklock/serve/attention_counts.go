@@ -2,33 +2,20 @@ package serve
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"hooklock/admin/client"
+	"hooklock/cmd/hooklock/cli"
 	"hooklock/idem"
 )
 
 // attentionEvery is the time between two counts of what needs attention, for metrics.
 const attentionEvery = time.Minute
 
-// attentionCounts has how many items of each kind need attention. One replica counts for all of
-// them.
-type attentionCounts struct {
-	latest atomic.Pointer[map[string]int] // nil: another replica counts, or nothing was counted yet
-}
-
 // countAttention counts, until ctx ends.
 func (s *Service) countAttention(ctx context.Context) {
-	ticker := time.NewTicker(attentionEvery)
-	defer ticker.Stop()
-	for {
-		s.attention.latest.Store(s.attentionNow(ctx))
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
+	for more := true; more; more = cli.Pause(ctx, attentionEvery) {
+		s.attention.Store(s.attentionNow(ctx))
 	}
 }
 
@@ -76,7 +63,7 @@ func isFirst(notes []idem.ReplicaNote) bool {
 
 // attentionCount returns the latest count, for metrics.
 func (s *Service) attentionCount() map[string]int {
-	if latest := s.attention.latest.Load(); latest != nil {
+	if latest := s.attention.Load(); latest != nil {
 		return *latest
 	}
 	return nil

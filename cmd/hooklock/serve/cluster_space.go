@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"hooklock/cmd/hooklock/cli"
 	"hooklock/etcdlock/link"
 	"hooklock/idem"
 )
@@ -32,15 +33,8 @@ type clusterSpace struct {
 
 // follow looks until ctx ends.
 func (c *clusterSpace) follow(ctx context.Context) {
-	ticker := time.NewTicker(spaceEvery)
-	defer ticker.Stop()
-	for {
+	for more := true; more; more = cli.Pause(ctx, spaceEvery) {
 		c.refresh(ctx, 0)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
 	}
 }
 

@@ -296,8 +296,8 @@ func (s *Service) Config(origin bool) (client.RunningConfig, error) {
 		LoadedAt: client.Time{Time: s.inForce.at}, YAML: text.String()}, nil
 }
 
-// reloadRequest is a request for a reload that waits for the result.
-type reloadRequest struct{ done chan reloadResult }
+// reloadRequest is a request for a reload, and waits for the result.
+type reloadRequest chan reloadResult
 
 type reloadResult struct {
 	changed []string
@@ -307,14 +307,14 @@ type reloadResult struct {
 // Reload implements admin.Process. The signal loop makes the reload, so that there is one at a
 // time.
 func (s *Service) Reload(ctx context.Context) (client.Reloaded, []string, error) {
-	request := reloadRequest{make(chan reloadResult, 1)}
+	request := make(reloadRequest, 1)
 	select {
 	case s.reloads <- request:
 	case <-ctx.Done():
 		return client.Reloaded{}, nil, errors.New("this process is stopping and takes no reload")
 	}
 	select {
-	case result := <-request.done:
+	case result := <-request:
 		if result.err != nil {
 			return client.Reloaded{}, problemsOf(result.err), nil //nolint:nilerr // it is told as what it is about
 		}

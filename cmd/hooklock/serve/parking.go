@@ -15,6 +15,7 @@ import (
 	"hooklock/idem"
 	"hooklock/idem/guard"
 	"hooklock/idem/worker"
+	"hooklock/proxy/asking"
 	"hooklock/proxy/requests"
 	"hooklock/proxy/telemetry"
 )
@@ -37,13 +38,17 @@ func (s *Service) openRequests(context.Context) error {
 	return nil
 }
 
-// carry starts the worker that runs parked executions, also those of dead processes. It stops after
-// the door and before the ledger.
-func (s *Service) carry(ask func(context.Context, *idem.Lock) idem.Asked) {
+// carry starts the worker that runs parked executions, also those of dead processes, and what asks
+// the service about events of unknown outcome. They stop after the door and before the ledger.
+func (s *Service) carry(service asking.Service) {
+	asker := asking.New(asking.Options{
+		Ledger: s.Store.Questions(), Service: service, Rule: s.handler.AskRule, Asks: s.handler.Asks,
+		RequestTimeout: s.requestTimeout, OnAnswer: s.telemetry.OnAsked, Now: time.Now,
+	})
 	s.worker = worker.New(worker.Options{
 		Guard: s.guard, Ledger: s.Store.Ledger, RequestTimeout: s.requestTimeout,
 		Policy: s.handler.Policy, Running: func() int { return s.limits.Load().Parked.Running },
-		Try: s.handler.Try, Ask: ask, OnEvent: s.reportParkedEvent, Drop: s.dropRequest,
+		Try: s.handler.Try, Ask: asker.Once, OnEvent: s.telemetry.OnParkedEvent, Drop: s.dropRequest,
 	})
 	sweeping, stop := context.WithCancel(context.Background())
 	s.onStop("carrier", func(ctx context.Context) error {
@@ -63,11 +68,7 @@ func (s *Service) carry(ask func(context.Context, *idem.Lock) idem.Asked) {
 			})
 		})
 	}
-}
-
-// reportParkedEvent reports an event of a parked execution.
-func (s *Service) reportParkedEvent(e worker.Event) {
-	s.telemetry.OnParkedEvent(e)
+	s.beside("asker", asker.Run) // an answer that has come is written down before the store closes
 }
 
 // unrouted counts the accepted events of all replicas whose route this replica does not have, by

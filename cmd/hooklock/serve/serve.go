@@ -122,7 +122,7 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 		case <-changed:
 			again.begin("the file changed", nil)
 		case asked := <-asks:
-			again.begin("", asked.done)
+			again.begin("", asked)
 		case read := <-again.read:
 			again.end(read)
 		case <-again.late:

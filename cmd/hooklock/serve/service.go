@@ -61,8 +61,10 @@ type Service struct {
 	admin net.Listener
 	api   *admin.API
 
-	notifier  *notify.Notifier
-	attention attentionCounts
+	notifier *notify.Notifier
+	// attention is how many items of each kind need attention, which one replica counts for all of
+	// them; nil: another one does, or nothing was counted yet.
+	attention atomic.Pointer[map[string]int]
 	space     clusterSpace
 	// localToken is the generated token of the API; "" if tokens are configured, or if it cannot be
 	// stored.
@@ -302,9 +304,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 		Observer: proxy.Observers{s.telemetry, findings{s.report}, s.contacts}, Tracer: s.telemetry.Tracer(),
 		Log: s.Log.Logger,
 	}, rules)
-	asker := s.newAsker(wiring.Service(&o, host))
-	s.carry(asker.Once)
-	s.beside("asker", asker.Run) // an answer that has come is written down before the store closes
+	s.carry(wiring.Service(&o, host))
 	s.server = proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
 		MaxConnections: s.bounds.Senders, Log: s.Log.Logger,
