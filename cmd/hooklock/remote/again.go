@@ -41,11 +41,7 @@ func (d *Desk) runAgain(ctx context.Context, p *person, text, reason string) err
 	if err := d.warnOfSignatures(ctx, was.Route); err != nil {
 		return err
 	}
-	x, err := d.RunAgain(ctx, id, reason)
-	if err != nil {
-		return doubtful(err, story.ShellLine("hooklock", "executions", "get", id))
-	}
-	return d.Done(x.RawJSON(), p.done(x))
+	return changed(d, story.ShellLine("hooklock", "executions", "get", id), p.done)(d.RunAgain(ctx, id, reason))
 }
 
 // warnOfSignatures says which services see a signature that is too old; route "" = of all routes.
@@ -151,6 +147,6 @@ for each event, with its execution ID, workflow and your reason. What has not en
 	cmd.Flags().BoolVar(&detach, "detach", false, "start the job, and do not watch it")
 	cmd.Flags().IntVar(&b.Rate, "rate", 0, "how many a second, at most 1000 (default 10)")
 	NoFiles(cmd, "rate")
-	reasonFlag(cmd, &b.Reason)
+	reasonFlag(cmd, &b.Reason, "")
 	return cmd
 }

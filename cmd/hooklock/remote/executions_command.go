@@ -276,27 +276,21 @@ you looked: what waited may be at the upstream by now. The exit code is 4 when t
   hooklock cancel exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --if-status pending --reason "sent by mistake"`,
 		Args: OneArg("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := needed(cmd, "reason", reason, `"wrong account"`); err != nil {
-				return err
-			}
 			status := client.Status(strings.ReplaceAll(strings.ToUpper(only), "-", "_"))
 			if only != "" && !slices.Contains(activeStatuses, string(status)) {
 				return cli.Misuse(fmt.Errorf("--if-status %s: use %s", cli.Plain(only),
 					strings.Join(activeStatuses, ", ")))
 			}
 			return r.onExecution(e, func(ctx context.Context, d *Desk, id string) error {
-				c, err := d.CancelIf(ctx, id, status, reason, final)
-				if err != nil {
-					return doubtful(err, story.ShellLine("hooklock", "show", id))
-				}
-				return d.Done(c.RawJSON(), cancelledText(c))
+				return changed(d, story.ShellLine("hooklock", "show", id), cancelledText)(
+					d.CancelIf(ctx, id, status, reason, final))
 			})(cmd, args)
 		},
 	}
 	cmd.Flags().BoolVar(&final, "final", false, "the event never runs again: its duplicates get 503 execution_aborted")
 	textFlag(cmd, &only, "if-status", "only where it still has this status: "+strings.Join(activeStatuses, ", "),
 		activeStatuses...)
-	reasonFlag(cmd, &reason)
+	reasonFlag(cmd, &reason, `"wrong account"`)
 	return cmd
 }
 
@@ -345,24 +339,17 @@ event of unknown outcome is let through where the route says on_unknown: block, 
 The exit code is 4 while the execution has not ended.`,
 		Example: `  hooklock forget exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra --reason "not in the ledger of the bank, run it again"`,
 		Args:    OneArg("ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := needed(cmd, "reason", reason, `"run it again"`); err != nil {
-				return err
+		RunE: r.onExecution(e, func(ctx context.Context, d *Desk, id string) error {
+			forget, said := d.Forget, " is forgotten: its event may run again"
+			if erase {
+				forget, said = d.Erase, " is erased: its event may run again"
 			}
-			return r.onExecution(e, func(ctx context.Context, d *Desk, id string) error {
-				forget, said := d.Forget, " is forgotten: its event may run again"
-				if erase {
-					forget, said = d.Erase, " is erased: its event may run again"
-				}
-				x, err := forget(ctx, id, reason)
-				if err != nil {
-					return doubtful(err, story.ShellLine("hooklock", "show", id))
-				}
-				return d.Done(x.RawJSON(), id+said)
-			})(cmd, args)
-		},
+			return changed(d, story.ShellLine("hooklock", "show", id), func(*client.Execution) string {
+				return id + said
+			})(forget(ctx, id, reason))
+		}),
 	}
 	cmd.Flags().BoolVar(&erase, "erase", false, "delete how it arrived, too, and nothing if kept requests cannot be")
-	reasonFlag(cmd, &reason)
+	reasonFlag(cmd, &reason, `"run it again"`)
 	return cmd
 }

@@ -42,11 +42,7 @@ ENDED of MATCHED have come to their end, FAILED of them ran and failed, and LEFT
   hooklock jobs stop job_k2v7qf4m3zt5w6ya --reason "the service fails again"`,
 		Args: Subcommand,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
-			l, err := d.Jobs(ctx)
-			if err != nil {
-				return err
-			}
-			return d.object(l.RawJSON(), func() error { return d.printJobs(l) })
+			return shown(d, d.printJobs)(d.Jobs(ctx))
 		}),
 	}
 	r.Flags(cmd)
@@ -113,11 +109,7 @@ func newJobsGet(e *cli.Environment, r *Remote) *cobra.Command {
 		Long:    "Look at a job: what it is about, how far it is, and the first ten that failed or were left alone.",
 		Example: "  hooklock jobs get job_k2v7qf4m3zt5w6ya", Args: OneArg("ID"), ValidArgsFunction: r.ask(e, someJobs),
 		RunE: r.onJob(e, func(ctx context.Context, d *Desk, id string) error {
-			j, err := d.Job(ctx, id)
-			if err != nil {
-				return err
-			}
-			return d.object(j.RawJSON(), func() error { return d.printJob(j) })
+			return shown(d, d.printJob)(d.Job(ctx, id))
 		}),
 	}
 }
@@ -153,27 +145,20 @@ func newJobsChange(e *cli.Environment, r *Remote, what string) *cobra.Command {
 		Example:           "  hooklock jobs " + what + " job_k2v7qf4m3zt5w6ya --reason " + example,
 		ValidArgsFunction: r.ask(e, someJobs),
 		Args:              OneArg("ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := needed(cmd, "reason", reason, example); err != nil {
-				return err
-			}
-			return r.onJob(e, func(ctx context.Context, d *Desk, id string) error {
-				if what == "resume" {
-					j, err := d.ResumeJob(ctx, id, reason)
-					if err != nil {
-						return doubtful(err, "hooklock jobs get "+id)
-					}
-					return d.watchJob(ctx, j)
-				}
-				j, err := d.StopJob(ctx, id, reason)
+		RunE: r.onJob(e, func(ctx context.Context, d *Desk, id string) error {
+			if what == "resume" {
+				j, err := d.ResumeJob(ctx, id, reason)
 				if err != nil {
 					return doubtful(err, "hooklock jobs get "+id)
 				}
-				return d.Done(j.RawJSON(), j.JobID+" is "+j.Result)
-			})(cmd, args)
-		},
+				return d.watchJob(ctx, j)
+			}
+			return changed(d, "hooklock jobs get "+id, func(j *client.Job) string {
+				return j.JobID + " is " + j.Result
+			})(d.StopJob(ctx, id, reason))
+		}),
 	}
-	reasonFlag(cmd, &reason)
+	reasonFlag(cmd, &reason, example)
 	return cmd
 }
 

@@ -191,11 +191,7 @@ the oldest of them, or with --execution that of another one. The exit code is 3 
   hooklock locks get stripe/acme -o json`,
 		Args: OneArg("WORKFLOW"),
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
-			l, err := d.lock(ctx, args[0], execution)
-			if err != nil {
-				return err
-			}
-			return d.object(l.RawJSON(), func() error { return printLock(d, l) })
+			return shown(d, d.printLock)(d.lock(ctx, args[0], execution))
 		}),
 	}
 	cmd.Flags().StringVar(&execution, "execution", "", "ID of an execution, where several have a lock")
@@ -204,7 +200,7 @@ the oldest of them, or with --execution that of another one. The exit code is 3 
 	return cmd
 }
 
-func printLock(d *Desk, l *client.Lock) error {
+func (d *Desk) printLock(l *client.Lock) error {
 	t := d.table()
 	t.Add("workflow", l.Workflow)
 	t.Add("state", lockState(l))
@@ -259,11 +255,9 @@ out. If another has the lock by now, nothing happens and the exit code is 4.`,
 				}
 			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				x, err := d.ForceRelease(ctx, args[0], execution, reason)
-				if err != nil {
-					return doubtful(err, story.ShellLine("hooklock", "locks", "get", args[0]))
-				}
-				return d.Done(x.RawJSON(), fmt.Sprintf("%s is released; %s has lost it", args[0], execution))
+				return changed(d, story.ShellLine("hooklock", "locks", "get", args[0]), func(*client.Execution) string {
+					return fmt.Sprintf("%s is released; %s has lost it", args[0], execution)
+				})(d.ForceRelease(ctx, args[0], execution, reason))
 			})
 		},
 	}
@@ -271,7 +265,7 @@ out. If another has the lock by now, nothing happens and the exit code is 4.`,
 		"ID of the execution that holds the lock (required, but on a terminal)")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	_ = cmd.RegisterFlagCompletionFunc("execution", r.ask(e, lockHolder)) // the flag is there
-	reasonFlag(cmd, &reason)
+	reasonFlag(cmd, &reason, "")
 	return cmd
 }
 
@@ -288,7 +282,7 @@ func (r *Remote) confirmRelease(ctx context.Context, e *cli.Environment, workflo
 			return err
 		}
 		holder = l.ExecutionID
-		return printLock(d, l)
+		return d.printLock(l)
 	})
 	if err == nil && !e.Confirm("Another event of "+cli.Plain(workflow)+
 		" can then run at the same time. Release the lock?") {

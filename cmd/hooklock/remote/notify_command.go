@@ -27,15 +27,13 @@ func NewNotify(e *cli.Environment) *cobra.Command {
 The exit code is 1 unless that was 2xx. The URL is not shown.`,
 		Example: "  hooklock notify test",
 		Args:    cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				result, err := d.TestNotify(ctx)
-				if err != nil {
-					return doubtful(err, "the receiver")
-				}
-				return d.showNotifyTest(result)
-			})
-		},
+		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
+			result, err := d.TestNotify(ctx)
+			if err != nil {
+				return doubtful(err, "the receiver")
+			}
+			return d.showNotifyTest(result)
+		}),
 	}
 	r.Flags(test)
 	cmd.AddCommand(test)

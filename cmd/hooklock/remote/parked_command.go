@@ -256,7 +256,7 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 		cmd.Flags().StringVar(&toCA, "to-ca-file", "", "authority that signed the certificate of an https --to "+
 			"(default: the system's)")
 	}
-	reasonFlag(cmd, &b.Reason)
+	reasonFlag(cmd, &b.Reason, "")
 	return cmd
 }
 
@@ -295,15 +295,12 @@ func (d *Desk) actOn(ctx context.Context, p *person, text, reason string) error 
 	if err != nil {
 		return err
 	}
-	x, err := d.Act(ctx, p.action, id, reason)
-	if err != nil {
-		return doubtful(err, story.ShellLine("hooklock", "show", id))
-	}
-	said := p.done(x)
-	if x.Status == client.CancelRequested {
-		said = x.ExecutionID + " is to stop: " + toldText(x)
-	}
-	return d.Done(x.RawJSON(), said)
+	return changed(d, story.ShellLine("hooklock", "show", id), func(x *client.Execution) string {
+		if x.Status == client.CancelRequested {
+			return x.ExecutionID + " is to stop: " + toldText(x)
+		}
+		return p.done(x)
+	})(d.Act(ctx, p.action, id, reason))
 }
 
 // fixTimes converts spans to times, because a bulk may take many requests.

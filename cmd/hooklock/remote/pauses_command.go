@@ -49,9 +49,6 @@ A route that the replica does not have is refused, and so is a pattern that no k
   hooklock pause 'workflow:stripe/acme*' --reason "refunds run twice"`,
 		Args: OneArg("route:NAME|workflow:PATTERN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := needed(cmd, "reason", f.reason, `"migration of the orders table"`); err != nil {
-				return err
-			}
 			if cmd.Flags().Changed("until") && f.until <= 0 {
 				return cli.Misuse(fmt.Errorf("--until %s: give how long the pause lasts, such as 15m, or leave it out",
 					f.until))
@@ -62,7 +59,7 @@ A route that the replica does not have is refused, and so is a pattern that no k
 		},
 	}
 	r.Flags(cmd)
-	reasonFlag(cmd, &f.reason)
+	reasonFlag(cmd, &f.reason, `"migration of the orders table"`)
 	cmd.Flags().BoolVar(&f.force, "force", false, "pause also if no known route or workflow matches")
 	cmd.Flags().DurationVar(&f.until, "until", 0, "end it after that time, such as 15m (default: at hooklock resume)")
 	cmd.Flags().BoolVar(&f.drain, "drain", false, "wait until nothing of it runs")
@@ -254,11 +251,9 @@ func NewResume(e *cli.Environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := d.Resume(ctx, scope, reason)
-			if err != nil {
-				return doubtful(err, "hooklock pauses")
-			}
-			return d.Done(p.RawJSON(), p.Scope+" is resumed; "+p.By+" had paused it: "+p.Reason)
+			return changed(d, "hooklock pauses", func(p *client.EndedPause) string {
+				return p.Scope + " is resumed; " + p.By + " had paused it: " + p.Reason
+			})(d.Resume(ctx, scope, reason))
 		}),
 	}
 	r.Flags(cmd)
@@ -297,11 +292,7 @@ it.`,
   hooklock pauses -o json | jq -r '.pauses[] | select(.drained | not) | .scope'`,
 		Args: cli.NoArgs,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
-			l, err := d.Pauses(ctx)
-			if err != nil {
-				return err
-			}
-			return d.object(l.RawJSON(), func() error { return d.printPauses(l, time.Now()) })
+			return shown(d, d.printPauses)(d.Pauses(ctx))
 		}),
 	}
 	r.Flags(cmd)
@@ -309,7 +300,8 @@ it.`,
 	return cmd
 }
 
-func (d *Desk) printPauses(l *client.PauseList, now time.Time) error {
+func (d *Desk) printPauses(l *client.PauseList) error {
+	now := time.Now()
 	if len(l.Pauses) == 0 {
 		fmt.Fprintln(d.environment.Stderr, "nothing is paused")
 		return nil

@@ -123,6 +123,30 @@ func (d *Desk) object(raw []byte, people func() error) error {
 	return people()
 }
 
+// answer is an object of the API.
+type answer interface{ RawJSON() []byte }
+
+// shown prints an answer, or calls people with it.
+func shown[T answer](d *Desk, people func(T) error) func(T, error) error {
+	return func(x T, err error) error {
+		if err != nil {
+			return err
+		}
+		return d.object(x.RawJSON(), func() error { return people(x) })
+	}
+}
+
+// changed prints the answer to a change, or what is said of it. look is the command that shows
+// whether it was made, if no answer says so.
+func changed[T answer](d *Desk, look string, said func(T) string) func(T, error) error {
+	return func(x T, err error) error {
+		if err != nil {
+			return doubtful(err, look)
+		}
+		return d.Done(x.RawJSON(), said(x))
+	}
+}
+
 // table returns an empty table for this screen. Without a head it has names and values.
 func (d *Desk) table(head ...string) *cli.Table {
 	t := &cli.Table{Out: d.environment.Stdout, Screen: d.screen, Head: head}
@@ -394,9 +418,13 @@ func addList(cmd, list *cobra.Command) {
 	cmd.Flags().AddFlagSet(list.Flags())
 }
 
-// reasonFlag adds --reason, which the audit log and the record will show.
-func reasonFlag(cmd *cobra.Command, reason *string) {
+// reasonFlag adds --reason, which the audit log and the record will show. With an example the
+// command needs it in any case.
+func reasonFlag(cmd *cobra.Command, reason *string, example string) {
 	textFlag(cmd, reason, "reason", "why, for the record and the audit log (required)")
+	if example != "" {
+		cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return needed(cmd, "reason", *reason, example) }
+	}
 }
 
 // needed refuses a flag that was left out.

@@ -45,11 +45,9 @@ It is counted in memory, by the process that is asked, since its start and at mo
 		Args: cli.NoArgs,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
 			d.moments(&since)
-			found, err := d.Report(ctx, since)
-			if err != nil {
-				return err
-			}
-			return d.object(found.RawJSON(), func() error { return d.printReport(found, examples) })
+			return shown(d, func(found *client.Report) error {
+				return d.printReport(found, examples)
+			})(d.Report(ctx, since))
 		}),
 	}
 	r.Flags(cmd)

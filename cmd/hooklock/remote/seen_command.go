@@ -45,12 +45,18 @@ Without KIND:ROUTE the marks are listed, the newest first.`,
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				switch {
 				case len(args) == 0:
-					return d.listSeen(ctx)
+					return shown(d, d.printSeen)(d.Seen(ctx))
 				case undo:
-					return d.unmark(ctx, args[0], reason)
+					return changed(d, "hooklock seen", func(m *client.SeenMark) string {
+						return m.Concern + " needs attention again; " + m.By + " had looked at it: " + m.Reason
+					})(d.UnmarkSeen(ctx, args[0], reason))
 				}
 				d.moments(&until)
-				return d.mark(ctx, args[0], until, reason)
+				return changed(d, "hooklock seen", func(m *client.SeenMark) string {
+					_, route, _ := strings.Cut(args[0], ":")
+					return m.Concern + " is marked as looked at until " + d.shown.Stamp(m.Until.Time) +
+						d.whyNone(ctx, route, "")
+				})(d.MarkSeen(ctx, args[0], until, reason))
 			})
 		},
 	}
@@ -70,33 +76,8 @@ func kindCompletions() (all []cobra.Completion) {
 	return all
 }
 
-func (d *Desk) mark(ctx context.Context, concern, until, reason string) error {
-	m, err := d.MarkSeen(ctx, concern, until, reason)
-	if err != nil {
-		return doubtful(err, "hooklock seen")
-	}
-	_, route, _ := strings.Cut(concern, ":")
-	return d.Done(m.RawJSON(), m.Concern+" is marked as looked at until "+d.shown.Stamp(m.Until.Time)+
-		d.whyNone(ctx, route, ""))
-}
-
-func (d *Desk) unmark(ctx context.Context, concern, reason string) error {
-	m, err := d.UnmarkSeen(ctx, concern, reason)
-	if err != nil {
-		return doubtful(err, "hooklock seen")
-	}
-	return d.Done(m.RawJSON(), m.Concern+" needs attention again; "+m.By+" had looked at it: "+m.Reason)
-}
-
-func (d *Desk) listSeen(ctx context.Context) error {
-	l, err := d.Seen(ctx)
-	if err != nil {
-		return err
-	}
-	return d.object(l.RawJSON(), func() error { return d.printSeen(l, time.Now()) })
-}
-
-func (d *Desk) printSeen(l *client.SeenList, now time.Time) error {
+func (d *Desk) printSeen(l *client.SeenList) error {
+	now := time.Now()
 	if len(l.Seen) == 0 {
 		fmt.Fprintln(d.environment.Stderr, "nothing is marked as looked at")
 		return nil

@@ -491,26 +491,19 @@ func contact(t *cli.Table, name string, c *client.Contact, ago func(client.Time)
 // Reload reloads the configuration of a running hooklock, and prints what changed.
 func (r *Remote) Reload(ctx context.Context, e *cli.Environment) error {
 	return r.run(ctx, e, func(ctx context.Context, d *Desk) error {
-		reloaded, err := d.Reload(ctx)
-		if err != nil {
-			return doubtful(err, "hooklock status")
-		}
-		text := "reloaded; nothing has changed"
-		if len(reloaded.Changed) > 0 {
-			text = "reloaded: " + strings.Join(reloaded.Changed, ", ")
-		}
-		return d.Done(reloaded.RawJSON(), text)
+		return changed(d, "hooklock status", func(reloaded *client.Reloaded) string {
+			if len(reloaded.Changed) == 0 {
+				return "reloaded; nothing has changed"
+			}
+			return "reloaded: " + strings.Join(reloaded.Changed, ", ")
+		})(d.Reload(ctx))
 	})
 }
 
 // ShowRunning prints the configuration that a running hooklock has in force.
 func (r *Remote) ShowRunning(ctx context.Context, e *cli.Environment, origin bool) error {
 	return r.run(ctx, e, func(ctx context.Context, d *Desk) error {
-		running, err := d.Config(ctx, origin)
-		if err != nil {
-			return err
-		}
-		return d.object(running.RawJSON(), func() error {
+		return shown(d, func(running *client.RunningConfig) error {
 			fmt.Fprintf(d.environment.Stderr, "%s sha256:%s, loaded %s\n", cli.Plain(running.File),
 				cli.Plain(running.SHA256),
 				d.shown.Stamp(running.LoadedAt.Time))
@@ -520,7 +513,7 @@ func (r *Remote) ShowRunning(ctx context.Context, e *cli.Environment, origin boo
 				}
 			}
 			return nil
-		})
+		})(d.Config(ctx, origin))
 	})
 }
 
