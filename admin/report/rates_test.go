@@ -20,7 +20,8 @@ func TestRatesAreOfTheLastMinutes(t *testing.T) {
 		t.Errorf("results %v", r)
 	}
 	if r := tally.Rates()[0]; r.Route != "stripe" || r.Mode != "observe" ||
-		r.Decisions[string(idem.DecisionExecuted)] != 1 || r.Decisions[string(idem.DecisionLocked)] != 1 || !r.LastAt.Equal(clock.at) {
+		r.Decisions[string(idem.DecisionExecuted)] != 1 ||
+		r.Decisions[string(idem.DecisionLocked)] != 1 || !r.LastAt.Equal(clock.at) {
 		t.Errorf("%+v", r)
 	}
 	clock.at = clock.at.Add(2 * time.Minute)
