@@ -94,7 +94,7 @@ func TestAnAuditEndsAfterThirtyDays(t *testing.T) {
 	}
 	left, err := e.Client.TimeToLive(within(t, patience), clientv3.LeaseID(got.Kvs[0].Lease))
 	if err != nil || left.TTL < int64(idem.AuditRetention/time.Second)-60 ||
-		left.TTL > int64((idem.AuditRetention+idem.Slack(idem.AuditRetention))/time.Second) {
+		left.TTL > int64((idem.AuditRetention+idem.ExtraRetention(idem.AuditRetention))/time.Second) {
 		t.Errorf("its lease lasts for %d s: %v", left.TTL, err)
 	}
 }

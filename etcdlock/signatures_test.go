@@ -80,7 +80,7 @@ func TestBadSignaturesOfAllReplicasAreListedTheNewestFirst(t *testing.T) {
 	for _, kv := range kvs.Kvs {
 		left, err := e.Client.TimeToLive(within(t, patience), clientv3.LeaseID(kv.Lease))
 		if kept := int64(idem.BadSignatureRetention / time.Second); err != nil || left.TTL < kept-60 || left.TTL > kept+
-			int64(idem.Slack(idem.BadSignatureRetention)/time.Second)+60 {
+			int64(idem.ExtraRetention(idem.BadSignatureRetention)/time.Second)+60 {
 			t.Errorf("%s lives for %d s: %v", kv.Key, left.TTL, err)
 		}
 	}

@@ -109,7 +109,7 @@ type ExecutionFacts struct {
 
 	Token int64 `json:"-"` // the fencing token; 0 = it never had the lock
 	// Retention is how long the record answers duplicates, from its end. The ledger ends it, up to
-	// Slack later: clocks of processes differ.
+	// ExtraRetention later: clocks of processes differ.
 	Retention time.Duration `json:"-"`
 }
 
@@ -352,9 +352,9 @@ type Record struct {
 	Size     int   `json:"-"` // bytes in the ledger, as this process wrote it; 0 = not known
 }
 
-// Slack returns how much longer than its retention a ledger may keep a record, because records
+// ExtraRetention returns how much longer than its retention a ledger may keep a record, because records
 // share leases, and how long a process may trust one that it has read without reading again.
-func Slack(retention time.Duration) time.Duration {
+func ExtraRetention(retention time.Duration) time.Duration {
 	return min(max(retention/16, 5*time.Second), 6*time.Hour)
 }
 

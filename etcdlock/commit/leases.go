@@ -83,7 +83,7 @@ func wholeSeconds(d time.Duration) time.Duration {
 const leaseOpen = time.Hour
 
 // OpenFor returns for how long a lease for that retention takes keys.
-func OpenFor(retention time.Duration) time.Duration { return min(idem.Slack(retention), leaseOpen) }
+func OpenFor(retention time.Duration) time.Duration { return min(idem.ExtraRetention(retention), leaseOpen) }
 
 // NoticeLife is for how long a process can learn that it has to look at a lock or to drop a record.
 // A process that learns nothing for so long has lost its session, and with that all that it
@@ -137,7 +137,7 @@ func (b *Leases) nextLocked(c *current, of class) {
 	c.granting = done
 	started := b.tasks.Help(func(ctx context.Context) {
 		granted := b.clock.Instant() // before etcd starts to count
-		lease, err := b.grant(ctx, of.retention+idem.Slack(of.retention))
+		lease, err := b.grant(ctx, of.retention+idem.ExtraRetention(of.retention))
 		if err == nil && of.listedAs != "" {
 			err = b.list.ListLease(ctx, of.listedAs, lease, of.retention)
 		}

@@ -38,7 +38,7 @@ func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
 			if coming != nil {
 				<-coming
 			}
-			if left := ends[lease].Sub(now); left < retention || left > wholeSeconds(retention)+idem.Slack(retention)+
+			if left := ends[lease].Sub(now); left < retention || left > wholeSeconds(retention)+idem.ExtraRetention(retention)+
 				time.Second {
 				t.Errorf("retention %v: a record on lease %d lives for %v", retention, lease, left)
 			}

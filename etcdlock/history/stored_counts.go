@@ -155,7 +155,7 @@ func (c *Counts) write(ctx context.Context, last bool) bool {
 func (c *Counts) takeLease(ctx context.Context) error {
 	const retention = idem.HourRetention + time.Hour
 	c.mu.Lock()
-	fresh := c.lease != 0 && c.options.Clock.Since(c.leased) < idem.Slack(retention)
+	fresh := c.lease != 0 && c.options.Clock.Since(c.leased) < idem.ExtraRetention(retention)
 	c.mu.Unlock()
 	if fresh {
 		return nil

@@ -212,7 +212,7 @@ func (w *writer) prolong(ctx context.Context, n *note, retention time.Duration, 
 	switch {
 	case row != nil:
 		n.lease, err = w.leases.Take(ctx, retention, protocol.KindArrivals, row)
-	case n.lease == 0 || retention > n.leasedFor || w.options.Clock.Since(n.leased) >= idem.Slack(retention):
+	case n.lease == 0 || retention > n.leasedFor || w.options.Clock.Since(n.leased) >= idem.ExtraRetention(retention):
 		n.leased, n.leasedFor = w.options.Clock.Instant(), retention
 		n.lease, err = w.leases.Take(ctx, retention, "", nil)
 	}

@@ -214,7 +214,7 @@ func (g *Guard) rememberRecord(ctx context.Context, r *idem.Request, seen *idem.
 		}
 	}
 	if !seen.Runs(r.Scope.Key) {
-		g.cache.remember(r.Policy, rec, at, idem.Slack(rec.Retention))
+		g.cache.remember(r.Policy, rec, at, idem.ExtraRetention(rec.Retention))
 	}
 	return nil
 }

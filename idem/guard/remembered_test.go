@@ -126,7 +126,7 @@ func TestAnOutcomeIsRememberedForItsRetentionAndOneThatWasReadForItsSlack(t *tes
 	for name, c := range map[string]struct {
 		admit bool // this process ran it, else it read the record
 		life  time.Duration
-	}{"ran": {true, time.Hour}, "read": {false, idem.Slack(time.Hour)}} {
+	}{"ran": {true, time.Hour}, "read": {false, idem.ExtraRetention(time.Hour)}} {
 		clock, claims := noon, 0
 		rec := cached(1)
 		rec.Retention = time.Hour
