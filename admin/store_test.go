@@ -103,7 +103,7 @@ func within(t testing.TB) context.Context {
 // lockOf is what a delivery of a route puts into the ledger.
 func lockOf(workflow, event string) idem.Lock {
 	key := sha256.Sum256([]byte(event))
-	name := idem.MakeKey(idem.EventHalf(event), [16]byte(key[:16]))
+	name := idem.MakeKey(idem.HashEventID(event), [16]byte(key[:16]))
 	var random [4]byte
 	_, _ = rand.Read(random[:])
 	hash := sha256.Sum256([]byte(callbackKey))

@@ -149,7 +149,7 @@ func settledEvent(n, all int) idem.Lock {
 	event := fmt.Sprintf("evt_1PqR%016d", n)
 	workflow := fmt.Sprintf("stripe/cus_%08d", n%max(1, all/10)) // two at a time are of two workflows
 	sum := sha256.Sum256([]byte(workflow + event))
-	key := idem.MakeKey(idem.EventHalf(event), [16]byte(sum[:16]))
+	key := idem.MakeKey(idem.HashEventID(event), [16]byte(sum[:16]))
 	return idem.Lock{
 		ExecutionFacts: idem.ExecutionFacts{
 			Execution: idem.NewExecutionID(workflow, key, [4]byte(sum[16:20])),

@@ -125,9 +125,9 @@ func keyText(b [KeyBytes]byte) (text [keyLength]byte) {
 
 const keyLength = 16 + 1 + 32
 
-// EventHalf returns the first half of the keys of all events with this ID, in any route and
+// HashEventID returns the first half of the keys of all events with this ID, in any route and
 // workflow: its XXH64. If the payload is the event, the ID is its fingerprint in hex.
-func EventHalf(eventID string) uint64 { return xxhash.Sum64String(eventID) }
+func HashEventID(eventID string) uint64 { return xxhash.Sum64String(eventID) }
 
 // MakeKey makes the key of two hashes: the short one picks the shard, the long one makes a
 // collision impossible to forge.

@@ -16,7 +16,7 @@ type ExecutionID string
 
 // Key is an idempotency key: 16 hex digits of XXH64, "-", 32 hex digits of SHA-256. The second half
 // is over route, workflow and event, and makes collisions impossible to forge. The first half is
-// the short name in logs, picks the shard, and is over the event ID alone (EventHalf).
+// the short name in logs, picks the shard, and is over the event ID alone (HashEventID).
 type Key string
 
 // Short returns the first half: enough for a log line, not an identity.

@@ -19,7 +19,7 @@ func (p *executionPage) showFirstTwins(ctx context.Context) error {
 	if id == "" || p.query.Cursor != "" || p.full() {
 		return nil
 	}
-	prefix := p.store.options.Layout.All(protocol.KindAliases) + protocol.Hex16(idem.EventHalf(id))
+	prefix := p.store.options.Layout.All(protocol.KindAliases) + protocol.Hex16(idem.HashEventID(id))
 	answers, _, err := p.store.options.Pool.Read(ctx, clientv3.OpGet(prefix, clientv3.WithPrefix(),
 		clientv3.WithLimit(FindValues)))
 	if err != nil {

@@ -80,7 +80,7 @@ func fill(tb testing.TB, n int) *archive {
 func (a *archive) record(i int) *idem.Record {
 	event := fmt.Sprintf("evt_1PqR%016x", uint64(i)*0x9E3779B97F4A7C15)
 	workflow := fmt.Sprintf("stripe/cus_%08d", i%max(1, a.n/10))
-	key := idem.MakeKey(idem.EventHalf(event), [16]byte{byte(i), byte(i >> 8), byte(i >> 16)})
+	key := idem.MakeKey(idem.HashEventID(event), [16]byte{byte(i), byte(i >> 8), byte(i >> 16)})
 	end := success(`{"received":true}`)
 	end.FinishedAt = a.begun.Add(time.Duration(i) * a.step)
 	route := "stripe"

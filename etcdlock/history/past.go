@@ -172,7 +172,7 @@ func keyFilter(q *idem.ExecutionQuery) func(key string) bool {
 // as it is known.
 func keyBeginning(q *idem.ExecutionQuery) string {
 	_, beginning := idem.BeginningHex(q.Beginning)
-	if half := protocol.Hex16(idem.EventHalf(q.EventID)); q.EventID != "" {
+	if half := protocol.Hex16(idem.HashEventID(q.EventID)); q.EventID != "" {
 		beginning = half
 	}
 	if len(q.Key) > len(beginning) {

@@ -66,7 +66,7 @@ func TestWaitingAndRunningExecutionsAreListedTheNewestFirst(t *testing.T) {
 func TestAnExecutionIsFoundByEachOfItsNames(t *testing.T) {
 	e := etcdtest.Start(t)
 	s := openStore(t, etcdlock.Options{Endpoints: []string{e.Endpoint}})
-	event := func(name string) idem.Key { return idem.MakeKey(idem.EventHalf(name), [16]byte{1}) }
+	event := func(name string) idem.Key { return idem.MakeKey(idem.HashEventID(name), [16]byte{1}) }
 	mine := lockFor("stripe/acme", "x")
 	n := byte(0)
 	named := func(l *idem.Lock, name string) {

@@ -326,8 +326,8 @@ func TestALeaseOfAProcessThatHasEndedIsOverWhenAnotherOneHasLetItsTimePass(t *te
 }
 
 func TestASearchAsksForTheLongestBeginningThatItKnows(t *testing.T) {
-	key := string(idem.MakeKey(idem.EventHalf("evt"), [16]byte{1}))
-	event := protocol.Hex16(idem.EventHalf("evt"))
+	key := string(idem.MakeKey(idem.HashEventID("evt"), [16]byte{1}))
+	event := protocol.Hex16(idem.HashEventID("evt"))
 	if key[:len(event)] != event {
 		t.Fatalf("%s does not begin with %s", key, event)
 	}

@@ -43,7 +43,7 @@ func FuzzWhatIsForPeople(f *testing.F) {
 }
 
 func TestArrivalsComeBackAsTheyWereWritten(t *testing.T) {
-	key := idem.MakeKey(idem.EventHalf("evt_1PqR0000000000000001"), [16]byte{1, 2, 3})
+	key := idem.MakeKey(idem.HashEventID("evt_1PqR0000000000000001"), [16]byte{1, 2, 3})
 	event := idem.Scope{Workflow: "stripe/cus_1", Key: key}
 	for name, c := range map[string]struct{ arrivals, most int }{"one": {1, 200},
 		"as many as are kept": {idem.MaxArrivals, 1500}, "more": {40, 1600}, "none": {0, 250}} {

@@ -15,7 +15,7 @@ import (
 
 // settledRecord is one as the proxy makes most of them.
 func settledRecord() *idem.Record {
-	key := idem.MakeKey(idem.EventHalf("evt_1PqR0000000000000001"), [16]byte{1, 2, 3})
+	key := idem.MakeKey(idem.HashEventID("evt_1PqR0000000000000001"), [16]byte{1, 2, 3})
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6000000, time.UTC)
 	f := idem.Fingerprint{1, 15: 2}
 	const body = `{"received":true,"id":"12345"}`

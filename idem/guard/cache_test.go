@@ -134,7 +134,7 @@ func TestEventsThatAreCalledTheSameInTwoWorkflowsAreBothRemembered(t *testing.T)
 	c := NewCache(0)
 	var all []*idem.Record
 	for i, workflow := range []string{"a", "b", "c"} {
-		key := idem.MakeKey(idem.EventHalf("1"), [16]byte{15: byte(i)})
+		key := idem.MakeKey(idem.HashEventID("1"), [16]byte{15: byte(i)})
 		rec := &idem.Record{
 			ExecutionFacts: idem.ExecutionFacts{Execution: idem.NewExecutionID(workflow, key, [4]byte{byte(i)}),
 				Scope: idem.Scope{Workflow: workflow, Key: key}},

@@ -403,7 +403,7 @@ func (s *scratch) key(eventID string, perRequest bool) idem.Key {
 	}
 	s.line = b
 	sum := sha256.Sum256(b)
-	return idem.MakeKey(idem.EventHalf(eventID), [16]byte(sum[:16]))
+	return idem.MakeKey(idem.HashEventID(eventID), [16]byte(sum[:16]))
 }
 
 // appendSized appends v behind its length.
