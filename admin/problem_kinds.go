@@ -138,8 +138,8 @@ func (p *problem) blocked(by *idem.Lock, workflow string) *problem {
 	case by == nil:
 		return p
 	case by.Cooling:
-		p.conflict.Details += " " + idem.Closed(by.Execution, by.CoolUntil)
-		p.Detail = idem.Closed(by.Execution, by.CoolUntil) + "; try again then, or give wait"
+		p.conflict.Details += " " + idem.ClosedLockText(by.Execution, by.CoolUntil)
+		p.Detail = idem.ClosedLockText(by.Execution, by.CoolUntil) + "; try again then, or give wait"
 	default:
 		p.conflict.Details += " Currently executing: " + string(by.Execution)
 	}

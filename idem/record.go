@@ -241,8 +241,8 @@ func (l *Lock) remaining(now time.Time) time.Duration {
 	return now.Sub(l.StartedAt)
 }
 
-// Closed says why the lock of an execution that has ended is closed, and until when.
-func Closed(id ExecutionID, until time.Time) string {
+// ClosedLockText says why the lock of an execution that has ended is closed, and until when.
+func ClosedLockText(id ExecutionID, until time.Time) string {
 	return string(id) + " has ended with an unknown outcome, and its upstream may still be at work: the lock stays " +
 		"closed until " +
 		until.Add(time.Second-1).UTC().Format(time.RFC3339)

@@ -131,7 +131,7 @@ func refusalDetail(a *guard.Admission) string {
 	case a.ClosedUntil.IsZero() || a.Decision != idem.DecisionLocked && a.Decision != idem.DecisionWaitTimeout:
 		return strings.Replace(row.Detail, "EXECUTION", string(a.Holder), 1)
 	}
-	return idem.Closed(a.Holder, a.ClosedUntil) +
+	return idem.ClosedLockText(a.Holder, a.ClosedUntil) +
 		" (lock.release_delay); nothing was executed, send this event again then"
 }
 

@@ -93,7 +93,7 @@ func (r *refusal) write(ctx *fasthttp.RequestCtx) {
 			p.Details = r.full + ". The oldest: " + string(r.execution)
 		}
 		if !r.closedUntil.IsZero() {
-			p.Details = "Only one execution can run at a time. " + idem.Closed(r.execution, r.closedUntil)
+			p.Details = "Only one execution can run at a time. " + idem.ClosedLockText(r.execution, r.closedUntil)
 		}
 	}
 	writeJSON(ctx, r.status, "application/problem+json", p)
