@@ -57,14 +57,14 @@ func FuzzBeginningHex(f *testing.F) {
 	f.Add(string(NewExecutionID("w", "00000000000000ff-01", [4]byte{1})), 20)
 	f.Add("exec_A1\n", 7)
 	f.Fuzz(func(t *testing.T, text string, n int) {
-		BeginningHex(text)
+		HashesOfPrefix(text)
 		id := NewExecutionID(text, Key(text), [4]byte{byte(n)})
 		cut := id[:min(max(n, 0), len(id))]
 		workflow, key, err := id.Parse()
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, k := BeginningHex(string(cut))
+		w, k := HashesOfPrefix(string(cut))
 		if !strings.HasPrefix(fmt.Sprintf("%016x", workflow), w) || !strings.HasPrefix(fmt.Sprintf("%016x", key), k) {
 			t.Errorf("%s: %s %s, and not of %016x %016x", cut, w, k, workflow, key)
 		}
