@@ -22,7 +22,7 @@ func decided() (all []idem.Decision) {
 func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	q = idem.ExecutionQuery{
 		Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"),
-		Text: naming.Spelled(c.query("text")), Route: c.query("route"), EventID: naming.Spelled(c.query("event")),
+		SearchText: naming.Spelled(c.query("text")), Route: c.query("route"), EventID: naming.Spelled(c.query("event")),
 		Key:       c.query("key"),
 		Beginning: c.query("id"), TraceID: c.query("trace"),
 	}

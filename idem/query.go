@@ -13,7 +13,7 @@ type ExecutionQuery struct {
 	Prefix   string // of the workflow
 	// Text is the beginning of the workflow, of the event ID, or of a part of that between slashes,
 	// in any case; or the whole of a label, of the value of one, or of a trace ID; "" = any.
-	Text    string
+	SearchText    string
 	Route   string // "" = any
 	Status  Status // "" = any
 	Outcome Outcome
@@ -83,7 +83,7 @@ func (q *ExecutionQuery) takesFacts(f *Found) bool {
 	case q.EventID != "" && e.EventID != q.EventID && (e.EventID != "" || e.Fingerprint.Hex() != q.EventID),
 		!strings.HasPrefix(string(e.Key), q.Key):
 		return false
-	case !q.takesText(e.Workflow, e.EventID, e.Labels) && !e.traced(q.Text), !q.takesLabels(e.Labels):
+	case !q.takesText(e.Workflow, e.EventID, e.Labels) && !e.traced(q.SearchText), !q.takesLabels(e.Labels):
 		return false
 	}
 	return e.any(func(id ExecutionID, _ string) bool {
@@ -102,9 +102,9 @@ func (q *ExecutionQuery) OneWorkflow() string {
 // TextLabels returns the labels that Text may be: one with that value, or one given as NAME=VALUE
 // or NAME:VALUE.
 func (q *ExecutionQuery) TextLabels() []Label {
-	all := []Label{{Value: q.Text}}
-	if i := strings.IndexAny(q.Text, "=:"); i > 0 && i+1 < len(q.Text) {
-		if named := ParseLabel(q.Text[:i] + "=" + q.Text[i+1:]); named.Name != "" {
+	all := []Label{{Value: q.SearchText}}
+	if i := strings.IndexAny(q.SearchText, "=:"); i > 0 && i+1 < len(q.SearchText) {
+		if named := ParseLabel(q.SearchText[:i] + "=" + q.SearchText[i+1:]); named.Name != "" {
 			all = append(all, named)
 		}
 	}
@@ -115,11 +115,11 @@ func (q *ExecutionQuery) TextLabels() []Label {
 // of their own get one that is made of several parts, and the sender's page shows only one of them.
 // It leaves traces to its callers.
 func (q *ExecutionQuery) takesText(workflow, eventID string, labels Labels) bool {
-	if strings.HasPrefix(workflow, q.Text) || beginsFold(eventID, q.Text) {
+	if strings.HasPrefix(workflow, q.SearchText) || beginsFold(eventID, q.SearchText) {
 		return true
 	}
 	for part := range strings.SplitSeq(eventID, "/") {
-		if beginsFold(part, q.Text) {
+		if beginsFold(part, q.SearchText) {
 			return true
 		}
 	}
@@ -159,7 +159,7 @@ func (q *ExecutionQuery) takesHistory(h *History) bool {
 		!strings.HasPrefix(string(h.Key), q.Key):
 		return false
 	case !q.takesText(h.Workflow, h.EventID, h.Labels) && !h.any(func(a Arrival) bool {
-		return a.TraceID == q.Text
+		return a.TraceID == q.SearchText
 	}), !q.takesLabels(h.Labels):
 		return false
 	}

@@ -14,7 +14,7 @@ import (
 func (p *executionPage) showFirstTwins(ctx context.Context) error {
 	id := p.query.EventID
 	if id == "" {
-		id = p.query.Text
+		id = p.query.SearchText
 	}
 	if id == "" || p.query.Cursor != "" || p.full() {
 		return nil
@@ -31,7 +31,7 @@ func (p *executionPage) showFirstTwins(ctx context.Context) error {
 		if err != nil || string(kv.Key) == p.store.options.Layout.Alias(first.Key) {
 			continue // it is its own event, or a newer release knows what it is
 		}
-		p.query.EventID, p.query.Text, p.query.Key = "", "", string(first.Key)
+		p.query.EventID, p.query.SearchText, p.query.Key = "", "", string(first.Key)
 		var kinds []string
 		kinds, p.refused = kindsOf(&p.query)
 		for _, kind := range kinds {

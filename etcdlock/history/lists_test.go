@@ -141,13 +141,13 @@ func (a *archive) lists() []listed {
 		{"pattern: none", idem.ExecutionQuery{Workflow: "nobody*"}, 0},
 		{"prefix: few", idem.ExecutionQuery{Prefix: old.Workflow}, 10},
 		{"prefix: none", idem.ExecutionQuery{Prefix: "stripe/nobody"}, 0},
-		{"text: few", idem.ExecutionQuery{Text: old.Workflow}, 10},
-		{"text: one", idem.ExecutionQuery{Text: old.EventID[:len(old.EventID)-2]}, 1},
-		{"text: none", idem.ExecutionQuery{Text: "evt_nothing"}, 0},
-		{"text: a label", idem.ExecutionQuery{Text: "order:" + old.Labels[0].Value}, 10},
-		{"text: the value of a label", idem.ExecutionQuery{Text: old.Labels[0].Value}, 10},
-		{"text: a trace", idem.ExecutionQuery{Text: a.trace(a.n / 3)}, 1},
-		{"text: no trace", idem.ExecutionQuery{Text: "ffffffffffffffffffffffffffffffff"}, 0},
+		{"text: few", idem.ExecutionQuery{SearchText: old.Workflow}, 10},
+		{"text: one", idem.ExecutionQuery{SearchText: old.EventID[:len(old.EventID)-2]}, 1},
+		{"text: none", idem.ExecutionQuery{SearchText: "evt_nothing"}, 0},
+		{"text: a label", idem.ExecutionQuery{SearchText: "order:" + old.Labels[0].Value}, 10},
+		{"text: the value of a label", idem.ExecutionQuery{SearchText: old.Labels[0].Value}, 10},
+		{"text: a trace", idem.ExecutionQuery{SearchText: a.trace(a.n / 3)}, 1},
+		{"text: no trace", idem.ExecutionQuery{SearchText: "ffffffffffffffffffffffffffffffff"}, 0},
 		{"since: many", idem.ExecutionQuery{Since: at(a.n / 2)}, 50},
 		{"since: none", idem.ExecutionQuery{Since: at(a.n).Add(time.Second)}, 0},
 		{"until: many", idem.ExecutionQuery{Until: at(a.n / 2)}, 50},
@@ -274,7 +274,7 @@ func TestASearchIndexesWhatAKilledProcessHasLeft(t *testing.T) {
 	for _, when := range []string{"without an index", "with one"} {
 		search(when, idem.ExecutionQuery{Workflow: "mine"}, later, first)
 		search(when, idem.ExecutionQuery{Workflow: "theirs"}, second)
-		search(when, idem.ExecutionQuery{Text: "SEC"}, second)
+		search(when, idem.ExecutionQuery{SearchText: "SEC"}, second)
 		search(when, idem.ExecutionQuery{Status: idem.Failed})
 		s.leases.busy <- struct{}{}
 		<-s.leases.busy

@@ -40,13 +40,13 @@ func wants(q *idem.ExecutionQuery) *wanted {
 	if q.Label.Value != "" {
 		add(protocol.ProbeLabel(q.Label.Value))
 	}
-	if q.Text != "" {
-		some := []protocol.Probe{protocol.ProbeName(q.Text), protocol.ProbeEvent(q.Text)}
+	if q.SearchText != "" {
+		some := []protocol.Probe{protocol.ProbeName(q.SearchText), protocol.ProbeEvent(q.SearchText)}
 		for _, label := range q.TextLabels() {
 			some = append(some, protocol.ProbeLabel(label.Value))
 		}
-		if len(q.Text) == hex.EncodedLen(len(idem.TraceContext{}.Trace)) {
-			some = append(some, protocol.ProbeTrace(q.Text))
+		if len(q.SearchText) == hex.EncodedLen(len(idem.TraceContext{}.Trace)) {
+			some = append(some, protocol.ProbeTrace(q.SearchText))
 		}
 		add(some...)
 	}
