@@ -99,9 +99,9 @@ func (q *ExecutionQuery) OneWorkflow() string {
 	return q.Workflow
 }
 
-// TextLabels returns the labels that Text may be: one with that value, or one given as NAME=VALUE
+// SearchLabels returns the labels that Text may be: one with that value, or one given as NAME=VALUE
 // or NAME:VALUE.
-func (q *ExecutionQuery) TextLabels() []Label {
+func (q *ExecutionQuery) SearchLabels() []Label {
 	all := []Label{{Value: q.SearchText}}
 	if i := strings.IndexAny(q.SearchText, "=:"); i > 0 && i+1 < len(q.SearchText) {
 		if named := ParseLabel(q.SearchText[:i] + "=" + q.SearchText[i+1:]); named.Name != "" {
@@ -123,7 +123,7 @@ func (q *ExecutionQuery) takesText(workflow, eventID string, labels Labels) bool
 			return true
 		}
 	}
-	return slices.ContainsFunc(q.TextLabels(), labels.Has)
+	return slices.ContainsFunc(q.SearchLabels(), labels.Has)
 }
 
 func (q *ExecutionQuery) takesLabels(labels Labels) bool {

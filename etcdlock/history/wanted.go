@@ -42,7 +42,7 @@ func wants(q *idem.ExecutionQuery) *wanted {
 	}
 	if q.SearchText != "" {
 		some := []protocol.Probe{protocol.ProbeName(q.SearchText), protocol.ProbeEvent(q.SearchText)}
-		for _, label := range q.TextLabels() {
+		for _, label := range q.SearchLabels() {
 			some = append(some, protocol.ProbeLabel(label.Value))
 		}
 		if len(q.SearchText) == hex.EncodedLen(len(idem.TraceContext{}.Trace)) {
