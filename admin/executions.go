@@ -41,7 +41,7 @@ func (c *call) find(ctx context.Context) (*idem.Found, error) {
 // A change needs the whole ID.
 func (c *call) wholeID(ctx context.Context) (idem.ExecutionID, error) {
 	var ids []idem.ExecutionID
-	for q := (idem.ExecutionQuery{Beginning: c.name}); ; {
+	for q := (idem.ExecutionQuery{IDPrefix: c.name}); ; {
 		page, err := c.api.options.Ledger.Executions(ctx, q)
 		if err != nil {
 			return "", err

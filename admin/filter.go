@@ -24,7 +24,7 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 		Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"),
 		SearchText: naming.Spelled(c.query("text")), Route: c.query("route"), EventID: naming.Spelled(c.query("event")),
 		Key:       c.query("key"),
-		Beginning: c.query("id"), TraceID: c.query("trace"),
+		IDPrefix: c.query("id"), TraceID: c.query("trace"),
 	}
 	if q.Label, err = labelOf(c.query("label")); err != nil {
 		return q, err

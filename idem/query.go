@@ -28,7 +28,7 @@ type ExecutionQuery struct {
 	Since, Until time.Time
 	EventID      string // "" = any; the fingerprint in hex where the payload is the event
 	Key          string // the idempotency key, or its first half
-	Beginning    string // of its ID, or of that of an earlier attempt
+	IDPrefix    string // of its ID, or of that of an earlier attempt
 	TraceID      string // of its trace, or of that of an earlier attempt
 	Label        Label  // a label of it; without a name: one of that value; the zero value = any
 	// Acknowledged leaves out what a person has looked at, by route; nil = nothing.
@@ -87,7 +87,7 @@ func (q *ExecutionQuery) takesFacts(f *Found) bool {
 		return false
 	}
 	return e.any(func(id ExecutionID, _ string) bool {
-		return strings.HasPrefix(string(id), q.Beginning)
+		return strings.HasPrefix(string(id), q.IDPrefix)
 	}) && (q.TraceID == "" || e.traced(q.TraceID))
 }
 
@@ -170,7 +170,7 @@ func (q *ExecutionQuery) takesHistory(h *History) bool {
 // are left out, because their times are not known.
 func (q *ExecutionQuery) Arrived(h *History) bool {
 	if f := h.Forgotten; f != nil && q.Decision == "" && q.TraceID == "" && q.Within(f.At) &&
-		strings.HasPrefix(string(f.Execution), q.Beginning) {
+		strings.HasPrefix(string(f.Execution), q.IDPrefix) {
 		return true
 	}
 	return h.any(q.takesArrival)
@@ -183,5 +183,5 @@ func (h *History) any(f func(Arrival) bool) bool {
 
 func (q *ExecutionQuery) takesArrival(a Arrival) bool {
 	return (q.Decision == "" || a.Decision == q.Decision || a.Would == q.Decision) && q.Within(a.At) &&
-		strings.HasPrefix(string(a.Execution), q.Beginning) && (q.TraceID == "" || a.TraceID == q.TraceID)
+		strings.HasPrefix(string(a.Execution), q.IDPrefix) && (q.TraceID == "" || a.TraceID == q.TraceID)
 }

@@ -67,7 +67,7 @@ func kindsOf(q *idem.ExecutionQuery) (kinds []string, refused bool) {
 	case s == "":
 		period := !q.Since.IsZero() || !q.Until.IsZero()
 		return kinds, q.Outcome == "" && (period || q.Route != "" || q.Prefix != "") || q.Workflow != "" ||
-			q.EventID != "" || q.SearchText != "" || q.Key != "" || q.Beginning != "" || q.TraceID != "" ||
+			q.EventID != "" || q.SearchText != "" || q.Key != "" || q.IDPrefix != "" || q.TraceID != "" ||
 			q.Label != idem.Label{}
 	case s == idem.Pending:
 		return kinds[:1], false

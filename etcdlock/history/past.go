@@ -159,7 +159,7 @@ func keyFilter(q *idem.ExecutionQuery) func(key string) bool {
 	if one := q.OneWorkflow(); one != "" {
 		workflow = protocol.Hash16(one)
 	}
-	ofID, _ := idem.HashesOfPrefix(q.Beginning)
+	ofID, _ := idem.HashesOfPrefix(q.IDPrefix)
 	beginning := keyBeginning(q)
 	return func(key string) bool {
 		event, w, ok := protocol.EventAt(key)
@@ -171,7 +171,7 @@ func keyFilter(q *idem.ExecutionQuery) func(key string) bool {
 // keyBeginning returns the beginning of the keys of records and arrivals that match a query, as far
 // as it is known.
 func keyBeginning(q *idem.ExecutionQuery) string {
-	_, beginning := idem.HashesOfPrefix(q.Beginning)
+	_, beginning := idem.HashesOfPrefix(q.IDPrefix)
 	if half := protocol.Hex16(idem.HashEventID(q.EventID)); q.EventID != "" {
 		beginning = half
 	}

@@ -31,7 +31,7 @@ func wants(q *idem.ExecutionQuery) *wanted {
 	if q.Prefix != "" {
 		add(protocol.ProbeName(q.Prefix))
 	}
-	if digits, _ := idem.HashesOfPrefix(q.Beginning); digits != "" {
+	if digits, _ := idem.HashesOfPrefix(q.IDPrefix); digits != "" {
 		add(protocol.ProbeHash16(digits))
 	}
 	if q.TraceID != "" {
