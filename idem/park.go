@@ -167,7 +167,7 @@ func (p *Parked) AfterTry(last *Evidence) Parked {
 	next.Trying, next.Last, next.Asked = false, last, 0
 	if last.answeredFailure() {
 		next.Failed = append(slices.Clone(next.Failed), FailedAnswer{last.At.UTC().Round(time.Millisecond), last.Status,
-			last.Text})
+			last.AnswerText})
 		next.Failed = next.Failed[max(0, len(next.Failed)-maxFailed):]
 	}
 	switch {
@@ -259,7 +259,7 @@ type Evidence struct {
 	At      time.Time `json:"at"`               // when the try ended
 	// Text is the beginning of a failed answer's body; it is in Parked.Failed, and not here, when
 	// it is written.
-	Text string `json:"-"`
+	AnswerText string `json:"-"`
 }
 
 // StoredRequest is the stored request of a parked execution.

@@ -51,7 +51,7 @@ func (t *Tried) Evidence(p *idem.Policy, now time.Time) *idem.Evidence {
 	e := &idem.Evidence{Outcome: idem.Judge(p, t.Try()).Outcome, At: now, Code: t.Failure.Code,
 		Detail: t.Failure.Detail}
 	if t.Answer != nil {
-		e.Status, e.Text = t.Answer.Status, failedText(p.Park, t.Answer.Body)
+		e.Status, e.AnswerText = t.Answer.Status, failedText(p.Park, t.Answer.Body)
 	}
 	return e
 }
