@@ -105,7 +105,7 @@ func viewOfExecution(f *idem.Found) client.Execution {
 		showAbort(&v, f.Lock.Cancel)
 		v.Final = f.Lock.Cancel != nil && f.Lock.Cancel.Final
 		v.Parked, v.Held = viewOfParked(f.Lock.Parked), f.Lock.Held
-		if s := f.Lock.Latest; s != nil && f.Place {
+		if s := f.Lock.Latest; s != nil && f.InQueue {
 			v.Latest = &client.Latest{Since: client.Time{Time: s.Since}, Replaced: s.Replaced,
 				NotBefore: client.Time{Time: s.NotBefore}}
 		}

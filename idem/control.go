@@ -82,7 +82,7 @@ type Step struct {
 // Found is an execution and where it is now. One of Lock, Record and Short is set.
 type Found struct {
 	Lock   *Lock    // while it waits, runs, or keeps its lock after its answer (a hold)
-	Place  bool     // it waits in the queue; Lock is what its entry says
+	InQueue  bool     // it waits in the queue; Lock is what its entry says
 	Record *Record  // it has ended, and the event has not run again since
 	Short  *Attempt // it has ended, and the event has run again since
 	// ShortOf is the scope of the event whose earlier attempt Short is.
@@ -146,7 +146,7 @@ func (f *Found) Status() Status {
 		return Refused
 	case f.Lock.Cancel != nil:
 		return CancelRequested
-	case f.Place:
+	case f.InQueue:
 		return Pending
 	}
 	return Running

@@ -81,7 +81,7 @@ func (at *State) Found() (*idem.Found, error) {
 	case at.Runs(at.ID):
 		f.Lock = at.Lock
 	case at.Waits(at.ID):
-		f.Lock, f.Place = at.Copied, true
+		f.Lock, f.InQueue = at.Copied, true
 	case at.Ended(at.ID) != nil:
 		f.Record = at.Record
 	default:
@@ -121,7 +121,7 @@ func newest(st *protocol.State, event idem.Key) (f idem.Found) {
 	case runs != nil:
 		f.Lock = runs
 	case st.Copied != nil:
-		f.Lock, f.Place = st.Copied, true
+		f.Lock, f.InQueue = st.Copied, true
 	case st.Record != nil:
 		f.Record = st.Record
 	}

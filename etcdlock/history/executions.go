@@ -325,7 +325,7 @@ func (s *Reader) executionIn(kv *mvccpb.KeyValue) (f idem.Found, err error) {
 	if waits {
 		l.Token, l.Revision = 0, 0 // it has no lock
 	}
-	return idem.Found{Lock: l, Place: waits}, nil
+	return idem.Found{Lock: l, InQueue: waits}, nil
 }
 
 // foundIn is executionIn without what a newer release has written, and without a cooling lock,
@@ -339,7 +339,7 @@ func (s *Reader) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 func (p *executionPage) complete(ctx context.Context, revision int64) error {
 	var locks []*idem.Lock
 	for _, f := range p.found {
-		if f.Lock != nil && !f.Place {
+		if f.Lock != nil && !f.InQueue {
 			locks = append(locks, f.Lock)
 		}
 	}

@@ -52,7 +52,7 @@ func (c *cancelling) try(ctx context.Context, at *history.State) (_ bool, err er
 	switch {
 	case c.cancel.Only != "" && c.found.Status() != c.cancel.Only && !c.hasMoved(at):
 		return true, idem.ErrMoved
-	case c.found.Place:
+	case c.found.InQueue:
 		return c.endWaiting(ctx, at)
 	case c.found.Lock == nil:
 		return true, c.ended(at)

@@ -93,7 +93,7 @@ func TestADeadLetterRunsAgainAsTheLastOfItsQueue(t *testing.T) {
 	before := parkedLock("w", "before")
 	mustPark(t, s, before, 0)
 	f, err := s.Rerun(within(t, patience), l.Execution, nil)
-	if err != nil || !f.Place || f.Lock.Attempt != 2 || len(f.Lock.Earlier) != 1 ||
+	if err != nil || !f.InQueue || f.Lock.Attempt != 2 || len(f.Lock.Earlier) != 1 ||
 		f.Lock.Earlier[0].Execution != l.Execution {
 		t.Fatalf("%+v %v", f, err)
 	}
@@ -154,7 +154,7 @@ func TestTheListOfWhatIsParkedHasAllOfItPageByPage(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if all, err := s.ParkedExecutions(within(t, patience), idem.ParkedQuery{}); err != nil ||
-		len(all.Executions) != len(want) || !all.Executions[0].Place {
+		len(all.Executions) != len(want) || !all.Executions[0].InQueue {
 		t.Errorf("%+v %v", all, err)
 	}
 	if _, err := s.ParkedEntries(within(t, patience), idem.ParkedQuery{Cursor: "x"}); !errors.Is(err, idem.ErrCursor) {

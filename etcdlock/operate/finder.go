@@ -89,7 +89,7 @@ func (f *Finder) Await(ctx context.Context, id idem.ExecutionID, since *idem.Fou
 			return last, nil //nolint:nilerr // the time was over before etcd could say more
 		}
 		k := f.options.Layout.Keys(last.Lock)
-		if last.Place {
+		if last.InQueue {
 			f.options.Pool.AwaitChange(ctx, last.Revision, k.Entry)
 		} else {
 			f.options.Pool.AwaitChange(ctx, last.Revision, k.Lock, k.Alive)
@@ -99,7 +99,7 @@ func (f *Finder) Await(ctx context.Context, id idem.ExecutionID, since *idem.Fou
 
 // changed reports whether now is another state than before of an execution that has not ended.
 func changed(before, now *idem.Found) bool {
-	return before.Lock == nil || before.Place != now.Place || !now.Place && before.Lock.Revision != now.Lock.Revision ||
+	return before.Lock == nil || before.InQueue != now.InQueue || !now.InQueue && before.Lock.Revision != now.Lock.Revision ||
 		before.Status().Precedes(now.Status())
 }
 

@@ -82,7 +82,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 			return true, idem.ErrFinished
 		case found.Lock.Parked == nil:
 			return true, idem.ErrNotParked
-		case !found.Place && found.Lock.Cancel != nil:
+		case !found.InQueue && found.Lock.Cancel != nil:
 			return true, idem.ErrCancelled
 		}
 		if err := t.checkUnchanged(ctx, at); err != nil {
@@ -91,7 +91,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 		t.about(found.Facts())
 		t.says(string(found.Status()), string(found.Status()))
 		t.run = idem.JobRun{Execution: id, Workflow: found.Workflow(), Failures: found.Lock.Parked.Failures}
-		if found.Place { // it waits for its turn alone, and nothing in etcd says otherwise
+		if found.InQueue { // it waits for its turn alone, and nothing in etcd says otherwise
 			op.options.Parked.MakeReady(at.Keys.Lock)
 			t.unsure = true
 			return true, nil
@@ -233,7 +233,7 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 	if stored.old != nil {
 		_ = t.erase(ctx, at.Record.Execution, stored.old) // else it is swept
 	}
-	return &idem.Found{Lock: l, Place: true, Revision: answer.Revision}, nil
+	return &idem.Found{Lock: l, InQueue: true, Revision: answer.Revision}, nil
 }
 
 // nextAttempt returns the next execution of the event of r.
