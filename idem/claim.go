@@ -51,7 +51,7 @@ type Waiter interface {
 	// or makes another entry behind Verdict.Behind. An entry at the head that is locked or in
 	// flight waits on.
 	Judge(seen *Obstacle, placed bool) Verdict
-	// Again is called after an error, ErrPlaceLost among them; nil makes another entry. It may wait
+	// Again is called after an error, ErrQueueEntryLost among them; nil makes another entry. It may wait
 	// before it returns.
 	Again(err error) error
 	// Request returns the context of one request of those that may go on when the wait times out.
@@ -194,7 +194,7 @@ func (q *queuing) wait(place QueueEntry, lock Lock) (RunningLock, Verdict, error
 		case errors.Is(err, ErrCancelled):
 			return nil, Verdict{Decision: DecisionAborted, Holder: seen.Record.Execution, Record: seen.Record,
 				WhileWaiting: true}, nil
-		case err != nil && !errors.Is(err, ErrPlaceLost) && q.ctx.Err() != nil:
+		case err != nil && !errors.Is(err, ErrQueueEntryLost) && q.ctx.Err() != nil:
 			if seen != nil {
 				q.Judge(seen, true) // what is in the way now
 			}

@@ -27,8 +27,8 @@ var (
 	// ErrNotRecorded: the outcome is not in the ledger yet. The ledger goes on trying, and tells
 	// its owner of the end when it is known.
 	ErrNotRecorded = errors.New("outcome not recorded yet")
-	// ErrPlaceLost: the queue entry is gone with its session.
-	ErrPlaceLost = errors.New("place in the queue lost")
+	// ErrQueueEntryLost: the queue entry is gone with its session.
+	ErrQueueEntryLost = errors.New("place in the queue lost")
 	// ErrCancelled: the execution was cancelled.
 	ErrCancelled = errors.New("execution cancelled")
 )
@@ -90,20 +90,20 @@ type QueueEntry interface {
 	// Await waits until the entry is the head of the queue and the lock is free, or has a dead
 	// owner to be reaped first, or until the lock was handed to it, which ClaimHead then only has
 	// to confirm; or until the event's record is not at revision prev any more. It returns what it
-	// found. ErrPlaceLost: decide again from the beginning, under a new execution ID. ErrCancelled:
+	// found. ErrQueueEntryLost: decide again from the beginning, under a new execution ID. ErrCancelled:
 	// the execution was cancelled while it waited; the record found is its own. Other errors are
 	// the context's, and the entry is still in the queue: then what it found is the lock or the
 	// limit that it waits for, nil if that is not known.
 	Await(ctx context.Context, prev int64) (*Obstacle, error)
 	// ClaimHead takes the lock for l, which keeps the execution ID of the entry. Its results are
-	// those of Claim, and ErrPlaceLost. If the entry is gone it may also return what it sees, or
+	// those of Claim, and ErrQueueEntryLost. If the entry is gone it may also return what it sees, or
 	// ErrNotClaimed: Await says why it is gone. Without a lock the entry is still in the queue:
 	// wait again, or leave.
 	ClaimHead(ctx context.Context, l Lock, prev int64) (RunningLock, *Obstacle, error)
 	// Park keeps the entry beyond its session, at its position in the queue. After nil this process
 	// does not own the entry any more, and Leave does nothing. ErrNotRecorded: unknown so far, as
 	// with Ledger.Enqueue; the ledger goes on trying by itself, and Leave does nothing. After other
-	// errors it is not parked: ErrPlaceLost and ErrCancelled as with Await, or ErrStoreUnavailable.
+	// errors it is not parked: ErrQueueEntryLost and ErrCancelled as with Await, or ErrStoreUnavailable.
 	Park(ctx context.Context, p Parked) error
 	// Leave removes the entry. Should a claim of it still be applied, the ledger takes that back
 	// too. It goes on by itself if ctx ends first.

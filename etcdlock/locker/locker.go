@@ -155,7 +155,7 @@ func (w *waiter) Judge(seen *idem.Obstacle, _ bool) idem.Verdict {
 // next.
 func (w *waiter) Again(err error) error {
 	if session, _, _ := w.locks.Keeper.Current(); session != nil && session == w.session &&
-		!errors.Is(err, idem.ErrPlaceLost) {
+		!errors.Is(err, idem.ErrQueueEntryLost) {
 		return err
 	}
 	return w.locks.Keeper.WaitReady(w.ctx)

@@ -176,5 +176,5 @@ func (e *parkingEntry) parkedAlready(st *protocol.State) error {
 	case e.tried:
 		return fmt.Errorf("%w: its place is gone", idem.ErrNotRecorded)
 	}
-	return idem.ErrPlaceLost
+	return idem.ErrQueueEntryLost
 }

@@ -224,13 +224,13 @@ func TestAQueueEntryIsLostWithItsSession(t *testing.T) {
 		result <- err
 	}()
 	endSession(t, e, sessionOf(t, e, s))
-	if err := <-result; !errors.Is(err, idem.ErrPlaceLost) {
+	if err := <-result; !errors.Is(err, idem.ErrQueueEntryLost) {
 		t.Fatalf("await: got %v", err)
 	}
 	// Why not depends on what this process has heard, and on whether etcd answered in time; the
 	// session's end explains each of these.
 	held, seen, err := p.ClaimHead(within(t, patience), lockFor("w", "two"), 0)
-	expected := err == nil || errors.Is(err, idem.ErrPlaceLost) || errors.Is(err, idem.ErrNotClaimed) ||
+	expected := err == nil || errors.Is(err, idem.ErrQueueEntryLost) || errors.Is(err, idem.ErrNotClaimed) ||
 		errors.Is(err, idem.ErrStoreUnavailable)
 	if held != nil || !expected {
 		t.Fatalf("claimed without a place: %v %+v %v", held, seen, err)
@@ -268,7 +268,7 @@ func TestAWaiterLearnsOfItsSessionsEndEvenWhenItsWatchHangs(t *testing.T) {
 	endSession(t, e, sessionOf(t, e, s))
 	select {
 	case err := <-result:
-		if !errors.Is(err, idem.ErrPlaceLost) {
+		if !errors.Is(err, idem.ErrQueueEntryLost) {
 			t.Fatalf("got %v", err)
 		}
 	case <-time.After(patience):

@@ -45,7 +45,7 @@ func (p *Entry) keys() protocol.Keys {
 
 // Await waits until it is this place's turn: it is the first, nothing of it is paused and the lock
 // is free, or its owner is dead and to be reaped first; or until the event's record is not at
-// revision prev any more. It returns what it found. idem.ErrPlaceLost: the place has gone with its
+// revision prev any more. It returns what it found. idem.ErrQueueEntryLost: the place has gone with its
 // session. idem.ErrCancelled: an operator cancelled this execution, and the record found is its
 // own. Other errors are the context's; the place is then still taken. What it waits for,
 // protocol.WhileQueued says.
@@ -195,9 +195,9 @@ func (p *Entry) outcome(step protocol.Step, at *position) (*idem.Obstacle, error
 // lost says that the place has gone with its session, which etcd may know before this process does.
 func (p *Entry) lost() error {
 	if err := p.entry.Session.Err(); err != nil {
-		return fmt.Errorf("%w: %w", idem.ErrPlaceLost, err)
+		return fmt.Errorf("%w: %w", idem.ErrQueueEntryLost, err)
 	}
-	return idem.ErrPlaceLost
+	return idem.ErrQueueEntryLost
 }
 
 // takeFoundLock takes the lock that the place was found to have become, with the mark of its scope.

@@ -305,9 +305,9 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 			[]awaited{{seen: &idem.Obstacle{Record: cancelled}, err: idem.ErrCancelled}}, nil, idem.DecisionAborted,
 			nil, 1, 1, 0, 0},
 		"its place was lost": {nil,
-			[]awaited{{err: idem.ErrPlaceLost}, {seen: &idem.Obstacle{}}}, nil, "", nil, 1, 2, 1, 0},
+			[]awaited{{err: idem.ErrQueueEntryLost}, {seen: &idem.Obstacle{}}}, nil, "", nil, 1, 2, 1, 0},
 		"its place was lost when its turn came": {nil,
-			[]awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}}, []awaited{{err: idem.ErrPlaceLost}}, "", nil,
+			[]awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}}, []awaited{{err: idem.ErrQueueEntryLost}}, "", nil,
 			1, 2, 1, 0},
 		"somebody was faster when its turn came": {nil,
 			[]awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}},
@@ -323,9 +323,9 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 		"the store fails before it has a place": {[]queued{{err: idem.ErrStoreUnavailable}}, nil, nil,
 			idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 0, 1, 0, 0},
 		"the store fails between two sessions": {[]queued{{}, {err: idem.ErrStoreUnavailable}, {}},
-			[]awaited{{err: idem.ErrPlaceLost}, {seen: &idem.Obstacle{}}}, nil, "", nil, 1, 3, 1, 0},
+			[]awaited{{err: idem.ErrQueueEntryLost}, {seen: &idem.Obstacle{}}}, nil, "", nil, 1, 3, 1, 0},
 		"it fails for longer than a session takes to come": {[]queued{{}, {err: idem.ErrStoreUnavailable}},
-			[]awaited{{err: idem.ErrPlaceLost}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1, 103,
+			[]awaited{{err: idem.ErrQueueEntryLost}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1, 103,
 			0, 0}, // one each betweenSessions, for RequestTimeout
 	} {
 		t.Run(name, func(t *testing.T) {

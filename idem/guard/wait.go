@@ -163,7 +163,7 @@ func (w *waiter) Judge(seen *idem.Obstacle, placed bool) idem.Verdict {
 // Again implements Waiter. It tells an outage from the moment between two sessions, in which a
 // delivery that had an entry waits.
 func (w *waiter) Again(err error) error {
-	if errors.Is(err, idem.ErrPlaceLost) {
+	if errors.Is(err, idem.ErrQueueEntryLost) {
 		w.lostAt = w.Now()
 		return nil
 	}
