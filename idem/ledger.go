@@ -20,10 +20,10 @@ var (
 	ErrNoSlot = errors.New("a limit has no slot for it")
 	// ErrNotOld: MaxAge of the execution is not over.
 	ErrNotOld = errors.New("not too old")
-	// ErrUnheard: the session was not renewed in time, so nothing may be done under it any more. It
+	// ErrNotRenewed: the session was not renewed in time, so nothing may be done under it any more. It
 	// comes together with ErrLockLost, and says that the lock need not have been taken by another
 	// process.
-	ErrUnheard = errors.New("session was not renewed in time")
+	ErrNotRenewed = errors.New("session was not renewed in time")
 	// ErrNotRecorded: the outcome is not in the ledger yet. The ledger goes on trying, and tells
 	// its owner of the end when it is known.
 	ErrNotRecorded = errors.New("outcome not recorded yet")

@@ -67,7 +67,7 @@ type Stop uint8
 // The reasons to stop. The zero value: there is none.
 const (
 	StopLost    Stop = iota + 1 // another process has it, or it was ended elsewhere
-	StopUnheard                 // the session has ended, and the next one of this process may adopt its lock
+	StopNotRenewed                 // the session has ended, and the next one of this process may adopt its lock
 	StopAbort                   // it was cancelled
 	StopSkip                    // the same, and its request is to be kept
 )
@@ -141,7 +141,7 @@ func Next(s *Situation) Action {
 		return ActAbort
 	case s.Stop == StopSkip:
 		return ActSkip
-	case s.Stop == StopUnheard:
+	case s.Stop == StopNotRenewed:
 		return ActAwaitLock
 	case s.Unrouted:
 		return ActPutDown

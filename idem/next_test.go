@@ -43,7 +43,7 @@ func TestWhatAnExecutionDoes(t *testing.T) {
 			idem.ActAbort},
 		"it was skipped": {idem.Situation{Stop: idem.StopSkip, Paused: true},
 			idem.ActSkip},
-		"the session has ended": {idem.Situation{Stop: idem.StopUnheard, TooOld: true},
+		"the session has ended": {idem.Situation{Stop: idem.StopNotRenewed, TooOld: true},
 			idem.ActAwaitLock},
 		"the route is gone": {idem.Situation{Unrouted: true, TooOld: true},
 			idem.ActPutDown},

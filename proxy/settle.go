@@ -202,7 +202,7 @@ func lossOf(cause error, end guard.Ending) Loss {
 	switch {
 	case end.Lost && end.Record != nil && end.Record.Abort != nil:
 		return LossReleased
-	case errors.Is(cause, idem.ErrUnheard):
+	case errors.Is(cause, idem.ErrNotRenewed):
 		return LossUnheard
 	case end.Lost || errors.Is(cause, idem.ErrLockLost):
 		return LossSession

@@ -139,7 +139,7 @@ func TestAParkWorkerContinuesUnderTheNextSession(t *testing.T) {
 	h.OnStop(func(cause error) { stopped <- cause })
 	mustAttempt(t, h)
 	wire.Blackhole(true)
-	if cause := <-stopped; !errors.Is(cause, idem.ErrUnheard) {
+	if cause := <-stopped; !errors.Is(cause, idem.ErrNotRenewed) {
 		t.Fatalf("stopped with %v", cause)
 	}
 	if err := h.Begin(); !errors.Is(err, idem.ErrLockLost) {

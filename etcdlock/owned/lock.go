@@ -71,7 +71,7 @@ func (h *Lock) Begin() error {
 	case lock.Cancel != nil:
 		return idem.ErrCancelled
 	case err != nil && lock.Parked != nil: // the next session adopts it, if no other process was faster
-		return fmt.Errorf("%w: %w: %w", idem.ErrLockLost, idem.ErrUnheard, err)
+		return fmt.Errorf("%w: %w: %w", idem.ErrLockLost, idem.ErrNotRenewed, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", idem.ErrLockLost, err)
 	}
@@ -134,7 +134,7 @@ func (h *Lock) Stop(cause error) {
 // confirmed. A call that ran was closed then; the execution itself goes on under the next session,
 // if no other process was faster.
 func (h *Lock) unheardLocked() bool {
-	return h.lock.Parked != nil && errors.Is(h.stopped, idem.ErrUnheard)
+	return h.lock.Parked != nil && errors.Is(h.stopped, idem.ErrNotRenewed)
 }
 
 // See takes over the newest state of the own lock, with a cancel that stands in it.

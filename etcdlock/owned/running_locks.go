@@ -198,7 +198,7 @@ func (s *Locks) Adopt(to *session.Session) (n int) {
 func (s *Locks) Unheard(of *session.Session) {
 	for _, h := range s.All() {
 		if _, by, _ := h.now(); by == of {
-			h.Stop(fmt.Errorf("%w: %w", idem.ErrLockLost, idem.ErrUnheard))
+			h.Stop(fmt.Errorf("%w: %w", idem.ErrLockLost, idem.ErrNotRenewed))
 		}
 	}
 }

@@ -90,8 +90,8 @@ func (r *run) stopOf(lock *idem.Lock) idem.Stop {
 		err = r.running.Begin()
 	}
 	switch {
-	case errors.Is(err, idem.ErrUnheard):
-		return idem.StopUnheard
+	case errors.Is(err, idem.ErrNotRenewed):
+		return idem.StopNotRenewed
 	case errors.Is(err, idem.ErrLockLost):
 		return idem.StopLost
 	case !errors.Is(err, idem.ErrCancelled):
@@ -439,7 +439,7 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 		case errors.Is(err, idem.ErrCancelled): // what follows is decided anew
 			r.ended = nil
 			return false
-		case errors.Is(err, idem.ErrLockLost) && !errors.Is(err, idem.ErrUnheard):
+		case errors.Is(err, idem.ErrLockLost) && !errors.Is(err, idem.ErrNotRenewed):
 			r.report(EventLost, string(idem.DecisionLockLost), "", err)
 			return true
 		}
