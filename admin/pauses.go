@@ -186,7 +186,7 @@ func (c *call) viewOfPause(p *idem.PauseState) client.Pause {
 	return client.Pause{
 		Scope: p.Scope.String(), By: p.By, Reason: p.Reason, Since: client.Time{Time: p.Since},
 		Until:   client.Time{Time: p.Until()},
-		Waiting: p.Waiting, Parked: p.Parked, Running: p.Running, Unheard: append([]string{}, p.Unheard...),
+		Waiting: p.Waiting, Parked: p.Parked, Running: p.Running, Unheard: append([]string{}, p.Unacknowledged...),
 		Incomplete: p.More, Drained: p.Drained(),
 		Warning: c.unknownRoute(p.Scope),
 	}

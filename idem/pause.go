@@ -140,13 +140,13 @@ type PauseState struct {
 	Running int
 	// Unheard are the processes that have not acknowledged the pause, so that something may still
 	// begin there.
-	Unheard []string
+	Unacknowledged []string
 	// More: there are more than were counted.
 	More bool
 }
 
 // Drained reports whether nothing of the scope runs, and nothing can begin.
-func (p *PauseState) Drained() bool { return p.Running == 0 && len(p.Unheard) == 0 && !p.More }
+func (p *PauseState) Drained() bool { return p.Running == 0 && len(p.Unacknowledged) == 0 && !p.More }
 
 // Errors about pauses.
 var (

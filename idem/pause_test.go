@@ -47,7 +47,7 @@ func TestAPauseIsDrainedWhenNothingRunsAndNothingCanBegin(t *testing.T) {
 		t.Error("what waits was taken for work")
 	}
 	for name, s := range map[string]PauseState{"one runs": {Running: 1},
-		"a process has not heard": {Unheard: []string{"a"}}, "not all was counted": {More: true}} {
+		"a process has not heard": {Unacknowledged: []string{"a"}}, "not all was counted": {More: true}} {
 		if s.Drained() {
 			t.Errorf("drained although %s", name)
 		}

@@ -49,7 +49,7 @@ func MustPause(tb testing.TB, s Store, p idem.Pause) {
 	if _, err := s.Pause(ctx, p, nil); err != nil {
 		tb.Fatal(err)
 	}
-	for len(PauseState(ctx, tb, s).Unheard) > 0 {
+	for len(PauseState(ctx, tb, s).Unacknowledged) > 0 {
 		continue // each look asks etcd, and so lets it work
 	}
 }

@@ -136,7 +136,7 @@ func (op *Operator) Pauses(ctx context.Context) ([]idem.PauseState, error) {
 		heard, holder := protocol.HeardOf(kv)
 		for i := range states {
 			if heard < states[i].Revision {
-				states[i].Unheard = append(states[i].Unheard,
+				states[i].Unacknowledged = append(states[i].Unacknowledged,
 					cmp.Or(holder, strings.TrimPrefix(string(kv.Key), op.options.Layout.All(protocol.KindSessions))))
 			}
 		}

@@ -167,10 +167,10 @@ func TestAnOlderReleaseDoesNotAcknowledge(t *testing.T) {
 	ctx := within(t, patience)
 	for {
 		got := pauseState(ctx, t, s)
-		if len(got.Unheard) == 1 && got.Unheard[0] == "old/1" && !got.Drained() {
+		if len(got.Unacknowledged) == 1 && got.Unacknowledged[0] == "old/1" && !got.Drained() {
 			return
 		}
-		if len(got.Unheard) == 0 {
+		if len(got.Unacknowledged) == 0 {
 			t.Fatal("it counts as having heard of the pause")
 		}
 	}

@@ -241,7 +241,7 @@ func (w *world) acknowledged(r *route) bool {
 		return false
 	}
 	for _, p := range all {
-		if p.Scope.Route == r.name && len(p.Unheard) == 0 && !p.More {
+		if p.Scope.Route == r.name && len(p.Unacknowledged) == 0 && !p.More {
 			w.say("operator", "the pause of %s is acknowledged by all", r.name)
 			return true
 		}
