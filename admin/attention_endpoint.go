@@ -256,7 +256,7 @@ func (l *attentionReader) readKind(q idem.ExecutionQuery, state idem.ParkState) 
 			page, err = l.api.options.Ledger.Executions(ctx, q)
 		} else {
 			page, err = l.api.options.Ledger.ParkedExecutions(ctx,
-				idem.ParkedQuery{State: state, Takes: q.Takes, PageSize: q.PageSize, Cursor: q.Cursor})
+				idem.ParkedQuery{State: state, Matches: q.Matches, PageSize: q.PageSize, Cursor: q.Cursor})
 		}
 		done()
 		if err != nil {

@@ -310,7 +310,7 @@ func (c *call) within(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, 
 			return nil, err
 		}
 		for i := range page.Executions {
-			if f := &page.Executions[i]; b.narrow.Takes(f) {
+			if f := &page.Executions[i]; b.narrow.Matches(f) {
 				fits[f.ID()] = true
 			}
 		}

@@ -136,7 +136,7 @@ func (c *call) listOf(q idem.ExecutionQuery) (func(ctx context.Context, cursor s
 	}
 	return func(ctx context.Context, cursor string) (idem.ExecutionPage, error) {
 		return c.api.options.Ledger.ParkedExecutions(ctx, idem.ParkedQuery{Workflow: q.Workflow, Route: q.Route,
-			State: state, Takes: q.Takes, PageSize: q.PageSize, Cursor: cursor})
+			State: state, Matches: q.Matches, PageSize: q.PageSize, Cursor: cursor})
 	}, nil
 }
 

@@ -67,7 +67,7 @@ type AuditQuery struct {
 }
 
 // Takes reports whether the query asks for a.
-func (q *AuditQuery) Takes(a *Audit) bool {
+func (q *AuditQuery) Matches(a *Audit) bool {
 	return (q.Who == "" || a.Who == q.Who) && strings.HasPrefix(a.What, q.What) &&
 		strings.HasPrefix(a.Workflow, q.Prefix) &&
 		(q.Workflow == "" || MatchPattern(q.Workflow, a.Workflow)) &&

@@ -62,7 +62,7 @@ type ParkedQuery struct {
 	State    ParkState // "" = any
 	Route    string    // "" = any
 	// Takes selects by the execution, in ParkedExecutions; nil = all.
-	Takes    func(*Found) bool
+	Matches    func(*Found) bool
 	PageSize int    // at most so many on a page; 0 = 100
 	Cursor   string // of the page before, of the same list; "" = the first page
 }

@@ -51,7 +51,7 @@ func (q *ExecutionQuery) Within(at time.Time) bool {
 }
 
 // Takes reports whether f matches the query.
-func (q *ExecutionQuery) Takes(f *Found) bool {
+func (q *ExecutionQuery) Matches(f *Found) bool {
 	if q.Status != "" && f.Status() != q.Status || !strings.HasPrefix(f.Workflow(), q.Prefix) ||
 		q.Workflow != "" && !MatchPattern(q.Workflow, f.Workflow()) {
 		return false

@@ -103,7 +103,7 @@ func TestAQueryTakesWhatFitsAllThatItSays(t *testing.T) {
 	} {
 		var got []string
 		for which, f := range all {
-			if c.q.Takes(f) {
+			if c.q.Matches(f) {
 				got = append(got, which)
 			}
 		}
@@ -123,7 +123,7 @@ func TestAnEventWithoutAnIDIsFoundByItsFingerprint(t *testing.T) {
 	}{{"", e.Fingerprint.Hex(), true}, {"", "07", false}, {"evt", e.Fingerprint.Hex(), false}, {"evt", "evt", true}} {
 		e.EventID = c.id
 		q := ExecutionQuery{EventID: c.asked}
-		if got := q.Takes(&Found{Lock: &Lock{ExecutionFacts: e}}); got != c.want {
+		if got := q.Matches(&Found{Lock: &Lock{ExecutionFacts: e}}); got != c.want {
 			t.Errorf("event %q by %q: %v", c.id, c.asked, got)
 		}
 	}
@@ -146,7 +146,7 @@ func TestAQueryForAuditsTakesWhatFitsAllThatItSays(t *testing.T) {
 		"since": {AuditQuery{Since: at}, true}, "since later": {AuditQuery{Since: at.Add(1)}, false},
 		"until": {AuditQuery{Until: at}, true}, "until earlier": {AuditQuery{Until: at.Add(-1)}, false},
 	} {
-		if got := c.q.Takes(a); got != c.want {
+		if got := c.q.Matches(a); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -33,7 +33,7 @@ type BadSignatureQuery struct {
 }
 
 // Takes reports whether the query asks for b.
-func (q *BadSignatureQuery) Takes(b *BadSignature) bool {
+func (q *BadSignatureQuery) Matches(b *BadSignature) bool {
 	return (q.Route == "" || b.Route == q.Route) && (q.EventID == "" || b.EventID == q.EventID) &&
 		(q.Since.IsZero() || !b.last().Before(q.Since)) && (q.Until.IsZero() || !b.At.After(q.Until))
 }

@@ -117,7 +117,7 @@ func (a *Audits) List(ctx context.Context, q idem.AuditQuery) (page idem.AuditPa
 		case one == nil:
 		case one.At.Before(q.Since): // and so are all that follow
 			return page, nil
-		case q.Takes(one):
+		case q.Matches(one):
 			page.Audits = append(page.Audits, *one)
 		}
 	}

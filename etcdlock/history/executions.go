@@ -236,7 +236,7 @@ func (p *executionPage) newest(ctx context.Context, prefixes []string, order rev
 
 // add adds f if it matches the query.
 func (p *executionPage) add(f idem.Found, revision int64) {
-	if p.query.Takes(&f) {
+	if p.query.Matches(&f) {
 		f.Revision = revision
 		p.found = append(p.found, f)
 	}

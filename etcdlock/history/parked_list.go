@@ -74,7 +74,7 @@ func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem
 	p := executionPage{store: s, limit: pageLimit(q.PageSize), left: pageLooks}
 	for len(entries) > 0 && !p.full() {
 		some := entries[:min(RecordBatch, p.limit-len(p.found), len(entries))]
-		if err := p.showParked(ctx, some, keys.Revision, q.Takes); err != nil {
+		if err := p.showParked(ctx, some, keys.Revision, q.Matches); err != nil {
 			return idem.ExecutionPage{}, commit.Unavailable(err)
 		}
 		p.left -= len(some)

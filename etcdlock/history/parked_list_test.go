@@ -42,7 +42,7 @@ func TestWhatIsParkedIsListedInTheOrderInWhichItCameOverAllPages(t *testing.T) {
 		want int
 	}{
 		"all": {idem.ParkedQuery{}, 70}, "of a route": {idem.ParkedQuery{Route: "r3"}, 10},
-		"of some workflows": {idem.ParkedQuery{Takes: func(f *idem.Found) bool {
+		"of some workflows": {idem.ParkedQuery{Matches: func(f *idem.Found) bool {
 			return strings.HasPrefix(f.Workflow(), "w3")
 		}}, 11},
 	} {

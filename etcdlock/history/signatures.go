@@ -148,7 +148,7 @@ func (s *Signatures) List(ctx context.Context, q idem.BadSignatureQuery) (page i
 			return page, nil
 		}
 		looked, last = looked+1, strings.TrimPrefix(string(kv.Key), s.options.Layout.Root)
-		if one := protocol.DecodeBadSignature(kv.Value); one != nil && q.Takes(one) {
+		if one := protocol.DecodeBadSignature(kv.Value); one != nil && q.Matches(one) {
 			page.BadSignatures = append(page.BadSignatures, *one)
 		}
 	}
