@@ -443,9 +443,9 @@ func (r *Record) AndBefore(next Parts) []Attempt {
 	return append(r.Earlier[max(0, n-maxEarlier+1):n:n], last)
 }
 
-// Fading returns the attempt that e is the last to name, because the next one drops it; nil: the
+// AttemptDroppedNext returns the attempt that e is the last to name, because the next one drops it; nil: the
 // next one will name all that e does.
-func (e *ExecutionFacts) Fading() *Attempt {
+func (e *ExecutionFacts) AttemptDroppedNext() *Attempt {
 	if len(e.Earlier) < maxEarlier {
 		return nil
 	}

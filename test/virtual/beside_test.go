@@ -102,7 +102,7 @@ func (b *beside) keep(e *event, l *idem.Lock) {
 	b.archive.Put(at, b.p.w.kind.retention, &kept.Request{Head: []byte("POST / HTTP/1.1\r\n\r\n"), Body: []byte(e.id),
 		Arrived: e.sentAt})
 	b.p.w.truth.keeps(at)
-	if old := l.Fading(); old != nil {
+	if old := l.AttemptDroppedNext(); old != nil {
 		b.archive.Drop(requests.Place{Execution: old.Execution, StartedAt: old.StartedAt})
 	}
 }

@@ -77,7 +77,7 @@ func (s *Service) archiveRequest(e *idem.ExecutionFacts, keep time.Duration, r *
 		return
 	}
 	a.Put(requests.PlaceOf(e), keep, r)
-	if old := e.Fading(); old != nil { // an erasure would not find it later
+	if old := e.AttemptDroppedNext(); old != nil { // an erasure would not find it later
 		a.Drop(requests.Place{Execution: old.Execution, StartedAt: old.StartedAt})
 	}
 }
