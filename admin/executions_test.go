@@ -282,7 +282,7 @@ func TestAnEarlierAttemptIsShownInShortAndCannotBeForgottenAlone(t *testing.T) {
 	d := f.run("stripe/w", "1")
 	rec := f.settle(d, failure())
 	second := lockOf("stripe/w", "1")
-	second.Attempt, second.Earlier = 2, []idem.Attempt{rec.Short()}
+	second.Attempt, second.Earlier = 2, []idem.Attempt{rec.AsAttempt()}
 	f.settle(f.start(second, rec.Revision), success())
 	a := f.execution(d.id)
 	if a.text("status") != "FAILED" || a.text("outcome") != "unknown" || a.text("workflow") != "stripe/w" {
@@ -569,7 +569,7 @@ func TestWhatWasRefusedIsShownWithItsEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := lockOf("stripe/w", "evt_1")
-	before := rec.Short()
+	before := rec.AsAttempt()
 	before.Tries, before.NextDiffers = 3, []string{"body"}
 	second.Attempt, second.Earlier = 2, []idem.Attempt{before}
 	f.settle(f.start(second, rec.Revision), success())

@@ -98,7 +98,7 @@ func TestOnlyTheLastEndedExecutionOfAnEventCanBeForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := lockFor("w", "one")
-	second.Attempt, second.Earlier = 2, []idem.Attempt{rec.Short()}
+	second.Attempt, second.Earlier = 2, []idem.Attempt{rec.AsAttempt()}
 	held := mustClaim(t, a, second, rec.Revision)
 	if _, err := b.Forget(within(t, patience), rec.Execution, idem.Cancel{By: "ops", Reason: "try", At: time.Now()},
 		nil); !errors.Is(err, idem.ErrAlive) {

@@ -38,7 +38,7 @@ func (e *ExecutionFacts) SpentBefore() int {
 
 // Spent returns how many attempts of its event failed, or may have, r included.
 func (r *Record) Spent() int {
-	last := r.Short()
+	last := r.AsAttempt()
 	return r.SpentBefore() + last.weight()
 }
 
@@ -61,7 +61,7 @@ func (p *Policy) IsLastTry(e *ExecutionFacts, failures int) bool {
 // the service seems to have died doubles the pause after it. The clock of the process that wrote r
 // may differ from now by d: then the pause may be too long by d, and by no more than itself.
 func (r *Record) pace(now time.Time) time.Duration {
-	last := r.Short()
+	last := r.AsAttempt()
 	if !last.seemsFatal() {
 		return 0
 	}

@@ -327,7 +327,7 @@ func (r *Request) decideLock(seen *Obstacle, rec *Record, now time.Time) Verdict
 	v := Verdict{Prev: seen.RecordRevision, Attempt: 1}
 	if rec != nil {
 		v.Attempt = rec.Attempt + 1
-		v.Earlier = rec.AndBefore(r.Parts)
+		v.Earlier = rec.EarlierForNext(r.Parts)
 	}
 	return v
 }

@@ -399,7 +399,7 @@ type HeaderField struct {
 }
 
 // Short returns r as an Attempt.
-func (r *Record) Short() Attempt {
+func (r *Record) AsAttempt() Attempt {
 	a := Attempt{
 		Execution: r.Execution, Status: r.Status, Outcome: r.Outcome, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
 		TraceParent: r.TraceParent, Tries: r.Tries, FailedTries: r.FailedTries,
@@ -435,10 +435,10 @@ func (r *Record) DropBody() {
 	}
 }
 
-// AndBefore returns the attempts before r and r in short, for the next attempt, whose request has
+// EarlierForNext returns the attempts before r and r in short, for the next attempt, whose request has
 // these parts.
-func (r *Record) AndBefore(next Parts) []Attempt {
-	n, last := len(r.Earlier), r.Short()
+func (r *Record) EarlierForNext(next Parts) []Attempt {
+	n, last := len(r.Earlier), r.AsAttempt()
 	last.NextDiffers = r.Parts.Differ(next)
 	return append(r.Earlier[max(0, n-maxEarlier+1):n:n], last)
 }

@@ -48,7 +48,7 @@ func TestTheTokenOfAnEarlierAttemptIsStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := withKey(lockFor("w", "one"))
-	again.Attempt, again.Earlier = 2, []idem.Attempt{rec.Short()}
+	again.Attempt, again.Earlier = 2, []idem.Attempt{rec.AsAttempt()}
 	second := mustClaim(t, a, again, rec.Revision)
 	if _, err := b.Guard(within(t, patience), callbackOf(first.Lock()), "", nil); !errors.Is(err, idem.ErrFinished) {
 		t.Fatalf("while its record is there: %v", err)

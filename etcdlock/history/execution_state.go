@@ -139,7 +139,7 @@ func (at *State) Attempts() []idem.Attempt {
 			TraceParent: l.TraceParent,
 		})
 	case f.Record != nil:
-		return append(slices.Clone(f.Record.Earlier), f.Record.Short())
+		return append(slices.Clone(f.Record.Earlier), f.Record.AsAttempt())
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func TestAnExecutionIsFoundByEachOfItsNames(t *testing.T) {
 	again := mine
 	named(&again, "evt_123")
 	again.TraceParent, again.Attempt, again.Earlier = "00-11111111111111111111111111111111-b7ad6b7169203331-01", 2,
-		[]idem.Attempt{first.Short()}
+		[]idem.Attempt{first.AsAttempt()}
 	if _, err := mustClaim(t, s, again, first.Revision).Settle(within(t, patience), success("body")); err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func TestAnEarlierAttemptIsFoundInShortForAsLongAsTheEventIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := lockFor("w", "event")
-	second.Attempt, second.Earlier = 2, []idem.Attempt{rec.Short()}
+	second.Attempt, second.Earlier = 2, []idem.Attempt{rec.AsAttempt()}
 	held := mustClaim(t, s, second, rec.Revision)
 	if f := mustFind(t, s, first.Execution); f.Record == nil || f.Status() != idem.Failed {
 		t.Fatalf("while the second runs: %+v", f)

@@ -244,7 +244,7 @@ func nextAttempt(r *idem.Record, was *idem.ParkedEntry, id idem.ExecutionID, now
 		Parked: &idem.Parked{Since: now.UTC().Round(time.Millisecond), On: idem.ParkFailed, MaxAge: was.MaxAge},
 	}
 	l.Execution, l.CallbackHash, l.StartedAt, l.Steps, l.Token, l.Stale = id, "", now, nil, 0, nil
-	l.Attempt, l.Earlier = r.Attempt+1, r.AndBefore(r.Parts)
+	l.Attempt, l.Earlier = r.Attempt+1, r.EarlierForNext(r.Parts)
 	l.Slots = slices.Clone(r.Slots)
 	for i := range l.Slots {
 		l.Slots[i].Index = -1

@@ -66,7 +66,7 @@ func recordsOf(tb testing.TB, etcd *clientv3.Client, prefix string) map[string]r
 				of.parked++
 			}
 		}
-		for _, a := range append(r.Earlier, r.Short()) {
+		for _, a := range append(r.Earlier, r.AsAttempt()) {
 			switch {
 			case a.AnswerStatus == 0:
 			case a.AnswerStatus/100 == 2:
