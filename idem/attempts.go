@@ -26,9 +26,9 @@ func (a *Attempt) weight() int {
 	return 1
 }
 
-// SpentBefore returns how many attempts of its event failed, or may have, before e. Those that are
+// FailedAttemptsBefore returns how many attempts of its event failed, or may have, before e. Those that are
 // too old to be in Earlier all count.
-func (e *ExecutionFacts) SpentBefore() int {
+func (e *ExecutionFacts) FailedAttemptsBefore() int {
 	n := max(e.Attempt-1-len(e.Earlier), 0)
 	for i := range e.Earlier {
 		n += e.Earlier[i].weight()
@@ -36,16 +36,16 @@ func (e *ExecutionFacts) SpentBefore() int {
 	return n
 }
 
-// Spent returns how many attempts of its event failed, or may have, r included.
-func (r *Record) Spent() int {
+// FailedAttempts returns how many attempts of its event failed, or may have, r included.
+func (r *Record) FailedAttempts() int {
 	last := r.AsAttempt()
-	return r.SpentBefore() + last.weight()
+	return r.FailedAttemptsBefore() + last.weight()
 }
 
 // Exhausted reports whether a record is of an event that waits for a person, because as many of its
 // attempts failed, or may have, as the policy allows.
 func (p *Policy) Exhausted(rec *Record) bool {
-	return p.Attempts > 0 && !rec.Final && !rec.Settled() && rec.Outcome != NotExecuted && rec.Spent() >= p.Attempts
+	return p.Attempts > 0 && !rec.Final && !rec.Settled() && rec.Outcome != NotExecuted && rec.FailedAttempts() >= p.Attempts
 }
 
 // IsLastTry reports whether a parked execution may not be tried again if its next try fails.
@@ -54,7 +54,7 @@ func (p *Policy) IsLastTry(e *ExecutionFacts, failures int) bool {
 	if p.Park != nil && failures+1 >= p.Park.Attempts {
 		return true
 	}
-	return p.Attempts > 0 && e.SpentBefore()+failures+1 >= p.Attempts
+	return p.Attempts > 0 && e.FailedAttemptsBefore()+failures+1 >= p.Attempts
 }
 
 // pace returns how long the event of r must not run yet; 0 = it may. Each attempt in a row of which

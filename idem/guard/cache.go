@@ -123,7 +123,7 @@ func (c *Cache) add(rec *idem.Record, seenAt moment, life time.Duration) {
 	text := spell(rec.Credentials, rec.Answer)
 	attempt := rec.Attempt
 	if !rec.Settled() {
-		attempt = rec.Spent()
+		attempt = rec.FailedAttempts()
 	}
 	r := remembered{
 		key: whole, execution: execution, trace: idem.ParseTrace(rec.TraceParent), fingerprint: rec.Fingerprint, parts: rec.Parts, size: uint32(len(text)), //nolint:gosec // weighed below

@@ -56,7 +56,7 @@ func after(p *idem.Policy, e *idem.ExecutionFacts, failures int, answerable bool
 	case t.Hopeless:
 		step.code, step.why = t.Failure.Code, t.Failure.Detail
 	case j.Code == idem.CodeAttemptsExhausted:
-		step.why = fmt.Sprintf("%d failed, the last: %s", e.SpentBefore()+failures+1, textOf(t))
+		step.why = fmt.Sprintf("%d failed, the last: %s", e.FailedAttemptsBefore()+failures+1, textOf(t))
 	case j.Code == idem.CodeUpstreamStatus:
 		step.why = textOf(t)
 	case j.Code != "":
