@@ -56,8 +56,8 @@ func (s *Ledger) Reap(ctx context.Context, dead *idem.Lock) error { return s.rea
 // Paused implements idem.Ledger.
 func (s *Ledger) Paused(route, workflow string) *idem.Pause { return s.view.Pauses.Of(route, workflow) }
 
-// Ahead implements idem.Ledger.
-func (s *Ledger) Ahead(scope idem.Scope) *idem.Lock { return s.view.Queues.LockAhead(scope) }
+// LastSeenLock implements idem.Ledger.
+func (s *Ledger) LastSeenLock(scope idem.Scope) *idem.Lock { return s.view.Queues.LockAhead(scope) }
 
 // Answer implements idem.Ledger.
 func (s *Ledger) Answer(ctx context.Context, r *idem.Record) error { return s.finder.Answer(ctx, r) }

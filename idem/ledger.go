@@ -68,10 +68,10 @@ type Ledger interface {
 	// Paused returns the pause that executions of that route and workflow wait for, as far as this
 	// process knows; nil = none. It does not call the store.
 	Paused(route, workflow string) *Pause
-	// Ahead returns the lock of another event that the waiters of this process saw last; nil =
+	// LastSeenLock returns the lock of another event that the waiters of this process saw last; nil =
 	// there are none, or the lock was free. It does not call the store: a delivery that is going to
 	// wait as well saves a claim that would be refused.
-	Ahead(scope Scope) *Lock
+	LastSeenLock(scope Scope) *Lock
 	// Answer reads the answer of r that is Apart: then it is Whole, or has Left. It returns
 	// ErrStoreUnavailable, or the context's error.
 	Answer(ctx context.Context, r *Record) error

@@ -177,7 +177,7 @@ func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.RunningLo
 		if r.Policy.Strategy == idem.Wait {
 			// A delivery that cannot wait claims all the same: it may be a duplicate, which is
 			// answered as one.
-			ahead := g.options.Ledger.Ahead(r.Scope)
+			ahead := g.options.Ledger.LastSeenLock(r.Scope)
 			if ahead != nil && g.options.Ledger.Paused(r.Policy.Route, r.Scope.Workflow) == nil &&
 				g.waiting.room(r.Scope.Workflow, r.Policy.MaxWaiting, g.options.MaxWaiting()) {
 				return nil, &idem.Obstacle{Lock: ahead, Queue: true}, nil

@@ -41,5 +41,5 @@ func finalAbort(r *idem.Record) {
 type quiet struct{ idem.Ledger }
 
 func (quiet) Paused(string, string) *idem.Pause          { return nil }
-func (quiet) Ahead(idem.Scope) *idem.Lock                { return nil }
+func (quiet) LastSeenLock(idem.Scope) *idem.Lock                { return nil }
 func (quiet) Answer(context.Context, *idem.Record) error { return nil }

@@ -33,7 +33,7 @@ type line struct {
 	reap     error
 }
 
-func (l *line) Ahead(idem.Scope) *idem.Lock { return l.ahead }
+func (l *line) LastSeenLock(idem.Scope) *idem.Lock { return l.ahead }
 
 type queued struct {
 	seen *idem.Obstacle

@@ -23,7 +23,7 @@ type oneLock struct {
 }
 
 func (*oneLock) Paused(string, string) *idem.Pause { return nil }
-func (*oneLock) Ahead(idem.Scope) *idem.Lock       { return nil }
+func (*oneLock) LastSeenLock(idem.Scope) *idem.Lock       { return nil }
 func (o *oneLock) Claim(_ context.Context, l idem.Lock, _ int64) (idem.RunningLock, *idem.Obstacle, error) {
 	o.lock = l
 	return o, nil, nil
