@@ -51,7 +51,7 @@ func (f *fleet) carry(workflow string) idem.RunningLock {
 		if scope.Workflow != workflow {
 			continue
 		}
-		taken, err := f.first.Take(ctx, scope, func(string) bool { return true })
+		taken, err := f.first.TakeParked(ctx, scope, func(string) bool { return true })
 		switch {
 		case err != nil:
 			f.t.Fatal(err)

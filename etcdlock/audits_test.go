@@ -216,7 +216,7 @@ func TestAuditsAndDuplicatesAreWrittenWhereEtcdTakesFewOperationsAtATime(t *test
 	for i := range 50 {
 		s.AuditRefusal(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done",
 			Why: fmt.Sprint(i)})
-		s.Duplicate(idem.ExecutionID(fmt.Sprint("exec_", i)), time.Hour)
+		s.CountDuplicate(idem.ExecutionID(fmt.Sprint("exec_", i)), time.Hour)
 	}
 	written(t, s)
 	if all := allAudits(t, s, idem.AuditQuery{}); len(all) != 50 {

@@ -32,7 +32,7 @@ func TestDuplicatesAreCountedOverAllProcessesWithinASecond(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, s := range []*Store{a, b} {
 		for range 50 {
-			wg.Go(func() { s.Duplicate(id, time.Hour) })
+			wg.Go(func() { s.CountDuplicate(id, time.Hour) })
 		}
 	}
 	wg.Wait()
@@ -54,11 +54,11 @@ func TestWhatWasCountedIsWrittenWhenTheStoreCloses(t *testing.T) {
 	a := openReady(t, Options{Endpoints: []string{e.Endpoint}})
 	id := endedNow(t, a, "event")
 	for range 3 {
-		a.Duplicate(id, time.Hour)
+		a.CountDuplicate(id, time.Hour)
 	}
 	closeStore(t, a)
 	b := openStore(t, Options{Endpoints: []string{e.Endpoint}})
-	b.Duplicate(id, time.Hour)
+	b.CountDuplicate(id, time.Hour)
 	if f := mustFind(t, b, id); f.Duplicates != 4 {
 		t.Errorf("%d copies", f.Duplicates)
 	}
@@ -70,7 +70,7 @@ func TestWhatIsBeingWrittenWhenTheStoreClosesIsWritten(t *testing.T) {
 	a := openReady(t, Options{Endpoints: []string{wire.Endpoint}})
 	id := endedNow(t, a, "event")
 	held := wire.HoldRequest(string(id))
-	a.Duplicate(id, time.Hour)
+	a.CountDuplicate(id, time.Hour)
 	<-held
 	if !a.duplicates.Pending() { // which Close waits for
 		t.Error("it counts as written")
@@ -91,7 +91,7 @@ func TestDuplicatesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 	ids := make([]idem.ExecutionID, 3*history.NoteBatch)
 	for i := range ids {
 		ids[i] = lockFor("w", fmt.Sprint(i)).Execution
-		a.Duplicate(ids[i], time.Hour)
+		a.CountDuplicate(ids[i], time.Hour)
 	}
 	// all of it passes: nothing answers
 	short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
@@ -100,7 +100,7 @@ func TestDuplicatesThatEtcdDoesNotTakeNowAreWrittenLater(t *testing.T) {
 		t.Fatal("written through a black hole")
 	}
 	for _, id := range ids {
-		a.Duplicate(id, time.Hour)
+		a.CountDuplicate(id, time.Hour)
 	}
 	wire.Blackhole(false)
 	written(t, a)
@@ -127,20 +127,20 @@ func TestADuplicateThatComesDuringAWriteThatFailsIsWrittenWithTheOthers(t *testi
 	for i := range ids {
 		ids[i] = lockFor("w", fmt.Sprint(i)).Execution
 	}
-	a.Duplicate(ids[0], time.Hour)
+	a.CountDuplicate(ids[0], time.Hour)
 	ctx := within(t, patience)
 	written(t, a) // and there is a lease
 	left := wire.SwallowRequest(string(ids[0]))
-	a.Duplicate(ids[0], time.Hour)
+	a.CountDuplicate(ids[0], time.Hour)
 	done := make(chan struct{})
 	go func() { defer close(done); a.duplicates.Write(ctx) }()
 	<-left
-	a.Duplicate(ids[0], time.Hour)
+	a.CountDuplicate(ids[0], time.Hour)
 	<-done
 	wire.Blackhole(false)
 	wire.Reset()
 	for _, id := range ids[1:] {
-		a.Duplicate(id, time.Hour)
+		a.CountDuplicate(id, time.Hour)
 	}
 	written(t, a)
 	for i, id := range ids {
@@ -164,17 +164,17 @@ func TestTheTalliesOfAProcessAreBoundedAndNothingWrittenIsLostWithThem(t *testin
 	e := etcdtest.Start(t)
 	s := openStore(t, Options{Endpoints: []string{e.Endpoint}})
 	id := endedNow(t, s, "event")
-	s.Duplicate(id, time.Hour)
+	s.CountDuplicate(id, time.Hour)
 	s.duplicates.Most = 10
 	for i := range s.duplicates.Most - 1 {
-		s.Duplicate(idem.ExecutionID(fmt.Sprint("exec_", i)), time.Hour)
+		s.CountDuplicate(idem.ExecutionID(fmt.Sprint("exec_", i)), time.Hour)
 	}
 	written(t, s)
-	s.Duplicate("exec_of_another", time.Hour)
+	s.CountDuplicate("exec_of_another", time.Hour)
 	if n := s.duplicates.Counted(); n != 1 {
 		t.Fatalf("%d tallies", n)
 	}
-	s.Duplicate(id, time.Hour)
+	s.CountDuplicate(id, time.Hour)
 	written(t, s)
 	if f := mustFind(t, s, id); f.Duplicates != 2 {
 		t.Errorf("%d copies", f.Duplicates)
@@ -188,7 +188,7 @@ func TestCountsGoWithTheRecordsAndWritingThemAgainTakesNoNewLease(t *testing.T) 
 	ctx := within(t, patience)
 	leases := map[int64]bool{}
 	for range 5 {
-		s.Duplicate(id, time.Hour)
+		s.CountDuplicate(id, time.Hour)
 		written(t, s)
 		got, err := e.Client.Get(ctx, s.layout.Duplicates(id), clientv3.WithPrefix())
 		if err != nil || len(got.Kvs) != 1 || got.Kvs[0].Lease == 0 {
@@ -205,7 +205,7 @@ func TestCountsGoWithTheRecordsAndWritingThemAgainTakesNoNewLease(t *testing.T) 
 			t.Fatal(err)
 		}
 	}
-	s.Duplicate(id, time.Hour)
+	s.CountDuplicate(id, time.Hour)
 	written(t, s)
 	if n, err := e.Count(ctx, strings.TrimSuffix(s.layout.Duplicates(id), "/")); err != nil || n != 1 {
 		t.Errorf("%d counts: %v", n, err)
@@ -220,7 +220,7 @@ func TestCountingNeverBlocksWithoutAnEtcd(t *testing.T) {
 	}
 	s.duplicates.Most = 100
 	for i := range s.duplicates.Most + 10 {
-		s.Duplicate(idem.ExecutionID(fmt.Sprint(i)), time.Hour)
+		s.CountDuplicate(idem.ExecutionID(fmt.Sprint(i)), time.Hour)
 	}
 	if n := s.duplicates.Counted(); n != s.duplicates.Most {
 		t.Errorf("%d tallies", n)

@@ -62,7 +62,7 @@ func TestOnlyAProcessWithTheRouteTakesWhatIsParked(t *testing.T) {
 	if err != nil || route != "r" {
 		t.Fatalf("%q %v", route, err)
 	}
-	if got, err := without.Take(within(t, patience), scope, func(string) bool {
+	if got, err := without.TakeParked(within(t, patience), scope, func(string) bool {
 		return false
 	}); got != nil || err != nil {
 		t.Fatalf("%+v %v", got, err)
@@ -95,7 +95,7 @@ func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 	mustPark(t, s, l, holder.Lock().Created)
 	eventually(t, "it is known", func() bool { return s.Parked(idem.Scope{}).Events == 1 })
 	e.Expire(t, s.layout.All(protocol.KindAges))
-	eventually(t, "it is too old", func() bool { return s.Old(l.Execution) })
+	eventually(t, "it is too old", func() bool { return s.IsTooOld(l.Execution) })
 	mustSettle(t, holder)
 	got := takeNext(t, s)
 	if !got.TooOld {
@@ -110,7 +110,7 @@ func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it has its whole time again", func() bool {
-		return !s.Old(l.Execution) && got.Running.Lock().Parked.Blocked == ""
+		return !s.IsTooOld(l.Execution) && got.Running.Lock().Parked.Blocked == ""
 	})
 }
 
@@ -230,7 +230,7 @@ func TestEachParkedEventIsTakenOnceByAllProcessesTogether(t *testing.T) {
 					if err != nil {
 						return
 					}
-					got, err := s.Take(ctx, scope, anyRoute)
+					got, err := s.TakeParked(ctx, scope, anyRoute)
 					if err != nil || got == nil {
 						if err != nil && ctx.Err() == nil {
 							t.Error(err)
@@ -322,7 +322,7 @@ func drained(tb testing.TB, e *etcdtest.Etcd, s *Store) {
 		if err != nil {
 			return
 		}
-		if got, err := s.Take(within(tb, patience), scope, anyRoute); got != nil || err != nil {
+		if got, err := s.TakeParked(within(tb, patience), scope, anyRoute); got != nil || err != nil {
 			tb.Fatalf("%+v %v", got, err)
 		}
 	}
@@ -336,7 +336,7 @@ func TestALiveOwnerIsNotReplacedByAProcessThatDoesNotKnowItsSession(t *testing.T
 	h := takeNext(t, a).Running
 	name := currentSession(t, a).Name
 	b.view.Sessions.Remove(name, 0)
-	if got, err := b.Take(within(t, patience), idem.Scope{Workflow: "w"}, anyRoute); got != nil || err != nil {
+	if got, err := b.TakeParked(within(t, patience), idem.Scope{Workflow: "w"}, anyRoute); got != nil || err != nil {
 		t.Fatalf("%+v %v", got, err)
 	}
 	if !b.view.Sessions.Has(name) {
@@ -370,7 +370,7 @@ func TestAnExecutionThatRunNowHasJustReleasedDoesNotEndForItsAge(t *testing.T) {
 	mustPark(t, s, l, 0)
 	h := takeNext(t, s).Running
 	e.Expire(t, s.layout.All(protocol.KindAges))
-	eventually(t, "it is too old", func() bool { return s.Old(l.Execution) })
+	eventually(t, "it is too old", func() bool { return s.IsTooOld(l.Execution) })
 	if _, err := s.RunNow(within(t, patience), l.Execution, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func TestWhatIsWrittenTogetherIsSplitWhereEtcdTakesLess(t *testing.T) {
 	for i := range history.NoteBatch {
 		s.AuditRefusal(idem.Audit{At: time.Now(), Who: "ops", What: "execution.cancel", Result: "done",
 			Why: fmt.Sprint(i)})
-		s.Duplicate(lockFor("w", fmt.Sprint(i)).Execution, time.Hour)
+		s.CountDuplicate(lockFor("w", fmt.Sprint(i)).Execution, time.Hour)
 		s.NoteArrival(lockFor("w", fmt.Sprint(i)).Scope, "r", "evt",
 			idem.Arrival{At: time.Now(), Decision: idem.DecisionLocked}, time.Hour)
 	}

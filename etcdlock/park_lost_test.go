@@ -121,7 +121,7 @@ var carriersWork = map[string]func(t *testing.T, s *Store) func(context.Context)
 	"the first of a line is claimed": func(t *testing.T, s *Store) func(context.Context) error {
 		parkedPlace(t, s)
 		return func(ctx context.Context) error {
-			got, err := s.Take(ctx, idem.Scope{Workflow: "w"}, anyRoute)
+			got, err := s.TakeParked(ctx, idem.Scope{Workflow: "w"}, anyRoute)
 			if got == nil {
 				return err // its next look takes it
 			}
@@ -131,7 +131,7 @@ var carriersWork = map[string]func(t *testing.T, s *Store) func(context.Context)
 	"one without a process is carried on": func(t *testing.T, s *Store) func(context.Context) error {
 		putDownOne(t, s)
 		return func(ctx context.Context) error {
-			got, err := s.Take(ctx, idem.Scope{Workflow: "w"}, anyRoute)
+			got, err := s.TakeParked(ctx, idem.Scope{Workflow: "w"}, anyRoute)
 			if got == nil {
 				return err
 			}
@@ -268,11 +268,11 @@ func TestAQueueIsNotTakenAgainBeforeTheClaimThatGotNoAnswerIsOver(t *testing.T) 
 	defer arrives()
 	kv.lost = func() { giveUp(); <-answer }
 	kv.armed.Store(true)
-	if got, err := s.Take(gone, idem.Scope{Workflow: "w"}, anyRoute); got != nil ||
+	if got, err := s.TakeParked(gone, idem.Scope{Workflow: "w"}, anyRoute); got != nil ||
 		!errors.Is(err, idem.ErrStoreUnavailable) {
 		t.Fatalf("%v, %v", got, err)
 	}
-	if got, err := s.Take(within(t, patience), idem.Scope{Workflow: "w"}, anyRoute); got != nil || err != nil {
+	if got, err := s.TakeParked(within(t, patience), idem.Scope{Workflow: "w"}, anyRoute); got != nil || err != nil {
 		t.Fatalf("%v, %v", got, err)
 	}
 	arrives()

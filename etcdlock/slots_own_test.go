@@ -127,7 +127,7 @@ func TestALockOfAClientHoldsBackWhatSeveralOfMayRun(t *testing.T) {
 	mustPark(t, s, parks, 0)
 	if scope, _, err := s.NextReady(within(t, patience)); err != nil {
 		t.Fatal(err)
-	} else if taken, err := s.Take(within(t, patience), scope, anyRoute); taken != nil || err != nil {
+	} else if taken, err := s.TakeParked(within(t, patience), scope, anyRoute); taken != nil || err != nil {
 		t.Fatalf("%+v %v", taken, err)
 	}
 	if err := other.ReleaseLock(within(t, patience), "w", client(got)); err != nil {

@@ -41,13 +41,13 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 }
 
 // Follow implements idem.Ledger.
-func (s *Ledger) Follow(ctx context.Context, l *idem.Lock) (*idem.Obstacle, error) {
-	return s.places.Follow(ctx, l)
+func (s *Ledger) AwaitEnd(ctx context.Context, l *idem.Lock) (*idem.Obstacle, error) {
+	return s.places.AwaitEnd(ctx, l)
 }
 
 // Take implements idem.ParkLedger.
-func (s *Ledger) Take(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
-	return s.carrier.Take(ctx, scope, mine)
+func (s *Ledger) TakeParked(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
+	return s.carrier.TakeParked(ctx, scope, mine)
 }
 
 // Reap implements idem.Ledger.
@@ -60,7 +60,7 @@ func (s *Ledger) Paused(route, workflow string) *idem.Pause { return s.view.Paus
 func (s *Ledger) LastSeenLock(scope idem.Scope) *idem.Lock { return s.view.Queues.LockAhead(scope) }
 
 // Answer implements idem.Ledger.
-func (s *Ledger) Answer(ctx context.Context, r *idem.Record) error { return s.finder.Answer(ctx, r) }
+func (s *Ledger) ReadAnswer(ctx context.Context, r *idem.Record) error { return s.finder.ReadAnswer(ctx, r) }
 
 // Request implements idem.ParkLedger. It returns idem.ErrNoRequest or idem.ErrStoreUnavailable.
 func (s *Ledger) Request(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
@@ -68,13 +68,13 @@ func (s *Ledger) Request(ctx context.Context, id idem.ExecutionID) ([]byte, erro
 }
 
 // Drop implements idem.Ledger.
-func (s *Ledger) Drop(r *idem.Record) { s.places.Drop(r) }
+func (s *Ledger) DropRecord(r *idem.Record) { s.places.DropRecord(r) }
 
 // Duplicate counts a copy of an execution that was answered without running. It never blocks.
 // Readers in this process see the count at once, others within a second. It lives for retention
 // after the last copy. It is lost while more than 100,000 executions have copies that are not
 // written.
-func (s *Ledger) Duplicate(id idem.ExecutionID, retention time.Duration) {
+func (s *Ledger) CountDuplicate(id idem.ExecutionID, retention time.Duration) {
 	s.duplicates.Add(id, retention)
 }
 
@@ -105,7 +105,7 @@ func (s *Ledger) ParkedRoutes(match func(route string) bool) map[string]int {
 func (s *Ledger) DeadLetterRoutes() map[string]int { return s.view.Parked.DeadLetterRoutes() }
 
 // Old implements idem.ParkLedger.
-func (s *Ledger) Old(id idem.ExecutionID) bool { return s.view.Parked.Old(id) }
+func (s *Ledger) IsTooOld(id idem.ExecutionID) bool { return s.view.Parked.IsTooOld(id) }
 
 // NextReady implements idem.ParkLedger. It returns the cause of ctx, or commit.ErrClosed.
 func (s *Ledger) NextReady(ctx context.Context) (scope idem.Scope, route string, err error) {

@@ -64,7 +64,7 @@ type Ledger interface {
 	// Follow waits until the execution of l, which runs or waits, has ended, or until its owner is
 	// dead. It returns the dead lock, or how that very execution ended, if that can be known: its
 	// record, even when it is gone by now, or Released.
-	Follow(ctx context.Context, l *Lock) (*Obstacle, error)
+	AwaitEnd(ctx context.Context, l *Lock) (*Obstacle, error)
 	// Paused returns the pause that executions of that route and workflow wait for, as far as this
 	// process knows; nil = none. It does not call the store.
 	Paused(route, workflow string) *Pause
@@ -74,13 +74,13 @@ type Ledger interface {
 	LastSeenLock(scope Scope) *Lock
 	// Answer reads the answer of r that is Apart: then it is Whole, or has Left. It returns
 	// ErrStoreUnavailable, or the context's error.
-	Answer(ctx context.Context, r *Record) error
+	ReadAnswer(ctx context.Context, r *Record) error
 	// Drop takes back the record of an execution that was ended while it waited, because its
 	// delivery is forwarded all the same. It never blocks.
-	Drop(r *Record)
+	DropRecord(r *Record)
 	// Duplicate counts one duplicate of an execution that was answered without running. It never
 	// blocks. The count is kept for retention.
-	Duplicate(id ExecutionID, retention time.Duration)
+	CountDuplicate(id ExecutionID, retention time.Duration)
 }
 
 // QueueEntry is an entry in the queue of a workflow, which is first come, first served over all
@@ -202,12 +202,12 @@ type ParkLedger interface {
 	MarkReady(s Scope)
 	// Old reports whether the MaxAge of a parked execution is over, as far as this process knows.
 	// One that reached it while it was paused is not old before its next try has begun.
-	Old(id ExecutionID) bool
+	IsTooOld(id ExecutionID) bool
 	// Take claims the first execution of a queue, unless it is paused, or takes over the one in its
 	// lock whose process is gone. nil, nil: there is nothing to take now, and the queue becomes
 	// ready when that changes; an execution that needs a decision is not taken. After an error the
 	// caller must call MarkReady. mine reports whether this process can run a route.
-	Take(ctx context.Context, s Scope, mine func(route string) bool) (*Taken, error)
+	TakeParked(ctx context.Context, s Scope, mine func(route string) bool) (*Taken, error)
 	// Request returns what Park was given to keep. The caller owns it.
 	Request(ctx context.Context, id ExecutionID) ([]byte, error)
 }

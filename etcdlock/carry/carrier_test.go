@@ -203,7 +203,7 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 	}
 	tooOld := func(h idem.RunningLock) error {
 		e.Expire(t, ledgertest.Layout.Of(protocol.KindAges, h.Lock().Execution))
-		eventually(t, "it is too old", func() bool { return s.Old(h.Lock().Execution) })
+		eventually(t, "it is too old", func() bool { return s.IsTooOld(h.Lock().Execution) })
 		_, err := h.Settle(within(t, patience), idem.End{
 			Status: idem.Failed, Outcome: idem.Unknown, RequestKept: true, FinishedAt: time.Now(),
 			Error: &idem.Failure{Code: idem.CodeTooOld},
@@ -275,7 +275,7 @@ func TestWhatIsTakenTooLateKeepsThatItsTryIsOfUnknownOutcome(t *testing.T) {
 		var got *idem.Taken
 		for got == nil && ctx.Err() == nil {
 			if scope, _, err := late.NextReady(ctx); err == nil {
-				got, _ = late.Take(ctx, scope, anyRoute)
+				got, _ = late.TakeParked(ctx, scope, anyRoute)
 			}
 		}
 		taken <- got

@@ -50,7 +50,7 @@ type Carrier struct{ options *Options }
 func New(o *Options) *Carrier { return &Carrier{o} }
 
 // Take is that of idem.ParkLedger.
-func (c *Carrier) Take(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
+func (c *Carrier) TakeParked(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
 	if !c.options.Tasks.Enter() {
 		return nil, commit.Unavailable(commit.ErrClosed)
 	}
@@ -170,7 +170,7 @@ func clientBefore(head *idem.Lock, answer *pb.ResponseOp) (*idem.Lock, error) {
 func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.Lock,
 	mine func(route string) bool) (*idem.Taken, error) {
 	parked := l.IsParked()
-	waitsForPerson := parked && l.Parked.Blocked != "" && l.Cancel == nil && !t.options.View.Parked.Old(l.Execution)
+	waitsForPerson := parked && l.Parked.Blocked != "" && l.Cancel == nil && !t.options.View.Parked.IsTooOld(l.Execution)
 	belongsToOther := parked && !mine(l.Route)
 	// A lock of this session that Own does not have: its adoption came after its carrier had let
 	// go.

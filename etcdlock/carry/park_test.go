@@ -119,7 +119,7 @@ func TestABlockedExecutionIsNotTaken(t *testing.T) {
 	h := takeNext(t, s).Running
 	leaveToAPerson(t, h)
 	scope := idem.Scope{Workflow: "w"}
-	if taken, err := s.Take(within(t, patience), scope, anyRoute); taken != nil || err != nil {
+	if taken, err := s.TakeParked(within(t, patience), scope, anyRoute); taken != nil || err != nil {
 		t.Fatalf("%+v %v", taken, err)
 	}
 	eventually(t, "the index says so", func() bool {

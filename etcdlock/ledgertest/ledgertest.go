@@ -259,7 +259,7 @@ func TakeNext(tb testing.TB, s idem.ParkLedger) *idem.Taken {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		taken, err := s.Take(ctx, scope, AnyRoute)
+		taken, err := s.TakeParked(ctx, scope, AnyRoute)
 		switch {
 		case taken != nil:
 			return taken

@@ -42,7 +42,7 @@ func (f *Finder) Execution(ctx context.Context, id idem.ExecutionID) (*idem.Foun
 	}
 	found.Attempts = at.Attempts()
 	if r := found.Record; r != nil && r.Answer != nil && r.Answer.Apart {
-		if err := f.Answer(ctx, r); err != nil {
+		if err := f.ReadAnswer(ctx, r); err != nil {
 			return nil, err
 		}
 	}
@@ -158,7 +158,7 @@ func (f *Finder) lockOf(ctx context.Context, scope idem.Scope) (*idem.LockView, 
 
 // Answer reads the kept answer of a record that is stored apart from it. It returns
 // idem.ErrStoreUnavailable.
-func (f *Finder) Answer(ctx context.Context, r *idem.Record) error {
+func (f *Finder) ReadAnswer(ctx context.Context, r *idem.Record) error {
 	answers, _, err := f.options.Pool.Read(ctx, clientv3.OpGet(f.options.Layout.Of(protocol.KindAnswers, r.Execution)))
 	if err == nil {
 		err = protocol.DecodeAnswer(protocol.First(answers[0]), r.Answer)

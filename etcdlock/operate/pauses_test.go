@@ -111,7 +111,7 @@ func TestWhatIsParkedIsNeitherTakenNorTriedWhileItIsPaused(t *testing.T) {
 		idem.ErrPaused) {
 		t.Fatalf("got %v", err)
 	}
-	if taken, err := s.Take(within(t, patience), idem.Scope{Workflow: "v"}, anyRoute); taken != nil || err != nil {
+	if taken, err := s.TakeParked(within(t, patience), idem.Scope{Workflow: "v"}, anyRoute); taken != nil || err != nil {
 		t.Fatalf("took %+v, %v", taken, err)
 	}
 	if got := pauseState(within(t, patience), t, s); got.Waiting != 0 || got.Parked != 2 || !got.Drained() {
@@ -140,15 +140,15 @@ func TestWhatGrowsTooOldWhileItIsPausedIsTriedOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "both are too old", func() bool { return s.Old(other.Execution) })
+	eventually(t, "both are too old", func() bool { return s.IsTooOld(other.Execution) })
 	mustSettle(t, takeNext(t, s).Running)
 	mustResume(t, s, p)
 	taken := takeNext(t, s)
-	if taken.TooOld || s.Old(l.Execution) {
+	if taken.TooOld || s.IsTooOld(l.Execution) {
 		t.Fatal("it was given up without a try")
 	}
 	mustAttempt(t, taken.Running)
-	if !s.Old(l.Execution) {
+	if !s.IsTooOld(l.Execution) {
 		t.Fatal("it is not too old after its try")
 	}
 	mustSettle(t, taken.Running)

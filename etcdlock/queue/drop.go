@@ -10,7 +10,7 @@ import (
 )
 
 // Drop is that of idem.Ledger.
-func (s *Entries) Drop(r *idem.Record) {
+func (s *Entries) DropRecord(r *idem.Record) {
 	k, at := s.options.Layout.Keys(&idem.Lock{ExecutionFacts: r.ExecutionFacts}), protocol.Revisions{Record: r.Revision}
 	s.options.Tasks.Help(func(life context.Context) {
 		for pause := link.NewBackoff(); at.Record != 0; {

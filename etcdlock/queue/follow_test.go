@@ -14,7 +14,7 @@ func follow(tb testing.TB, s *etcdlock.Store, l idem.Lock) <-chan *idem.Obstacle
 	tb.Helper()
 	found := make(chan *idem.Obstacle, 1)
 	go func() {
-		seen, err := s.Follow(within(tb, patience), &l)
+		seen, err := s.AwaitEnd(within(tb, patience), &l)
 		if err != nil {
 			tb.Error(err)
 		}

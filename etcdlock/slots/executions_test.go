@@ -179,7 +179,7 @@ func TestAParkedExecutionWaitsForASlotInItsTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if taken, err := b.Take(within(t, patience), scope, anyRoute); taken != nil ||
+	if taken, err := b.TakeParked(within(t, patience), scope, anyRoute); taken != nil ||
 		err != nil && !errors.Is(err, idem.ErrNotClaimed) {
 		t.Fatalf("it is taken without a slot: %+v %v", taken, err)
 	}
@@ -220,7 +220,7 @@ func TestASkippedSlotWaiterLeavesNoKey(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, _ = s.Take(ctx, scope, anyRoute)
+			_, _ = s.TakeParked(ctx, scope, anyRoute)
 		}
 	}()
 	eventually(t, "its turn", func() bool {

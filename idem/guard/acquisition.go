@@ -291,10 +291,10 @@ func (t *acquisition) queue(ctx context.Context) {
 // runs anything itself.
 func (t *acquisition) follow(ctx context.Context) {
 	first, ledger := t.admission.Verdict, t.guard.options.Ledger
-	seen, err := ledger.Follow(ctx, first.Copy)
+	seen, err := ledger.AwaitEnd(ctx, first.Copy)
 	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == first.Holder {
 		if err = ledger.Reap(ctx, seen.Lock); err == nil {
-			seen, err = ledger.Follow(ctx, seen.Lock) // another process may have ended it just before
+			seen, err = ledger.AwaitEnd(ctx, seen.Lock) // another process may have ended it just before
 		}
 	}
 	switch {

@@ -41,7 +41,7 @@ type followed struct {
 	reap   error
 }
 
-func (f *followed) Follow(ctx context.Context, _ *idem.Lock) (*idem.Obstacle, error) {
+func (f *followed) AwaitEnd(ctx context.Context, _ *idem.Lock) (*idem.Obstacle, error) {
 	if f.at++; f.at > len(f.ends) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)

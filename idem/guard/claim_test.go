@@ -41,7 +41,7 @@ func (s *script) Reap(_ context.Context, dead *idem.Lock) error {
 	s.reaped = append(s.reaped, dead.Execution)
 	return s.reap
 }
-func (s *script) Duplicate(idem.ExecutionID, time.Duration) { s.copies++ }
+func (s *script) CountDuplicate(idem.ExecutionID, time.Duration) { s.copies++ }
 
 // What a claim says is all that any process will ever know of the delivery.
 func TestAClaimSaysAllOfItsDelivery(t *testing.T) {

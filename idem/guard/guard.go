@@ -114,10 +114,10 @@ func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 		a.Twin = twin
 	}
 	if a.WhileWaiting && r.Policy.Observe {
-		g.options.Ledger.Drop(a.Record)
+		g.options.Ledger.DropRecord(a.Record)
 	}
 	if a.Execution == nil && !r.Policy.Observe && ofCopy(&a.Verdict) {
-		g.options.Ledger.Duplicate(a.Holder, r.Policy.RetentionOf(r.ByPayload))
+		g.options.Ledger.CountDuplicate(a.Holder, r.Policy.RetentionOf(r.ByPayload))
 	}
 	return a
 }
@@ -136,7 +136,7 @@ func (g *Guard) readAnswer(ctx context.Context, rec *idem.Record) error {
 	if rec.Answer == nil || !rec.Answer.Apart {
 		return nil
 	}
-	return g.options.Ledger.Answer(ctx, rec)
+	return g.options.Ledger.ReadAnswer(ctx, rec)
 }
 
 // ofCopy reports whether a delivery that did not run gets its answer as a duplicate of Holder, or

@@ -42,4 +42,4 @@ type quiet struct{ idem.Ledger }
 
 func (quiet) Paused(string, string) *idem.Pause          { return nil }
 func (quiet) LastSeenLock(idem.Scope) *idem.Lock                { return nil }
-func (quiet) Answer(context.Context, *idem.Record) error { return nil }
+func (quiet) ReadAnswer(context.Context, *idem.Record) error { return nil }

@@ -69,7 +69,7 @@ func (l *line) Reap(_ context.Context, dead *idem.Lock) error {
 	l.reaped = append(l.reaped, dead.Execution)
 	return l.reap
 }
-func (l *line) Duplicate(idem.ExecutionID, time.Duration) {}
+func (l *line) CountDuplicate(idem.ExecutionID, time.Duration) {}
 func (l *line) Await(ctx context.Context, prev int64) (*idem.Obstacle, error) {
 	l.at++
 	l.knew = append(l.knew, prev)

@@ -120,7 +120,7 @@ func (a *asked) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *ide
 	seen := a.seen
 	return nil, &seen, nil
 }
-func (a *asked) Duplicate(idem.ExecutionID, time.Duration) {}
+func (a *asked) CountDuplicate(idem.ExecutionID, time.Duration) {}
 
 func TestAnOutcomeIsRememberedForItsRetentionAndOneThatWasReadForItsSlack(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -322,7 +322,7 @@ func (r *run) paused(lock *idem.Lock) bool {
 }
 
 // old reports whether its MaxAge is over.
-func (r *run) old() bool { return r.tooOld || r.worker.options.Ledger.Old(r.id) }
+func (r *run) old() bool { return r.tooOld || r.worker.options.Ledger.IsTooOld(r.id) }
 
 var tooOldStep = nextStep{code: idem.CodeTooOld, why: "it was not executed within the route's max_age"}
 

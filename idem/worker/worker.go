@@ -186,7 +186,7 @@ func (w *Worker) Close(ctx context.Context) error {
 // take runs the first execution of a queue if it is parked and no worker runs it.
 func (w *Worker) take(s idem.Scope, slot *trySlot) {
 	ctx, cancel := context.WithTimeout(w.life, w.options.RequestTimeout)
-	taken, err := w.options.Ledger.Take(ctx, s, func(route string) bool { return w.options.Policy(route) != nil })
+	taken, err := w.options.Ledger.TakeParked(ctx, s, func(route string) bool { return w.options.Policy(route) != nil })
 	cancel()
 	if err != nil || taken == nil {
 		slot.leave()

@@ -93,7 +93,7 @@ type agedLock struct {
 	ends  int
 }
 
-func (a *agedLock) Old(idem.ExecutionID) bool { return time.Now().Before(a.heard) }
+func (a *agedLock) IsTooOld(idem.ExecutionID) bool { return time.Now().Before(a.heard) }
 
 func (a *agedLock) Settle(context.Context, idem.End) (*idem.Record, error) {
 	a.ends++
@@ -132,7 +132,7 @@ type takenOver struct {
 	holdExpired bool
 }
 
-func (o takenOver) Old(idem.ExecutionID) bool { return false }
+func (o takenOver) IsTooOld(idem.ExecutionID) bool { return false }
 
 func (o takenOver) Take(context.Context, idem.Scope, func(string) bool) (*idem.Taken, error) {
 	return &idem.Taken{Running: o.held, Carried: true, HoldExpired: o.holdExpired,

@@ -190,7 +190,7 @@ func (c *parker) acceptRunning(ctx context.Context, n int) bool {
 func (c *parker) carry(ctx context.Context, n int) bool {
 	in := step{kind: taking, workflow: c.lock(n, n).Scope.Workflow, carrier: int(c.h.seq.Add(1))}
 	call := c.h.now()
-	taken, err := c.parks.Take(ctx, idem.Scope{Workflow: in.workflow}, func(string) bool { return true })
+	taken, err := c.parks.TakeParked(ctx, idem.Scope{Workflow: in.workflow}, func(string) bool { return true })
 	switch {
 	case err != nil:
 		c.add(call, in, came{unknown: true})
