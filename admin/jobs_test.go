@@ -199,12 +199,12 @@ func TestAJobOfBlockedExecutionsCountsTheirNextTry(t *testing.T) {
 	}
 	p := *h.Lock().Parked
 	p.Tries, p.Trying = 2, true
-	if err := h.Attempt(within(t), p, h.Lock().CallbackHash); err != nil {
+	if err := h.BeginTry(within(t), p, h.Lock().CallbackHash); err != nil {
 		t.Fatal(err)
 	}
 	p.Failures, p.Trying, p.Blocked, p.Last = 2, false, "2 of 2 tries failed",
 		&idem.Evidence{Outcome: idem.Executed, Status: 500, Code: "upstream_status", At: time.Now()}
-	if err := h.Rest(within(t), p); err != nil {
+	if err := h.RecordTry(within(t), p); err != nil {
 		t.Fatal(err)
 	}
 	a := f.awaitJob(id, "it is done", isDone)
@@ -256,11 +256,11 @@ func TestAJobLeavesAloneWhatAPersonRanAfterItBegan(t *testing.T) {
 			}
 			p := *h.Lock().Parked
 			p.Tries, p.Trying, p.Blocked = 2, true, ""
-			if err := h.Attempt(within(t), p, h.Lock().CallbackHash); err != nil {
+			if err := h.BeginTry(within(t), p, h.Lock().CallbackHash); err != nil {
 				t.Error(err)
 			}
 			p.Failures, p.Trying, p.Blocked = 2, false, "2 of 2 tries failed"
-			return h.Rest(within(t), p)
+			return h.RecordTry(within(t), p)
 		}}
 		t.Cleanup(func() { f.api.options.Ledger = ledger })
 	}

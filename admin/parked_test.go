@@ -66,14 +66,14 @@ func (f *fleet) block(h idem.RunningLock) {
 	f.t.Helper()
 	p := *h.Lock().Parked
 	p.Tries, p.Trying = 1, true
-	if err := h.Attempt(within(f.t), p, h.Lock().CallbackHash); err != nil {
+	if err := h.BeginTry(within(f.t), p, h.Lock().CallbackHash); err != nil {
 		f.t.Fatal(err)
 	}
 	p.Failures, p.Trying, p.Blocked = 1, false, "1 of 1 tries failed"
 	p.Last = &idem.Evidence{Outcome: idem.Executed, Status: 503, Code: "upstream_status", Detail: "it said so",
 		At: time.Now()}
 	p.Failed = []idem.FailedAnswer{{At: p.Last.At, Status: 503, Text: "database is locked"}}
-	if err := h.Rest(within(f.t), p); err != nil {
+	if err := h.RecordTry(within(f.t), p); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -122,7 +122,7 @@ func TestWhatIsParkedSaysSoUntilItEnds(t *testing.T) {
 	}
 	rest := *h.Lock().Parked
 	rest.Blocked, rest.NextAttempt = "", time.Now().Add(time.Minute)
-	if err := h.Rest(within(t), rest); err != nil {
+	if err := h.RecordTry(within(t), rest); err != nil {
 		t.Fatal(err)
 	}
 	if p := member(f.execution(id), "parked"); p["nextAttempt"] == nil || p["blocked"] != nil {
@@ -260,7 +260,7 @@ func TestASkippedExecutionIsADeadLetterThatRunsAgain(t *testing.T) {
 	h := f.carry("w")
 	p := *h.Lock().Parked
 	p.Tries, p.Trying = 1, true
-	if err := h.Attempt(within(t), p, "hash"); err != nil {
+	if err := h.BeginTry(within(t), p, "hash"); err != nil {
 		t.Fatal(err)
 	}
 	if a := f.does(202, "", again, "skip"); a.text("status") != "CANCEL_REQUESTED" {

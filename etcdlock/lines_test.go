@@ -103,7 +103,7 @@ func TestWhatIsParkedForTooLongSaysSo(t *testing.T) {
 	}
 	p := *got.Running.Lock().Parked
 	p.Blocked = "too old"
-	if err := got.Running.Rest(within(t, patience), p); err != nil {
+	if err := got.Running.RecordTry(within(t, patience), p); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.RunNow(within(t, patience), l.Execution, nil); err != nil {

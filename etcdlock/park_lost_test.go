@@ -68,7 +68,7 @@ func blockedOne(t *testing.T, s *Store) *idem.Lock {
 	h := takeNext(t, s).Running
 	p := *h.Lock().Parked
 	p.Blocked = "why"
-	if err := h.Rest(within(t, patience), p); err != nil {
+	if err := h.RecordTry(within(t, patience), p); err != nil {
 		t.Fatal(err)
 	}
 	return h.Lock()
@@ -144,7 +144,7 @@ var carriersWork = map[string]func(t *testing.T, s *Store) func(context.Context)
 			p := *h.Lock().Parked
 			p.Tries++
 			token := h.Lock().Token
-			err := h.Attempt(ctx, p, "hash")
+			err := h.BeginTry(ctx, p, "hash")
 			if l := h.Lock(); err == nil && (l.Token <= token || l.CallbackHash != "hash" || !l.Parked.Trying) {
 				t.Errorf("after the attempt: %+v", l)
 			}
@@ -157,7 +157,7 @@ var carriersWork = map[string]func(t *testing.T, s *Store) func(context.Context)
 		return func(ctx context.Context) error {
 			p := *h.Lock().Parked
 			p.Last = &idem.Evidence{Outcome: idem.NotExecuted, At: time.Now()}
-			err := h.Rest(ctx, p)
+			err := h.RecordTry(ctx, p)
 			if l := h.Lock(); err == nil && (l.Parked.Trying || l.Parked.Last == nil) {
 				t.Errorf("after the rest: %+v", l.Parked)
 			}

@@ -51,10 +51,10 @@ func TestAParkWorkerThatLostItsSessionGetsAnError(t *testing.T) {
 	mustAttempt(t, two.Running)
 	wire.Blackhole(false)
 	p := *one.Running.Lock().Parked
-	if err := one.Running.Rest(within(t, patience), p); !errors.Is(err, idem.ErrLockLost) {
+	if err := one.Running.RecordTry(within(t, patience), p); !errors.Is(err, idem.ErrLockLost) {
 		t.Fatalf("got %v", err)
 	}
-	if err := one.Running.Attempt(within(t, patience), p, "x"); !errors.Is(err, idem.ErrLockLost) {
+	if err := one.Running.BeginTry(within(t, patience), p, "x"); !errors.Is(err, idem.ErrLockLost) {
 		t.Fatalf("got %v", err)
 	}
 	mustSettle(t, two.Running)

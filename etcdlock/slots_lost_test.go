@@ -30,7 +30,7 @@ func TestATryWhoseAnswerIsLostDoesNotWaitForItsOwnSlot(t *testing.T) {
 	kv.armed.Store(true)
 	p := *h.Lock().Parked
 	p.Tries++
-	if err := h.Attempt(within(t, patience), p, "hash"); errors.Is(err, idem.ErrNoSlot) {
+	if err := h.BeginTry(within(t, patience), p, "hash"); errors.Is(err, idem.ErrNoSlot) {
 		t.Errorf("%v, which the try has itself", err)
 	}
 	restNow(t, h, "")

@@ -173,11 +173,11 @@ type RunningLock interface {
 	// then. callbackHash, which is new each time, replaces that of the try before. After an error
 	// nothing may be sent: ErrLockLost, ErrCancelled, ErrPaused, ErrStoreUnavailable, or ErrNoSlot:
 	// then its queue becomes ready again when there may be a slot.
-	Attempt(ctx context.Context, p Parked, callbackHash string) error
+	BeginTry(ctx context.Context, p Parked, callbackHash string) error
 	// Rest writes down how the latest try of a parked execution ended, and what it waits for.
 	// Errors are those of Attempt. After ErrLockLost, of Rest or Attempt, the execution does not
 	// belong to this process any more: call only methods of Ledger.
-	Rest(ctx context.Context, p Parked) error
+	RecordTry(ctx context.Context, p Parked) error
 	// Release gives the lock back for an execution that is as if it had not been: provably nothing
 	// reached the upstream, or that asked for credentials first. It leaves the event's record as it
 	// was. The ledger goes on trying by itself when the store does not answer. ErrCancelled: a

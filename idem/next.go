@@ -104,7 +104,7 @@ const (
 	ActQueue       // it waits in the queue for the lock
 	ActFollow      // it waits for the answer of the execution of its event that runs
 	ActStore       // its request is stored, and the response says that the event is accepted
-	ActRest        // how its try ended is written down
+	ActRecordTry        // how its try ended is written down
 	ActBlock       // the same, and its queue waits for a person
 	ActFreeSlots   // others get the slots of its limits
 	ActAwaitLock   // it waits until the next session adopts its lock, or another process takes it
@@ -117,7 +117,7 @@ const (
 
 // afterTry are the actions that write down what follows a try.
 var afterTry = [...]Action{
-	ToSettle: ActSettle, ToRelease: ActRelease, ToLetGo: ActLetGo, ToTryAgain: ActRest, ToBlock: ActBlock,
+	ToSettle: ActSettle, ToRelease: ActRelease, ToLetGo: ActLetGo, ToTryAgain: ActRecordTry, ToBlock: ActBlock,
 	ToDeadLetter: ActDeadLetter,
 }
 

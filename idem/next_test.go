@@ -33,7 +33,7 @@ func TestWhatAnExecutionDoes(t *testing.T) {
 			idem.ActSettle},
 		"the service goes on": {idem.Situation{After: idem.ToLetGo}, idem.ActLetGo},
 		"a try failed, and it was cancelled": {idem.Situation{After: idem.ToTryAgain,
-			Stop: idem.StopAbort}, idem.ActRest},
+			Stop: idem.StopAbort}, idem.ActRecordTry},
 		"a person has to see how it ended": {idem.Situation{After: idem.ToBlock}, idem.ActBlock},
 		"no further try is allowed": {idem.Situation{After: idem.ToDeadLetter, TooOld: true},
 			idem.ActDeadLetter},
@@ -108,7 +108,7 @@ func TestEachPromiseAboutAnAcceptedExecutionHoldsInEverySituation(t *testing.T) 
 	in := func(a idem.Action, all ...idem.Action) bool {
 		return slices.Contains(all, a)
 	}
-	written := []idem.Action{idem.ActSettle, idem.ActLetGo, idem.ActRest, idem.ActBlock, idem.ActDeadLetter}
+	written := []idem.Action{idem.ActSettle, idem.ActLetGo, idem.ActRecordTry, idem.ActBlock, idem.ActDeadLetter}
 	for promise, broken := range map[string]func(s idem.Situation, does idem.Action) bool{
 		"there is something to do": func(_ idem.Situation, does idem.Action) bool { return does == 0 },
 		"what a try showed is written down first, by what has it": func(s idem.Situation, does idem.Action) bool {
@@ -213,7 +213,7 @@ func TestEachPromiseAboutAnExecutionWhoseSenderWaitsHoldsInEverySituation(t *tes
 					if (does == idem.ActStore) != (after != 0 && storable) {
 						t.Errorf("it is accepted rather than ended, if it can be: action %d in %+v", does, s)
 					}
-					if does == idem.ActRest || does == idem.ActBlock || does == 0 {
+					if does == idem.ActRecordTry || does == idem.ActBlock || does == 0 {
 						t.Errorf("its sender waits for the outcome, so it does not rest: action %d in %+v", does, s)
 					}
 				}

@@ -128,7 +128,7 @@ func TestATakeOverKeepsThePlanOfTheProcessBefore(t *testing.T) {
 		p := *h.Lock().Parked
 		p.NextAttempt, p.Pause, p.Pauses = time.Now().Add(c.left), c.pause, 3
 		p.Last = &idem.Evidence{Outcome: idem.Executed, Status: 503, At: time.Now()}
-		if err := h.Rest(within(t, patience), p); err != nil {
+		if err := h.RecordTry(within(t, patience), p); err != nil {
 			t.Fatal(err)
 		}
 		if err := h.Release(within(t, patience)); err != nil {
@@ -243,7 +243,7 @@ func TestWhatEndsSoonAfterATryOfUnknownOutcomeLeavesItsLockClosed(t *testing.T) 
 		mustAttempt(t, h)
 		p := *h.Lock().Parked
 		p.Trying, p.Last, p.Effect = false, &idem.Evidence{Outcome: idem.Unknown, At: time.Now().Add(c.ahead)}, c.effect
-		if err := h.Rest(within(t, patience), p); err != nil {
+		if err := h.RecordTry(within(t, patience), p); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.end(h); err != nil {

@@ -144,7 +144,7 @@ func LeaveToAPerson(t *testing.T, h idem.RunningLock) {
 	t.Helper()
 	p := *h.Lock().Parked
 	p.Blocked = "it failed ten times"
-	if err := h.Rest(etcdtest.Within(t, etcdtest.Patience), p); err != nil {
+	if err := h.RecordTry(etcdtest.Within(t, etcdtest.Patience), p); err != nil {
 		t.Fatal(err)
 	}
 	Must(t, h.Release)
@@ -194,7 +194,7 @@ func RestNow(tb testing.TB, h idem.RunningLock, why string) {
 	tb.Helper()
 	p := *h.Lock().Parked
 	p.Blocked = why
-	if err := h.Rest(etcdtest.Within(tb, etcdtest.Patience), p); err != nil {
+	if err := h.RecordTry(etcdtest.Within(tb, etcdtest.Patience), p); err != nil {
 		tb.Fatal(err)
 	}
 }

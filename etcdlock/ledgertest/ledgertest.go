@@ -274,7 +274,7 @@ func MustAttempt(tb testing.TB, h idem.RunningLock) {
 	tb.Helper()
 	p := *h.Lock().Parked
 	p.Tries++
-	if err := h.Attempt(etcdtest.Within(tb, etcdtest.Patience), p, "hash "+time.Now().String()); err != nil {
+	if err := h.BeginTry(etcdtest.Within(tb, etcdtest.Patience), p, "hash "+time.Now().String()); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -67,7 +67,7 @@ func TestRunNowReachesTheProcessThatRunsIt(t *testing.T) {
 	h := takeNext(t, a).Running
 	p := *h.Lock().Parked
 	p.NextAttempt = time.Now().Add(time.Hour)
-	if err := h.Rest(within(t, patience), p); err != nil {
+	if err := h.RecordTry(within(t, patience), p); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.RunNow(within(t, patience), l.Execution, nil); err != nil {

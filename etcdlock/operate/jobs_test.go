@@ -22,7 +22,7 @@ func TestAStepOfAJobIsMadeOnceAndByTheProcessThatHasTheJob(t *testing.T) {
 	h := takeNext(t, b).Running
 	p := *h.Lock().Parked
 	p.NextAttempt = time.Now().Add(time.Hour)
-	if err := h.Rest(within(t, patience), p); err != nil {
+	if err := h.RecordTry(within(t, patience), p); err != nil {
 		t.Fatal(err)
 	}
 	job := &idem.Job{ID: "job_a", Kind: "run", Who: "ops", Rate: 1, StartedAt: time.Now(), Until: 1, Matched: 1}

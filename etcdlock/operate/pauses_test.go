@@ -107,7 +107,7 @@ func TestWhatIsParkedIsNeitherTakenNorTriedWhileItIsPaused(t *testing.T) {
 	mustPark(t, s, second, 0)
 	p := pauseOf(t, "route:r")
 	mustPause(t, s, p)
-	if err := one.Running.Attempt(within(t, patience), *one.Running.Lock().Parked, "hash"); !errors.Is(err,
+	if err := one.Running.BeginTry(within(t, patience), *one.Running.Lock().Parked, "hash"); !errors.Is(err,
 		idem.ErrPaused) {
 		t.Fatalf("got %v", err)
 	}

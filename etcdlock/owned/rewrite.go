@@ -17,7 +17,7 @@ import (
 // became of it.
 
 // Attempt implements idem.RunningLock.
-func (h *Lock) Attempt(ctx context.Context, p idem.Parked, callbackHash string) error {
+func (h *Lock) BeginTry(ctx context.Context, p idem.Parked, callbackHash string) error {
 	l := h.Lock()
 	done, paused := h.options.Pauses.Begin(l.Route, l.Scope.Workflow)
 	if paused {
@@ -62,7 +62,7 @@ func (a *attempt) isIn(l *idem.Lock) bool {
 }
 
 // Rest implements idem.RunningLock.
-func (h *Lock) Rest(ctx context.Context, p idem.Parked) error {
+func (h *Lock) RecordTry(ctx context.Context, p idem.Parked) error {
 	p.Trying = false
 	return (&rewriting{lock: h, rewrite: &rest{h.options, &p}}).run(ctx)
 }

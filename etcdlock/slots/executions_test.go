@@ -280,7 +280,7 @@ func TestWhatIsParkedHasASlotOnlyWhileItIsTried(t *testing.T) {
 	}
 	second := mustClaim(t, b, limitedLock("w2", "b"), 0)
 	p := *first.Lock().Parked
-	if err := first.Attempt(within(t, patience), p, "hash"); !errors.Is(err, idem.ErrNoSlot) {
+	if err := first.BeginTry(within(t, patience), p, "hash"); !errors.Is(err, idem.ErrNoSlot) {
 		t.Fatalf("a try without a slot: %v", err)
 	}
 	mustSettle(t, second)
@@ -290,7 +290,7 @@ func TestWhatIsParkedHasASlotOnlyWhileItIsTried(t *testing.T) {
 		if _, _, unready := a.NextReady(within(t, patience)); unready != nil {
 			t.Fatalf("nothing says that there is a slot: %v", unready)
 		}
-		err = first.Attempt(within(t, patience), p, "hash")
+		err = first.BeginTry(within(t, patience), p, "hash")
 	}
 	if err != nil {
 		t.Fatal(err)

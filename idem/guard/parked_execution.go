@@ -34,8 +34,8 @@ func (g *Guard) Resume(held idem.RunningLock) *ParkedExecution {
 }
 
 // Rest implements RunningLock.
-func (p *ParkedExecution) Rest(ctx context.Context, as idem.Parked) error {
-	err := p.RunningLock.Rest(ctx, as)
+func (p *ParkedExecution) RecordTry(ctx context.Context, as idem.Parked) error {
+	err := p.RunningLock.RecordTry(ctx, as)
 	if err == nil {
 		p.guard.live.replace(p.spot, p.Lock())
 	}
@@ -51,7 +51,7 @@ func (p *ParkedExecution) Try(ctx context.Context, policy *idem.Policy, send fun
 	var random [10]byte
 	p.guard.read(random[:])
 	callbackKey, hash := idem.NewCallbackKey(random)
-	if err := p.Attempt(ctx, as, hash); err != nil {
+	if err := p.BeginTry(ctx, as, hash); err != nil {
 		return Tried{Stopped: err, Failure: idem.Failure{Code: string(idem.DecisionStoreUnavailable),
 			Detail: err.Error()}}
 	}

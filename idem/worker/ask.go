@@ -22,7 +22,7 @@ func (r *run) ask() (over bool) {
 	ctx, done := r.bounded()
 	defer done()
 	if said.Outcome != idem.Executed {
-		err := r.running.Rest(ctx, lock.Parked.AfterQuestion(&said, policy.Ask, r.worker.options.Now()))
+		err := r.running.RecordTry(ctx, lock.Parked.AfterQuestion(&said, policy.Ask, r.worker.options.Now()))
 		switch now := r.running.Lock().Parked; {
 		case err != nil: // Begin says what stops it
 			_ = sleep(r.worker.life, firstPause)

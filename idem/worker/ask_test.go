@@ -16,7 +16,7 @@ type askedLock struct {
 	ended *idem.End
 }
 
-func (a *askedLock) Rest(_ context.Context, p idem.Parked) error {
+func (a *askedLock) RecordTry(_ context.Context, p idem.Parked) error {
 	a.lock.Parked = &p
 	return nil
 }

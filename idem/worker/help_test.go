@@ -35,8 +35,8 @@ func (o *oneLock) OnStop(func(error))                                 {}
 func (o *oneLock) Hold(context.Context, time.Duration) error          { return nil }
 func (o *oneLock) Release(context.Context) error                      { return nil }
 func (o *oneLock) Park(context.Context, idem.Parked) error            { return nil }
-func (o *oneLock) Attempt(context.Context, idem.Parked, string) error { return nil }
-func (o *oneLock) Rest(context.Context, idem.Parked) error            { return nil }
+func (o *oneLock) BeginTry(context.Context, idem.Parked, string) error { return nil }
+func (o *oneLock) RecordTry(context.Context, idem.Parked) error            { return nil }
 func (o *oneLock) Settle(_ context.Context, e idem.End) (*idem.Record, error) {
 	return &idem.Record{End: e}, nil
 }

@@ -122,7 +122,7 @@ func (r *run) do(what idem.Action) (over bool) {
 		return r.done()
 	case idem.ActDeadLetter:
 		return r.dead(&r.ended.tried, r.ended.next)
-	case idem.ActRest, idem.ActBlock:
+	case idem.ActRecordTry, idem.ActBlock:
 		return r.rest(&r.ended.tried, r.ended.next, r.ended.policy)
 	case idem.ActAbort, idem.ActSkip:
 		return r.cancelled()
@@ -226,7 +226,7 @@ func (r *run) sleep(d time.Duration, given <-chan struct{}) {
 func (r *run) giveSlotsBack(lock *idem.Lock) {
 	ctx, done := r.bounded()
 	defer done()
-	if err := r.running.Rest(ctx, *lock.Parked); err != nil { // Begin says what stops it
+	if err := r.running.RecordTry(ctx, *lock.Parked); err != nil { // Begin says what stops it
 		_ = sleep(r.worker.life, firstPause)
 	}
 }
@@ -424,7 +424,7 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 			}
 		}
 		ctx, cancel := r.bounded()
-		err := r.running.Rest(ctx, p)
+		err := r.running.RecordTry(ctx, p)
 		cancel()
 		switch {
 		case err == nil:

@@ -19,7 +19,7 @@ type carriedLock struct {
 	rests int
 }
 
-func (c *carriedLock) Rest(_ context.Context, p idem.Parked) error {
+func (c *carriedLock) RecordTry(_ context.Context, p idem.Parked) error {
 	c.rests++
 	last := *p.Last
 	last.At = last.At.UTC().Round(time.Millisecond)

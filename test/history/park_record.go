@@ -213,7 +213,7 @@ func (c *parker) tries(in step, held idem.RunningLock) {
 		p.Tries, p.Trying = p.Tries+1, true
 		in.kind = trying
 		call := c.h.now()
-		err := held.Attempt(ctx, p, string(in.execution))
+		err := held.BeginTry(ctx, p, string(in.execution))
 		out := seenOf(err)
 		out.token = held.Lock().Token
 		c.add(call, in, out)
@@ -221,7 +221,7 @@ func (c *parker) tries(in step, held idem.RunningLock) {
 			in.kind = resting
 			p.Last = &idem.Evidence{Outcome: idem.NotExecuted, At: time.Now()}
 			call = c.h.now()
-			err = held.Rest(ctx, p)
+			err = held.RecordTry(ctx, p)
 			c.add(call, in, seenOf(err))
 		}
 		switch {
