@@ -56,7 +56,7 @@ type Disposition uint8
 const (
 	ToSettle     Disposition = iota + 1 // the record says how it ended
 	ToRelease                           // nothing is recorded, and the event is as if it had not come
-	ToLetGo                             // the lock outlives the answer, until the upstream says how it ended
+	ToHold                             // the lock outlives the answer, until the upstream says how it ended
 	ToTryAgain                          // it is tried again
 	ToBlock                             // its queue waits for a person
 	ToDeadLetter                        // it ends, and its request is kept for a person
@@ -74,7 +74,7 @@ const (
 func Judge(p *Policy, t Try) Judgement {
 	switch {
 	case t.Held: // the answer is there; a callback says how the work ends
-		return Judgement{Outcome: Executed, Attached: ToLetGo, Accepted: ToLetGo}
+		return Judgement{Outcome: Executed, Attached: ToHold, Accepted: ToHold}
 	case t.Status == 0 && !t.Sent:
 		return judgeUnsent(t)
 	case t.Challenge:

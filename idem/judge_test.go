@@ -113,7 +113,7 @@ func TestWhatATryMeans(t *testing.T) {
 			idem.Judgement{Outcome: done, Attached: idem.ToRelease, Accepted: idem.ToDeadLetter, Counts: true,
 				Code: refused}},
 		{"a hold is the upstream's own affair", nil, idem.Try{Status: 202, Sent: true, Held: true},
-			idem.Judgement{Outcome: done, Attached: idem.ToLetGo, Accepted: idem.ToLetGo}},
+			idem.Judgement{Outcome: done, Attached: idem.ToHold, Accepted: idem.ToHold}},
 	} {
 		if got := idem.Judge(judgePolicy(c.change), c.try); got != c.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", c.what, got, c.want)
@@ -133,7 +133,7 @@ func TestWhatHoldsForEachTry(t *testing.T) {
 			ok   bool
 		}{
 			{"something follows", j.Attached != 0 && j.Accepted != 0},
-			{"an attached event has one try, and waits for nobody", j.Attached <= idem.ToLetGo},
+			{"an attached event has one try, and waits for nobody", j.Attached <= idem.ToHold},
 			{"only a challenge, and a try of which nothing was sent, leave no trace",
 				(j.Attached == idem.ToRelease) == (j.Outcome == idem.NotExecuted || try.Challenge)},
 			{"an accepted event is never forgotten", j.Accepted != idem.ToRelease},
@@ -143,7 +143,7 @@ func TestWhatHoldsForEachTry(t *testing.T) {
 			{"without an answer, what was sent may have run", try.Status != 0 || !try.Sent ||
 				j.Outcome == idem.Unknown},
 			{"a failed try of an accepted event counts, unless nothing was sent",
-				j.Counts == (j.Accepted > idem.ToLetGo && (j.Outcome != idem.NotExecuted || try.Hopeless))},
+				j.Counts == (j.Accepted > idem.ToHold && (j.Outcome != idem.NotExecuted || try.Hopeless))},
 			{"an accepted event that has no further try says why",
 				(j.Code != "" || try.Hopeless) == (j.Accepted >= idem.ToBlock)},
 			{"a success is never repeated", j.Status != idem.Success || j.Accepted == idem.ToSettle},

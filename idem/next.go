@@ -91,7 +91,7 @@ const (
 	ActLeave                        // nothing: another process has it, or has ended it
 	ActRelease                      // its lock is given back, and the event is as if it had not come
 	ActSettle                       // it ends with the answer of its try
-	ActLetGo                        // its lock outlives the answer
+	ActHold                        // its lock outlives the answer
 	ActAbort                        // it ends as cancelled
 	ActSkip                         // the same, and its request is kept
 	ActSupersede                    // it ends, because a newer event went through
@@ -117,7 +117,7 @@ const (
 
 // afterTry are the actions that write down what follows a try.
 var afterTry = [...]Action{
-	ToSettle: ActSettle, ToRelease: ActRelease, ToLetGo: ActLetGo, ToTryAgain: ActRecordTry, ToBlock: ActBlock,
+	ToSettle: ActSettle, ToRelease: ActRelease, ToHold: ActHold, ToTryAgain: ActRecordTry, ToBlock: ActBlock,
 	ToDeadLetter: ActDeadLetter,
 }
 

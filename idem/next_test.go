@@ -21,8 +21,8 @@ func TestWhatAnExecutionDoes(t *testing.T) {
 			idem.ActSettle},
 		"its sender learns that nothing was sent": {idem.Situation{Attached: true, After: idem.ToRelease},
 			idem.ActRelease},
-		"its sender gets an answer, and the service goes on": {idem.Situation{Attached: true, After: idem.ToLetGo},
-			idem.ActLetGo},
+		"its sender gets an answer, and the service goes on": {idem.Situation{Attached: true, After: idem.ToHold},
+			idem.ActHold},
 		"its sender is told that it is accepted": {idem.Situation{Attached: true, After: idem.ToSettle,
 			Storable: true}, idem.ActStore},
 		"nothing is in the way":      {idem.Situation{}, idem.ActCall},
@@ -31,7 +31,7 @@ func TestWhatAnExecutionDoes(t *testing.T) {
 			After: idem.ToSettle}, idem.ActLeave},
 		"an answer came": {idem.Situation{After: idem.ToSettle, Ending: true},
 			idem.ActSettle},
-		"the service goes on": {idem.Situation{After: idem.ToLetGo}, idem.ActLetGo},
+		"the service goes on": {idem.Situation{After: idem.ToHold}, idem.ActHold},
 		"a try failed, and it was cancelled": {idem.Situation{After: idem.ToTryAgain,
 			Stop: idem.StopAbort}, idem.ActRecordTry},
 		"a person has to see how it ended": {idem.Situation{After: idem.ToBlock}, idem.ActBlock},
@@ -108,7 +108,7 @@ func TestEachPromiseAboutAnAcceptedExecutionHoldsInEverySituation(t *testing.T) 
 	in := func(a idem.Action, all ...idem.Action) bool {
 		return slices.Contains(all, a)
 	}
-	written := []idem.Action{idem.ActSettle, idem.ActLetGo, idem.ActRecordTry, idem.ActBlock, idem.ActDeadLetter}
+	written := []idem.Action{idem.ActSettle, idem.ActHold, idem.ActRecordTry, idem.ActBlock, idem.ActDeadLetter}
 	for promise, broken := range map[string]func(s idem.Situation, does idem.Action) bool{
 		"there is something to do": func(_ idem.Situation, does idem.Action) bool { return does == 0 },
 		"what a try showed is written down first, by what has it": func(s idem.Situation, does idem.Action) bool {
@@ -201,7 +201,7 @@ func TestWhatADeliveryDoesOnItsWayToTheLock(t *testing.T) {
 }
 
 func TestEachPromiseAboutAnExecutionWhoseSenderWaitsHoldsInEverySituation(t *testing.T) {
-	for after := range idem.ToLetGo + 1 {
+	for after := range idem.ToHold + 1 {
 		for stale := range idem.StaleRefused + 1 {
 			for stop := range idem.StopSkip + 1 {
 				for _, storable := range []bool{false, true} {

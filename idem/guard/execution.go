@@ -153,7 +153,7 @@ func (x *Execution) end(j *idem.Judgement, t *Tried) Ending {
 	switch idem.Next(&now) {
 	case idem.ActRelease:
 		end = x.release()
-	case idem.ActLetGo:
+	case idem.ActHold:
 		end = x.hold(t.Hold)
 	default:
 		end = x.settle(x.endOf(j, t))

@@ -118,7 +118,7 @@ func (r *run) do(what idem.Action) (over bool) {
 			r.report(EventLost, string(idem.DecisionLockLost), "", r.ended.tried.Stopped)
 		}
 		return true
-	case idem.ActSettle, idem.ActLetGo:
+	case idem.ActSettle, idem.ActHold:
 		return r.done()
 	case idem.ActDeadLetter:
 		return r.dead(&r.ended.tried, r.ended.next)
