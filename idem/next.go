@@ -95,7 +95,7 @@ const (
 	ActAbort                        // it ends as cancelled
 	ActSkip                         // the same, and its request is kept
 	ActSupersede                    // it ends, because a newer event went through
-	ActPutDown                      // another process takes it
+	ActHandOver                      // another process takes it
 	ActDeadLetter                   // it ends, and its request is kept
 	ActExpire                       // the same, because it is too old
 	ActRefuse                       // the same, because a newer event went through
@@ -136,7 +136,7 @@ func Next(s *Situation) Action {
 	case s.After != 0:
 		return afterTry[s.After]
 	case s.Ending:
-		return ActPutDown
+		return ActHandOver
 	case s.Stop == StopAbort:
 		return ActAbort
 	case s.Stop == StopSkip:
@@ -144,7 +144,7 @@ func Next(s *Situation) Action {
 	case s.Stop == StopNotRenewed:
 		return ActAwaitLock
 	case s.Unrouted:
-		return ActPutDown
+		return ActHandOver
 	case s.TooOld && !s.Paused:
 		return ActExpire
 	}

@@ -38,7 +38,7 @@ func TestWhatAnExecutionDoes(t *testing.T) {
 		"no further try is allowed": {idem.Situation{After: idem.ToDeadLetter, TooOld: true},
 			idem.ActDeadLetter},
 		"the process ends": {idem.Situation{Ending: true, Stop: idem.StopAbort},
-			idem.ActPutDown},
+			idem.ActHandOver},
 		"it was cancelled": {idem.Situation{Stop: idem.StopAbort, Unrouted: true},
 			idem.ActAbort},
 		"it was skipped": {idem.Situation{Stop: idem.StopSkip, Paused: true},
@@ -46,7 +46,7 @@ func TestWhatAnExecutionDoes(t *testing.T) {
 		"the session has ended": {idem.Situation{Stop: idem.StopNotRenewed, TooOld: true},
 			idem.ActAwaitLock},
 		"the route is gone": {idem.Situation{Unrouted: true, TooOld: true},
-			idem.ActPutDown},
+			idem.ActHandOver},
 		"it is too old": {idem.Situation{TooOld: true, Blocked: true},
 			idem.ActExpire},
 		"it is too old and paused": {idem.Situation{TooOld: true, Paused: true},
@@ -121,7 +121,7 @@ func TestEachPromiseAboutAnAcceptedExecutionHoldsInEverySituation(t *testing.T) 
 			return (s.Stop == idem.StopLost) != (does == idem.ActLeave)
 		},
 		"a process that ends begins nothing": func(s idem.Situation, does idem.Action) bool {
-			return s.Ending && !in(does, append(written, idem.ActLeave, idem.ActPutDown)...)
+			return s.Ending && !in(does, append(written, idem.ActLeave, idem.ActHandOver)...)
 		},
 		"a cancel ends it, unless the process ends first": func(s idem.Situation, does idem.Action) bool {
 			return (s.Stop == idem.StopAbort && s.After == 0 && !s.Ending) != (does == idem.ActAbort)

@@ -134,7 +134,7 @@ func (r *run) do(what idem.Action) (over bool) {
 		return r.dead(&t, nextStep{code: t.Failure.Code, why: t.Failure.Detail})
 	case idem.ActExpire:
 		return r.dead(&guard.Tried{Failure: idem.Failure{Code: idem.CodeTooOld}}, tooOldStep)
-	case idem.ActPutDown:
+	case idem.ActHandOver:
 		r.putDown()
 		return true
 	case idem.ActFreeSlots:
