@@ -12,7 +12,7 @@ type Situation struct {
 	// ledger has everything. It is Judgement.Attached or Judgement.Accepted.
 	After Disposition
 	// Storable: its event may be accepted instead of telling its sender how the try ended.
-	Storable bool
+	MayPark bool
 	// Stop is why the process has to stop with it.
 	Stop Stop
 	// Ending: the process shuts down. Unrouted: it does not have the route of the execution.
@@ -103,7 +103,7 @@ const (
 	ActClaim       // the ledger is asked for the lock
 	ActQueue       // it waits in the queue for the lock
 	ActFollow      // it waits for the answer of the execution of its event that runs
-	ActStore       // its request is stored, and the response says that the event is accepted
+	ActPark       // its request is stored, and the response says that the event is accepted
 	ActRecordTry        // how its try ended is written down
 	ActBlock       // the same, and its queue waits for a person
 	ActFreeSlots   // others get the slots of its limits
@@ -158,8 +158,8 @@ func (s *Situation) whileAttached() Action {
 	switch {
 	case s.Barred != 0:
 		return s.untilLock()
-	case s.After != 0 && s.Storable:
-		return ActStore
+	case s.After != 0 && s.MayPark:
+		return ActPark
 	case s.After != 0:
 		return afterTry[s.After]
 	case s.Stale == StaleSkipped:
@@ -173,16 +173,16 @@ func (s *Situation) whileAttached() Action {
 // untilLock is Next of an execution whose sender waits, and that does not have the lock.
 func (s *Situation) untilLock() Action {
 	switch {
-	case s.Barred == BarUnasked && s.AtOnce && s.Storable:
-		return ActStore
+	case s.Barred == BarUnasked && s.AtOnce && s.MayPark:
+		return ActPark
 	case s.Barred == BarUnasked:
 		return ActClaim
 	case s.Skips && (s.Barred == BarTaken || s.Barred == BarCopy):
 		return ActDrop
 	case s.Waits && !s.Waited && s.Barred.onlyTime():
 		return ActQueue
-	case s.Storable && s.Barred.onlyTime():
-		return ActStore
+	case s.MayPark && s.Barred.onlyTime():
+		return ActPark
 	case s.Follows && s.Barred == BarCopy:
 		return ActFollow
 	}

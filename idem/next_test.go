@@ -24,7 +24,7 @@ func TestWhatAnExecutionDoes(t *testing.T) {
 		"its sender gets an answer, and the service goes on": {idem.Situation{Attached: true, After: idem.ToHold},
 			idem.ActHold},
 		"its sender is told that it is accepted": {idem.Situation{Attached: true, After: idem.ToSettle,
-			Storable: true}, idem.ActStore},
+			MayPark: true}, idem.ActPark},
 		"nothing is in the way":      {idem.Situation{}, idem.ActCall},
 		"the same, and it has slots": {idem.Situation{HasSlots: true}, idem.ActCall},
 		"another process has it": {idem.Situation{Stop: idem.StopLost,
@@ -158,7 +158,7 @@ func TestWhatADeliveryDoesOnItsWayToTheLock(t *testing.T) {
 			is := func(bit int) bool { return n>>bit&1 != 0 }
 			for barred := idem.BarUnasked; barred <= idem.BarDecided; barred++ {
 				w := idem.Way{Barred: barred, Skips: is(0), Waits: is(1), Follows: is(2), AtOnce: is(3), Waited: is(4)}
-				visit(w, is(5), idem.Next(&idem.Situation{Attached: true, Way: w, Storable: is(5)}))
+				visit(w, is(5), idem.Next(&idem.Situation{Attached: true, Way: w, MayPark: is(5)}))
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func TestWhatADeliveryDoesOnItsWayToTheLock(t *testing.T) {
 			return does == idem.ActDecline && storable && onlyTime(w)
 		},
 		"a duplicate is never accepted in its own right": func(w idem.Way, _ bool, does idem.Action) bool {
-			return does == idem.ActStore && w.Barred == idem.BarCopy
+			return does == idem.ActPark && w.Barred == idem.BarCopy
 		},
 		"a duplicate waits for the answer, if its route says so": func(w idem.Way, _ bool, does idem.Action) bool {
 			return (does == idem.ActFollow) != (w.Follows && !w.Skips && w.Barred == idem.BarCopy)
@@ -205,12 +205,12 @@ func TestEachPromiseAboutAnExecutionWhoseSenderWaitsHoldsInEverySituation(t *tes
 		for stale := range idem.StaleRefused + 1 {
 			for stop := range idem.StopSkip + 1 {
 				for _, storable := range []bool{false, true} {
-					s := idem.Situation{Attached: true, After: after, Stale: stale, Stop: stop, Storable: storable}
+					s := idem.Situation{Attached: true, After: after, Stale: stale, Stop: stop, MayPark: storable}
 					does := idem.Next(&s)
 					if (does == idem.ActCall) != (after == 0 && stale == 0) {
 						t.Errorf("it is tried once, unless it is stale: action %d in %+v", does, s)
 					}
-					if (does == idem.ActStore) != (after != 0 && storable) {
+					if (does == idem.ActPark) != (after != 0 && storable) {
 						t.Errorf("it is accepted rather than ended, if it can be: action %d in %+v", does, s)
 					}
 					if does == idem.ActRecordTry || does == idem.ActBlock || does == 0 {

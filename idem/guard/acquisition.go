@@ -39,7 +39,7 @@ func (t *acquisition) take() {
 		case idem.ActFollow:
 			t.followed = true
 			t.wait(t.request.Policy.AttachTimeout, false, t.follow)
-		case idem.ActStore:
+		case idem.ActPark:
 			if atOnce := !t.asked; t.store() && atOnce { // its sender waits for nothing
 				return
 			}
@@ -63,15 +63,15 @@ func (t *acquisition) situation() idem.Situation {
 	case 0, idem.BarCopy, idem.BarDecided:
 	case idem.BarUnasked:
 		now.AtOnce = t.guard.parksAtOnce(t.request)
-		now.Storable = now.AtOnce && !t.stored && t.guard.MayPark(t.request, t.parkOn())
+		now.MayPark = now.AtOnce && !t.stored && t.guard.MayPark(t.request, t.parkOn())
 	case idem.BarTaken:
-		now.Storable = !t.stored && t.guard.MayPark(t.request, t.parkOn())
+		now.MayPark = !t.stored && t.guard.MayPark(t.request, t.parkOn())
 		if !t.waited {
 			t.overtaken = t.guard.overtaken(t.request, &t.admission.Verdict)
 		}
 		now.Waits = now.Waits || t.overtaken > 0
 	default:
-		now.Storable = !t.stored && t.guard.MayPark(t.request, t.parkOn())
+		now.MayPark = !t.stored && t.guard.MayPark(t.request, t.parkOn())
 	}
 	return now
 }

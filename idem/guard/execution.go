@@ -141,13 +141,13 @@ func (x *Execution) end(j *idem.Judgement, t *Tried) Ending {
 	if x.handBack(t) {
 		return Ending{Recorded: true, Parked: true, Outcome: j.Outcome}
 	}
-	now := idem.Situation{Attached: true, After: j.Attached, Storable: x.isStorable(j.ParkOn, t)}
+	now := idem.Situation{Attached: true, After: j.Attached, MayPark: x.isStorable(j.ParkOn, t)}
 	var unstored Ending
-	if idem.Next(&now) == idem.ActStore {
+	if idem.Next(&now) == idem.ActPark {
 		if unstored = x.store(j.ParkOn, t); unstored.Parked {
 			return unstored
 		}
-		now.Storable = false
+		now.MayPark = false
 	}
 	var end Ending
 	switch idem.Next(&now) {
