@@ -23,7 +23,7 @@ type Situation struct {
 	// slot for it. Early: its next try is not due yet.
 	Paused, Blocked, Full, Early bool
 	// Asks: its latest try is of unknown outcome, and the service is asked before another one.
-	Asks bool
+	MustAsk bool
 	// HasSlots: it has those of its limits.
 	HasSlots bool
 	// OutOfTurn: the process makes as many tries as it may, and this is none of them.
@@ -193,13 +193,13 @@ func (s *Situation) untilLock() Action {
 func (s *Situation) untilCall() Action {
 	waits := s.Paused || s.Blocked || s.Full
 	switch {
-	case (waits || s.Early || s.Asks) && s.HasSlots:
+	case (waits || s.Early || s.MustAsk) && s.HasSlots:
 		return ActFreeSlots
 	case waits:
 		return ActAwaitChange
 	case s.Early:
 		return ActAwaitTime
-	case s.Asks:
+	case s.MustAsk:
 		return ActAsk
 	case s.OutOfTurn:
 		return ActAwaitTurn

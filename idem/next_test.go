@@ -62,9 +62,9 @@ func TestWhatAnExecutionDoes(t *testing.T) {
 			idem.ActFreeSlots},
 		"the process makes no more tries": {idem.Situation{OutOfTurn: true, HasSlots: true},
 			idem.ActAwaitTurn},
-		"its try is of unknown outcome, and the service says": {idem.Situation{Asks: true, OutOfTurn: true,
+		"its try is of unknown outcome, and the service says": {idem.Situation{MustAsk: true, OutOfTurn: true,
 			Stale: idem.StaleSkipped}, idem.ActAsk},
-		"the same, but it is not due": {idem.Situation{Asks: true, Early: true},
+		"the same, but it is not due": {idem.Situation{MustAsk: true, Early: true},
 			idem.ActAwaitTime},
 		"a newer event counts for it": {idem.Situation{Stale: idem.StaleSkipped},
 			idem.ActSupersede},
@@ -89,7 +89,7 @@ func eachSituation(visit func(s idem.Situation, does idem.Action)) {
 		is := func(bit int) bool { return n>>bit&1 != 0 }
 		s := idem.Situation{
 			Ending: is(0), Unrouted: is(1), TooOld: is(2), Paused: is(3), Blocked: is(4), Full: is(5), Early: is(6),
-			HasSlots: is(7), OutOfTurn: is(8), Asks: is(9),
+			HasSlots: is(7), OutOfTurn: is(8), MustAsk: is(9),
 		}
 		for s.After = range idem.ToDeadLetter + 1 {
 			if s.After == idem.ToRelease { // an accepted execution is not released, see Judge
@@ -137,8 +137,8 @@ func TestEachPromiseAboutAnAcceptedExecutionHoldsInEverySituation(t *testing.T) 
 		},
 		"the service is asked before another try, and before a newer event counts": func(s idem.Situation,
 			does idem.Action) bool {
-			return s.Asks && in(does, idem.ActCall, idem.ActAwaitTurn, idem.ActSupersede, idem.ActRefuse) ||
-				does == idem.ActAsk && (!s.Asks || s.Early || s.Blocked || s.Paused)
+			return s.MustAsk && in(does, idem.ActCall, idem.ActAwaitTurn, idem.ActSupersede, idem.ActRefuse) ||
+				does == idem.ActAsk && (!s.MustAsk || s.Early || s.Blocked || s.Paused)
 		},
 		"nothing is given up for a newer event before its turn": func(s idem.Situation, does idem.Action) bool {
 			return in(does, idem.ActSupersede, idem.ActRefuse) && (s.OutOfTurn || s.Paused || s.Blocked || s.Early)

@@ -72,7 +72,7 @@ func (r *run) next() idem.Action {
 		if lock.Parked.On != idem.ParkAgain { // a person wants it, though newer ones went through
 			now.Stale = policy.StalenessOf(lock.Stale)
 		}
-		now.Asks = r.worker.options.Ask != nil && lock.Parked.Asks(policy, lock.Question)
+		now.MustAsk = r.worker.options.Ask != nil && lock.Parked.Asks(policy, lock.Question)
 	}
 	if r.ended != nil {
 		now.After = r.ended.next.kind
