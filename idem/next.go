@@ -7,7 +7,7 @@ type Situation struct {
 	// Attached: its sender waits for the outcome, and repeats the event. Of the other fields only
 	// those of Way, After, Storable and Stale count then.
 	Attached bool
-	Way
+	Acquisition
 	// After is what follows its latest try, as long as the ledger does not have that; 0 = the
 	// ledger has everything. It is Judgement.Attached or Judgement.Accepted.
 	After Disposition
@@ -34,7 +34,7 @@ type Situation struct {
 
 // Way is how far an attached execution is from the lock, and what its route says of that. The zero
 // value: it has the lock.
-type Way struct {
+type Acquisition struct {
 	Barred Barred // why it does not have the lock
 	// Skips: its sender need not come again if another event has the lock. Waits: it waits in the
 	// queue. Follows: it waits for the answer of the execution of its event that runs. AtOnce: it

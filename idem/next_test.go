@@ -153,46 +153,46 @@ func TestEachPromiseAboutAnAcceptedExecutionHoldsInEverySituation(t *testing.T) 
 }
 
 func TestWhatADeliveryDoesOnItsWayToTheLock(t *testing.T) {
-	all := func(visit func(w idem.Way, storable bool, does idem.Action)) {
+	all := func(visit func(w idem.Acquisition, storable bool, does idem.Action)) {
 		for n := range 1 << 6 {
 			is := func(bit int) bool { return n>>bit&1 != 0 }
 			for barred := idem.BarUnasked; barred <= idem.BarDecided; barred++ {
-				w := idem.Way{Barred: barred, Skips: is(0), Waits: is(1), Follows: is(2), AtOnce: is(3), Waited: is(4)}
-				visit(w, is(5), idem.Next(&idem.Situation{Attached: true, Way: w, MayPark: is(5)}))
+				w := idem.Acquisition{Barred: barred, Skips: is(0), Waits: is(1), Follows: is(2), AtOnce: is(3), Waited: is(4)}
+				visit(w, is(5), idem.Next(&idem.Situation{Attached: true, Acquisition: w, MayPark: is(5)}))
 			}
 		}
 	}
-	onlyTime := func(w idem.Way) bool {
+	onlyTime := func(w idem.Acquisition) bool {
 		return w.Barred == idem.BarTaken || w.Barred == idem.BarLimited || w.Barred == idem.BarPaused ||
 			w.Barred == idem.BarNoRoom
 	}
-	other := func(w idem.Way) bool { return w.Barred == idem.BarTaken || w.Barred == idem.BarCopy }
-	for promise, broken := range map[string]func(w idem.Way, storable bool, does idem.Action) bool{
-		"the ledger is asked first, unless the event is accepted at once": func(w idem.Way, storable bool,
+	other := func(w idem.Acquisition) bool { return w.Barred == idem.BarTaken || w.Barred == idem.BarCopy }
+	for promise, broken := range map[string]func(w idem.Acquisition, storable bool, does idem.Action) bool{
+		"the ledger is asked first, unless the event is accepted at once": func(w idem.Acquisition, storable bool,
 			does idem.Action) bool {
 			return (does == idem.ActClaim) != (w.Barred == idem.BarUnasked && !(w.AtOnce && storable))
 		},
-		"a route that skips does so while another execution has the lock or the event": func(w idem.Way, _ bool,
+		"a route that skips does so while another execution has the lock or the event": func(w idem.Acquisition, _ bool,
 			does idem.Action) bool {
 			return (does == idem.ActDrop) != (w.Skips && other(w))
 		},
-		"it waits once, for what only needs time": func(w idem.Way, _ bool, does idem.Action) bool {
+		"it waits once, for what only needs time": func(w idem.Acquisition, _ bool, does idem.Action) bool {
 			return (does == idem.ActQueue) != (w.Waits && !w.Waited && onlyTime(w) && !(w.Skips && other(w)))
 		},
-		"what only needs time is accepted rather than refused": func(w idem.Way, storable bool, does idem.Action) bool {
+		"what only needs time is accepted rather than refused": func(w idem.Acquisition, storable bool, does idem.Action) bool {
 			return does == idem.ActDecline && storable && onlyTime(w)
 		},
-		"a duplicate is never accepted in its own right": func(w idem.Way, _ bool, does idem.Action) bool {
+		"a duplicate is never accepted in its own right": func(w idem.Acquisition, _ bool, does idem.Action) bool {
 			return does == idem.ActPark && w.Barred == idem.BarCopy
 		},
-		"a duplicate waits for the answer, if its route says so": func(w idem.Way, _ bool, does idem.Action) bool {
+		"a duplicate waits for the answer, if its route says so": func(w idem.Acquisition, _ bool, does idem.Action) bool {
 			return (does == idem.ActFollow) != (w.Follows && !w.Skips && w.Barred == idem.BarCopy)
 		},
-		"nothing is done about what is decided": func(w idem.Way, _ bool, does idem.Action) bool {
+		"nothing is done about what is decided": func(w idem.Acquisition, _ bool, does idem.Action) bool {
 			return w.Barred == idem.BarDecided && does != idem.ActDecline
 		},
 	} {
-		all(func(w idem.Way, storable bool, does idem.Action) {
+		all(func(w idem.Acquisition, storable bool, does idem.Action) {
 			if broken(w, storable, does) {
 				t.Errorf("%s: broken by action %d on %+v, storable %v", promise, does, w, storable)
 			}

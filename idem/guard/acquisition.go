@@ -55,7 +55,7 @@ func (t *acquisition) take() {
 // situation says how far the delivery is.
 func (t *acquisition) situation() idem.Situation {
 	p := t.request.Policy
-	now := idem.Situation{Attached: true, Way: idem.Way{
+	now := idem.Situation{Attached: true, Acquisition: idem.Acquisition{
 		Barred: t.barred(), Skips: p.Strategy == idem.Skip, Waits: p.Strategy.Waits(),
 		Follows: p.InFlight == idem.Attach, Waited: t.waited,
 	}}
