@@ -35,7 +35,7 @@ type Situation struct {
 // Way is how far an attached execution is from the lock, and what its route says of that. The zero
 // value: it has the lock.
 type Acquisition struct {
-	Barred Barred // why it does not have the lock
+	Barred NoLockReason // why it does not have the lock
 	// Skips: its sender need not come again if another event has the lock. Waits: it waits in the
 	// queue. Follows: it waits for the answer of the execution of its event that runs. AtOnce: it
 	// is accepted before anything is asked.
@@ -44,12 +44,12 @@ type Acquisition struct {
 	Waited bool
 }
 
-// Barred is why an attached execution does not have the lock.
-type Barred uint8
+// NoLockReason is why an attached execution does not have the lock.
+type NoLockReason uint8
 
 // The reasons. The zero value: it has the lock.
 const (
-	BarUnasked Barred = iota + 1 // the ledger was not asked yet
+	BarUnasked NoLockReason = iota + 1 // the ledger was not asked yet
 	BarTaken                     // another event has the lock
 	BarLimited                   // a limit has no slot for it
 	BarPaused                    // its route or workflow is paused
@@ -59,7 +59,7 @@ const (
 )
 
 // onlyTime reports whether an execution may have the lock later.
-func (b Barred) onlyTime() bool { return b >= BarTaken && b <= BarNoRoom }
+func (b NoLockReason) onlyTime() bool { return b >= BarTaken && b <= BarNoRoom }
 
 // Stop is why a process has to stop with an execution.
 type Stop uint8

@@ -77,7 +77,7 @@ func (t *acquisition) situation() idem.Situation {
 }
 
 // barred says why the delivery does not have the lock.
-func (t *acquisition) barred() idem.Barred {
+func (t *acquisition) barred() idem.NoLockReason {
 	switch {
 	case !t.asked:
 		return idem.BarUnasked
