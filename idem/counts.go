@@ -180,7 +180,7 @@ func (one *Counted) AddTo(c *Counts, took *Durations) {
 }
 
 // TakeFrom takes one away that was added before.
-func (one *Counted) TakeFrom(c *Counts, took *Durations) {
+func (one *Counted) SubtractFrom(c *Counts, took *Durations) {
 	for kind := range CountKinds {
 		if one.Kinds.Has(kind) {
 			c[kind]--

@@ -329,7 +329,7 @@ func (m *minute) takeBackUnlessFinal(one *commit.Count) {
 	one.Done = false
 	m.changes++
 	r := roomFor(m.Routes, one.Route)
-	one.TakeFrom(r.Steps[0], &r.Took)
+	one.SubtractFrom(r.Steps[0], &r.Took)
 }
 
 // folding is a transaction that adds minutes to their hours and days.
