@@ -53,9 +53,9 @@ type Waiter interface {
 	Judge(seen *Obstacle, placed bool) Verdict
 	// Again is called after an error, ErrQueueEntryLost among them; nil makes another entry. It may wait
 	// before it returns.
-	Again(err error) error
+	BeforeRetry(err error) error
 	// Request returns the context of one request of those that may go on when the wait times out.
-	Request() (context.Context, context.CancelFunc)
+	RequestContext() (context.Context, context.CancelFunc)
 	// Now returns the time at which an execution begins.
 	Now() time.Time
 }
@@ -118,7 +118,7 @@ func (q *queuing) repeat(try func() (over bool, err error)) (over bool, err erro
 		case err == nil || errors.Is(err, ErrNotClaimed) || q.ctx.Err() != nil:
 			continue
 		}
-		if err := q.Again(err); err != nil {
+		if err := q.BeforeRetry(err); err != nil {
 			return false, err
 		}
 	}
@@ -128,7 +128,7 @@ func (q *queuing) repeat(try func() (over bool, err error)) (over bool, err erro
 // take makes a queue entry and waits there. Without a result it has to be called again.
 func (q *queuing) take() (held RunningLock, left *Waiting, v Verdict, err error) {
 	lock := q.Lock(q.may)
-	request, cancel := q.Request()
+	request, cancel := q.RequestContext()
 	place, seen, err := q.ledger.Enqueue(request, lock, q.may.Prev, q.may.Behind)
 	cancel()
 	switch {
@@ -145,7 +145,7 @@ func (q *queuing) take() (held RunningLock, left *Waiting, v Verdict, err error)
 	case v.Decision == DecisionWaitTimeout:
 		return nil, &Waiting{place, lock}, v, err
 	}
-	request, cancel = q.Request()
+	request, cancel = q.RequestContext()
 	defer cancel()
 	if gone := place.Leave(request); err == nil {
 		err = gone
@@ -156,7 +156,7 @@ func (q *queuing) take() (held RunningLock, left *Waiting, v Verdict, err error)
 // accept makes a queue entry that is parked.
 func (q *queuing) accept(keep func(context.Context, ExecutionID) (StoredRequest, error)) (Verdict, error) {
 	lock := q.Lock(q.may)
-	request, cancel := q.Request()
+	request, cancel := q.RequestContext()
 	defer cancel()
 	kept, err := keep(request, lock.Execution)
 	if err != nil {
@@ -225,7 +225,7 @@ func (q *queuing) wait(place QueueEntry, lock Lock) (RunningLock, Verdict, error
 }
 
 func (q *queuing) claim(place QueueEntry, lock Lock) (RunningLock, error) {
-	request, cancel := q.Request()
+	request, cancel := q.RequestContext()
 	defer cancel()
 	held, _, err := place.ClaimHead(request, lock, q.may.Prev)
 	return held, err

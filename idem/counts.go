@@ -152,11 +152,11 @@ func CountSetOf(kinds ...CountKind) (set CountSet) {
 }
 
 // Has reports whether a kind is in the set.
-func (s CountSet) Has(kind CountKind) bool { return s>>kind&1 == 1 }
+func (s CountSet) has(kind CountKind) bool { return s>>kind&1 == 1 }
 
 // isOfACall reports whether a request to the service is counted.
 func (s CountSet) isOfACall() bool {
-	return s.Has(CountSucceeded) || s.Has(CountFailed) || s.Has(CountErrors)
+	return s.has(CountSucceeded) || s.has(CountFailed) || s.has(CountErrors)
 }
 
 // Counted is what one delivery, or one try of a parked event, adds to the counts of its route.
@@ -170,7 +170,7 @@ type Counted struct {
 // AddTo adds one to what was counted of its route.
 func (one *Counted) AddTo(c *Counts, took *Durations) {
 	for kind := range CountKinds {
-		if one.Kinds.Has(kind) {
+		if one.Kinds.has(kind) {
 			c[kind]++
 		}
 	}
@@ -182,7 +182,7 @@ func (one *Counted) AddTo(c *Counts, took *Durations) {
 // TakeFrom takes one away that was added before.
 func (one *Counted) SubtractFrom(c *Counts, took *Durations) {
 	for kind := range CountKinds {
-		if one.Kinds.Has(kind) {
+		if one.Kinds.has(kind) {
 			c[kind]--
 		}
 	}

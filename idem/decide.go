@@ -46,7 +46,7 @@ func (r *Request) Lock(id ExecutionID, callbackHash string, v *Verdict, now time
 		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody,
 		ReplayFor: r.replayFor(), Latest: r.Policy.series(),
 	}
-	l.Question = r.Policy.Ask.Question(r.Question)
+	l.Question = r.Policy.Ask.question(r.Question)
 	return l
 }
 

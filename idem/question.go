@@ -35,7 +35,7 @@ const QuestionTimeout = 10 * time.Second
 
 // Window returns for how long the lock of an event stays closed for an answer: as long as all
 // questions take at most.
-func (p *AskPolicy) Window() time.Duration {
+func (p *AskPolicy) window() time.Duration {
 	var window time.Duration
 	for n := range p.Attempts {
 		window += p.Pause(n) + QuestionTimeout
@@ -53,11 +53,11 @@ type Question struct {
 }
 
 // Question returns what is asked at url; nil: nothing, because p is nil or url is "".
-func (p *AskPolicy) Question(url string) *Question {
+func (p *AskPolicy) question(url string) *Question {
 	if p == nil || url == "" {
 		return nil
 	}
-	return &Question{URL: url, Window: p.Window()}
+	return &Question{URL: url, Window: p.window()}
 }
 
 // OpenQuestion is a question about an execution that ended with an unknown outcome, and was not

@@ -153,7 +153,7 @@ func (w *waiter) Judge(seen *idem.Obstacle, _ bool) idem.Verdict {
 
 // Again implements idem.Waiter: where the place went with its session, there is another one of the
 // next.
-func (w *waiter) Again(err error) error {
+func (w *waiter) BeforeRetry(err error) error {
 	if session, _, _ := w.locks.Keeper.Current(); session != nil && session == w.session &&
 		!errors.Is(err, idem.ErrQueueEntryLost) {
 		return err
@@ -162,7 +162,7 @@ func (w *waiter) Again(err error) error {
 }
 
 // Request implements idem.Waiter. What is left undone when ctx ends, the Store goes on to undo.
-func (w *waiter) Request() (context.Context, context.CancelFunc) { return w.ctx, func() {} }
+func (w *waiter) RequestContext() (context.Context, context.CancelFunc) { return w.ctx, func() {} }
 
 // Now implements idem.Waiter.
 func (w *waiter) Now() time.Time { return w.locks.Clock.Now() }
