@@ -23,7 +23,7 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	q = idem.ExecutionQuery{
 		Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"),
 		SearchText: naming.Spelled(c.query("text")), Route: c.query("route"), EventID: naming.Spelled(c.query("event")),
-		Key:       c.query("key"),
+		Key:      c.query("key"),
 		IDPrefix: c.query("id"), TraceID: c.query("trace"),
 	}
 	if q.Label, err = labelOf(c.query("label")); err != nil {

@@ -40,12 +40,12 @@ func (s *Ledger) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) (
 	return s.places.Enqueue(ctx, l, prev, behind)
 }
 
-// Follow implements idem.Ledger.
+// AwaitEnd implements idem.Ledger.
 func (s *Ledger) AwaitEnd(ctx context.Context, l *idem.Lock) (*idem.Obstacle, error) {
 	return s.places.AwaitEnd(ctx, l)
 }
 
-// Take implements idem.ParkLedger.
+// TakeParked implements idem.ParkLedger.
 func (s *Ledger) TakeParked(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
 	return s.carrier.TakeParked(ctx, scope, mine)
 }
@@ -59,18 +59,20 @@ func (s *Ledger) Paused(route, workflow string) *idem.Pause { return s.view.Paus
 // LastSeenLock implements idem.Ledger.
 func (s *Ledger) LastSeenLock(scope idem.Scope) *idem.Lock { return s.view.Queues.LockAhead(scope) }
 
-// Answer implements idem.Ledger.
-func (s *Ledger) ReadAnswer(ctx context.Context, r *idem.Record) error { return s.finder.ReadAnswer(ctx, r) }
+// ReadAnswer implements idem.Ledger.
+func (s *Ledger) ReadAnswer(ctx context.Context, r *idem.Record) error {
+	return s.finder.ReadAnswer(ctx, r)
+}
 
 // Request implements idem.ParkLedger. It returns idem.ErrNoRequest or idem.ErrStoreUnavailable.
 func (s *Ledger) Request(ctx context.Context, id idem.ExecutionID) ([]byte, error) {
 	return s.finder.KeptRequest(ctx, id)
 }
 
-// Drop implements idem.Ledger.
+// DropRecord implements idem.Ledger.
 func (s *Ledger) DropRecord(r *idem.Record) { s.places.DropRecord(r) }
 
-// Duplicate counts a copy of an execution that was answered without running. It never blocks.
+// CountDuplicate counts a copy of an execution that was answered without running. It never blocks.
 // Readers in this process see the count at once, others within a second. It lives for retention
 // after the last copy. It is lost while more than 100,000 executions have copies that are not
 // written.
@@ -104,7 +106,7 @@ func (s *Ledger) ParkedRoutes(match func(route string) bool) map[string]int {
 // DeadLetterRoutes counts the dead letters of each route, over all processes.
 func (s *Ledger) DeadLetterRoutes() map[string]int { return s.view.Parked.DeadLetterRoutes() }
 
-// Old implements idem.ParkLedger.
+// IsTooOld implements idem.ParkLedger.
 func (s *Ledger) IsTooOld(id idem.ExecutionID) bool { return s.view.Parked.IsTooOld(id) }
 
 // NextReady implements idem.ParkLedger. It returns the cause of ctx, or commit.ErrClosed.

@@ -26,8 +26,8 @@ func (a *Attempt) weight() int {
 	return 1
 }
 
-// FailedAttemptsBefore returns how many attempts of its event failed, or may have, before e. Those that are
-// too old to be in Earlier all count.
+// FailedAttemptsBefore returns how many attempts of its event failed, or may have, before e. Those
+// that are too old to be in Earlier all count.
 func (e *ExecutionFacts) FailedAttemptsBefore() int {
 	n := max(e.Attempt-1-len(e.Earlier), 0)
 	for i := range e.Earlier {

@@ -66,7 +66,7 @@ type AuditQuery struct {
 	Cursor       string      // of the page before; "" = the first page
 }
 
-// Takes reports whether the query asks for a.
+// Matches reports whether the query asks for a.
 func (q *AuditQuery) Matches(a *Audit) bool {
 	return (q.Who == "" || a.Who == q.Who) && strings.HasPrefix(a.What, q.What) &&
 		strings.HasPrefix(a.Workflow, q.Prefix) &&

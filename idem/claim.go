@@ -51,10 +51,11 @@ type Waiter interface {
 	// or makes another entry behind Verdict.Behind. An entry at the head that is locked or in
 	// flight waits on.
 	Judge(seen *Obstacle, placed bool) Verdict
-	// Again is called after an error, ErrQueueEntryLost among them; nil makes another entry. It may wait
-	// before it returns.
+	// BeforeRetry is called after an error, ErrQueueEntryLost among them; nil makes another entry.
+	// It may wait before it returns.
 	BeforeRetry(err error) error
-	// Request returns the context of one request of those that may go on when the wait times out.
+	// RequestContext returns the context of one request of those that may go on when the wait times
+	// out.
 	RequestContext() (context.Context, context.CancelFunc)
 	// Now returns the time at which an execution begins.
 	Now() time.Time
@@ -70,8 +71,8 @@ type Waiting struct {
 // of the verdict says: w's own, aborted if it was cancelled in the queue, and wait_timeout when ctx
 // has ended. The entry is gone then; an error beside a Decision says that it is not yet, and the
 // ledger goes on to remove it. After wait_timeout the caller has the entry, to park it or to leave;
-// nil = there is none. Other errors are those that Again returned. v is what w may claim over, as
-// far as it knows.
+// nil = there is none. Other errors are those that BeforeRetry returned. v is what w may claim
+// over, as far as it knows.
 func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (held RunningLock, left *Waiting,
 	verdict Verdict,
 	err error) {
@@ -88,7 +89,7 @@ func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (held Ru
 
 // Accept makes an entry that is parked from the beginning, so that w need not wait; keep returns
 // its stored request. The verdict is parked, w's own, or has no Decision if ctx has ended. Errors
-// are those that Again returned.
+// are those that BeforeRetry returned.
 func Accept(ctx context.Context, ledger Ledger, w Waiter,
 	keep func(context.Context, ExecutionID) (StoredRequest, error),
 	v Verdict) (verdict Verdict, err error) {
@@ -108,7 +109,7 @@ type queuing struct {
 	may    Verdict // what it may claim over, as far as it knows
 }
 
-// repeat calls try until that is over, ctx has ended, or Again returns an error.
+// repeat calls try until that is over, ctx has ended, or BeforeRetry returns an error.
 func (q *queuing) repeat(try func() (over bool, err error)) (over bool, err error) {
 	for q.ctx.Err() == nil {
 		over, err := try()

@@ -81,10 +81,10 @@ type Step struct {
 
 // Found is an execution and where it is now. One of Lock, Record and Short is set.
 type Found struct {
-	Lock   *Lock    // while it waits, runs, or keeps its lock after its answer (a hold)
-	InQueue  bool     // it waits in the queue; Lock is what its entry says
-	Record *Record  // it has ended, and the event has not run again since
-	Short  *Attempt // it has ended, and the event has run again since
+	Lock    *Lock    // while it waits, runs, or keeps its lock after its answer (a hold)
+	InQueue bool     // it waits in the queue; Lock is what its entry says
+	Record  *Record  // it has ended, and the event has not run again since
+	Short   *Attempt // it has ended, and the event has run again since
 	// ShortOf is the scope of the event whose earlier attempt Short is.
 	ShortOf Scope
 	// Later is what the ledger says of the execution that knows of Short: a later one of the same

@@ -151,7 +151,7 @@ func CountSetOf(kinds ...CountKind) (set CountSet) {
 	return set
 }
 
-// Has reports whether a kind is in the set.
+// has reports whether a kind is in the set.
 func (s CountSet) has(kind CountKind) bool { return s>>kind&1 == 1 }
 
 // isOfACall reports whether a request to the service is counted.
@@ -179,7 +179,7 @@ func (one *Counted) AddTo(c *Counts, took *Durations) {
 	}
 }
 
-// TakeFrom takes one away that was added before.
+// SubtractFrom takes one away that was added before.
 func (one *Counted) SubtractFrom(c *Counts, took *Durations) {
 	for kind := range CountKinds {
 		if one.Kinds.has(kind) {

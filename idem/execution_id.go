@@ -58,8 +58,8 @@ func (id ExecutionID) Parse() (workflow, key uint64, err error) {
 	return binary.BigEndian.Uint64(b[0:]), binary.BigEndian.Uint64(b[8:]), err
 }
 
-// HashesOfPrefix returns what the beginning of an ID says of the hash of its workflow and of the half
-// of its key: as many of their hex digits as are certain. It returns "" for a text that is no
+// HashesOfPrefix returns what the beginning of an ID says of the hash of its workflow and of the
+// half of its key: as many of their hex digits as are certain. It returns "" for a text that is no
 // beginning of an ID.
 func HashesOfPrefix(beginning string) (workflow, key string) {
 	letters, ok := strings.CutPrefix(beginning, executionPrefix)

@@ -56,7 +56,7 @@ type Disposition uint8
 const (
 	ToSettle     Disposition = iota + 1 // the record says how it ended
 	ToRelease                           // nothing is recorded, and the event is as if it had not come
-	ToHold                             // the lock outlives the answer, until the upstream says how it ended
+	ToHold                              // the lock outlives the answer, until the upstream says how it ended
 	ToTryAgain                          // it is tried again
 	ToBlock                             // its queue waits for a person
 	ToDeadLetter                        // it ends, and its request is kept for a person

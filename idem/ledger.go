@@ -20,9 +20,9 @@ var (
 	ErrNoSlot = errors.New("a limit has no slot for it")
 	// ErrNotOld: MaxAge of the execution is not over.
 	ErrNotOld = errors.New("not too old")
-	// ErrNotRenewed: the session was not renewed in time, so nothing may be done under it any more. It
-	// comes together with ErrLockLost, and says that the lock need not have been taken by another
-	// process.
+	// ErrNotRenewed: the session was not renewed in time, so nothing may be done under it any more.
+	// It comes together with ErrLockLost, and says that the lock need not have been taken by
+	// another process.
 	ErrNotRenewed = errors.New("session was not renewed in time")
 	// ErrNotRecorded: the outcome is not in the ledger yet. The ledger goes on trying, and tells
 	// its owner of the end when it is known.
@@ -61,25 +61,25 @@ type Ledger interface {
 	// parked, it stays. Other errors mean that it is not, and never will be; after ErrNotClaimed it
 	// may be tried again under a new execution ID.
 	Enqueue(ctx context.Context, l Lock, prev, behind int64) (QueueEntry, *Obstacle, error)
-	// Follow waits until the execution of l, which runs or waits, has ended, or until its owner is
-	// dead. It returns the dead lock, or how that very execution ended, if that can be known: its
-	// record, even when it is gone by now, or Released.
+	// AwaitEnd waits until the execution of l, which runs or waits, has ended, or until its owner
+	// is dead. It returns the dead lock, or how that very execution ended, if that can be known:
+	// its record, even when it is gone by now, or Released.
 	AwaitEnd(ctx context.Context, l *Lock) (*Obstacle, error)
 	// Paused returns the pause that executions of that route and workflow wait for, as far as this
 	// process knows; nil = none. It does not call the store.
 	Paused(route, workflow string) *Pause
-	// LastSeenLock returns the lock of another event that the waiters of this process saw last; nil =
-	// there are none, or the lock was free. It does not call the store: a delivery that is going to
-	// wait as well saves a claim that would be refused.
+	// LastSeenLock returns the lock of another event that the waiters of this process saw last; nil
+	// = there are none, or the lock was free. It does not call the store: a delivery that is going
+	// to wait as well saves a claim that would be refused.
 	LastSeenLock(scope Scope) *Lock
-	// Answer reads the answer of r that is Apart: then it is Whole, or has Left. It returns
+	// ReadAnswer reads the answer of r that is Apart: then it is Whole, or has Left. It returns
 	// ErrStoreUnavailable, or the context's error.
 	ReadAnswer(ctx context.Context, r *Record) error
-	// Drop takes back the record of an execution that was ended while it waited, because its
+	// DropRecord takes back the record of an execution that was ended while it waited, because its
 	// delivery is forwarded all the same. It never blocks.
 	DropRecord(r *Record)
-	// Duplicate counts one duplicate of an execution that was answered without running. It never
-	// blocks. The count is kept for retention.
+	// CountDuplicate counts one duplicate of an execution that was answered without running. It
+	// never blocks. The count is kept for retention.
 	CountDuplicate(id ExecutionID, retention time.Duration)
 }
 
@@ -90,20 +90,21 @@ type QueueEntry interface {
 	// Await waits until the entry is the head of the queue and the lock is free, or has a dead
 	// owner to be reaped first, or until the lock was handed to it, which ClaimHead then only has
 	// to confirm; or until the event's record is not at revision prev any more. It returns what it
-	// found. ErrQueueEntryLost: decide again from the beginning, under a new execution ID. ErrCancelled:
-	// the execution was cancelled while it waited; the record found is its own. Other errors are
-	// the context's, and the entry is still in the queue: then what it found is the lock or the
-	// limit that it waits for, nil if that is not known.
+	// found. ErrQueueEntryLost: decide again from the beginning, under a new execution ID.
+	// ErrCancelled: the execution was cancelled while it waited; the record found is its own. Other
+	// errors are the context's, and the entry is still in the queue: then what it found is the lock
+	// or the limit that it waits for, nil if that is not known.
 	Await(ctx context.Context, prev int64) (*Obstacle, error)
 	// ClaimHead takes the lock for l, which keeps the execution ID of the entry. Its results are
-	// those of Claim, and ErrQueueEntryLost. If the entry is gone it may also return what it sees, or
-	// ErrNotClaimed: Await says why it is gone. Without a lock the entry is still in the queue:
+	// those of Claim, and ErrQueueEntryLost. If the entry is gone it may also return what it sees,
+	// or ErrNotClaimed: Await says why it is gone. Without a lock the entry is still in the queue:
 	// wait again, or leave.
 	ClaimHead(ctx context.Context, l Lock, prev int64) (RunningLock, *Obstacle, error)
 	// Park keeps the entry beyond its session, at its position in the queue. After nil this process
 	// does not own the entry any more, and Leave does nothing. ErrNotRecorded: unknown so far, as
 	// with Ledger.Enqueue; the ledger goes on trying by itself, and Leave does nothing. After other
-	// errors it is not parked: ErrQueueEntryLost and ErrCancelled as with Await, or ErrStoreUnavailable.
+	// errors it is not parked: ErrQueueEntryLost and ErrCancelled as with Await, or
+	// ErrStoreUnavailable.
 	Park(ctx context.Context, p Parked) error
 	// Leave removes the entry. Should a claim of it still be applied, the ledger takes that back
 	// too. It goes on by itself if ctx ends first.
@@ -169,12 +170,12 @@ type RunningLock interface {
 	// ErrNotRecorded: unknown, so the response may say neither; each later call of this RunningLock
 	// does what is right for either.
 	Park(ctx context.Context, p Parked) error
-	// Attempt is called before a parked execution is tried again. Its Lock has a new fencing token
+	// BeginTry is called before a parked execution is tried again. Its Lock has a new fencing token
 	// then. callbackHash, which is new each time, replaces that of the try before. After an error
 	// nothing may be sent: ErrLockLost, ErrCancelled, ErrPaused, ErrStoreUnavailable, or ErrNoSlot:
 	// then its queue becomes ready again when there may be a slot.
 	BeginTry(ctx context.Context, p Parked, callbackHash string) error
-	// Rest writes down how the latest try of a parked execution ended, and what it waits for.
+	// RecordTry writes down how the latest try of a parked execution ended, and what it waits for.
 	// Errors are those of Attempt. After ErrLockLost, of Rest or Attempt, the execution does not
 	// belong to this process any more: call only methods of Ledger.
 	RecordTry(ctx context.Context, p Parked) error
@@ -200,13 +201,13 @@ type ParkLedger interface {
 	NextReady(ctx context.Context) (s Scope, route string, err error)
 	// MarkReady makes the queue ready again; all queues if s is the zero value.
 	MarkReady(s Scope)
-	// Old reports whether the MaxAge of a parked execution is over, as far as this process knows.
-	// One that reached it while it was paused is not old before its next try has begun.
+	// IsTooOld reports whether the MaxAge of a parked execution is over, as far as this process
+	// knows. One that reached it while it was paused is not old before its next try has begun.
 	IsTooOld(id ExecutionID) bool
-	// Take claims the first execution of a queue, unless it is paused, or takes over the one in its
-	// lock whose process is gone. nil, nil: there is nothing to take now, and the queue becomes
-	// ready when that changes; an execution that needs a decision is not taken. After an error the
-	// caller must call MarkReady. mine reports whether this process can run a route.
+	// TakeParked claims the first execution of a queue, unless it is paused, or takes over the one
+	// in its lock whose process is gone. nil, nil: there is nothing to take now, and the queue
+	// becomes ready when that changes; an execution that needs a decision is not taken. After an
+	// error the caller must call MarkReady. mine reports whether this process can run a route.
 	TakeParked(ctx context.Context, s Scope, mine func(route string) bool) (*Taken, error)
 	// Request returns what Park was given to keep. The caller owns it.
 	Request(ctx context.Context, id ExecutionID) ([]byte, error)

@@ -5,13 +5,13 @@ package idem
 // accepted execution that may be tried.
 type Situation struct {
 	// Attached: its sender waits for the outcome, and repeats the event. Of the other fields only
-	// those of Way, After, Storable and Stale count then.
+	// those of Acquisition, After, MayPark and Stale count then.
 	Attached bool
 	Acquisition
 	// After is what follows its latest try, as long as the ledger does not have that; 0 = the
 	// ledger has everything. It is Judgement.Attached or Judgement.Accepted.
 	After Disposition
-	// Storable: its event may be accepted instead of telling its sender how the try ended.
+	// MayPark: its event may be accepted instead of telling its sender how the try ended.
 	MayPark bool
 	// Stop is why the process has to stop with it.
 	Stop Stop
@@ -50,12 +50,12 @@ type NoLockReason uint8
 // The reasons. The zero value: it has the lock.
 const (
 	BarUnasked NoLockReason = iota + 1 // the ledger was not asked yet
-	BarTaken                     // another event has the lock
-	BarLimited                   // a limit has no slot for it
-	BarPaused                    // its route or workflow is paused
-	BarNoRoom                    // others are before it, and it cannot wait any longer
-	BarCopy                      // another delivery of its event runs or waits
-	BarDecided                   // it does not run, for another reason
+	BarTaken                           // another event has the lock
+	BarLimited                         // a limit has no slot for it
+	BarPaused                          // its route or workflow is paused
+	BarNoRoom                          // others are before it, and it cannot wait any longer
+	BarCopy                            // another delivery of its event runs or waits
+	BarDecided                         // it does not run, for another reason
 )
 
 // onlyTime reports whether an execution may have the lock later.
@@ -66,10 +66,10 @@ type Stop uint8
 
 // The reasons to stop. The zero value: there is none.
 const (
-	StopLost    Stop = iota + 1 // another process has it, or it was ended elsewhere
+	StopLost       Stop = iota + 1 // another process has it, or it was ended elsewhere
 	StopNotRenewed                 // the session has ended, and the next one of this process may adopt its lock
-	StopAbort                   // it was cancelled
-	StopSkip                    // the same, and its request is to be kept
+	StopAbort                      // it was cancelled
+	StopSkip                       // the same, and its request is to be kept
 )
 
 // Staleness is what a route says of an event that is older than what went through.
@@ -91,11 +91,11 @@ const (
 	ActLeave                        // nothing: another process has it, or has ended it
 	ActRelease                      // its lock is given back, and the event is as if it had not come
 	ActSettle                       // it ends with the answer of its try
-	ActHold                        // its lock outlives the answer
+	ActHold                         // its lock outlives the answer
 	ActAbort                        // it ends as cancelled
 	ActSkip                         // the same, and its request is kept
 	ActSupersede                    // it ends, because a newer event went through
-	ActHandOver                      // another process takes it
+	ActHandOver                     // another process takes it
 	ActDeadLetter                   // it ends, and its request is kept
 	ActExpire                       // the same, because it is too old
 	ActRefuse                       // the same, because a newer event went through
@@ -103,8 +103,8 @@ const (
 	ActClaim       // the ledger is asked for the lock
 	ActQueue       // it waits in the queue for the lock
 	ActFollow      // it waits for the answer of the execution of its event that runs
-	ActPark       // its request is stored, and the response says that the event is accepted
-	ActRecordTry        // how its try ended is written down
+	ActPark        // its request is stored, and the response says that the event is accepted
+	ActRecordTry   // how its try ended is written down
 	ActBlock       // the same, and its queue waits for a person
 	ActFreeSlots   // others get the slots of its limits
 	ActAwaitLock   // it waits until the next session adopts its lock, or another process takes it

@@ -61,8 +61,8 @@ type ParkedQuery struct {
 	Workflow string    // a pattern, see MatchPattern; "" = any
 	State    ParkState // "" = any
 	Route    string    // "" = any
-	// Takes selects by the execution, in ParkedExecutions; nil = all.
-	Matches    func(*Found) bool
+	// Matches selects by the execution, in ParkedExecutions; nil = all.
+	Matches  func(*Found) bool
 	PageSize int    // at most so many on a page; 0 = 100
 	Cursor   string // of the page before, of the same list; "" = the first page
 }

@@ -138,8 +138,8 @@ type PauseState struct {
 	// Running counts the executions of its scope that have begun and not ended: running, held,
 	// closed after an unknown outcome, or in a try.
 	Running int
-	// Unheard are the processes that have not acknowledged the pause, so that something may still
-	// begin there.
+	// Unacknowledged are the processes that have not acknowledged the pause, so that something may
+	// still begin there.
 	Unacknowledged []string
 	// More: there are more than were counted.
 	More bool

@@ -13,10 +13,10 @@ type ExecutionQuery struct {
 	Prefix   string // of the workflow
 	// Text is the beginning of the workflow, of the event ID, or of a part of that between slashes,
 	// in any case; or the whole of a label, of the value of one, or of a trace ID; "" = any.
-	SearchText    string
-	Route   string // "" = any
-	Status  Status // "" = any
-	Outcome Outcome
+	SearchText string
+	Route      string // "" = any
+	Status     Status // "" = any
+	Outcome    Outcome
 	// Decision selects the events of which a delivery arrived between Since and Until with this
 	// decision, as far as arrivals are kept. Events without an execution are included: their Status
 	// is Refused.
@@ -28,7 +28,7 @@ type ExecutionQuery struct {
 	Since, Until time.Time
 	EventID      string // "" = any; the fingerprint in hex where the payload is the event
 	Key          string // the idempotency key, or its first half
-	IDPrefix    string // of its ID, or of that of an earlier attempt
+	IDPrefix     string // of its ID, or of that of an earlier attempt
 	TraceID      string // of its trace, or of that of an earlier attempt
 	Label        Label  // a label of it; without a name: one of that value; the zero value = any
 	// Acknowledged leaves out what a person has looked at, by route; nil = nothing.
@@ -50,7 +50,7 @@ func (q *ExecutionQuery) Within(at time.Time) bool {
 	return (q.Since.IsZero() || !at.Before(q.Since)) && (q.Until.IsZero() || !at.After(q.Until))
 }
 
-// Takes reports whether f matches the query.
+// Matches reports whether f matches the query.
 func (q *ExecutionQuery) Matches(f *Found) bool {
 	if q.Status != "" && f.Status() != q.Status || !strings.HasPrefix(f.Workflow(), q.Prefix) ||
 		q.Workflow != "" && !MatchPattern(q.Workflow, f.Workflow()) {

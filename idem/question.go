@@ -33,7 +33,7 @@ func (p *AskPolicy) Pause(n int) time.Duration {
 // QuestionTimeout bounds one question.
 const QuestionTimeout = 10 * time.Second
 
-// Window returns for how long the lock of an event stays closed for an answer: as long as all
+// window returns for how long the lock of an event stays closed for an answer: as long as all
 // questions take at most.
 func (p *AskPolicy) window() time.Duration {
 	var window time.Duration
@@ -52,7 +52,7 @@ type Question struct {
 	Window time.Duration `json:"windowNs"`
 }
 
-// Question returns what is asked at url; nil: nothing, because p is nil or url is "".
+// question returns what is asked at url; nil: nothing, because p is nil or url is "".
 func (p *AskPolicy) question(url string) *Question {
 	if p == nil || url == "" {
 		return nil

@@ -352,8 +352,9 @@ type Record struct {
 	Size     int   `json:"-"` // bytes in the ledger, as this process wrote it; 0 = not known
 }
 
-// ExtraRetention returns how much longer than its retention a ledger may keep a record, because records
-// share leases, and how long a process may trust one that it has read without reading again.
+// ExtraRetention returns how much longer than its retention a ledger may keep a record, because
+// records share leases, and how long a process may trust one that it has read without reading
+// again.
 func ExtraRetention(retention time.Duration) time.Duration {
 	return min(max(retention/16, 5*time.Second), 6*time.Hour)
 }
@@ -382,7 +383,7 @@ type Answer struct {
 	// too long, or has left.
 	Whole bool `json:"whole,omitempty"`
 	// Apart: Header and Body are in the ledger, apart from the record, and were not read; see
-	// Ledger.Answer.
+	// Ledger.ReadAnswer.
 	Apart bool `json:"-"`
 	// Left: they were stored apart, and have expired.
 	Left bool `json:"-"`
@@ -398,7 +399,7 @@ type HeaderField struct {
 	Name, Value string
 }
 
-// Short returns r as an Attempt.
+// AsAttempt returns r as an Attempt.
 func (r *Record) AsAttempt() Attempt {
 	a := Attempt{
 		Execution: r.Execution, Status: r.Status, Outcome: r.Outcome, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
@@ -435,16 +436,16 @@ func (r *Record) DropBody() {
 	}
 }
 
-// EarlierForNext returns the attempts before r and r in short, for the next attempt, whose request has
-// these parts.
+// EarlierForNext returns the attempts before r and r in short, for the next attempt, whose request
+// has these parts.
 func (r *Record) EarlierForNext(next Parts) []Attempt {
 	n, last := len(r.Earlier), r.AsAttempt()
 	last.NextDiffers = r.Parts.Differ(next)
 	return append(r.Earlier[max(0, n-maxEarlier+1):n:n], last)
 }
 
-// AttemptDroppedNext returns the attempt that e is the last to name, because the next one drops it; nil: the
-// next one will name all that e does.
+// AttemptDroppedNext returns the attempt that e is the last to name, because the next one drops it;
+// nil: the next one will name all that e does.
 func (e *ExecutionFacts) AttemptDroppedNext() *Attempt {
 	if len(e.Earlier) < maxEarlier {
 		return nil

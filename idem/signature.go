@@ -32,7 +32,7 @@ type BadSignatureQuery struct {
 	Cursor         string    // of the page before; "" = the first page
 }
 
-// Takes reports whether the query asks for b.
+// Matches reports whether the query asks for b.
 func (q *BadSignatureQuery) Matches(b *BadSignature) bool {
 	return (q.Route == "" || b.Route == q.Route) && (q.EventID == "" || b.EventID == q.EventID) &&
 		(q.Since.IsZero() || !b.last().Before(q.Since)) && (q.Until.IsZero() || !b.At.After(q.Until))

@@ -48,7 +48,7 @@ func (h *lastHeld) Park(context.Context, idem.Parked) error {
 	return errors.ErrUnsupported
 }
 func (h *lastHeld) BeginTry(context.Context, idem.Parked, string) error { return errors.ErrUnsupported }
-func (h *lastHeld) RecordTry(context.Context, idem.Parked) error            { return errors.ErrUnsupported }
+func (h *lastHeld) RecordTry(context.Context, idem.Parked) error        { return errors.ErrUnsupported }
 func (h *lastHeld) DeadLetter(context.Context, idem.End) (*idem.Record, error) {
 	return nil, errors.ErrUnsupported
 }

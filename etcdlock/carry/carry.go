@@ -49,7 +49,7 @@ type Carrier struct{ options *Options }
 // New returns a carrier.
 func New(o *Options) *Carrier { return &Carrier{o} }
 
-// Take is that of idem.ParkLedger.
+// TakeParked is that of idem.ParkLedger.
 func (c *Carrier) TakeParked(ctx context.Context, scope idem.Scope, mine func(route string) bool) (*idem.Taken, error) {
 	if !c.options.Tasks.Enter() {
 		return nil, commit.Unavailable(commit.ErrClosed)

@@ -83,7 +83,9 @@ func wholeSeconds(d time.Duration) time.Duration {
 const leaseOpen = time.Hour
 
 // OpenFor returns for how long a lease for that retention takes keys.
-func OpenFor(retention time.Duration) time.Duration { return min(idem.ExtraRetention(retention), leaseOpen) }
+func OpenFor(retention time.Duration) time.Duration {
+	return min(idem.ExtraRetention(retention), leaseOpen)
+}
 
 // NoticeLife is for how long a process can learn that it has to look at a lock or to drop a record.
 // A process that learns nothing for so long has lost its session, and with that all that it

@@ -151,8 +151,8 @@ func (w *waiter) Judge(seen *idem.Obstacle, _ bool) idem.Verdict {
 	return idem.Verdict{Attempt: 1}
 }
 
-// Again implements idem.Waiter: where the place went with its session, there is another one of the
-// next.
+// BeforeRetry implements idem.Waiter: where the place went with its session, there is another one
+// of the next.
 func (w *waiter) BeforeRetry(err error) error {
 	if session, _, _ := w.locks.Keeper.Current(); session != nil && session == w.session &&
 		!errors.Is(err, idem.ErrQueueEntryLost) {
@@ -161,7 +161,8 @@ func (w *waiter) BeforeRetry(err error) error {
 	return w.locks.Keeper.WaitReady(w.ctx)
 }
 
-// Request implements idem.Waiter. What is left undone when ctx ends, the Store goes on to undo.
+// RequestContext implements idem.Waiter. What is left undone when ctx ends, the Store goes on to
+// undo.
 func (w *waiter) RequestContext() (context.Context, context.CancelFunc) { return w.ctx, func() {} }
 
 // Now implements idem.Waiter.

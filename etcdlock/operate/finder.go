@@ -156,7 +156,7 @@ func (f *Finder) lockOf(ctx context.Context, scope idem.Scope) (*idem.LockView, 
 	return &views[0], nil
 }
 
-// Answer reads the kept answer of a record that is stored apart from it. It returns
+// ReadAnswer reads the kept answer of a record that is stored apart from it. It returns
 // idem.ErrStoreUnavailable.
 func (f *Finder) ReadAnswer(ctx context.Context, r *idem.Record) error {
 	answers, _, err := f.options.Pool.Read(ctx, clientv3.OpGet(f.options.Layout.Of(protocol.KindAnswers, r.Execution)))

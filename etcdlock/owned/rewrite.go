@@ -16,7 +16,7 @@ import (
 // revision that it changes, so one whose answer got lost is sent again until the lock shows what
 // became of it.
 
-// Attempt implements idem.RunningLock.
+// BeginTry implements idem.RunningLock.
 func (h *Lock) BeginTry(ctx context.Context, p idem.Parked, callbackHash string) error {
 	l := h.Lock()
 	done, paused := h.options.Pauses.Begin(l.Route, l.Scope.Workflow)
@@ -61,7 +61,7 @@ func (a *attempt) isIn(l *idem.Lock) bool {
 	return l.Parked.Trying && l.CallbackHash == a.callbackHash
 }
 
-// Rest implements idem.RunningLock.
+// RecordTry implements idem.RunningLock.
 func (h *Lock) RecordTry(ctx context.Context, p idem.Parked) error {
 	p.Trying = false
 	return (&rewriting{lock: h, rewrite: &rest{h.options, &p}}).run(ctx)

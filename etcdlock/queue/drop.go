@@ -9,7 +9,7 @@ import (
 	"hooklock/idem"
 )
 
-// Drop is that of idem.Ledger.
+// DropRecord is that of idem.Ledger.
 func (s *Entries) DropRecord(r *idem.Record) {
 	k, at := s.options.Layout.Keys(&idem.Lock{ExecutionFacts: r.ExecutionFacts}), protocol.Revisions{Record: r.Revision}
 	s.options.Tasks.Help(func(life context.Context) {

@@ -9,7 +9,7 @@ import (
 	"hooklock/idem"
 )
 
-// Follow is that of idem.Ledger.
+// AwaitEnd is that of idem.Ledger.
 func (s *Entries) AwaitEnd(ctx context.Context, l *idem.Lock) (*idem.Obstacle, error) {
 	k := s.options.Layout.Keys(l)
 	ran := l.Revision // the last revision at which it is known to have had the lock; 0 = none

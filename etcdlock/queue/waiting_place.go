@@ -45,8 +45,8 @@ func (p *Entry) keys() protocol.Keys {
 
 // Await waits until it is this place's turn: it is the first, nothing of it is paused and the lock
 // is free, or its owner is dead and to be reaped first; or until the event's record is not at
-// revision prev any more. It returns what it found. idem.ErrQueueEntryLost: the place has gone with its
-// session. idem.ErrCancelled: an operator cancelled this execution, and the record found is its
+// revision prev any more. It returns what it found. idem.ErrQueueEntryLost: the place has gone with
+// its session. idem.ErrCancelled: an operator cancelled this execution, and the record found is its
 // own. Other errors are the context's; the place is then still taken. What it waits for,
 // protocol.WhileQueued says.
 func (p *Entry) Await(ctx context.Context, prev int64) (*idem.Obstacle, error) {

@@ -433,8 +433,8 @@ func (qs *Queues) GoneAt(e *Waiter) int64 {
 	return qs.watcher.GoneAt(e.key(), e.Revision)
 }
 
-// LastSeenLock is what an entry waits for next, as far as this process knows without asking etcd; the zero
-// value: it has to read.
+// LastSeenLock is what an entry waits for next, as far as this process knows without asking etcd;
+// the zero value: it has to read.
 type Ahead struct {
 	// closed when a hand-off that was sent is answered: then all that a watch says of it is known.
 	// nil = each is

@@ -21,7 +21,9 @@ func (c *counting) Claim(context.Context, idem.Lock, int64) (idem.RunningLock, *
 	seen := c.seen
 	return nil, &seen, nil
 }
-func (c *counting) AwaitEnd(context.Context, *idem.Lock) (*idem.Obstacle, error) { return c.follow, nil }
+func (c *counting) AwaitEnd(context.Context, *idem.Lock) (*idem.Obstacle, error) {
+	return c.follow, nil
+}
 func (c *counting) CountDuplicate(id idem.ExecutionID, retention time.Duration) {
 	c.copies[id]++
 	c.kept = retention

@@ -35,10 +35,10 @@ func (o *oneLock) Hold(_ context.Context, ttl time.Duration) error {
 	o.ttl = ttl
 	return o.hold
 }
-func (o *oneLock) Release(context.Context) error                      { return o.release }
-func (o *oneLock) Park(context.Context, idem.Parked) error            { return nil }
+func (o *oneLock) Release(context.Context) error                       { return o.release }
+func (o *oneLock) Park(context.Context, idem.Parked) error             { return nil }
 func (o *oneLock) BeginTry(context.Context, idem.Parked, string) error { return nil }
-func (o *oneLock) RecordTry(context.Context, idem.Parked) error            { return nil }
+func (o *oneLock) RecordTry(context.Context, idem.Parked) error        { return nil }
 func (o *oneLock) Settle(_ context.Context, e idem.End) (*idem.Record, error) {
 	o.settled = append(o.settled, e)
 	if o.record != nil {

@@ -40,6 +40,6 @@ func finalAbort(r *idem.Record) {
 // and answers are in their records.
 type quiet struct{ idem.Ledger }
 
-func (quiet) Paused(string, string) *idem.Pause          { return nil }
-func (quiet) LastSeenLock(idem.Scope) *idem.Lock                { return nil }
+func (quiet) Paused(string, string) *idem.Pause              { return nil }
+func (quiet) LastSeenLock(idem.Scope) *idem.Lock             { return nil }
 func (quiet) ReadAnswer(context.Context, *idem.Record) error { return nil }

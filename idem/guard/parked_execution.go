@@ -33,7 +33,7 @@ func (g *Guard) Resume(held idem.RunningLock) *ParkedExecution {
 	return &ParkedExecution{held, g, g.live.settle(held.Lock().Scope, held.Lock())}
 }
 
-// Rest implements RunningLock.
+// RecordTry implements RunningLock.
 func (p *ParkedExecution) RecordTry(ctx context.Context, as idem.Parked) error {
 	err := p.RunningLock.RecordTry(ctx, as)
 	if err == nil {

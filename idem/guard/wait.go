@@ -133,8 +133,8 @@ func (w *waiter) Lock(v idem.Verdict) (l idem.Lock) {
 // Now implements Waiter.
 func (w *waiter) Now() time.Time { return w.guard.options.Now() }
 
-// Request implements Waiter. Its context is no child of the wait's, also because a context keeps
-// the memory for children that it once had.
+// RequestContext implements Waiter. Its context is no child of the wait's, also because a context
+// keeps the memory for children that it once had.
 func (w *waiter) RequestContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(w.ctx), w.guard.options.RequestTimeout)
 }
@@ -160,8 +160,8 @@ func (w *waiter) Judge(seen *idem.Obstacle, placed bool) idem.Verdict {
 	return v
 }
 
-// Again implements Waiter. It tells an outage from the moment between two sessions, in which a
-// delivery that had an entry waits.
+// BeforeRetry implements Waiter. It tells an outage from the moment between two sessions, in which
+// a delivery that had an entry waits.
 func (w *waiter) BeforeRetry(err error) error {
 	if errors.Is(err, idem.ErrQueueEntryLost) {
 		w.lostAt = w.Now()

@@ -20,7 +20,7 @@ func (f formSource) read(m *Message) ([]byte, result) {
 // maxFormJSON bounds JSON in a form, which is decoded before it is read, in bytes.
 const maxFormJSON = 1 << 20
 
-// formMember reads a member of the JSON in a parameter of a form, as ExtraRetention's buttons send it.
+// formMember reads a member of the JSON in a parameter of a form, as Slack's buttons send it.
 type formMember struct {
 	whole     string // a parameter that is read instead, if the form has it; "" for none
 	parameter string

@@ -22,21 +22,21 @@ type oneLock struct {
 	lock idem.Lock
 }
 
-func (*oneLock) Paused(string, string) *idem.Pause { return nil }
-func (*oneLock) LastSeenLock(idem.Scope) *idem.Lock       { return nil }
+func (*oneLock) Paused(string, string) *idem.Pause  { return nil }
+func (*oneLock) LastSeenLock(idem.Scope) *idem.Lock { return nil }
 func (o *oneLock) Claim(_ context.Context, l idem.Lock, _ int64) (idem.RunningLock, *idem.Obstacle, error) {
 	o.lock = l
 	return o, nil, nil
 }
-func (o *oneLock) Lock() *idem.Lock                                   { return &o.lock }
-func (o *oneLock) Begin() error                                       { return nil }
-func (*oneLock) Count(idem.Counted)                                   {}
-func (o *oneLock) OnStop(func(error))                                 {}
-func (o *oneLock) Hold(context.Context, time.Duration) error          { return nil }
-func (o *oneLock) Release(context.Context) error                      { return nil }
-func (o *oneLock) Park(context.Context, idem.Parked) error            { return nil }
+func (o *oneLock) Lock() *idem.Lock                                    { return &o.lock }
+func (o *oneLock) Begin() error                                        { return nil }
+func (*oneLock) Count(idem.Counted)                                    {}
+func (o *oneLock) OnStop(func(error))                                  {}
+func (o *oneLock) Hold(context.Context, time.Duration) error           { return nil }
+func (o *oneLock) Release(context.Context) error                       { return nil }
+func (o *oneLock) Park(context.Context, idem.Parked) error             { return nil }
 func (o *oneLock) BeginTry(context.Context, idem.Parked, string) error { return nil }
-func (o *oneLock) RecordTry(context.Context, idem.Parked) error            { return nil }
+func (o *oneLock) RecordTry(context.Context, idem.Parked) error        { return nil }
 func (o *oneLock) Settle(_ context.Context, e idem.End) (*idem.Record, error) {
 	return &idem.Record{End: e}, nil
 }
