@@ -35,7 +35,7 @@ type Situation struct {
 // Way is how far an attached execution is from the lock, and what its route says of that. The zero
 // value: it has the lock.
 type Acquisition struct {
-	Barred NoLockReason // why it does not have the lock
+	NoLock NoLockReason // why it does not have the lock
 	// Skips: its sender need not come again if another event has the lock. Waits: it waits in the
 	// queue. Follows: it waits for the answer of the execution of its event that runs. AtOnce: it
 	// is accepted before anything is asked.
@@ -49,17 +49,17 @@ type NoLockReason uint8
 
 // The reasons. The zero value: it has the lock.
 const (
-	BarUnasked NoLockReason = iota + 1 // the ledger was not asked yet
-	BarTaken                           // another event has the lock
-	BarLimited                         // a limit has no slot for it
-	BarPaused                          // its route or workflow is paused
-	BarNoRoom                          // others are before it, and it cannot wait any longer
-	BarCopy                            // another delivery of its event runs or waits
-	BarDecided                         // it does not run, for another reason
+	NoLockNotAsked NoLockReason = iota + 1 // the ledger was not asked yet
+	NoLockTaken                           // another event has the lock
+	NoLockLimited                         // a limit has no slot for it
+	NoLockPaused                          // its route or workflow is paused
+	NoLockNoRoom                          // others are before it, and it cannot wait any longer
+	NoLockDuplicate                            // another delivery of its event runs or waits
+	NoLockDecided                         // it does not run, for another reason
 )
 
 // onlyTime reports whether an execution may have the lock later.
-func (b NoLockReason) onlyTime() bool { return b >= BarTaken && b <= BarNoRoom }
+func (b NoLockReason) onlyTime() bool { return b >= NoLockTaken && b <= NoLockNoRoom }
 
 // Stop is why a process has to stop with an execution.
 type Stop uint8
@@ -156,7 +156,7 @@ func Next(s *Situation) Action {
 // leaves no trace, as any refusal does.
 func (s *Situation) whileAttached() Action {
 	switch {
-	case s.Barred != 0:
+	case s.NoLock != 0:
 		return s.untilLock()
 	case s.After != 0 && s.MayPark:
 		return ActPark
@@ -173,17 +173,17 @@ func (s *Situation) whileAttached() Action {
 // untilLock is Next of an execution whose sender waits, and that does not have the lock.
 func (s *Situation) untilLock() Action {
 	switch {
-	case s.Barred == BarUnasked && s.AtOnce && s.MayPark:
+	case s.NoLock == NoLockNotAsked && s.AtOnce && s.MayPark:
 		return ActPark
-	case s.Barred == BarUnasked:
+	case s.NoLock == NoLockNotAsked:
 		return ActClaim
-	case s.Skips && (s.Barred == BarTaken || s.Barred == BarCopy):
+	case s.Skips && (s.NoLock == NoLockTaken || s.NoLock == NoLockDuplicate):
 		return ActDrop
-	case s.Waits && !s.Waited && s.Barred.onlyTime():
+	case s.Waits && !s.Waited && s.NoLock.onlyTime():
 		return ActQueue
-	case s.MayPark && s.Barred.onlyTime():
+	case s.MayPark && s.NoLock.onlyTime():
 		return ActPark
-	case s.Follows && s.Barred == BarCopy:
+	case s.Follows && s.NoLock == NoLockDuplicate:
 		return ActFollow
 	}
 	return ActDecline

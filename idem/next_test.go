@@ -156,21 +156,21 @@ func TestWhatADeliveryDoesOnItsWayToTheLock(t *testing.T) {
 	all := func(visit func(w idem.Acquisition, storable bool, does idem.Action)) {
 		for n := range 1 << 6 {
 			is := func(bit int) bool { return n>>bit&1 != 0 }
-			for barred := idem.BarUnasked; barred <= idem.BarDecided; barred++ {
-				w := idem.Acquisition{Barred: barred, Skips: is(0), Waits: is(1), Follows: is(2), AtOnce: is(3), Waited: is(4)}
+			for barred := idem.NoLockNotAsked; barred <= idem.NoLockDecided; barred++ {
+				w := idem.Acquisition{NoLock: barred, Skips: is(0), Waits: is(1), Follows: is(2), AtOnce: is(3), Waited: is(4)}
 				visit(w, is(5), idem.Next(&idem.Situation{Attached: true, Acquisition: w, MayPark: is(5)}))
 			}
 		}
 	}
 	onlyTime := func(w idem.Acquisition) bool {
-		return w.Barred == idem.BarTaken || w.Barred == idem.BarLimited || w.Barred == idem.BarPaused ||
-			w.Barred == idem.BarNoRoom
+		return w.NoLock == idem.NoLockTaken || w.NoLock == idem.NoLockLimited || w.NoLock == idem.NoLockPaused ||
+			w.NoLock == idem.NoLockNoRoom
 	}
-	other := func(w idem.Acquisition) bool { return w.Barred == idem.BarTaken || w.Barred == idem.BarCopy }
+	other := func(w idem.Acquisition) bool { return w.NoLock == idem.NoLockTaken || w.NoLock == idem.NoLockDuplicate }
 	for promise, broken := range map[string]func(w idem.Acquisition, storable bool, does idem.Action) bool{
 		"the ledger is asked first, unless the event is accepted at once": func(w idem.Acquisition, storable bool,
 			does idem.Action) bool {
-			return (does == idem.ActClaim) != (w.Barred == idem.BarUnasked && !(w.AtOnce && storable))
+			return (does == idem.ActClaim) != (w.NoLock == idem.NoLockNotAsked && !(w.AtOnce && storable))
 		},
 		"a route that skips does so while another execution has the lock or the event": func(w idem.Acquisition, _ bool,
 			does idem.Action) bool {
@@ -183,13 +183,13 @@ func TestWhatADeliveryDoesOnItsWayToTheLock(t *testing.T) {
 			return does == idem.ActDecline && storable && onlyTime(w)
 		},
 		"a duplicate is never accepted in its own right": func(w idem.Acquisition, _ bool, does idem.Action) bool {
-			return does == idem.ActPark && w.Barred == idem.BarCopy
+			return does == idem.ActPark && w.NoLock == idem.NoLockDuplicate
 		},
 		"a duplicate waits for the answer, if its route says so": func(w idem.Acquisition, _ bool, does idem.Action) bool {
-			return (does == idem.ActFollow) != (w.Follows && !w.Skips && w.Barred == idem.BarCopy)
+			return (does == idem.ActFollow) != (w.Follows && !w.Skips && w.NoLock == idem.NoLockDuplicate)
 		},
 		"nothing is done about what is decided": func(w idem.Acquisition, _ bool, does idem.Action) bool {
-			return w.Barred == idem.BarDecided && does != idem.ActDecline
+			return w.NoLock == idem.NoLockDecided && does != idem.ActDecline
 		},
 	} {
 		all(func(w idem.Acquisition, storable bool, does idem.Action) {

@@ -56,15 +56,15 @@ func (t *acquisition) take() {
 func (t *acquisition) situation() idem.Situation {
 	p := t.request.Policy
 	now := idem.Situation{Attached: true, Acquisition: idem.Acquisition{
-		Barred: t.barred(), Skips: p.Strategy == idem.Skip, Waits: p.Strategy.Waits(),
+		NoLock: t.barred(), Skips: p.Strategy == idem.Skip, Waits: p.Strategy.Waits(),
 		Follows: p.InFlight == idem.Attach, Waited: t.waited,
 	}}
-	switch now.Barred {
-	case 0, idem.BarCopy, idem.BarDecided:
-	case idem.BarUnasked:
+	switch now.NoLock {
+	case 0, idem.NoLockDuplicate, idem.NoLockDecided:
+	case idem.NoLockNotAsked:
 		now.AtOnce = t.guard.parksAtOnce(t.request)
 		now.MayPark = now.AtOnce && !t.stored && t.guard.MayPark(t.request, t.parkOn())
-	case idem.BarTaken:
+	case idem.NoLockTaken:
 		now.MayPark = !t.stored && t.guard.MayPark(t.request, t.parkOn())
 		if !t.waited {
 			t.overtaken = t.guard.overtaken(t.request, &t.admission.Verdict)
@@ -80,29 +80,29 @@ func (t *acquisition) situation() idem.Situation {
 func (t *acquisition) barred() idem.NoLockReason {
 	switch {
 	case !t.asked:
-		return idem.BarUnasked
+		return idem.NoLockNotAsked
 	case t.admission.Execution != nil:
 		return 0
 	case t.followed:
-		return idem.BarDecided
+		return idem.NoLockDecided
 	}
 	switch t.admission.Decision {
 	case idem.DecisionLocked:
-		return idem.BarTaken
+		return idem.NoLockTaken
 	case idem.DecisionLimited:
-		return idem.BarLimited
+		return idem.NoLockLimited
 	case idem.DecisionPaused:
-		return idem.BarPaused
+		return idem.NoLockPaused
 	case idem.DecisionInFlight:
-		return idem.BarCopy
+		return idem.NoLockDuplicate
 	case idem.DecisionQueueFull:
-		return idem.BarNoRoom
+		return idem.NoLockNoRoom
 	case idem.DecisionWaitTimeout:
 		if t.entry != nil || t.request.Policy.Observe {
-			return idem.BarNoRoom
+			return idem.NoLockNoRoom
 		}
 	}
-	return idem.BarDecided
+	return idem.NoLockDecided
 }
 
 // admit decides without waiting.
