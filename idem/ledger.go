@@ -176,8 +176,8 @@ type RunningLock interface {
 	// then its queue becomes ready again when there may be a slot.
 	BeginTry(ctx context.Context, p Parked, callbackHash string) error
 	// RecordTry writes down how the latest try of a parked execution ended, and what it waits for.
-	// Errors are those of Attempt. After ErrLockLost, of Rest or Attempt, the execution does not
-	// belong to this process any more: call only methods of Ledger.
+	// Errors are those of BeginTry. After ErrLockLost, of RecordTry or BeginTry, the execution does
+	// not belong to this process any more: call only methods of Ledger.
 	RecordTry(ctx context.Context, p Parked) error
 	// Release gives the lock back for an execution that is as if it had not been: provably nothing
 	// reached the upstream, or that asked for credentials first. It leaves the event's record as it

@@ -22,7 +22,7 @@ type Situation struct {
 	// Paused: its route or its workflow is. Blocked: it waits for a person. Full: a limit had no
 	// slot for it. Early: its next try is not due yet.
 	Paused, Blocked, Full, Early bool
-	// Asks: its latest try is of unknown outcome, and the service is asked before another one.
+	// MustAsk: its latest try is of unknown outcome, and the service is asked before another one.
 	MustAsk bool
 	// HasSlots: it has those of its limits.
 	HasSlots bool
@@ -32,8 +32,8 @@ type Situation struct {
 	Stale Staleness
 }
 
-// Way is how far an attached execution is from the lock, and what its route says of that. The zero
-// value: it has the lock.
+// Acquisition is how far an attached execution is from the lock, and what its route says of that.
+// The zero value: it has the lock.
 type Acquisition struct {
 	NoLock NoLockReason // why it does not have the lock
 	// Skips: its sender need not come again if another event has the lock. Waits: it waits in the

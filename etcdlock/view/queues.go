@@ -433,7 +433,7 @@ func (qs *Queues) GoneAt(e *Waiter) int64 {
 	return qs.watcher.GoneAt(e.key(), e.Revision)
 }
 
-// LastSeenLock is what an entry waits for next, as far as this process knows without asking etcd;
+// Ahead is what an entry waits for next, as far as this process knows without asking etcd;
 // the zero value: it has to read.
 type Ahead struct {
 	// closed when a hand-off that was sent is answered: then all that a watch says of it is known.
@@ -444,7 +444,7 @@ type Ahead struct {
 	Revision int64      // at which the lock or the predecessor was there
 }
 
-// LastSeenLock returns each lock and each predecessor once.
+// Ahead returns each lock and each predecessor once.
 func (qs *Queues) Ahead(e *Waiter) (a Ahead) {
 	if e.queue == nil {
 		return a
