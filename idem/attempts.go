@@ -45,7 +45,8 @@ func (r *Record) FailedAttempts() int {
 // Exhausted reports whether a record is of an event that waits for a person, because as many of its
 // attempts failed, or may have, as the policy allows.
 func (p *Policy) Exhausted(rec *Record) bool {
-	return p.Attempts > 0 && !rec.Final && !rec.Settled() && rec.Outcome != NotExecuted && rec.FailedAttempts() >= p.Attempts
+	return p.Attempts > 0 && !rec.Final && !rec.Settled() && rec.Outcome != NotExecuted &&
+		rec.FailedAttempts() >= p.Attempts
 }
 
 // IsLastTry reports whether a parked execution may not be tried again if its next try fails.

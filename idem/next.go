@@ -49,13 +49,13 @@ type NoLockReason uint8
 
 // The reasons. The zero value: it has the lock.
 const (
-	NoLockNotAsked NoLockReason = iota + 1 // the ledger was not asked yet
-	NoLockTaken                           // another event has the lock
-	NoLockLimited                         // a limit has no slot for it
-	NoLockPaused                          // its route or workflow is paused
-	NoLockNoRoom                          // others are before it, and it cannot wait any longer
-	NoLockDuplicate                            // another delivery of its event runs or waits
-	NoLockDecided                         // it does not run, for another reason
+	NoLockNotAsked  NoLockReason = iota + 1 // the ledger was not asked yet
+	NoLockTaken                             // another event has the lock
+	NoLockLimited                           // a limit has no slot for it
+	NoLockPaused                            // its route or workflow is paused
+	NoLockNoRoom                            // others are before it, and it cannot wait any longer
+	NoLockDuplicate                         // another delivery of its event runs or waits
+	NoLockDecided                           // it does not run, for another reason
 )
 
 // onlyTime reports whether an execution may have the lock later.

@@ -157,7 +157,8 @@ func TestWhatADeliveryDoesOnItsWayToTheLock(t *testing.T) {
 		for n := range 1 << 6 {
 			is := func(bit int) bool { return n>>bit&1 != 0 }
 			for barred := idem.NoLockNotAsked; barred <= idem.NoLockDecided; barred++ {
-				w := idem.Acquisition{NoLock: barred, Skips: is(0), Waits: is(1), Follows: is(2), AtOnce: is(3), Waited: is(4)}
+				w := idem.Acquisition{NoLock: barred, Skips: is(0), Waits: is(1), Follows: is(2), AtOnce: is(3),
+					Waited: is(4)}
 				visit(w, is(5), idem.Next(&idem.Situation{Attached: true, Acquisition: w, MayPark: is(5)}))
 			}
 		}
@@ -179,13 +180,15 @@ func TestWhatADeliveryDoesOnItsWayToTheLock(t *testing.T) {
 		"it waits once, for what only needs time": func(w idem.Acquisition, _ bool, does idem.Action) bool {
 			return (does == idem.ActQueue) != (w.Waits && !w.Waited && onlyTime(w) && !(w.Skips && other(w)))
 		},
-		"what only needs time is accepted rather than refused": func(w idem.Acquisition, storable bool, does idem.Action) bool {
+		"what only needs time is accepted rather than refused": func(w idem.Acquisition, storable bool,
+			does idem.Action) bool {
 			return does == idem.ActDecline && storable && onlyTime(w)
 		},
 		"a duplicate is never accepted in its own right": func(w idem.Acquisition, _ bool, does idem.Action) bool {
 			return does == idem.ActPark && w.NoLock == idem.NoLockDuplicate
 		},
-		"a duplicate waits for the answer, if its route says so": func(w idem.Acquisition, _ bool, does idem.Action) bool {
+		"a duplicate waits for the answer, if its route says so": func(w idem.Acquisition, _ bool,
+			does idem.Action) bool {
 			return (does == idem.ActFollow) != (w.Follows && !w.Skips && w.NoLock == idem.NoLockDuplicate)
 		},
 		"nothing is done about what is decided": func(w idem.Acquisition, _ bool, does idem.Action) bool {

@@ -170,7 +170,8 @@ func clientBefore(head *idem.Lock, answer *pb.ResponseOp) (*idem.Lock, error) {
 func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.Lock,
 	mine func(route string) bool) (*idem.Taken, error) {
 	parked := l.IsParked()
-	waitsForPerson := parked && l.Parked.Blocked != "" && l.Cancel == nil && !t.options.View.Parked.IsTooOld(l.Execution)
+	waitsForPerson := parked && l.Parked.Blocked != "" && l.Cancel == nil &&
+		!t.options.View.Parked.IsTooOld(l.Execution)
 	belongsToOther := parked && !mine(l.Route)
 	// A lock of this session that Own does not have: its adoption came after its carrier had let
 	// go.

@@ -148,7 +148,9 @@ func TestAParkWorkerContinuesUnderTheNextSession(t *testing.T) {
 	wire.Blackhole(false)
 	p := *h.Lock().Parked
 	p.Last = &idem.Evidence{Outcome: idem.Unknown, At: time.Now()}
-	eventually(t, "the end of the try is written down", func() bool { return h.RecordTry(within(t, patience), p) == nil })
+	eventually(t, "the end of the try is written down", func() bool {
+		return h.RecordTry(within(t, patience), p) == nil
+	})
 	mustAttempt(t, h)
 	if err := h.Begin(); err != nil {
 		t.Fatal(err)

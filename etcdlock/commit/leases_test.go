@@ -38,8 +38,9 @@ func TestALeaseOutlivesEachRecordsRetentionByNoMoreThanTheSlack(t *testing.T) {
 			if coming != nil {
 				<-coming
 			}
-			if left := ends[lease].Sub(now); left < retention || left > wholeSeconds(retention)+idem.ExtraRetention(retention)+
-				time.Second {
+			if left := ends[lease].Sub(now); left < retention ||
+				left > wholeSeconds(retention)+idem.ExtraRetention(retention)+
+					time.Second {
 				t.Errorf("retention %v: a record on lease %d lives for %v", retention, lease, left)
 			}
 			now = now.Add(OpenFor(retention) / 7)

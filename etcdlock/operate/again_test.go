@@ -56,7 +56,8 @@ func TestASettledEventRunsAgainAndTheNewestAnswerCounts(t *testing.T) {
 		t.Fatalf("without a word it ran again: %v", err)
 	}
 	f, err := a.RunAgain(within(t, patience), l.Execution, nil)
-	if err != nil || !f.InQueue || f.Lock.Attempt != 2 || !f.Lock.SettledBefore() || f.Lock.Parked.On != idem.ParkAgain ||
+	if err != nil || !f.InQueue || f.Lock.Attempt != 2 || !f.Lock.SettledBefore() ||
+		f.Lock.Parked.On != idem.ParkAgain ||
 		f.Lock.Earlier[0].AnswerStatus != 201 {
 		t.Fatalf("%+v %v", f, err)
 	}

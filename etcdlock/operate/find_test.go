@@ -127,7 +127,8 @@ func TestAmongManyOfOneWorkflowAnExecutionIsFound(t *testing.T) {
 		ids = append(ids, mustEnqueue(t, s, lockFor("w", fmt.Sprintf("waiting %d", i))).Lock.Execution)
 	}
 	for i, id := range ids {
-		if f := mustFind(t, s, id); f.Lock == nil || f.Lock.Execution != id || f.InQueue != (i >= 3*history.FindValues) {
+		if f := mustFind(t, s, id); f.Lock == nil || f.Lock.Execution != id ||
+			f.InQueue != (i >= 3*history.FindValues) {
 			t.Fatalf("%d: %+v", i, f)
 		}
 	}

@@ -99,7 +99,8 @@ func (f *Finder) Await(ctx context.Context, id idem.ExecutionID, since *idem.Fou
 
 // changed reports whether now is another state than before of an execution that has not ended.
 func changed(before, now *idem.Found) bool {
-	return before.Lock == nil || before.InQueue != now.InQueue || !now.InQueue && before.Lock.Revision != now.Lock.Revision ||
+	return before.Lock == nil || before.InQueue != now.InQueue ||
+		!now.InQueue && before.Lock.Revision != now.Lock.Revision ||
 		before.Status().Precedes(now.Status())
 }
 

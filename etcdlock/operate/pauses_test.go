@@ -111,7 +111,8 @@ func TestWhatIsParkedIsNeitherTakenNorTriedWhileItIsPaused(t *testing.T) {
 		idem.ErrPaused) {
 		t.Fatalf("got %v", err)
 	}
-	if taken, err := s.TakeParked(within(t, patience), idem.Scope{Workflow: "v"}, anyRoute); taken != nil || err != nil {
+	if taken, err := s.TakeParked(within(t, patience), idem.Scope{Workflow: "v"}, anyRoute); taken != nil ||
+		err != nil {
 		t.Fatalf("took %+v, %v", taken, err)
 	}
 	if got := pauseState(within(t, patience), t, s); got.Waiting != 0 || got.Parked != 2 || !got.Drained() {

@@ -66,7 +66,8 @@ func TestAClaimSaysAllOfItsDelivery(t *testing.T) {
 		EventID:     "evt_1",
 		Fingerprint: r.Fingerprint, Credentials: "login for " + string(got.Execution),
 		CallbackHash: hex.EncodeToString(key[:10]), TraceParent: "trace", Attempt: 5,
-		Earlier: []idem.Attempt{earlier.AsAttempt()}, StartedAt: noon, Retention: 24 * time.Hour}, MaxDuration: time.Hour,
+		Earlier: []idem.Attempt{earlier.AsAttempt()}, StartedAt: noon, Retention: 24 * time.Hour},
+		MaxDuration:  time.Hour,
 		ReleaseDelay: time.Minute, ReplayBody: 77}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)

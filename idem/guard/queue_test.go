@@ -307,7 +307,8 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 		"its place was lost": {nil,
 			[]awaited{{err: idem.ErrQueueEntryLost}, {seen: &idem.Obstacle{}}}, nil, "", nil, 1, 2, 1, 0},
 		"its place was lost when its turn came": {nil,
-			[]awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}}, []awaited{{err: idem.ErrQueueEntryLost}}, "", nil,
+			[]awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}}, []awaited{{err: idem.ErrQueueEntryLost}},
+			"", nil,
 			1, 2, 1, 0},
 		"somebody was faster when its turn came": {nil,
 			[]awaited{{seen: &idem.Obstacle{}}, {seen: &idem.Obstacle{}}},
@@ -325,7 +326,8 @@ func TestWhatHappensWhileADeliveryWaitsDecidesAboutIt(t *testing.T) {
 		"the store fails between two sessions": {[]queued{{}, {err: idem.ErrStoreUnavailable}, {}},
 			[]awaited{{err: idem.ErrQueueEntryLost}, {seen: &idem.Obstacle{}}}, nil, "", nil, 1, 3, 1, 0},
 		"it fails for longer than a session takes to come": {[]queued{{}, {err: idem.ErrStoreUnavailable}},
-			[]awaited{{err: idem.ErrQueueEntryLost}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1, 103,
+			[]awaited{{err: idem.ErrQueueEntryLost}}, nil, idem.DecisionStoreUnavailable, idem.ErrStoreUnavailable, 1,
+			103,
 			0, 0}, // one each betweenSessions, for RequestTimeout
 	} {
 		t.Run(name, func(t *testing.T) {
