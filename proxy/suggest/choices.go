@@ -58,7 +58,8 @@ func (s *Suggestion) compareChoices(v *view, event *candidate) {
 		return
 	}
 	if refused := predict(event.key, v.payloads(nil)).Others - s.Predicted.Others; refused > 0 {
-		s.say("Without ignore %s would be refused, or run again after a failure.", counted(refused, "repeat", "repeats"))
+		s.say("Without ignore %s would be refused, or run again after a failure.", counted(refused, "repeat",
+			"repeats"))
 	}
 }
 
