@@ -134,7 +134,7 @@ type takenOver struct {
 
 func (o takenOver) IsTooOld(idem.ExecutionID) bool { return false }
 
-func (o takenOver) Take(context.Context, idem.Scope, func(string) bool) (*idem.Taken, error) {
+func (o takenOver) TakeParked(context.Context, idem.Scope, func(string) bool) (*idem.Taken, error) {
 	return &idem.Taken{Running: o.held, Carried: true, HoldExpired: o.holdExpired,
 		Request: []byte("as it was taken over")}, nil
 }
@@ -251,7 +251,7 @@ func (r readyQueues) NextReady(ctx context.Context) (idem.Scope, string, error) 
 	}
 }
 
-func (readyQueues) Take(context.Context, idem.Scope, func(string) bool) (*idem.Taken, error) {
+func (readyQueues) TakeParked(context.Context, idem.Scope, func(string) bool) (*idem.Taken, error) {
 	return nil, nil
 }
 
