@@ -17,7 +17,8 @@ import (
 )
 
 // Layout makes and reads the keys below one prefix. Their shape is a promise to users of etcdctl
-// and to neighbouring releases: a change needs a new version.
+// and to neighbouring releases, which share them: a kind may be added, and a change of one needs a
+// new layoutVersion. docs/architecture.md lists them.
 type Layout struct {
 	Root string // "<prefix>/v1/"
 }

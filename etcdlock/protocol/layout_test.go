@@ -3,6 +3,8 @@ package protocol
 import (
 	"errors"
 	"net/url"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +62,15 @@ func (y Layout) parseScoped(prefix, key string) (idem.Scope, error) {
 // TestKeysHaveTheShapeThatIsPromised has each kind of key: processes of two releases share one
 // etcd.
 func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
+	for got, want := range exampleKeys() {
+		if want = "/hooklock/v1/" + want; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// exampleKeys are a key of each kind, and prefixes, with what each of them is without its root.
+func exampleKeys() map[string]string {
 	y := NewLayout("/hooklock/")
 	s := idem.Scope{Workflow: "stripe/acme", Key: "00000000000000ff-000102030405060708090a0b0c0d0e0f"}
 	alone := s
@@ -70,7 +81,7 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 		Slots: []idem.Slot{{LimitName: "erp/a b", Index: 3},
 			{LimitName: "full", Index: -1}}, Order: &idem.Order{ScopeKey: "0af"}}, Alive: SessionAlive("abc")}
 	k := y.Keys(l)
-	for got, want := range map[string]string{
+	return map[string]string{
 		y.Root:                                 "",
 		y.Alive(SessionAlive("abc")):           "sessions/abc",
 		y.Alive("holds/exec_a"):                "holds/exec_a",
@@ -83,7 +94,8 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 		y.Queued(s):                            "queue/" + w + "/stripe%2Facme/" + string(s.Key),
 		y.All(KindRecords):                     "r/",
 		y.Record(s):                            "r/" + name,
-		y.All(KindOlderRecords):                "keys/",
+		y.All(KindOlderRecords) + "x":          "keys/x",
+		y.Of(KindQuestions, "exec_a"):          "questions/exec_a",
 		y.Of(KindAnswers, "exec_a"):            "answers/exec_a",
 		y.All(KindCancels + "abc" + "/"):       "cancels/abc/",
 		k.Cancel:                               "cancels/abc/exec_a",
@@ -101,8 +113,8 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 		y.All(KindAges):                        "ages/",
 		k.Age:                                  "ages/exec_a",
 		k.HighWaterMark:                        "marks/" + w + "/stripe%2Facme/0af",
-		y.Duplicates("exec_a"):                 "duplicates/exec_a/",
-		y.Arrivals(s):                          "arrivals/" + name,
+		y.Duplicates("exec_a") + "me":          "duplicates/exec_a/me",
+		y.Arrivals(s) + "me":                   "arrivals/" + name + "me",
 		y.All(KindPauses):                      "pauses/",
 		y.Pause(idem.PauseScope{Route: "a/b"}): "pauses/route/a%2Fb",
 		y.All(KindAcknowledgements):            "seen/",
@@ -112,16 +124,72 @@ func TestKeysHaveTheShapeThatIsPromised(t *testing.T) {
 		y.CountsOf(KindHours, at, "me", 2):      "hours/ffffffff94f68f3f-me-2",
 		y.CountsOf(KindCounting, at, "me", 2):   "counting/ffffffff94f68f3f-me-2",
 		y.CountsSince(KindHours, at):            "hours/ffffffff94f68f3f.",
-		y.All(KindLeases + KindRecords):         "leases/r/",
+		y.All(KindLeases+KindRecords) + "af":    "leases/r/af",
+		y.Refused(at, "me", 2, "ci"):            "refused/fffffe5de31f91ff-fffffffffffffffd-me-" + Hash16("ci"),
+		y.BadSignature(at, "me", 2, "a/b"):      "signatures/fffffe5de31f91ff-fffffffffffffffd-me-" + Hash16("a/b"),
+		y.Replica("me"):                         "replicas/me",
+		y.Notices():                             "notices",
+		y.Job("job_a", idem.JobRunning):         "jobs/open/job_a",
+		y.Job("job_a", idem.JobDone):            "jobs/ended/job_a",
+		y.JobRuns("job_a") + "exec_a":           "jobs/runs/job_a/exec_a",
+		y.FirstTwin("0af"):                      "twins/0af",
+		y.Alias(s.Key):                          "aliases/" + string(s.Key),
+		y.Joined(s.Key) + string(alone.Key):     "joined/" + string(s.Key) + "/" + string(s.Key),
 		y.Index(KindArrivals, 0xaf, FieldTrace): "index/arrivals/af/trace",
-	} {
-		if want = "/hooklock/v1/" + want; got != want {
-			t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestThePageOfTheArchitectureListsEachKey compares its table with the keys that are made.
+func TestThePageOfTheArchitectureListsEachKey(t *testing.T) {
+	page, source := read(t, "../../docs/architecture.md"), read(t, "layout.go")
+	made, listed := map[string]bool{}, ""
+	for _, row := range regexp.MustCompile(`(?m)^<prefix>/(v1/.*?)(?:  |$)`).FindAllStringSubmatch(page, -1) {
+		made[row[1]], listed = false, listed+" "+row[1]
+	}
+	for key := range exampleKeys() {
+		if strings.HasSuffix(key, "/") || strings.HasSuffix(key, ".") {
+			continue // a prefix of keys
+		}
+		rows := 0
+		for row := range made {
+			if patternOf(row).MatchString(strings.TrimPrefix(key, "/hooklock/")) {
+				made[row] = true
+				rows++
+			}
+		}
+		if rows != 1 {
+			t.Errorf("%d rows of the page have the form of %q", rows, key)
 		}
 	}
-	if len(k.Slots) != 1 {
-		t.Errorf("%d slots", len(k.Slots))
+	for row, is := range made {
+		if !is {
+			t.Errorf("no key has the form of %s", row)
+		}
 	}
+	for _, kind := range regexp.MustCompile(`(?m)^\t[Kk]ind\w+ += "(.*?)"`).FindAllStringSubmatch(source, -1) {
+		if !strings.Contains(listed, " v1/"+kind[1]) {
+			t.Errorf("the page has no row for %s", kind[1])
+		}
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// patternOf returns what matches the keys of a row. Names of events are binary below two kinds.
+func patternOf(row string) *regexp.Regexp {
+	key, hash := `[0-9a-f]{16}-[0-9a-f]{32}`, `[0-9a-f]{16}`
+	if strings.Contains(row, "<key><W>") {
+		key, hash = `(?s:.{24})`, `(?s:.{8})`
+	}
+	row = strings.NewReplacer("<key>", key, "<W>", hash).Replace(row)
+	return regexp.MustCompile("^" + regexp.MustCompile(`<[a-z ,]*>`).ReplaceAllString(row, "[^/]+") + "$")
 }
 
 func TestTheNameOfAnEventIsReadBack(t *testing.T) {
@@ -160,6 +228,14 @@ func TestALockOfOneEventIsNotThatOfItsWorkflow(t *testing.T) {
 	if y.Queued(whole) != y.Queued(alone) || y.Queue(alone) != y.Queued(whole) ||
 		!strings.HasPrefix(y.Queued(whole), y.Queue(whole)) {
 		t.Fatal("under strategy none an event does not see that it waits")
+	}
+}
+
+func TestALimitWithoutASlotHasNoKey(t *testing.T) {
+	var l idem.Lock
+	l.Slots = []idem.Slot{{LimitName: "erp"}, {LimitName: "full", Index: -1}}
+	if keys := NewLayout("/p").SlotsOf(&l); len(keys) != 1 {
+		t.Errorf("%d slots", len(keys))
 	}
 }
 

@@ -12,8 +12,10 @@ import (
 	"hooklock/idem"
 )
 
-// Every value but a record is one line of JSON with its version first, so that etcdctl shows it. A
-// reader knows its own version and the ones below; fields may be added without a new one.
+// A value is one line of JSON with its version first, so that etcdctl shows it. Records, answers,
+// arrivals, counts, proofs, requests and the index are binary, with a version, too. A reader knows
+// its own version and the ones below. A field is added without a new version; a new one is for what
+// an older release must refuse.
 const (
 	lockVersion   = 1
 	parkedVersion = 2 // of a lock: a release that does not know parked executions would reap it
