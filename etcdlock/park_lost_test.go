@@ -203,6 +203,43 @@ func TestAParkedExecutionContinuesAlsoWhereAnAnswerGotLost(t *testing.T) {
 	}
 }
 
+// Its sender may be told that it is accepted. What follows its call here compares the lock that
+// this process had, and is refused.
+func TestOneThatAnotherProcessCarriesOnBeforeItsParkingIsHeardOfIsParked(t *testing.T) {
+	t.Parallel()
+	e := etcdtest.Start(t)
+	other := openStore(t, Options{Endpoints: []string{e.Endpoint}})
+	s, kv := lossy(t, e)
+	h := mustClaim(t, s, lockFor("w", "one"), 0)
+	var carried idem.RunningLock
+	taken := sync.OnceFunc(func() {
+		revoke(t, e, s)
+		carried = takeNext(t, other).Running
+	})
+	looks := s.layout.Lock(h.Lock().Scope)
+	meanwhile := func(key string) {
+		if key == looks {
+			taken()
+		}
+	}
+	kv.reads.Store(&meanwhile)
+	kv.armed <- true
+	if err := h.Park(within(t, patience), parkedNow("body")); err != nil {
+		t.Fatal(err)
+	}
+	l := h.Lock()
+	if l.Parked == nil {
+		t.Fatalf("what goes on with it here finds %+v", l)
+	}
+	if err := h.Begin(); !errors.Is(err, idem.ErrLockLost) {
+		t.Errorf("got %v", err)
+	}
+	if err := h.RecordTry(within(t, patience), *l.Parked); !errors.Is(err, idem.ErrLockLost) {
+		t.Errorf("got %v", err)
+	}
+	mustSettle(t, carried)
+}
+
 func TestItIsUnknownWhetherADeliveryIsParkedWhileTheStoreDoesNotAnswer(t *testing.T) {
 	for name, work := range map[string]func(t *testing.T, s *Store) func(context.Context) error{
 		"at once": carriersWork["a delivery is parked at once"],

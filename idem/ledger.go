@@ -165,7 +165,8 @@ type RunningLock interface {
 	// it any more. A cancel that was requested stays in it. ErrLockLost: the execution had been
 	// ended elsewhere. ErrNotRecorded: unknown so far, and the ledger goes on trying by itself.
 	Hold(ctx context.Context, ttl time.Duration) error
-	// Park lets the execution outlive this process; this process still has its lock, and goes on.
+	// Park lets the execution outlive this process, as its Lock says then; this process still has
+	// its lock, and goes on, unless another one was faster (ErrLockLost of OnStop).
 	// After ErrLockLost, ErrCancelled and ErrStoreUnavailable it is not parked, and never will be.
 	// ErrNotRecorded: unknown, so the response may say neither; each later call of this RunningLock
 	// does what is right for either.

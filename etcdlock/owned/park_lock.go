@@ -52,7 +52,8 @@ func (h *Lock) Park(ctx context.Context, p idem.Parked) error {
 	}
 	defer h.options.Tasks.Leave()
 	before := h.Lock()
-	w := &writing{lock: h, write: &parking{park.As(p), p.Kept, park.CountOf(before.Route)}}
+	as := park.As(p)
+	w := &writing{lock: h, write: &parking{as, p.Kept, park.CountOf(before.Route)}}
 	put, st, err := w.run(ctx)
 	switch {
 	case put != nil:
@@ -69,6 +70,9 @@ func (h *Lock) Park(ctx context.Context, p idem.Parked) error {
 	case err != nil:
 		return commit.Unavailable(err)
 	case st.Runs(before.Execution) && st.Lock.Parked != nil: // and carried on by another process
+		accepted := *h.Lock()
+		accepted.Parked = as
+		h.See(&accepted)
 		h.Stop(idem.ErrLockLost)
 		h.locks.LetGo(h)
 		return nil
