@@ -93,9 +93,7 @@ func (d *delivery) refused(a *guard.Admission) *ending {
 	}
 	r := &end.refusal
 	r.detail, r.execution, r.closedUntil, r.retryAfter = refusalDetail(a), a.Holder, a.ClosedUntil, a.RetryAfter
-	if a.Full {
-		r.full = fmt.Sprintf("%[1]d events of this workflow may run at a time, and %[1]d do",
-			d.route.Policy.Concurrency)
+	if r.full = full(a, d.route.Policy.Concurrency); r.full != "" {
 		r.detail = r.full + "; nothing was executed, send this one again"
 	}
 	if a.Decision == idem.DecisionMismatch {
@@ -115,6 +113,17 @@ func (d *delivery) refused(a *guard.Admission) *ending {
 		r.effect = idem.EffectYes
 	}
 	return end
+}
+
+// full says which limit has no slot; "" = another reason.
+func full(a *guard.Admission, most int) string {
+	switch {
+	case a.Full:
+		return fmt.Sprintf("%[1]d events of this workflow may run at a time, and %[1]d do", most)
+	case a.FullLimit != "":
+		return "as many events run as a limit of this route lets"
+	}
+	return ""
 }
 
 func refusalDetail(a *guard.Admission) string {

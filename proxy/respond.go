@@ -45,7 +45,7 @@ type refusal struct {
 	conflict            bool // see idem.DecisionRow
 	execution           idem.ExecutionID
 	workflow            string
-	full                string   // as many events of the workflow run as may; "" = another reason
+	full                string   // as many events run as may; "" = another reason
 	differs             []string // of a mismatch, if it is known
 	// closedUntil: execution has ended, and its lock stays closed; zero: it has not.
 	closedUntil time.Time
@@ -84,19 +84,25 @@ func (r *refusal) write(ctx *fasthttp.RequestCtx) {
 	}
 	p.ClosedUntil = r.closedUntil.UTC()
 	if r.conflict {
-		p.conflict = &conflict{
-			Error:    "Workflow currently executing",
-			Details:  "Only one execution can run at a time. Currently executing: " + string(r.execution),
-			Existing: string(r.execution),
-		}
-		if r.full != "" {
-			p.Details = r.full + ". The oldest: " + string(r.execution)
-		}
-		if !r.closedUntil.IsZero() {
-			p.Details = "Only one execution can run at a time. " + idem.ClosedLockText(r.execution, r.closedUntil)
-		}
+		p.conflict = &conflict{Error: "Workflow currently executing", Details: r.inTheWay(),
+			Existing: string(r.execution)}
 	}
 	writeJSON(ctx, r.status, "application/problem+json", p)
+}
+
+// inTheWay says what runs instead, as older in-application locks do.
+func (r *refusal) inTheWay() string {
+	rule, what := "Only one execution can run at a time", "Currently executing: "
+	if r.full != "" {
+		rule, what = r.full, "The oldest: "
+	}
+	switch {
+	case !r.closedUntil.IsZero():
+		return rule + ". " + idem.ClosedLockText(r.execution, r.closedUntil)
+	case r.execution == "": // others wait, or a limit of several workflows has no slot
+		return rule
+	}
+	return rule + ". " + what + string(r.execution)
 }
 
 // writeJSON makes v, which has strings, numbers and times alone, the answer.

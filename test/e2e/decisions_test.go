@@ -414,6 +414,29 @@ routes:
 	}
 }
 
+func TestARefusalForASharedLimitSpeaksOfTheLimitAndOfNoHolder(t *testing.T) {
+	t.Parallel()
+	slow := newHeld(t)
+	up := testkit.NewUpstream(t, slow.handle)
+	h := own(t, bare(up.URL, `
+limits: {shared: {erp: 1}}
+routes:
+  - {name: runs, path: /runs, workflow: "{route}", uses: [erp]}
+  - {name: waits, path: /waits, workflow: "{route}", uses: [erp], lock: {strategy: wait, wait_timeout: 300ms}}
+`))
+	running := testkit.GoPost(t, h.Addr, "/runs", "{}", key("1"))
+	slow.await(t)
+	a := testkit.Post(t, h.Addr, "/waits", "{}", key("2"))
+	refused{409, "lock_wait_timeout", "no", "wait_timeout"}.check(t, a)
+	full := "as many events run as a limit of this route lets"
+	if p := a.JSON(); p["details"] != full || !strings.Contains(fmt.Sprint(p["detail"]), full) ||
+		p["existingExecutionId"] != "" {
+		t.Errorf("%v", a)
+	}
+	slow.answer <- testkit.OK("done")
+	testkit.Receive(t, "the answer", running)
+}
+
 func TestASlotCanBeTakenAwayFromWhatHasIt(t *testing.T) {
 	t.Parallel()
 	up := testkit.NewUpstream(t, func(*testkit.Received) string { return testkit.Reply(202, "working") })
