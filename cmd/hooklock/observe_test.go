@@ -67,7 +67,8 @@ func TestObserveReadsWhatOthersRecorded(t *testing.T) {
 		}
 		for _, want := range []string{"path: '/hooks/shop'", "event_id: '{body.event_id}'",
 			"workflow: 'shop/{body.customer_id}'", "ignore: ['body.attempt']",
-			"they are 100 events, each run once; 25 repeats get the first answer, and 0 would be refused"} {
+			"they are 100 events. Where the first delivery of each succeeds, it runs once, 25 repeats get " +
+				"the first answer, and 0 would be refused"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: no %s in\n%s", name, want, out)
 			}

@@ -245,8 +245,9 @@ func (s *Suggestion) nameEvent(v *view, event *candidate, hints []string) {
 			counted(event.good, "delivery", "deliveries"), event.failed, event.exact)
 	}
 	s.say(
-		"With this route they are %s, each run once; %s the first answer, and %d would be refused.",
-		counted(p.Events, "event", "events"), counted(p.Repeats, "repeat gets", "repeats get"), p.Others)
+		"With this route they are %s. Where the first delivery of each succeeds, it runs once, %s the first answer, "+
+			"and %d would be refused.", counted(p.Events, "event", "events"),
+		counted(p.Repeats, "repeat gets", "repeats get"), p.Others)
 	if len(event.members) == 0 && s.EventID == "{fingerprint}" {
 		if event.longest > 5*time.Minute {
 			s.Retention = (2*event.longest + time.Hour).Truncate(time.Hour)
