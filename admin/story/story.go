@@ -56,19 +56,24 @@ func (s *Story) Happened() string {
 	case s.Status == client.CancelRequested:
 		return Sentence(s.AbortedBy + " asked to cancel it at " + s.Stamp(s.AbortedAt.Time) + ": " + s.AbortReason +
 			"; it has not ended yet")
+	case s.isHeld():
+		return "The service has answered and works on since " + s.Stamp(s.StartedAt.Time) +
+			": the lock is kept until it reports the end" + s.lockEnd() + "."
 	case s.Parked != nil:
 		return s.parked()
 	case s.Status == client.Pending:
 		return s.waits()
-	case s.Status == client.Running && s.Lock != nil && s.Lock.Held && s.Lock.ExecutionID == s.ExecutionID:
-		return "The service has answered and works on since " + s.Stamp(s.StartedAt.Time) +
-			": the lock is kept until it reports the end" + s.lockEnd() + "."
 	case s.Status == client.Running:
 		return "The service has been working on it since " + s.Stamp(s.StartedAt.Time) + "."
 	case s.Status == client.Aborted:
 		return s.aborted()
 	}
 	return s.ended() + s.changed() + s.duplicates() + s.stored() + s.lost()
+}
+
+// isHeld reports whether the service works on after its answer, also to a try of an accepted event.
+func (s *Story) isHeld() bool {
+	return s.Status == client.Running && s.Lock != nil && s.Lock.Held && s.Lock.ExecutionID == s.ExecutionID
 }
 
 // stored says whether the request is in the request store.
@@ -112,7 +117,9 @@ func (s *Story) Todo() string {
 		return "Repair what made it fail, then run it now; or skip it, so that the next event of its queue runs."
 	case s.isBehindBlocked():
 		return "Decide about " + s.lockOwner() + ": run it, skip it or cancel it."
-	case s.Parked != nil:
+	case s.Status == client.CancelRequested:
+		return "Wait, or release its lock if it does not end."
+	case s.Parked != nil && !s.isHeld():
 		return "Nothing: it is tried by itself. Its sender was told that it is accepted."
 	case s.Status == client.Pending:
 		return "Nothing: it runs when the lock is free. If the running event is stuck, cancel it."
