@@ -96,6 +96,35 @@ func TestARefusedEventThatIsOvertakenGetsItsTurn(t *testing.T) {
 	}
 }
 
+func TestAnEventThatIsOvertakenUnderALimitOfItsWorkflowGetsItsTurn(t *testing.T) {
+	etcd, up := etcdtest.Start(t), newService(t)
+	r := newReplica(t, etcd, up, func(p *idem.Policy) { p.Concurrency = 2 })
+	fill := func(events ...string) (running []<-chan answer) {
+		for _, event := range events {
+			running = append(running, r.send(t.Context(), "w", event))
+			await(t, up.begun)
+		}
+		return running
+	}
+	first := fill("1", "2")
+	decided(t, r.send(t.Context(), "w", "patient"), "locked")
+	for range first {
+		up.reply <- ""
+	}
+	for _, a := range first {
+		decided(t, a, "executed")
+	}
+	hasty := fill("3", "4")
+	patient := r.send(t.Context(), "w", "patient")
+	queued(t, etcd, 1)
+	for range len(hasty) + 1 {
+		up.reply <- ""
+	}
+	for _, a := range append(hasty, patient) {
+		decided(t, a, "executed")
+	}
+}
+
 func TestAnOvertakenEventWaitsForAMomentOnly(t *testing.T) {
 	etcd, up := etcdtest.Start(t), newService(t)
 	r := newReplica(t, etcd, up, func(p *idem.Policy) { p.WaitTimeout = 50 * time.Millisecond })
