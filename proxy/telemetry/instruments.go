@@ -110,7 +110,7 @@ func (m *maker) instruments() *instruments {
 		lost: newCounter(m, "hooklock.events.lost", "{event}", "Refused events that are possibly lost.",
 			labelsOf("route")),
 		ordered: newCounter(m, "hooklock.order.events", "{event}", "Where events of routes with an order stood "+
-			"when they ran, or why that could not be read. Of parked ones: hooklock.parked.ends.", resultLabels),
+			"when they ran, or why that could not be read. Of parked ones: hooklock_parked_ends_total.", resultLabels),
 		signatures: newCounter(m, "hooklock.signature.verifications", "{verification}", "Checked signatures.",
 			schemeLabels),
 		tries: newCounter(m, "hooklock.parked.tries", "{try}", "Calls of the upstream for parked events.",

@@ -49,8 +49,8 @@ func watchRoutes(m *maker, routes func() []RouteHealth) {
 		observed{"hooklock.sender.limit", "1", "How near the sender is to disabling its endpoint, 0 to 1, by " +
 			"verified deliveries to all replicas. Only of presets with a known limit.",
 			near(func(l *SenderLimit) float64 { return l.Near })},
-		observed{"hooklock.sender.limit.unverified", "1", "hooklock.sender.limit, counting unverified deliveries " +
-			"too: the sender's if a secret changed on one side, else a stranger's.",
+		observed{"hooklock.sender.limit.unverified", "1", "hooklock_sender_limit_ratio, counting unverified " +
+			"deliveries too: the sender's if a secret changed on one side, else a stranger's.",
 			near(func(l *SenderLimit) float64 { return l.Unverified })},
 	)
 }
