@@ -173,9 +173,9 @@ type Etcd struct {
 	Prefix string `koanf:"prefix"`
 	// A dead sidecar frees its locks after this. Default 15s; 2s to 10m, whole seconds.
 	SessionTTL time.Duration `koanf:"session_ttl"`
-	// Time for etcd to answer; then the decision is store_unavailable. Default 2s. A single request
-	// gets about a third of it, at least 700ms and at most 3.5s: where etcd is far away, set five
-	// round trips.
+	// Time for etcd to answer; then the decision is store_unavailable. Default 2s. A read gets a
+	// third of it, at least 700ms and at most 3.5s; a transaction gets half, at least 1s and at
+	// most 5s: where etcd is far away, set five round trips.
 	RequestTimeout time.Duration `koanf:"request_timeout"`
 	// User name. Default empty: etcd is asked without authentication.
 	Username string `koanf:"username"`
