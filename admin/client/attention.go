@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 )
 
 // Attention is what needs a person now, over all replicas.
@@ -97,5 +96,5 @@ func AttentionKinds() []string {
 
 // Attention returns what needs a person now. It may be some seconds old.
 func (c *Client) Attention(ctx context.Context) (*Attention, error) {
-	return ask[Attention](ctx, c, call{method: http.MethodGet, path: "/v1/attention", has: "items"})
+	return get[Attention](ctx, c, "/v1/attention", "items", nil)
 }

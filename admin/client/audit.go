@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"net/http"
 )
 
 // Audit is a change that somebody asked for with a token, or a look at what senders sent. The
@@ -67,10 +66,7 @@ type AuditPage struct {
 
 // AuditPage returns one page of the audits, the newest first.
 func (c *Client) AuditPage(ctx context.Context, q AuditQuery) (*AuditPage, error) {
-	return ask[AuditPage](ctx, c, call{
-		method: http.MethodGet, path: "/v1/audit", has: "audits",
-		query: queryOf(q),
-	})
+	return get[AuditPage](ctx, c, "/v1/audit", "audits", queryOf(q))
 }
 
 // Audits returns all audits from q.Cursor on, the newest first, page after page. The sequence ends

@@ -141,6 +141,11 @@ func ask[T any](ctx context.Context, c *Client, call call) (*T, error) {
 	return answer, nil
 }
 
+// get asks for a T.
+func get[T any](ctx context.Context, c *Client, path, has string, query url.Values) (*T, error) {
+	return ask[T](ctx, c, call{method: http.MethodGet, path: path, query: query, has: has})
+}
+
 // raw keeps the JSON of the object that embeds it. Client.do sets that of a whole answer,
 // UnmarshalJSON that of an item of a list.
 type raw struct{ text []byte }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 )
 
 // CountList has the counts of each route, over all replicas and restarts.
@@ -95,6 +94,5 @@ func (c *Client) Counts(ctx context.Context, since, step string) (*CountList, er
 
 // CountsOf returns the counts of a span of time.
 func (c *Client) CountsOf(ctx context.Context, q CountQuery) (*CountList, error) {
-	return ask[CountList](ctx, c, call{method: http.MethodGet, path: "/v1/routes/counts", has: "routes",
-		query: queryOf(q)})
+	return get[CountList](ctx, c, "/v1/routes/counts", "routes", queryOf(q))
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"regexp"
 	"strings"
 )
@@ -60,9 +59,7 @@ type ExecutionQuery struct {
 // ExecutionPage returns one page of the executions, the newest first: those that wait, then those
 // that run, then those that have ended.
 func (c *Client) ExecutionPage(ctx context.Context, q ExecutionQuery) (*ExecutionPage, error) {
-	return ask[ExecutionPage](ctx, c, call{
-		method: http.MethodGet, path: "/v1/executions", has: "executions", query: queryOf(q),
-	})
+	return get[ExecutionPage](ctx, c, "/v1/executions", "executions", queryOf(q))
 }
 
 var hexKey = regexp.MustCompile(`^[0-9a-f]{16}(-[0-9a-f]{32})?$`)

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -176,5 +175,5 @@ type HeaderLine struct {
 // KeptAnswer returns the stored answer of an execution. The token needs the scope bodies. A
 // *Problem with CodeAnswerNotKept means that no whole answer is stored.
 func (c *Client) KeptAnswer(ctx context.Context, id string) (*KeptAnswer, error) {
-	return ask[KeptAnswer](ctx, c, call{method: http.MethodGet, path: executionPath(id, "answer"), has: "headers"})
+	return get[KeptAnswer](ctx, c, executionPath(id, "answer"), "headers", nil)
 }

@@ -142,12 +142,12 @@ func (c *Client) StartJob(ctx context.Context, j NewJob) (*Job, error) {
 
 // Jobs returns the jobs that the token may see.
 func (c *Client) Jobs(ctx context.Context) (*JobList, error) {
-	return ask[JobList](ctx, c, call{method: http.MethodGet, path: "/v1/jobs", has: "jobs"})
+	return get[JobList](ctx, c, "/v1/jobs", "jobs", nil)
 }
 
 // Job returns a job. A *Problem with CodeJobNotFound means that there is none of that ID.
 func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
-	return ask[Job](ctx, c, call{method: http.MethodGet, path: "/v1/jobs/" + segment(id), has: "state"})
+	return get[Job](ctx, c, "/v1/jobs/"+segment(id), "state", nil)
 }
 
 // StopJob stops a job. What it has let run goes on. A *Problem with CodeStatusChanged means that

@@ -80,9 +80,7 @@ type LockPage struct {
 
 // LockPage returns one page of the locks.
 func (c *Client) LockPage(ctx context.Context, q LockQuery) (*LockPage, error) {
-	return ask[LockPage](ctx, c, call{
-		method: http.MethodGet, path: "/v1/locks", query: queryOf(q), has: "locks",
-	})
+	return get[LockPage](ctx, c, "/v1/locks", "locks", queryOf(q))
 }
 
 // Locks returns all locks from q.Cursor on, page after page. The sequence ends after an error.

@@ -70,13 +70,13 @@ type PauseStatus struct {
 
 // Pauses returns the pauses that the token may see.
 func (c *Client) Pauses(ctx context.Context) (*PauseList, error) {
-	return ask[PauseList](ctx, c, call{method: http.MethodGet, path: "/v1/pauses", has: "pauses"})
+	return get[PauseList](ctx, c, "/v1/pauses", "pauses", nil)
 }
 
 // Pause returns a pause. A *Problem with CodePauseNotFound means that nothing of that scope is
 // paused.
 func (c *Client) Pause(ctx context.Context, scope string) (*Pause, error) {
-	return ask[Pause](ctx, c, call{method: http.MethodGet, path: "/v1/pauses/" + segment(scope), has: "scope"})
+	return get[Pause](ctx, c, "/v1/pauses/"+segment(scope), "scope", nil)
 }
 
 // BeginPause pauses a scope, which is route:NAME or workflow:PATTERN, for d, or with 0 until it is

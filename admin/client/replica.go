@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 )
 
 // The states of a Replica.
@@ -39,5 +38,5 @@ type ReplicaList struct {
 
 // Replicas returns the replicas, those that are alive first.
 func (c *Client) Replicas(ctx context.Context) (*ReplicaList, error) {
-	return ask[ReplicaList](ctx, c, call{method: http.MethodGet, path: "/v1/replicas", has: "replicas"})
+	return get[ReplicaList](ctx, c, "/v1/replicas", "replicas", nil)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 )
@@ -168,6 +167,5 @@ type Example struct {
 // Report returns what was found since then: a time (RFC 3339), or how long ago (24h); "" is all
 // that is known.
 func (c *Client) Report(ctx context.Context, since string) (*Report, error) {
-	return ask[Report](ctx, c, call{method: http.MethodGet, path: "/v1/report", query: query("since", since),
-		has: "routes"})
+	return get[Report](ctx, c, "/v1/report", "routes", query("since", since))
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 )
 
 // RouteRules is what a route does, and what is known of its sender.
@@ -70,5 +69,5 @@ func (l *RouteList) Of(route string) *RouteRules {
 
 // Routes returns the routes of the replica that answers.
 func (c *Client) Routes(ctx context.Context) (*RouteList, error) {
-	return ask[RouteList](ctx, c, call{method: http.MethodGet, path: "/v1/routes", has: "routes"})
+	return get[RouteList](ctx, c, "/v1/routes", "routes", nil)
 }

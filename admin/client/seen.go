@@ -32,7 +32,7 @@ type SeenList struct {
 
 // Seen returns what was marked as looked at.
 func (c *Client) Seen(ctx context.Context) (*SeenList, error) {
-	return ask[SeenList](ctx, c, call{method: http.MethodGet, path: "/v1/seen", has: "seen"})
+	return get[SeenList](ctx, c, "/v1/seen", "seen", nil)
 }
 
 // MarkSeen marks a concern, which is KIND:ROUTE, as looked at. until says up to when: a time (RFC

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"net/http"
 )
 
 // BadSignature is a delivery whose signature was not valid. What is not known is absent.
@@ -60,8 +59,5 @@ type BadSignaturePage struct {
 
 // BadSignaturePage returns one page of the bad signatures, the newest first.
 func (c *Client) BadSignaturePage(ctx context.Context, q BadSignatureQuery) (*BadSignaturePage, error) {
-	return ask[BadSignaturePage](ctx, c, call{
-		method: http.MethodGet, path: "/v1/signatures", has: "badSignatures",
-		query: queryOf(q),
-	})
+	return get[BadSignaturePage](ctx, c, "/v1/signatures", "badSignatures", queryOf(q))
 }

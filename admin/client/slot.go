@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"net/http"
 )
 
 // Slot is a slot of a limit, and the execution that has it or waits for one.
@@ -69,8 +68,5 @@ func (c *Client) slotPage(ctx context.Context, q LockQuery, waiting bool) (*Slot
 	if waiting {
 		selection.Set("waiting", "true")
 	}
-	return ask[SlotPage](ctx, c, call{
-		method: http.MethodGet, path: "/v1/slots", has: "slots",
-		query: selection,
-	})
+	return get[SlotPage](ctx, c, "/v1/slots", "slots", selection)
 }

@@ -162,7 +162,7 @@ type RouteRate struct {
 
 // Status returns the status of the replica that answers.
 func (c *Client) Status(ctx context.Context) (*ReplicaStatus, error) {
-	return ask[ReplicaStatus](ctx, c, call{method: http.MethodGet, path: "/v1/status", has: "replica"})
+	return get[ReplicaStatus](ctx, c, "/v1/status", "replica", nil)
 }
 
 // RunningConfig is the configuration that a replica has in force.
@@ -183,8 +183,7 @@ func (c *Client) Config(ctx context.Context, origin bool) (*RunningConfig, error
 	if origin {
 		asked = "true"
 	}
-	return ask[RunningConfig](ctx, c, call{method: http.MethodGet, path: "/v1/config", query: query("origin", asked),
-		has: "yaml"})
+	return get[RunningConfig](ctx, c, "/v1/config", "yaml", query("origin", asked))
 }
 
 // Reloaded is a configuration that was taken over.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 	"strings"
 )
 
@@ -58,6 +57,5 @@ type Predicted struct {
 // Suggestions returns the routes that fit the deliveries since then: a time (RFC 3339), or how long
 // ago (24h); "" is all that are known. route selects one by its name or path; "" selects all.
 func (c *Client) Suggestions(ctx context.Context, since, route string) (*SuggestionList, error) {
-	return ask[SuggestionList](ctx, c, call{method: http.MethodGet, path: "/v1/suggestions",
-		query: query("since", since, "route", route), has: "suggestions"})
+	return get[SuggestionList](ctx, c, "/v1/suggestions", "suggestions", query("since", since, "route", route))
 }
