@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -202,4 +203,97 @@ const reloadTime = 25 * time.Second
 func (c *Client) Reload(ctx context.Context) (*Reloaded, error) {
 	return ask[Reloaded](ctx, c, call{method: http.MethodPost, path: "/v1/config/reload", wait: reloadTime,
 		has: "changed"})
+}
+
+// The states of a Replica.
+const (
+	ReplicaLive    = "live"    // it has a session
+	ReplicaGone    = "gone"    // its session has ended, and it did not say that it stops
+	ReplicaStopped = "stopped" // it said that it stops, and has
+)
+
+// Replica is one process of Hooklock, as it described itself last.
+type Replica struct {
+	Replica string `json:"replica"`
+	Version string `json:"version"`
+	// gone: its session has ended, and it did not say that it stops.
+	State     string `json:"state" jsonschema:"enum=live,enum=gone,enum=stopped"`
+	Self      bool   `json:"self,omitempty"` // it is the one that answers
+	StartedAt Time   `json:"startedAt"`      // when it started, by its own clock
+	// When it described itself last, by its own clock. For a live one that is at most a minute ago.
+	SeenAt       Time   `json:"seenAt"`
+	Session      string `json:"session,omitempty"`  // its latest session
+	NotReady     string `json:"notReady,omitempty"` // Why it takes no deliveries. Absent if it takes them.
+	ConfigFile   string `json:"configFile"`
+	ConfigSHA256 string `json:"configSha256"` // the SHA-256 of the file as it was read
+	// The settings and routes in force that differ from those of the replica that answers.
+	Differs []string `json:"differs,omitempty"`
+}
+
+// ReplicaList has the replicas that are alive, and those that ended in the last hour.
+type ReplicaList struct {
+	Replicas []Replica `json:"replicas"`
+
+	raw
+}
+
+// Replicas returns the replicas, those that are alive first.
+func (c *Client) Replicas(ctx context.Context) (*ReplicaList, error) {
+	return get[ReplicaList](ctx, c, "/v1/replicas", "replicas", nil)
+}
+
+// NotifyTest is what came of a test message to the receiver that notify.url_file names.
+type NotifyTest struct {
+	Taken   bool   `json:"taken"`             // the receiver answered with a 2xx
+	Status  int    `json:"status,omitempty"`  // the status of its answer; absent if none came
+	Answer  string `json:"answer,omitempty"`  // the beginning of its body, in one line
+	Problem string `json:"problem,omitempty"` // why the message was not taken; the URL is not in it
+
+	raw
+}
+
+// notifyTime is what the server takes at most for a test message.
+const notifyTime = 10 * time.Second
+
+// TestNotify has the replica send a test message, and returns what the receiver answered.
+func (c *Client) TestNotify(ctx context.Context) (*NotifyTest, error) {
+	return ask[NotifyTest](ctx, c, call{method: http.MethodPost, path: "/v1/notify/test", wait: notifyTime,
+		has: "taken"})
+}
+
+// Live returns nil if the replica answers.
+func (c *Client) Live(ctx context.Context) error {
+	_, err := c.do(ctx, call{method: http.MethodGet, path: "/livez"})
+	return err
+}
+
+// CodeNotReady is the code of the problem that Ready returns. The API sends it as text.
+const CodeNotReady = "not_ready"
+
+// Ready returns nil if the replica takes deliveries: it has a session and routes. A *Problem with
+// CodeNotReady says why it does not.
+func (c *Client) Ready(ctx context.Context) error {
+	var why string
+	status, err := c.do(ctx, call{method: http.MethodGet, path: "/readyz", query: query("verbose", "1"),
+		accept: func(status int, body []byte) (ok bool) {
+			why, ok = strings.CutPrefix(string(body), "not ready")
+			return ok && status == http.StatusServiceUnavailable
+		}})
+	if err != nil || status == http.StatusOK {
+		return err
+	}
+	return &Problem{Title: "not ready", Status: status, Code: CodeNotReady,
+		Detail: strings.TrimSpace(strings.TrimPrefix(why, ":"))}
+}
+
+// Metrics returns the metrics in Prometheus' text format.
+func (c *Client) Metrics(ctx context.Context) ([]byte, error) { return c.raw(ctx, "/metrics") }
+
+// OpenAPI returns the description of the API, in JSON.
+func (c *Client) OpenAPI(ctx context.Context) ([]byte, error) { return c.raw(ctx, "/openapi.json") }
+
+func (c *Client) raw(ctx context.Context, path string) ([]byte, error) {
+	var text []byte
+	_, err := c.do(ctx, call{method: http.MethodGet, path: path, into: &text})
+	return text, err
 }
