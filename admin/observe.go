@@ -3,7 +3,12 @@ package admin
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
+
+	"hooklock/admin/attention"
+	"hooklock/admin/client"
+	"hooklock/idem"
 )
 
 // report returns what the routes of this process have found. It is over all workflows, so a token
@@ -41,4 +46,66 @@ func (c *call) period(from, to string) (since, until time.Time, err error) {
 			"the earlier one as since", quote(to), quote(from)))
 	}
 	return since, until, err
+}
+
+// suggestions returns the routes that this process suggests. They are over all workflows, as the
+// report is.
+func (c *call) suggestions() error {
+	since, err := c.moment("since", c.query("since"))
+	if err != nil {
+		return err
+	}
+	list := c.api.options.Suggest(since)
+	if route := c.query("route"); route != "" {
+		list.Suggestions = slices.DeleteFunc(list.Suggestions, func(s client.Suggestion) bool {
+			return s.Route != route && s.Path != route
+		})
+	}
+	ctx, done := c.reading()
+	defer done()
+	// else they are not counted: what is suggested needs no etcd
+	if notes, err := c.api.options.Ledger.Replicas(ctx); err == nil {
+		for _, one := range attention.Views(attention.ReadReplicas(notes)) {
+			if one.State == client.ReplicaLive && !one.Self {
+				list.Others++
+			}
+		}
+	}
+	return c.ok(http.StatusOK, list)
+}
+
+// listBadSignatures lists deliveries whose signature was not valid. What has no proof of its sender
+// belongs to no workflow.
+func (c *call) listBadSignatures() (err error) {
+	q := idem.BadSignatureQuery{Route: c.query("route"), EventID: c.query("event")}
+	if q.PageSize, err = c.limit(); err != nil {
+		return err
+	}
+	if q.Since, q.Until, err = c.period(c.query("since"), c.query("until")); err != nil {
+		return err
+	}
+	if q.Cursor, err = c.caller.openCursor(c.query("cursor")); err != nil {
+		return err
+	}
+	ctx, cancel := c.reading()
+	defer cancel()
+	page, err := c.api.options.Ledger.BadSignatures(ctx, q)
+	if err != nil {
+		return err
+	}
+	answer := client.BadSignaturePage{
+		BadSignatures: []client.BadSignature{}, NextCursor: c.caller.sealCursor(page.NextCursor),
+	}
+	for i := range page.BadSignatures {
+		answer.BadSignatures = append(answer.BadSignatures, viewOfBadSignature(&page.BadSignatures[i]))
+	}
+	return c.ok(http.StatusOK, answer)
+}
+
+func viewOfBadSignature(b *idem.BadSignature) client.BadSignature {
+	return client.BadSignature{
+		At: client.Time{Time: b.At}, Route: b.Route, From: b.From, Scheme: b.Scheme, Reason: b.Reason, Part: b.Part,
+		Detail: b.Detail, EventID: b.EventID, TraceID: b.TraceID, Status: b.Status, More: b.More,
+		Until: client.Time{Time: b.Until},
+	}
 }

@@ -1,15 +1,20 @@
 package serve
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"strconv"
 	"time"
 
+	"hooklock/admin/attention"
 	"hooklock/admin/client"
 	"hooklock/admin/report"
 	"hooklock/admin/story"
+	"hooklock/cmd/hooklock/cli"
 	"hooklock/idem"
 	"hooklock/proxy"
+	"hooklock/proxy/sender"
 	"hooklock/proxy/suggest"
 	"hooklock/proxy/telemetry"
 	"hooklock/proxy/wire"
@@ -174,4 +179,82 @@ func viewOfSuggestion(s *suggest.Suggestion) client.Suggestion {
 		view.Predicted = &client.Predicted{Events: p.Events, Repeats: p.Repeats, Others: p.Others}
 	}
 	return view
+}
+
+const (
+	// resendPatience is how long an event is followed if nothing is known of its sender's schedule.
+	resendPatience = 10 * time.Minute
+	// neverPatience is how long an event is followed whose sender sends nothing again by itself.
+	neverPatience = time.Minute
+	// refusedPerSecond bounds the refused events of a route without signatures that are stored,
+	// unless it has new_per_second.
+	refusedPerSecond = 20
+)
+
+// following says how refused events of a route are followed; the zero value: the route is not
+// known, or it remembers no events.
+func (s *Service) following(route string, byPayload bool) idem.Following {
+	routes := s.routes.Load()
+	if routes == nil || (*routes)[route] == nil || !(*routes)[route].Policy.Idempotency {
+		return idem.Following{}
+	}
+	return followingOf((*routes)[route], byPayload)
+}
+
+func followingOf(r *proxy.Route, byPayload bool) idem.Following {
+	f := idem.Following{Patience: resendPatience, Remembered: r.Policy.RetentionOf(byPayload)}
+	if p := r.Verify.Preset; p != nil {
+		f.Schedule = p.Facts.RetriesFor
+		if p.Facts.Retries == sender.RetriesNever {
+			f.Patience = neverPatience
+		}
+	}
+	if !r.Policy.Verified {
+		f.NewPerSecond = cmp.Or(r.Policy.NewPerSecond, refusedPerSecond)
+	}
+	return f
+}
+
+// A process reads what the others have seen of the senders of its routes every standingsEvery, or
+// less often if there are many processes.
+const (
+	standingsEvery   = 2 * time.Second
+	standingsForEach = 100 * time.Millisecond
+)
+
+// followStandings lets the report know what other processes have seen of the senders of routes,
+// until ctx ends: a balancer gives each process a part of the failures, and a sender counts all. It
+// reads only if a sender is known to have a limit, and keeps what it knows while etcd is away.
+func (s *Service) followStandings(ctx context.Context) {
+	pause := standingsEvery
+	for cli.Pause(ctx, pause) {
+		if !s.report.HasLimits() {
+			continue
+		}
+		reading, cancel := context.WithTimeout(ctx, s.requestTimeout)
+		notes, err := s.Store.Replicas(reading)
+		cancel()
+		if err != nil {
+			continue
+		}
+		pause = max(standingsEvery, time.Duration(len(notes))*standingsForEach)
+		s.report.SetElsewhere(standingsElsewhere(attention.ReadReplicas(notes)))
+	}
+}
+
+// standingsElsewhere adds up what the other processes have seen of the sender of each route, those
+// that ended in the last hour included.
+func standingsElsewhere(all []attention.Replica) map[string]report.Standings {
+	sums := map[string]report.Standings{}
+	for i := range all {
+		if all[i].Self {
+			continue
+		}
+		for _, r := range all[i].Routes {
+			sum := sums[r.Route]
+			sum.Add(r.Standings)
+			sums[r.Route] = sum
+		}
+	}
+	return sums
 }
