@@ -155,7 +155,7 @@ func examples() (all []request) {
 	named := strings.NewReplacer(
 		"{workflow}", "w", "{id}", anID, "{job}", "job_a", "{scope}", "workflow:w", "{concern}",
 		"unknown:route")
-	for _, e := range endpoints() {
+	for _, e := range descriptions() {
 		values := url.Values{}
 		for _, one := range e.query {
 			if _, required := one.kind.(must); required {

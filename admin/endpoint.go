@@ -22,96 +22,17 @@ const (
 // ReloadConfig is the change that reloads the configuration, in audits.
 const ReloadConfig = "config.reload"
 
-// endpoint is one endpoint of the API. The router reads the table of them, and openapi.json is
-// generated from it.
+// endpoint is one endpoint of the API.
 type endpoint struct {
-	id     string // of the operation, in openapi.json
 	method string
 	path   string
 	access access
 	// change names it in the audit log; "" if it changes nothing.
-	change string
-	do     func(*call) error
-	operation
+	change  string
+	do      func(*call) error
+	whole   string   // what it is about is over all workflows, so a token that is limited to some is refused
+	allowed []string // the parameters of its query
 }
-
-// operation describes an endpoint to its callers. What follows from its method and access, as most
-// refusals do, is not in it.
-type operation struct {
-	about       string // the first sentence is the summary
-	whole       string // what it is about is over all workflows, so a token that is limited to some is refused
-	tag         string
-	query, body inputs // what it takes, and nothing else
-	// takes is a struct of package client whose fields say what the inputs without about mean.
-	takes   any
-	example string // of a body
-	answers answers
-}
-
-// inputs are parameters of a query, or members of a body.
-type inputs []input
-
-type input struct {
-	name, about string
-	kind        any // nil: a text; a bool, a type of package client, or one of the kinds below
-}
-
-// Kinds of inputs, beside lists of words. 0 is no bound, and no default.
-type (
-	number   struct{ least, most, otherwise int }
-	length   struct{ least, most int }
-	words    []string
-	duration string // an example
-	list     struct {
-		of   any
-		most int
-	}
-	must  struct{ of any } // it has to be given
-	ref   string           // a schema by its name
-	media string           // of what is not JSON
-)
-
-func (m inputs) names() []string {
-	var names []string
-	for _, one := range m {
-		names = append(names, one.name)
-	}
-	return names
-}
-
-// answer is one that an endpoint gives: a value that is written as JSON, another media type, or a
-// problem with one of codes.
-type answer struct {
-	status int
-	of     any
-	about  string
-	codes  []string
-	schema string // "" = that of the type
-	header string
-}
-
-type answers []answer
-
-func yes(status int, of any, about string) answer {
-	return answer{status: status, of: of, about: about}
-}
-
-// pageOf is the answer of a list, whose order is sorted.
-func pageOf(of any, sorted string) answer {
-	about := "A page"
-	if sorted != "" {
-		about += ", " + sorted
-	}
-	return yes(http.StatusOK, of, about+". It may be short, or empty, and not be the last one: only an empty "+
-		"nextCursor says that.")
-}
-
-func no(about string, codes ...string) answer {
-	return answer{status: refuse(codes[0], "").Status, of: problem{}, about: about, codes: codes}
-}
-
-func (a answer) as(schema string) answer   { a.schema = schema; return a }
-func (a answer) with(header string) answer { a.header = header; return a }
 
 // find finds the endpoint for a method and a percent-encoded path, and the name in the path, such
 // as a workflow. A workflow may hold any character, so an encoded slash is a part of the name.
@@ -183,11 +104,11 @@ func (e *endpoint) parameters(r *http.Request) (url.Values, *problem) {
 	}
 	for name, given := range values {
 		switch {
-		case len(e.query) == 0:
+		case len(e.allowed) == 0:
 			return nil, refuse("bad_request", "unknown query parameter "+quote(name)+": there are none here")
-		case !slices.Contains(e.query.names(), name):
+		case !slices.Contains(e.allowed, name):
 			return nil, refuse("bad_request", "unknown query parameter "+quote(name)+": there are "+
-				strings.Join(e.query.names(), ", "))
+				strings.Join(e.allowed, ", "))
 		case len(given) > 1:
 			return nil, refuse("bad_request", "query parameter "+quote(name)+" is given twice")
 		}

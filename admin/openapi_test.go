@@ -84,7 +84,7 @@ func describe(t *testing.T) []byte {
 	}
 	g.schemas["Code"] = wordOf(codes)
 	ids := map[string]bool{}
-	for _, e := range endpoints() {
+	for _, e := range descriptions() {
 		if ids[e.id] {
 			t.Errorf("two endpoints have the ID %s", e.id)
 		}
@@ -328,7 +328,7 @@ func refusals() map[string]answer {
 }
 
 // responses are the answers of an endpoint: its own, and those of all of its access and method.
-func (g *generator) responses(e *endpoint) node {
+func (g *generator) responses(e *documented) node {
 	names := []string{"BadRequest", "Unauthorized", "Forbidden", "MethodNotAllowed", "HostRefused", "RateLimited",
 		"InternalError", "Unavailable"}
 	if e.access == forCallback {
@@ -376,7 +376,7 @@ func (g *generator) answer(a answer) node {
 	return o
 }
 
-func (g *generator) operation(e *endpoint) node {
+func (g *generator) operation(e *documented) node {
 	summary := regexp.MustCompile(`^.*?[.?]( |$)`).FindString(e.about)
 	more := e.about[len(summary):]
 	o := node{"operationId": e.id, "summary": strings.TrimRight(summary, ". "), "tags": []string{e.tag},
@@ -415,7 +415,7 @@ func (g *generator) operation(e *endpoint) node {
 }
 
 func TestEveryFieldThatAClientSetsIsAnInputOfItsEndpoint(t *testing.T) {
-	for _, e := range endpoints() {
+	for _, e := range descriptions() {
 		if e.takes == nil {
 			continue
 		}
@@ -431,7 +431,7 @@ func TestEveryFieldThatAClientSetsIsAnInputOfItsEndpoint(t *testing.T) {
 
 func TestABodyTakesWhatOpenAPISays(t *testing.T) {
 	r := newRig(t, unreachable{}, nil)
-	for i, e := range endpoints() {
+	for i, e := range descriptions() {
 		if e.body == nil {
 			continue
 		}

@@ -29,8 +29,8 @@ func (a *API) profile(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	e := &endpoint{
 		method: http.MethodGet, path: profilePath, access: forWrite,
-		operation: operation{query: inputs{{name: "seconds"}, {name: "debug"}, {name: "gc"}}},
-		do:        func(c *call) error { return c.profile(name) },
+		allowed: []string{"seconds", "debug", "gc"},
+		do:      func(c *call) error { return c.profile(name) },
 	}
 	c := &call{api: a, endpoint: e, w: w, r: r}
 	c.run()
