@@ -184,9 +184,7 @@ func apiFinding(ctx context.Context, c *config.Config) diagnose.Finding {
 			"try hooklock locks list --cert-file … --key-file …"
 		return f
 	}
-	token, name := readingToken(c)
-	api, err := client.New(client.Options{URL: remote.AdminURL(c), Token: token, Timeout: 3 * time.Second,
-		TLS: wiring.OwnTrust(c)})
+	api, name, err := ownAPI(c)
 	if err != nil {
 		f.Found = err.Error()
 		return f
@@ -208,6 +206,14 @@ func apiFinding(ctx context.Context, c *config.Config) diagnose.Finding {
 		f.Found, f.Advice = cli.Plain(err.Error()), "its log says more"
 	}
 	return f
+}
+
+// ownAPI returns a client of the running hooklock, and the description of the token that it has.
+func ownAPI(c *config.Config) (*client.Client, string, error) {
+	token, name := readingToken(c)
+	api, err := client.New(client.Options{URL: remote.AdminURL(c), Token: token, Timeout: 3 * time.Second,
+		TLS: wiring.OwnTrust(c)})
+	return api, name, err
 }
 
 // readingToken returns a token with the scope read, and its description.

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"hooklock/admin/client"
 	"hooklock/cmd/hooklock/remote"
 	"hooklock/cmd/hooklock/wiring"
 	"hooklock/config"
@@ -33,9 +32,7 @@ const (
 // reuseFinding says what the running hooklock has found out about connections to its upstream. It
 // returns false if that is not known.
 func reuseFinding(ctx context.Context, c *config.Config) (f diagnose.Finding, says bool) {
-	token, _ := readingToken(c)
-	api, err := client.New(client.Options{URL: remote.AdminURL(c), Token: token, Timeout: 3 * time.Second,
-		TLS: wiring.OwnTrust(c)})
+	api, _, err := ownAPI(c)
 	if err != nil {
 		return f, false
 	}

@@ -18,10 +18,7 @@ func (p *probe) largeBody(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, size", Result: diagnose.OK,
 		Found: fmt.Sprintf("a body of limits.request_body, %d bytes, arrives", limit)}
 	body := bytes.Repeat([]byte("x"), limit)
-	a, came := p.sendProbe(ctx, "large", http.MethodPost, body, http.Header{"Content-Type": {"text/plain"}},
-		func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusOK)
-		})
+	a, came := p.sendProbe(ctx, "large", http.MethodPost, body, http.Header{"Content-Type": {"text/plain"}}, takeIt)
 	switch {
 	case len(came) == 0:
 		f.Result, f.Found = diagnose.Failed, fmt.Sprintf("a body of limits.request_body, %d bytes, does not arrive: %v",
@@ -128,10 +125,7 @@ func (p *probe) testExclusion(ctx context.Context) string {
 	for i := range 2 * len(p.listener.doors) {
 		p.sendProbe(ctx, fmt.Sprint("unavailable-", i), http.MethodPost, []byte("{}"), nil, unavailable)
 	}
-	a, came := p.sendProbe(ctx, "available", http.MethodPost, []byte("{}"), nil,
-		func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusOK)
-		})
+	a, came := p.sendProbe(ctx, "available", http.MethodPost, []byte("{}"), nil, takeIt)
 	if len(came) > 0 {
 		return ""
 	}
@@ -224,10 +218,7 @@ func (p *probe) hangsUpOnSender(ctx context.Context) bool {
 	sender := *p
 	sender.client = &http.Client{Transport: transport, CheckRedirect: p.client.CheckRedirect}
 	body := []byte(`{"id":1}`)
-	first, _ := sender.sendProbe(ctx, "sender-0", http.MethodPost, body, nil,
-		func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusOK)
-		})
+	first, _ := sender.sendProbe(ctx, "sender-0", http.MethodPost, body, nil, takeIt)
 	second, came := sender.sendProbe(ctx, "sender-1", http.MethodPost, body, nil, hangUp)
 	return first.err == nil && second.err != nil && len(came) == 1
 }

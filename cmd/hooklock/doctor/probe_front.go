@@ -251,9 +251,7 @@ func (p *probe) sentHeaders() http.Header {
 func (p *probe) delivery(ctx context.Context) []diagnose.Finding {
 	sent := p.sentHeaders()
 	body := []byte("{\n  \"id\" : \"" + p.nonce + "\", \"amount\": 1.10, \"name\": \"Zo\\u00eb \u00e9\"  }\n")
-	a, came := p.sendProbe(ctx, "post", http.MethodPost, body, sent, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusOK)
-	})
+	a, came := p.sendProbe(ctx, "post", http.MethodPost, body, sent, takeIt)
 	if len(came) == 0 {
 		return []diagnose.Finding{{Check: "front, deliveries", Result: diagnose.Failed,
 			Found: fmt.Sprintf("a POST did not arrive: %v", a), Advice: "let POST through"}}
@@ -261,10 +259,7 @@ func (p *probe) delivery(ctx context.Context) []diagnose.Finding {
 	got := came[0]
 	// With a probe of its own: a front that checks it itself refuses that one.
 	credential := http.Header{"Authorization": {"Basic cHJvYmU6cHJvYmU="}}
-	_, came = p.sendProbe(ctx, "credential", http.MethodPost, body, credential,
-		func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusOK)
-		})
+	_, came = p.sendProbe(ctx, "credential", http.MethodPost, body, credential, takeIt)
 	if len(came) > 0 {
 		sent["Authorization"], got.header["Authorization"] = credential["Authorization"],
 			came[0].header["Authorization"]

@@ -38,10 +38,7 @@ func (p *probe) replicas(ctx context.Context) diagnose.Finding {
 		if i >= replicaProbes {
 			method, body = http.MethodPost, []byte(`{"id":1}`)
 		}
-		a, came := p.sendProbe(ctx, fmt.Sprint("replica-", i), method, body, nil,
-			func(w http.ResponseWriter, _ *http.Request) {
-				w.WriteHeader(http.StatusOK)
-			})
+		a, came := p.sendProbe(ctx, fmt.Sprint("replica-", i), method, body, nil, takeIt)
 		if a.err != nil || a.status != http.StatusOK {
 			lost, example = lost+1, a.String()
 		}
@@ -72,7 +69,7 @@ func (p *probe) spelling(ctx context.Context) diagnose.Finding {
 	ctx, cancel := context.WithTimeout(ctx, oneProbe)
 	defer cancel()
 	name := p.nonce + "-spelling"
-	p.listener.expect(name, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	p.listener.expect(name, takeIt)
 	a := p.sendTo(ctx, u, name, http.MethodGet, nil, nil)
 	came := p.listener.of(name)
 	if len(came) == 0 {
