@@ -82,7 +82,7 @@ func (r *jobRunner) take(ctx context.Context, all *sync.WaitGroup) {
 	}
 	for i := range open {
 		j := &open[i]
-		if jobKinds()[client.JobKind(j.Kind)] == nil || !r.begin(j.ID) { // of a newer release, whose processes run it
+		if jobActions()[client.JobKind(j.Kind)] == nil || !r.begin(j.ID) { // of a newer release, whose processes run it
 			continue
 		}
 		if r.api.whyRevoked(j) != "" && r.api.options.Now().Sub(j.ChangedAt) < tokenSpread ||
@@ -115,18 +115,18 @@ func (r *jobRunner) end(id string) {
 
 // jobRun is a job that this process runs.
 type jobRun struct {
-	api  *API
-	kind *jobKind
-	job  *idem.Job     // as it is in the ledger, as far as this process knows
-	runs []idem.JobRun // whose ends are not counted yet; those first that were looked at longest ago
-	call *call         // in the name of the token that started it
-	at   time.Time     // of the last look at runs
+	api    *API
+	action *action
+	job    *idem.Job     // as it is in the ledger, as far as this process knows
+	runs   []idem.JobRun // whose ends are not counted yet; those first that were looked at longest ago
+	call   *call         // in the name of the token that started it
+	at     time.Time     // of the last look at runs
 	// unreadSince is since when no request can be read; the zero time: the last could.
 	unreadSince time.Time
 }
 
 func newJobRun(a *API, j *idem.Job) *jobRun {
-	return &jobRun{api: a, kind: jobKinds()[client.JobKind(j.Kind)], job: j, call: &call{
+	return &jobRun{api: a, action: jobActions()[client.JobKind(j.Kind)], job: j, call: &call{
 		api: a, endpoint: &endpoint{path: "/v1/jobs", access: forWrite},
 		caller: caller{token: Token{Name: j.Who, Workflows: j.Only}}, r: &http.Request{RemoteAddr: j.Remote},
 		only: j.IfStatus, again: j.Again,
@@ -231,8 +231,7 @@ func (r *jobRun) items(ctx context.Context) (items []idem.ParkedEntry, err error
 		at.until = max(at.until, r.job.Revision)
 	} else {
 		f := &r.job.Filter
-		b := bulk{action: r.kind.action, workflow: f.Workflow, route: f.Route, state: string(f.State),
-			status: string(f.Status), again: r.job.Again, ended: r.kind.ended,
+		b := bulk{action: r.action, BulkFilter: viewOfFilter(f), again: r.job.Again,
 			narrow: idem.ExecutionQuery{Since: f.Since, Until: f.Until}}
 		if f.Label != "" {
 			if b.narrow.Label, err = labelOf(f.Label); err != nil {
@@ -281,11 +280,11 @@ func (r *jobRun) step(ctx context.Context, e *idem.ParkedEntry) error {
 	before := r.next()
 	before.DoneAt, before.DoneID, before.Acted = e.Revision, e.Execution, r.job.Acted+1
 	done := before.Clone()
-	if !r.kind.follows {
+	if !r.action.follows {
 		done.Succeeded++
 	}
-	s := &idem.JobStep{Job: done, Follow: r.kind.follows}
-	_, p := r.call.actFor(r.kind.action, e, r.job.Why, r.job.Until, s)
+	s := &idem.JobStep{Job: done, Follow: r.action.follows}
+	_, p := r.call.actFor(r.action, e, r.job.Why, r.job.Until, s)
 	if p == nil {
 		r.unreadSince = time.Time{}
 	}

@@ -15,27 +15,16 @@ import (
 	"hooklock/idem"
 )
 
-// jobKind is what a job does with each execution.
-type jobKind struct {
-	action  *action
-	follows bool   // it lets executions run, and counts how they end
-	done    string // what has become of those that it does not follow
-	ended   bool   // by a filter, it is about executions that have ended, whether or not their requests are stored
-}
-
-// jobKinds are the kinds of jobs. An action without states takes executions and no filter.
-func jobKinds() map[client.JobKind]*jobKind {
-	return map[client.JobKind]*jobKind{
-		client.JobRun: {action: runNow(), follows: true}, client.JobRerun: {action: rerun(), follows: true},
-		client.JobSkip:   {action: skip(), done: "skipped"},
-		client.JobCancel: {action: cancelOne(), done: "cancelled, or asked to stop"},
-		client.JobForget: {action: forgetOne(), done: "allowed again"},
-		client.JobErase:  {action: eraseOne(), done: "erased", ended: true},
+// jobActions are what jobs of each kind do with each execution.
+func jobActions() map[client.JobKind]*action {
+	return map[client.JobKind]*action{
+		client.JobRun: runNow(), client.JobRerun: rerun(), client.JobSkip: skip(), client.JobCancel: cancelOne(),
+		client.JobForget: forgetOne(), client.JobErase: eraseOne(),
 	}
 }
 
 func cancelOne() *action {
-	return &action{change: "execution.cancel",
+	return &action{change: "execution.cancel", done: "cancelled, or asked to stop",
 		do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
 			asked := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now(), Only: c.only}
 			found, _, err := c.api.options.Ledger.Cancel(ctx, id, asked, &c.audit.Audit)
@@ -47,7 +36,7 @@ func cancelOne() *action {
 }
 
 func forgetOne() *action {
-	return &action{change: "execution.forget",
+	return &action{change: "execution.forget", done: "allowed again",
 		do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
 			return c.forgetAs(ctx, id, reason, false)
 		}}
@@ -55,7 +44,7 @@ func forgetOne() *action {
 
 // eraseOne deletes all that is known of an event that has ended. With a filter, that needs a label.
 func eraseOne() *action {
-	return &action{change: "execution.erase",
+	return &action{change: "execution.erase", done: "erased", ended: true,
 		do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
 			return c.forgetAs(ctx, id, reason, true)
 		}}
@@ -103,7 +92,7 @@ func (c *call) startJob() error {
 	b, ids := bulk{rate: defaultRate, limit: defaultLimit}, []string{}
 	var kind, only string
 	filter := b.members()
-	filter["status"] = named(&b.status)
+	filter["status"] = named(&b.Status)
 	err := c.body(fields{
 		"kind": &kind, "ifStatus": &only, "reason": &b.reason, "filter": filter, "executions": &ids,
 		"dryRun": &b.dryRun, "rate": &b.rate, "again": &b.again,
@@ -111,8 +100,8 @@ func (c *call) startJob() error {
 	if err != nil {
 		return err
 	}
-	k := jobKinds()[client.JobKind(kind)]
-	if k == nil {
+	b.action = jobActions()[client.JobKind(kind)]
+	if b.action == nil {
 		return refuse("bad_request", "kind="+quote(kind)+": give run, skip, rerun, cancel, forget or erase")
 	}
 	if only != "" && (kind != string(client.JobCancel) || !slices.Contains(active, idem.Status(only))) {
@@ -121,7 +110,6 @@ func (c *call) startJob() error {
 	if b.again && kind != string(client.JobRerun) {
 		return refuse("bad_request", "again is for a rerun")
 	}
-	b.action, b.ended = k.action, k.ended
 	if err := c.readJob(&b, ids); err != nil {
 		return err
 	}
@@ -161,13 +149,13 @@ const (
 // readJob checks what a new job is about, and its reason.
 func (c *call) readJob(b *bulk, ids []string) error {
 	if len(ids) == 0 {
-		if b.ended && b.label == "" {
+		if b.action.ended && b.Label == "" {
 			return refuse("bad_request", "filter: name the label of what is to be erased")
 		}
-		if len(b.action.states) == 0 && !b.ended {
+		if len(b.action.states) == 0 && !b.action.ended {
 			return refuse("bad_request", "executions: name what this is about, at most "+fmt.Sprint(maxJobTargets))
 		}
-		if err := checkText("filter", b.workflow+b.route+b.label, maxFilter); err != nil {
+		if err := checkText("filter", b.Workflow+b.Route+b.Label, maxFilter); err != nil {
 			return err
 		}
 		return c.checkBulk(b)
@@ -175,7 +163,7 @@ func (c *call) readJob(b *bulk, ids []string) error {
 	switch {
 	case len(ids) > maxJobTargets:
 		return refuse("bad_request", fmt.Sprintf("executions: at most %d, got %d", maxJobTargets, len(ids)))
-	case !b.empty():
+	case b.BulkFilter != client.BulkFilter{}:
 		return refuse("bad_request", "filter, executions: give one of them")
 	}
 	for _, id := range ids {
@@ -216,7 +204,7 @@ func (c *call) dryRun(j *idem.Job) error {
 const mostMoves = 100
 
 // moveJob changes the state of the job in the path.
-func (c *call) moveJob(from []idem.JobState, change func(*idem.Job)) error {
+func (c *call) moveJob(from idem.JobState, change func(*idem.Job)) error {
 	var reason string
 	if err := c.body(fields{"reason": &reason}); err != nil {
 		return err
@@ -232,8 +220,8 @@ func (c *call) moveJob(from []idem.JobState, change func(*idem.Job)) error {
 			return err
 		}
 		c.audit.Job, c.audit.Before = j.ID, string(j.State)
-		if j.State != from[0] {
-			return refuse("status_changed", "the job is "+string(j.State)+", not "+string(from[0]))
+		if j.State != from {
+			return refuse("status_changed", "the job is "+string(j.State)+", not "+string(from))
 		}
 		change(j)
 		c.audit.After = string(j.State) + ": " + aboutJob(j)
@@ -251,7 +239,7 @@ func (c *call) moveJob(from []idem.JobState, change func(*idem.Job)) error {
 }
 
 func (c *call) stopJob() error {
-	return c.moveJob([]idem.JobState{idem.JobRunning}, func(j *idem.Job) {
+	return c.moveJob(idem.JobRunning, func(j *idem.Job) {
 		j.State, j.StoppedBy, j.EndedAt = idem.JobStopped, c.who(), c.api.options.Now()
 		j.Result = "stopped by " + j.StoppedBy + ", " + resultOf(j)
 	})
@@ -284,7 +272,7 @@ func (a *API) whyRevoked(j *idem.Job) string {
 
 // resumeJob lets a job go on. If its token may not run it any more, it becomes the caller's job.
 func (c *call) resumeJob() error {
-	return c.moveJob([]idem.JobState{idem.JobStopped}, func(j *idem.Job) {
+	return c.moveJob(idem.JobStopped, func(j *idem.Job) {
 		if c.api.whyRevoked(j) != "" {
 			if j.Who = c.who(); c.caller.limited() {
 				j.Only = c.caller.token.Workflows
@@ -333,8 +321,8 @@ func aboutJob(j *idem.Job) string {
 // resultOf is the sentence that says how far a job came, and how long it took.
 func resultOf(j *idem.Job) string {
 	said := fmt.Sprintf("%d of %d ran: %d succeeded, %d failed", j.Succeeded+j.Failed, j.Matched, j.Succeeded, j.Failed)
-	if k := jobKinds()[client.JobKind(j.Kind)]; k != nil && !k.follows {
-		said = fmt.Sprintf("%d of %d %s", j.Succeeded, j.Matched, k.done)
+	if a := jobActions()[client.JobKind(j.Kind)]; a != nil && !a.follows {
+		said = fmt.Sprintf("%d of %d %s", j.Succeeded, j.Matched, a.done)
 	}
 	for _, more := range []struct {
 		n    int

@@ -32,17 +32,14 @@ const (
 
 // bulk is a request for many executions.
 type bulk struct {
-	action                 *action
-	reason                 string
-	workflow, route, state string
-	since, until, label    string
-	status                 string              // of jobs that are Again
-	again                  bool                // also events that have ended and whose request is not stored
-	ended                  bool                // the same, of another kind than a rerun
-	narrow                 idem.ExecutionQuery // Since, Until and Label
-	dryRun                 bool
-	rate, limit            int
-	at                     bulkCursor
+	action            *action
+	reason            string
+	client.BulkFilter                     // Status: of jobs that are Again
+	again             bool                // also events that have ended and whose request is not stored
+	narrow            idem.ExecutionQuery // Since, Until and Label
+	dryRun            bool
+	rate, limit       int
+	at                bulkCursor
 }
 
 // many returns the endpoint of an action for all executions that match.
@@ -92,27 +89,22 @@ func (c *call) readBulk(b *bulk) error {
 // members are the members of the filter in a body.
 func (b *bulk) members() fields {
 	return fields{
-		"workflow": named(&b.workflow), "route": named(&b.route), "state": named(&b.state), "since": named(&b.since),
-		"until": named(&b.until), "label": named(&b.label),
+		"workflow": named(&b.Workflow), "route": named(&b.Route), "state": named(&b.State), "since": named(&b.Since),
+		"until": named(&b.Until), "label": named(&b.Label),
 	}
-}
-
-// empty reports whether the filter has no member.
-func (b *bulk) empty() bool {
-	return b.workflow+b.route+b.state+b.status+b.since+b.until+b.label == ""
 }
 
 // checkBulk checks a filter, and whether the caller may do what it asks for.
 func (c *call) checkBulk(b *bulk) (err error) {
-	c.audit.Workflow = b.workflow
-	b.workflow = naming.SpelledPattern(b.workflow)
+	c.audit.Workflow = b.Workflow
+	b.Workflow = naming.SpelledPattern(b.Workflow)
 	if err := b.check(); err != nil {
 		return err
 	}
-	if b.narrow.Since, b.narrow.Until, err = c.period(b.since, b.until); err != nil {
+	if b.narrow.Since, b.narrow.Until, err = c.period(b.Since, b.Until); err != nil {
 		return err
 	}
-	if b.narrow.Label, err = labelOf(b.label); err != nil {
+	if b.narrow.Label, err = labelOf(b.Label); err != nil {
 		return err
 	}
 	return c.mayStart(b)
@@ -131,12 +123,13 @@ func (c *call) mayStart(b *bulk) error {
 
 // named reads a member of a filter. It refuses "", which is a variable that was not set and would
 // match more than was meant.
-func named(place *string) func(json.RawMessage) error {
+func named[T ~string](place *T) func(json.RawMessage) error {
 	return func(text json.RawMessage) error {
-		if err := value(text, place); err != nil {
+		var given string
+		if err := value(text, &given); err != nil {
 			return err
 		}
-		if *place == "" {
+		if *place = T(given); given == "" {
 			return errors.New("is empty: name one, or leave it out for all of them")
 		}
 		return nil
@@ -145,19 +138,19 @@ func named(place *string) func(json.RawMessage) error {
 
 // check refuses a filter that matches more than can be meant.
 func (b *bulk) check() error {
-	state, err := parkState(b.state)
+	state, err := parkState(string(b.State))
 	switch {
 	case err != nil:
 		return err
-	case b.empty():
+	case b.BulkFilter == client.BulkFilter{}:
 		return refuse("bad_request", "give a filter: a workflow, a route, a state, a label or a time")
-	case (b.again || b.ended) && state != "", !b.again && !b.ended && b.status != "":
+	case b.listsEnded() && state != "", !b.listsEnded() && b.Status != "":
 		return refuse("bad_request", "filter: a state is for requests that are stored, a status for a rerun with again")
-	case b.status != "" && !idem.Status(b.status).Terminal():
-		return refuse("bad_request", "status="+quote(b.status)+": give SUCCESS, FAILED or ABORTED")
+	case b.Status != "" && !b.Status.Terminal():
+		return refuse("bad_request", "status="+quote(string(b.Status))+": give SUCCESS, FAILED or ABORTED")
 	case state != "" && !slices.Contains(b.action.states, state):
 		return refuse("bad_request",
-			fmt.Sprintf("state=%s: %s is for %v", quote(b.state), b.action.change, b.action.states))
+			fmt.Sprintf("state=%s: %s is for %v", quote(string(b.State)), b.action.change, b.action.states))
 	case b.limit < 1 || b.limit > maxLimit:
 		return refuse("bad_request", fmt.Sprintf("limit: give a number from 1 to %d", maxLimit))
 	}
@@ -172,11 +165,15 @@ func (b *bulk) checkRate() error {
 	return nil
 }
 
+// listsEnded reports whether it is about all executions that have ended, whether or not their
+// requests are stored.
+func (b *bulk) listsEnded() bool { return b.again || b.action.ended }
+
 // filter returns the filter of a job, which has its times.
 func (b *bulk) filter() idem.JobFilter {
 	return idem.JobFilter{
-		Workflow: b.workflow, Route: b.route, State: idem.ParkState(b.state), Status: idem.Status(b.status),
-		Label: b.label, Since: b.narrow.Since, Until: b.narrow.Until,
+		Workflow: b.Workflow, Route: b.Route, State: idem.ParkState(b.State), Status: idem.Status(b.Status),
+		Label: b.Label, Since: b.narrow.Since, Until: b.narrow.Until,
 	}
 }
 
@@ -226,7 +223,7 @@ func (c *call) actOnAll(life context.Context, b *bulk) (*client.BulkResult, erro
 // fitting returns the executions behind the cursor that match, in the order in which they came into
 // their state. For the dead letters of a queue that is their order in it.
 func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.ParkedEntry, error) {
-	if b.again || b.ended {
+	if b.listsEnded() {
 		return c.listEnded(ctx, b, at)
 	}
 	var all []idem.ParkedEntry
@@ -234,7 +231,7 @@ func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.Par
 	if err != nil {
 		return nil, err
 	}
-	for q := (idem.ParkedQuery{Workflow: b.workflow, State: idem.ParkState(b.state), PageSize: maxLimit}); ; {
+	for q := (idem.ParkedQuery{Workflow: b.Workflow, State: idem.ParkState(b.State), PageSize: maxLimit}); ; {
 		bounded, done := context.WithTimeout(ctx, c.api.options.RequestTimeout)
 		page, err := c.api.options.Ledger.ParkedEntries(bounded, q)
 		done()
@@ -246,7 +243,7 @@ func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.Par
 		}
 		for i := range page.Entries {
 			e := &page.Entries[i]
-			if slices.Contains(b.action.states, e.State) && (b.route == "" || e.Route == b.route) &&
+			if slices.Contains(b.action.states, e.State) && (b.Route == "" || e.Route == b.Route) &&
 				c.caller.sees(e.Workflow) && at.before(e) && (within == nil || within[e.Execution]) {
 				all = append(all, *e)
 			}
@@ -267,7 +264,7 @@ func byRevision(x, y idem.ParkedEntry) int {
 // that runs one at a time, that is the order in which they ran.
 func (c *call) listEnded(ctx context.Context, b *bulk, at *bulkCursor) (all []idem.ParkedEntry, err error) {
 	q := b.narrow
-	q.Workflow, q.Route, q.Status, q.PageSize = b.workflow, b.route, idem.Status(b.status), maxLimit
+	q.Workflow, q.Route, q.Status, q.PageSize = b.Workflow, b.Route, idem.Status(b.Status), maxLimit
 	for newest := int64(1); ; {
 		bounded, done := context.WithTimeout(ctx, c.api.options.RequestTimeout)
 		page, err := c.api.options.Ledger.Executions(bounded, q)
@@ -302,7 +299,7 @@ func (c *call) within(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, 
 		return nil, nil //nolint:nilnil // see above
 	}
 	fits := map[idem.ExecutionID]bool{}
-	for q := (idem.ParkedQuery{Workflow: b.workflow, State: idem.ParkState(b.state), PageSize: maxLimit}); ; {
+	for q := (idem.ParkedQuery{Workflow: b.Workflow, State: idem.ParkState(b.State), PageSize: maxLimit}); ; {
 		bounded, done := context.WithTimeout(ctx, c.api.options.RequestTimeout)
 		page, err := c.api.options.Ledger.ParkedExecutions(bounded, q)
 		done()

@@ -14,24 +14,31 @@ import (
 	"hooklock/idem"
 )
 
-// action is an action on a parked execution or a dead letter.
+// action is what an operator does with an execution, or a job with many.
 type action struct {
-	change string           // of one execution, in the audit log
-	states []idem.ParkState // the states of requests that it is for
-	status int              // the HTTP status of its success
+	change string // of one execution, in the audit log
 	do     func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error)
+	// states are those of the stored requests that it is for. Without any, a job takes executions and
+	// no filter.
+	states  []idem.ParkState
+	status  int    // the HTTP status of its success, for one
+	follows bool   // a job lets executions run with it, and counts how they end
+	done    string // what has become of those that a job does not follow
+	ended   bool   // by a filter, it is about executions that have ended, whether or not their requests are stored
 }
 
 func runNow() *action {
-	return &action{"execution.run", []idem.ParkState{idem.ParkWaiting, idem.ParkBlocked}, http.StatusOK,
-		func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, error) {
+	return &action{change: "execution.run", states: []idem.ParkState{idem.ParkWaiting, idem.ParkBlocked},
+		status: http.StatusOK, follows: true,
+		do: func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, error) {
 			return c.api.options.Ledger.RunNow(ctx, id, &c.audit.Audit)
 		}}
 }
 
 func skip() *action {
-	return &action{"execution.skip", []idem.ParkState{idem.ParkWaiting, idem.ParkBlocked}, http.StatusOK,
-		func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
+	return &action{change: "execution.skip", states: []idem.ParkState{idem.ParkWaiting, idem.ParkBlocked},
+		status: http.StatusOK, done: "skipped",
+		do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
 			found, _, err := c.api.options.Ledger.Skip(ctx, id,
 				idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now()}, &c.audit.Audit)
 			return found, err
@@ -39,8 +46,9 @@ func skip() *action {
 }
 
 func rerun() *action {
-	return &action{"execution.rerun", []idem.ParkState{idem.ParkDeadLetter}, http.StatusCreated,
-		func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, error) {
+	return &action{change: "execution.rerun", states: []idem.ParkState{idem.ParkDeadLetter},
+		status: http.StatusCreated, follows: true,
+		do: func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, error) {
 			if !c.again {
 				found, err := c.api.options.Ledger.Rerun(ctx, id, &c.audit.Audit)
 				return found, notKept(err, "with --again it runs all the same if its route keeps requests, else its "+
