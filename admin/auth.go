@@ -58,15 +58,9 @@ type caller struct {
 
 // sees reports whether the caller may know of a workflow.
 func (c *caller) sees(workflow string) bool {
-	if !c.limited() {
-		return true
-	}
-	for _, pattern := range c.token.Workflows {
-		if idem.MatchPattern(pattern, workflow) {
-			return true
-		}
-	}
-	return false
+	return !c.limited() || slices.ContainsFunc(c.token.Workflows, func(pattern string) bool {
+		return idem.MatchPattern(pattern, workflow)
+	})
 }
 
 // limited reports whether there are workflows that the caller may not see.

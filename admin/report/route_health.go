@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,12 +91,7 @@ func (t *Tally) NearLimit(name string) bool {
 	all := r.failures.standing(now)
 	r.mu.Unlock()
 	all.Add(elsewhere)
-	for _, l := range limits {
-		if all.Near(l) >= half {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(limits, func(l Limit) bool { return all.Near(l) >= half })
 }
 
 // SetElsewhere sets what other processes have seen of the senders of routes: what a sender counts

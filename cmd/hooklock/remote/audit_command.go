@@ -28,8 +28,6 @@ ones, and each look at what a sender sent. They are kept in etcd for 30 days, an
 
 func newAuditList(e *cli.Environment, r *Remote) *cobra.Command {
 	var q client.AuditQuery
-	var limit int
-	var cursor string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list what was asked for with tokens, the newest first",
@@ -42,7 +40,7 @@ refused, nothing to do, or unknown (etcd did not answer).`,
 		Args: cli.NoArgs,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
 			d.moments(&q.Since, &q.Until)
-			return audits(ctx, d, q, limit, cursor).print(d)
+			return audits(ctx, d, q).print(d)
 		}),
 	}
 	textFlag(cmd, &q.Who, "who", "only by the token of this name")
@@ -51,16 +49,16 @@ refused, nothing to do, or unknown (etcd did not answer).`,
 	textFlag(cmd, &q.ExecutionID, "execution", "only about this execution")
 	textFlag(cmd, &q.Since, "since", "only since "+momentsHelp)
 	textFlag(cmd, &q.Until, "until", "only until then")
-	listFlags(cmd, &limit, &cursor)
+	listFlags(cmd, &q.Limit, &q.Cursor)
 	r.watchFlag(cmd)
 	return cmd
 }
 
 // audits returns the list of the entries that q selects.
-func audits(ctx context.Context, d *Desk, q client.AuditQuery, limit int, cursor string) *listing[client.Audit] {
+func audits(ctx context.Context, d *Desk, q client.AuditQuery) *listing[client.Audit] {
 	now := time.Now()
 	return &listing[client.Audit]{
-		name: "audits", none: "no matching changes", limit: limit, cursor: cursor,
+		name: "audits", none: "no matching changes", limit: q.Limit, cursor: q.Cursor,
 		head:    []string{"AGE", "WHO", "WHAT", "RESULT", "WORKFLOW", "EXECUTION", "BEFORE", "AFTER", "FROM", "WHY"},
 		drop:    []string{"FROM", "BEFORE", "AFTER", "WORKFLOW"},
 		cut:     map[string]int{"WORKFLOW": 8, "EXECUTION": 14, "WHY": 16},

@@ -58,11 +58,19 @@ func (r *Remote) ask(e *cli.Environment,
 	}
 }
 
-// lockedWorkflows completes the first argument with the locked workflows.
-func lockedWorkflows(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion {
-	if len(args) > 0 {
-		return nil
-	}
+// askFirst returns a completer of the first argument that asks the server.
+func (r *Remote) askFirst(e *cli.Environment,
+	words func(ctx context.Context, d *Desk, begun string) []cobra.Completion) completer {
+	return r.ask(e, func(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion {
+		if len(args) > 0 {
+			return nil
+		}
+		return words(ctx, d, begun)
+	})
+}
+
+// lockedWorkflows offers the locked workflows.
+func lockedWorkflows(ctx context.Context, d *Desk, begun string) []cobra.Completion {
 	page, err := d.LockPage(ctx, client.LockQuery{Prefix: begun, Limit: mostCompletions})
 	if err != nil {
 		return nil
@@ -89,11 +97,8 @@ func lockHolder(ctx context.Context, d *Desk, args []string, _ string) []cobra.C
 	return []cobra.Completion{l.ExecutionID}
 }
 
-// knownExecutions completes the first argument with execution IDs.
-func knownExecutions(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion {
-	if len(args) > 0 {
-		return nil
-	}
+// knownExecutions offers execution IDs.
+func knownExecutions(ctx context.Context, d *Desk, begun string) []cobra.Completion {
 	var words []cobra.Completion
 	_ = d.beginning(ctx, begun, func(x *client.Execution) bool { // an error leaves what was found in time
 		if strings.HasPrefix(x.ExecutionID, begun) {
@@ -104,11 +109,10 @@ func knownExecutions(ctx context.Context, d *Desk, args []string, begun string) 
 	return words
 }
 
-// knownEvents completes the first argument with event IDs, or with execution IDs if it begins like
-// one.
-func knownEvents(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion {
-	if len(args) > 0 || strings.HasPrefix(begun, strings.TrimSuffix(idPrefix, "_")) {
-		return knownExecutions(ctx, d, args, begun)
+// knownEvents offers event IDs, or execution IDs for a word that begins like one.
+func knownEvents(ctx context.Context, d *Desk, begun string) []cobra.Completion {
+	if strings.HasPrefix(begun, strings.TrimSuffix(idPrefix, "_")) {
+		return knownExecutions(ctx, d, begun)
 	}
 	page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Text: begun, Limit: mostCompletions})
 	if err != nil {

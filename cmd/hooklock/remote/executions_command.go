@@ -84,7 +84,7 @@ func (d *Desk) why(x *client.Execution) string {
 func newExecutionsGet(e *cli.Environment, r *Remote) *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
-		ValidArgsFunction: r.ask(e, knownExecutions),
+		ValidArgsFunction: r.askFirst(e, knownExecutions),
 
 		Use:   "get ID",
 		Short: "show one execution and all of its event, now or at its next change",
@@ -262,7 +262,7 @@ func newExecutionsCancel(e *cli.Environment, r *Remote) *cobra.Command {
 	var reason, only string
 	var final bool
 	cmd := &cobra.Command{
-		ValidArgsFunction: r.ask(e, knownExecutions),
+		ValidArgsFunction: r.askFirst(e, knownExecutions),
 
 		Use:   "cancel ID --reason TEXT",
 		Short: "stop an execution that waits, runs or is held",
@@ -330,7 +330,7 @@ func newExecutionsForget(e *cli.Environment, r *Remote) *cobra.Command {
 	var reason string
 	var erase bool
 	cmd := &cobra.Command{
-		ValidArgsFunction: r.ask(e, knownExecutions),
+		ValidArgsFunction: r.askFirst(e, knownExecutions),
 
 		Use: "forget ID --reason TEXT", Aliases: []string{"allow"},
 		Short: "drop the record of an ended execution, so that its event may run again",

@@ -49,8 +49,6 @@ func newExecutionsList(e *cli.Environment, r *Remote) *cobra.Command { return ne
 // outputs, instead of for terminals alone.
 func newList(e *cli.Environment, r *Remote, people bool) *cobra.Command {
 	var f filter
-	var cursor string
-	var limit int
 	var parked parkedFlags
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"},
@@ -84,7 +82,7 @@ hold there, too.`,
 			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				d.moments(&q.Since, &q.Until)
-				l := executions(ctx, d, q, limit, cursor)
+				l := executions(ctx, d, q)
 				if q.Parked {
 					d.showParkedIn(l, q.State)
 				}
@@ -103,17 +101,16 @@ hold there, too.`,
 	}
 	f.flags(cmd)
 	parked.add(cmd)
-	listFlags(cmd, &limit, &cursor)
+	listFlags(cmd, &f.criteria.Limit, &f.criteria.Cursor)
 	r.watchFlag(cmd)
 	return cmd
 }
 
 // executions returns the list of those that q selects.
-func executions(ctx context.Context, d *Desk, q client.ExecutionQuery, limit int,
-	cursor string) *listing[client.Execution] {
+func executions(ctx context.Context, d *Desk, q client.ExecutionQuery) *listing[client.Execution] {
 	now := time.Now()
 	l := &listing[client.Execution]{
-		name: "executions", none: "no matching events", limit: limit, cursor: cursor,
+		name: "executions", none: "no matching events", limit: q.Limit, cursor: q.Cursor,
 		why: func() string { return d.whyNone(ctx, q.Route, q.Label) },
 		head: []string{"EXECUTION", "STATUS", "OUTCOME", "AGE", "TOOK", "ATTEMPT", "DUPLICATES", "WORKFLOW", "EVENT",
 			"WHY"},
@@ -247,7 +244,9 @@ Parts of event IDs are found in any case. An event that was refused each time is
 
 // list returns the list of all hits of a search.
 func (d *Desk) list(ctx context.Context, found *hits) *listing[client.Execution] {
-	l := executions(ctx, d, found.all, 0, found.all.Cursor)
+	q := found.all
+	q.Limit = 0 // that of a page, and not of the list
+	l := executions(ctx, d, q)
 	if found.complete {
 		l.page = func(int, string) ([]client.Execution, string, error) { return found.events, "", nil }
 	}
@@ -256,7 +255,7 @@ func (d *Desk) list(ctx context.Context, found *hits) *listing[client.Execution]
 
 func newExecutionsAnswer(e *cli.Environment, r *Remote) *cobra.Command {
 	return &cobra.Command{
-		ValidArgsFunction: r.ask(e, knownExecutions),
+		ValidArgsFunction: r.askFirst(e, knownExecutions),
 
 		Use:   "answer ID",
 		Short: "print the body of the answer that duplicates of the event get",

@@ -107,7 +107,7 @@ func newJobsGet(e *cli.Environment, r *Remote) *cobra.Command {
 	return &cobra.Command{
 		Use: "get ID", Short: "look at a job",
 		Long:    "Look at a job: what it is about, how far it is, and the first ten that failed or were left alone.",
-		Example: "  hooklock jobs get job_k2v7qf4m3zt5w6ya", Args: OneArg("ID"), ValidArgsFunction: r.ask(e, someJobs),
+		Example: "  hooklock jobs get job_k2v7qf4m3zt5w6ya", Args: OneArg("ID"), ValidArgsFunction: r.askFirst(e, someJobs),
 		RunE: r.onJob(e, func(ctx context.Context, d *Desk, id string) error {
 			return shown(d, d.printJob)(d.Job(ctx, id))
 		}),
@@ -120,7 +120,7 @@ func newJobsWatch(e *cli.Environment, r *Remote) *cobra.Command {
 		Long: `Watch a job until it ends: a bar on a terminal, and with -o json the job in a line each time it has changed. Ctrl-C asks whether to stop the job or only
 watching; without a terminal it ends watching. The exit code is 4 where something was left alone, and 1 where the job was stopped.`,
 		Example: "  hooklock jobs watch job_k2v7qf4m3zt5w6ya", Args: OneArg("ID"),
-		ValidArgsFunction: r.ask(e, someJobs),
+		ValidArgsFunction: r.askFirst(e, someJobs),
 		RunE: r.onJob(e, func(ctx context.Context, d *Desk, id string) error {
 			j, err := d.Job(ctx, id)
 			if err != nil {
@@ -143,7 +143,7 @@ func newJobsChange(e *cli.Environment, r *Remote, what string) *cobra.Command {
 		Use: what + " ID --reason TEXT", Short: short,
 		Long:              long + " The exit code is 4 where the job is in another state.",
 		Example:           "  hooklock jobs " + what + " job_k2v7qf4m3zt5w6ya --reason " + example,
-		ValidArgsFunction: r.ask(e, someJobs),
+		ValidArgsFunction: r.askFirst(e, someJobs),
 		Args:              OneArg("ID"),
 		RunE: r.onJob(e, func(ctx context.Context, d *Desk, id string) error {
 			if what == "resume" {
@@ -162,9 +162,9 @@ func newJobsChange(e *cli.Environment, r *Remote, what string) *cobra.Command {
 	return cmd
 }
 
-// someJobs completes the ID of a job.
-func someJobs(ctx context.Context, d *Desk, args []string, begun string) (words []cobra.Completion) {
-	if l, err := d.Jobs(ctx); err == nil && len(args) == 0 {
+// someJobs offers the IDs of jobs.
+func someJobs(ctx context.Context, d *Desk, begun string) (words []cobra.Completion) {
+	if l, err := d.Jobs(ctx); err == nil {
 		for i := range l.Jobs {
 			if j := &l.Jobs[i]; strings.HasPrefix(j.JobID, begun) {
 				words = append(words, cobra.CompletionWithDesc(j.JobID, string(j.State)+" "+string(j.Kind)+": "+

@@ -54,7 +54,7 @@ func pageOf[P, T any](limit *int, cursor *string, get func() (*P, error),
 	}
 }
 
-// listFlags adds the flags of a list.
+// listFlags adds the flags of a list, which are those of its query.
 func listFlags(cmd *cobra.Command, limit *int, cursor *string) {
 	cmd.Flags().IntVar(limit, "limit", 0, "print at most this many (default 0: all)")
 	cmd.Flags().StringVar(cursor, "cursor", "", "continue a list that --limit cut: give its nextCursor")
@@ -230,13 +230,9 @@ func (d *Desk) whyNone(ctx context.Context, route, label string) string {
 	if route == "" {
 		return ""
 	}
-	l, err := d.Routes(ctx)
-	if err != nil || slices.ContainsFunc(l.Routes, func(r client.RouteRules) bool { return r.Route == route }) {
+	names, err := d.routeNames(ctx)
+	if err != nil || slices.Contains(names, route) {
 		return ""
-	}
-	var names []string
-	for i := range l.Routes {
-		names = append(names, l.Routes[i].Route)
 	}
 	said := "; no route of this replica has the name " + cli.Plain(route)
 	if near := naming.Nearest(route, names); near != "" {

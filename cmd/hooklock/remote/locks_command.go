@@ -43,9 +43,7 @@ release_delay.`,
 }
 
 func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
-	var q client.LockQuery
-	var limit int
-	var cursor string
+	var flags client.LockQuery
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list the locks that are taken",
@@ -56,8 +54,9 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
   hooklock locks list -o json | jq -r '.locks[] | select(.isStale) | .workflow'`,
 		Args: cli.NoArgs,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
+			q := flags
 			l := &listing[client.Lock]{
-				name: "locks", none: "no locks", limit: limit, cursor: cursor,
+				name: "locks", none: "no locks", limit: q.Limit, cursor: q.Cursor,
 				head: []string{"WORKFLOW", "STATE", "AGE", "LEFT", "WAITING", "EVENT", "EXECUTION", "HOLDER"},
 				row:  lockRow,
 				drop: []string{"HOLDER", "AGE"}, cut: map[string]int{"WORKFLOW": 20, "EVENT": 12, "EXECUTION": 20},
@@ -73,8 +72,8 @@ func newLocksList(e *cli.Environment, r *Remote) *cobra.Command {
 			return l.print(d)
 		}),
 	}
-	cmd.Flags().StringVar(&q.Prefix, "prefix", "", "only workflows that begin with this")
-	listFlags(cmd, &limit, &cursor)
+	cmd.Flags().StringVar(&flags.Prefix, "prefix", "", "only workflows that begin with this")
+	listFlags(cmd, &flags.Limit, &flags.Cursor)
 	r.watchFlag(cmd)
 	return cmd
 }
@@ -130,9 +129,7 @@ func lockCSV(l *client.Lock) []string {
 }
 
 func newLocksSlots(e *cli.Environment, r *Remote) *cobra.Command {
-	var q client.LockQuery
-	var limit int
-	var cursor string
+	var flags client.LockQuery
 	var waiting bool
 	cmd := &cobra.Command{
 		Use:   "slots",
@@ -149,8 +146,9 @@ With --waiting those at the head of their queue that wait for a slot.`,
 			if waiting {
 				ask, none = d.TurnPage, "nothing waits for a slot"
 			}
+			q := flags
 			l := &listing[client.Slot]{
-				name: "slots", none: none, limit: limit, cursor: cursor,
+				name: "slots", none: none, limit: q.Limit, cursor: q.Cursor,
 				head: []string{"LIMIT", "SLOT", "OF", "WORKFLOW", "EXECUTION", "ROUTE"}, row: slotRow,
 				drop: []string{"ROUTE"}, cut: map[string]int{"WORKFLOW": 20, "EXECUTION": 20},
 				raw: (*client.Slot).RawJSON,
@@ -163,9 +161,9 @@ With --waiting those at the head of their queue that wait for a slot.`,
 			return l.print(d)
 		}),
 	}
-	cmd.Flags().StringVar(&q.Prefix, "prefix", "", "only limits that begin with this")
+	cmd.Flags().StringVar(&flags.Prefix, "prefix", "", "only limits that begin with this")
 	cmd.Flags().BoolVar(&waiting, "waiting", false, "what waits for a slot, instead of what has one")
-	listFlags(cmd, &limit, &cursor)
+	listFlags(cmd, &flags.Limit, &flags.Cursor)
 	r.watchFlag(cmd)
 	return cmd
 }
@@ -181,7 +179,7 @@ func slotRow(s *client.Slot) []string {
 func newLocksGet(e *cli.Environment, r *Remote) *cobra.Command {
 	var execution string
 	cmd := &cobra.Command{
-		ValidArgsFunction: r.ask(e, lockedWorkflows),
+		ValidArgsFunction: r.askFirst(e, lockedWorkflows),
 
 		Use:   "get WORKFLOW",
 		Short: "show the lock of one workflow",
@@ -225,7 +223,7 @@ func newLocksRelease(e *cli.Environment, r *Remote) *cobra.Command {
 	var execution, reason string
 	var yes bool
 	cmd := &cobra.Command{
-		ValidArgsFunction: r.ask(e, lockedWorkflows),
+		ValidArgsFunction: r.askFirst(e, lockedWorkflows),
 
 		Use:   "release WORKFLOW --execution ID --reason TEXT",
 		Short: "take a lock away from the execution that holds it",

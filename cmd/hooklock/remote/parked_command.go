@@ -197,7 +197,7 @@ func newPerson(e *cli.Environment, r *Remote, p *person) *cobra.Command {
 	var to, toCA string
 	name := string(p.action)
 	cmd := &cobra.Command{
-		ValidArgsFunction: r.ask(e, keptExecutions(p.known)),
+		ValidArgsFunction: r.askFirst(e, keptExecutions(p.known)),
 
 		Use: name + " [ID] --reason TEXT", Aliases: p.aliases,
 		Short: p.short,
@@ -353,7 +353,7 @@ func (d *Desk) dryRun(ctx context.Context, action client.ParkedAction, b client.
 
 func newExecutionsRequest(e *cli.Environment, r *Remote) *cobra.Command {
 	return &cobra.Command{
-		ValidArgsFunction: r.ask(e, keptExecutions([]client.ParkState{""})),
+		ValidArgsFunction: r.askFirst(e, keptExecutions([]client.ParkState{""})),
 
 		Use:   "request ID",
 		Short: "print the request of a parked execution or a dead letter, as it came",
@@ -373,12 +373,9 @@ where no request is kept.`,
 	}
 }
 
-// keptExecutions completes the first argument with executions in these states.
-func keptExecutions(states []client.ParkState) func(context.Context, *Desk, []string, string) []cobra.Completion {
-	return func(ctx context.Context, d *Desk, args []string, begun string) (words []cobra.Completion) {
-		if len(args) > 0 {
-			return nil
-		}
+// keptExecutions offers executions in these states.
+func keptExecutions(states []client.ParkState) func(context.Context, *Desk, string) []cobra.Completion {
+	return func(ctx context.Context, d *Desk, begun string) (words []cobra.Completion) {
 		for _, state := range states {
 			page, err := d.ExecutionPage(ctx, client.ExecutionQuery{Parked: true, State: state, Limit: 50})
 			if err != nil {

@@ -35,7 +35,7 @@ The workflow with the longest queue is the first. HOLDER is the replica where it
 			}
 			return OneArg("WORKFLOW")(cmd, args)
 		},
-		ValidArgsFunction: r.ask(e, lockedWorkflows),
+		ValidArgsFunction: r.askFirst(e, lockedWorkflows),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			workflow := ""
 			if len(args) > 0 {

@@ -139,17 +139,14 @@ func ignoreText(members []string) string {
 func (d *Desk) printLosses(r *client.Report) {
 	for i := range r.Routes {
 		route := &r.Routes[i]
-		if text := route.ChangedText(); text != "" {
-			fmt.Fprintln(d.environment.Stdout, cli.Plain(route.Route+": "+text))
-		}
-		if text := route.RedirectedText(); text != "" {
-			fmt.Fprintln(d.environment.Stdout, cli.Plain(route.Route+": "+text))
-		}
-		if text := route.TwinsText(); text != "" {
-			fmt.Fprintln(d.environment.Stdout, cli.Plain(route.Route+": "+text))
-		}
+		texts := []string{route.ChangedText(), route.RedirectedText(), route.TwinsText()}
 		if w := route.WrongEventID; w != nil {
-			fmt.Fprintln(d.environment.Stdout, cli.Plain(route.Route+": "+w.Text()))
+			texts = append(texts, w.Text())
+		}
+		for _, text := range texts {
+			if text != "" {
+				fmt.Fprintln(d.environment.Stdout, cli.Plain(route.Route+": "+text))
+			}
 		}
 	}
 }

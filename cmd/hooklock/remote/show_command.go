@@ -22,7 +22,7 @@ func NewShow(e *cli.Environment) *cobra.Command {
 	var web bool
 	var wait time.Duration
 	cmd := &cobra.Command{
-		ValidArgsFunction: r.ask(e, knownEvents),
+		ValidArgsFunction: r.askFirst(e, knownEvents),
 
 		Use: "show TEXT", SuggestFor: []string{"find", "get", "search", "describe"},
 		Short: "say what happened to an event and what to do, by anything in hand",

@@ -17,8 +17,6 @@ import (
 func NewSignatures(e *cli.Environment) *cobra.Command {
 	r := Remote{more: []string{outputCSV}}
 	var q client.BadSignatureQuery
-	var limit int
-	var cursor string
 	cmd := &cobra.Command{
 		Use:   "signatures",
 		Short: "list deliveries whose signature was not valid, the newest first",
@@ -30,7 +28,7 @@ many of the route came so soon after that they are not.`,
 		Args: cli.NoArgs,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
 			d.moments(&q.Since, &q.Until)
-			return badSignatures(ctx, d, q, limit, cursor).print(d)
+			return badSignatures(ctx, d, q).print(d)
 		}),
 	}
 	r.Flags(cmd)
@@ -38,17 +36,16 @@ many of the route came so soon after that they are not.`,
 	textFlag(cmd, &q.EventID, "event", "only those that say this event ID")
 	textFlag(cmd, &q.Since, "since", "only since "+momentsHelp)
 	textFlag(cmd, &q.Until, "until", "only until then")
-	listFlags(cmd, &limit, &cursor)
+	listFlags(cmd, &q.Limit, &q.Cursor)
 	r.watchFlag(cmd)
 	return cmd
 }
 
 // badSignatures returns the list of what q selects.
-func badSignatures(ctx context.Context, d *Desk, q client.BadSignatureQuery, limit int,
-	cursor string) *listing[client.BadSignature] {
+func badSignatures(ctx context.Context, d *Desk, q client.BadSignatureQuery) *listing[client.BadSignature] {
 	now := time.Now()
 	return &listing[client.BadSignature]{
-		name: "badSignatures", none: "no bad signatures", limit: limit, cursor: cursor,
+		name: "badSignatures", none: "no bad signatures", limit: q.Limit, cursor: q.Cursor,
 		why:  func() string { return d.whyNone(ctx, q.Route, "") },
 		head: []string{"AGE", "ROUTE", "FROM", "REASON", "PART", "EVENT", "SENDER GOT", "MORE", "TRACE", "DETAIL"},
 		drop: []string{"TRACE", "SENDER GOT"}, cut: map[string]int{"ROUTE": 8, "EVENT": 12, "PART": 12, "DETAIL": 16},
@@ -86,13 +83,13 @@ func (d *Desk) addBadSignatures(ctx context.Context, q client.BadSignatureQuery)
 	}
 	fmt.Fprintf(d.environment.Stdout, "\n%s%s with this ID had no valid signature, and did not run:\n", more,
 		story.Count(len(page.BadSignatures), "delivery", "deliveries"))
-	return badSignatures(ctx, d, q, 0, "").print(d)
+	return badSignatures(ctx, d, q).print(d)
 }
 
 // showBadSignatures lists the deliveries that say that event ID and had no valid signature. It
 // returns otherwise if there are none, or if the token may not see them.
 func (d *Desk) showBadSignatures(ctx context.Context, eventID string, otherwise error) error {
-	q := client.BadSignatureQuery{EventID: eventID, Limit: 1}
+	q := client.BadSignatureQuery{EventID: eventID}
 	if page, err := d.BadSignaturePage(ctx, q); err != nil || len(page.BadSignatures) == 0 {
 		return otherwise
 	}
@@ -102,5 +99,5 @@ func (d *Desk) showBadSignatures(ctx context.Context, eventID string, otherwise 
 			"Anyone can write an ID into a request.")
 		fmt.Fprintln(d.environment.Stdout)
 	}
-	return badSignatures(ctx, d, q, 0, "").print(d)
+	return badSignatures(ctx, d, q).print(d)
 }

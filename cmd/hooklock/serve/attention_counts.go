@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"hooklock/admin/client"
@@ -49,18 +50,10 @@ func countKinds(list *client.Attention) *map[string]int {
 
 // isFirst reports whether this process is the first of those that are alive.
 func isFirst(notes []idem.ReplicaNote) bool {
-	own := ""
-	for i := range notes {
-		if notes[i].Self {
-			own = notes[i].Writer
-		}
-	}
-	for i := range notes {
-		if n := &notes[i]; n.Alive && !n.Stopped && n.Writer < own {
-			return false
-		}
-	}
-	return true
+	self := slices.IndexFunc(notes, func(n idem.ReplicaNote) bool { return n.Self })
+	return self < 0 || !slices.ContainsFunc(notes, func(n idem.ReplicaNote) bool {
+		return n.Alive && !n.Stopped && n.Writer < notes[self].Writer
+	})
 }
 
 // attentionCount returns the latest count, for metrics.
