@@ -26,8 +26,8 @@ func lockEndpoints() []endpoint {
 func executionEndpoints() []endpoint {
 	return []endpoint{
 		{"GET", "/v1/executions", forRead, "",
-			(*call).listExecutions, "", paged("workflow", "text", "prefix", "route", "status", "outcome",
-				"decision", "since", "until", "event", "key", "id", "trace", "label", "parked", "state", "lost", "unseen")},
+			(*call).listExecutions, "", paged("workflow", "text", "prefix", "route", "status", "outcome", "decision",
+				"since", "until", "event", "key", "id", "trace", "label", "parked", "state", "lost", "unseen")},
 		{"POST", "/v1/executions/run", forWrite, "executions.run", many(runNow()), "", nil},
 		{"POST", "/v1/executions/skip", forWrite, "executions.skip", many(skip()), "", nil},
 		{"POST", "/v1/executions/rerun", forWrite, "executions.rerun", many(rerun()), "", nil},

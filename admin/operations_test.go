@@ -508,8 +508,9 @@ func processOperations() []description {
 		{"listBadSignatures", "GET /v1/signatures", operation{about: "Deliveries whose signature was not valid. Over all replicas, for 30 days: the newest 1,000 " +
 			"of a route, and 20,000 together. Of a flood few are listed, and the others are counted (more). " +
 			"Nothing of signature or secret is in it.",
-			takes:   client.BadSignatureQuery{},
-			query:   pagedInputs(inputs{{"route", "", nil}, {"event", "", nil}, {"since", "", nil}, {"until", "", nil}}),
+			takes: client.BadSignatureQuery{},
+			query: pagedInputs(inputs{{"route", "", nil}, {"event", "", nil}, {"since", "", nil},
+				{"until", "", nil}}),
 			answers: answers{pageOf(client.BadSignaturePage{}, "the newest first")}}},
 		{"status", "GET /v1/status", operation{about: "How this process is doing. Session, etcd, upstream, configuration, and what runs, waits, is " +
 			"held and parked, of the process that answers, from what it has seen: nobody is asked for it. It " +

@@ -18,8 +18,8 @@ import (
 type action struct {
 	change string // of one execution, in the audit log
 	do     func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error)
-	// states are those of the stored requests that it is for. Without any, a job takes executions and
-	// no filter.
+	// states are those of the stored requests that it is for. Without any, a job takes executions
+	// and no filter.
 	states  []idem.ParkState
 	status  int    // the HTTP status of its success, for one
 	follows bool   // a job lets executions run with it, and counts how they end

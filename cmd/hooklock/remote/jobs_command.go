@@ -107,7 +107,8 @@ func newJobsGet(e *cli.Environment, r *Remote) *cobra.Command {
 	return &cobra.Command{
 		Use: "get ID", Short: "look at a job",
 		Long:    "Look at a job: what it is about, how far it is, and the first ten that failed or were left alone.",
-		Example: "  hooklock jobs get job_k2v7qf4m3zt5w6ya", Args: OneArg("ID"), ValidArgsFunction: r.askFirst(e, someJobs),
+		Example: "  hooklock jobs get job_k2v7qf4m3zt5w6ya", Args: OneArg("ID"),
+		ValidArgsFunction: r.askFirst(e, someJobs),
 		RunE: r.onJob(e, func(ctx context.Context, d *Desk, id string) error {
 			return shown(d, d.printJob)(d.Job(ctx, id))
 		}),
