@@ -179,7 +179,7 @@ func TestEachTokenMayDoWhatItsScopesAndWorkflowsSay(t *testing.T) {
 	for _, q := range requests {
 		r := newRig(t, unreachable{}, nil) // each, because wrong tokens use up an address's credit
 		path, _, _ := strings.Cut(q.path, "?")
-		e, _, p := find(endpoints(), q.method, path)
+		e, _, p := findEndpoint(allEndpoints(), q.method, path)
 		if p != nil {
 			t.Fatal(p)
 		}
@@ -221,7 +221,7 @@ func TestWithoutConfiguredTokensReadingIsOpenAndChangingIsNot(t *testing.T) {
 		if asksNoLedger(path) {
 			continue
 		}
-		e, _, _ := find(endpoints(), q.method, path)
+		e, _, _ := findEndpoint(allEndpoints(), q.method, path)
 		want := 401
 		if e.access == forRead {
 			want = 503
@@ -242,7 +242,7 @@ func TestATokenForAReloadIsGoodForNothingElse(t *testing.T) {
 	a := Access{Tokens: []Token{{Name: "gone", Digest: Digest(opsToken), Reload: true}}}
 	for _, q := range requests {
 		path, _, _ := strings.Cut(q.path, "?")
-		e, _, p := find(endpoints(), q.method, path)
+		e, _, p := findEndpoint(allEndpoints(), q.method, path)
 		if p != nil {
 			t.Fatal(p)
 		}
@@ -251,7 +251,8 @@ func TestATokenForAReloadIsGoodForNothingElse(t *testing.T) {
 		}
 		r := httptest.NewRequest(q.method, q.path, nil)
 		r.Header.Set("Authorization", "Bearer "+opsToken)
-		if _, p := a.admit(e, r); (p == nil) != (path == "/v1/config/reload") || p != nil && p.Code != "forbidden" {
+		if _, p := a.admitCaller(e, r); (p == nil) != (path == "/v1/config/reload") || p != nil &&
+			p.Code != "forbidden" {
 			t.Errorf("%s %s: %+v", q.method, path, p)
 		}
 	}
@@ -396,7 +397,7 @@ func TestAddressesOfFailuresAreBounded(t *testing.T) {
 	now := time.Now()
 	f := failures{now: func() time.Time { return now }}
 	for i := range 3 * maxAddresses {
-		f.note(time.Duration(i).String(), guessCost)
+		f.addFailure(time.Duration(i).String(), guessCost)
 	}
 	if len(f.paid) > maxAddresses {
 		t.Errorf("%d addresses", len(f.paid))
@@ -409,7 +410,7 @@ func TestClientsOfOneNetworkAreOne(t *testing.T) {
 		"[2001:db8::2]:5":  "2001:db8::/64",
 		"[fe80::1%eth0]:4": "fe80::/64", "[::1]:4": "::1", "@": "@",
 	} {
-		if got := network(remote); got != want {
+		if got := networkOf(remote); got != want {
 			t.Errorf("%s: got %s, want %s", remote, got, want)
 		}
 	}

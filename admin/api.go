@@ -107,7 +107,7 @@ func New(o Options) *API {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	a := &API{options: o, table: endpoints(), health: Health(o), failed: failures{now: o.Now}}
+	a := &API{options: o, table: allEndpoints(), health: Health(o), failed: failures{now: o.Now}}
 	a.busy, a.polls, a.callbacks = make(places, maxBusy), newShares(maxPolls, maxPollsEach), make(places, maxCallbacks)
 	a.profiling, a.tracing = make(places, 1), make(places, 1)
 	a.jobs = newJobRunner(a)
@@ -125,14 +125,14 @@ func (a *API) Close() { a.end() }
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer a.contain(w)
+	defer a.recoverFromPanic(w)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if !hostAllowed(r.Host, a.access.Load().Hosts) {
 		refuse("host_refused",
 			"ask for this listener by its IP address, as localhost, or by a name in admin.hosts").write(w)
 		return
 	}
-	if crossSite(r) && !visits(r) {
+	if crossSite(r) && !isVisit(r) {
 		w.Header().Set("Cache-Control", "no-store")
 		refuse("cross_site", "a browser says that a page from elsewhere asks (Origin or Sec-Fetch-Site); use a "+
 			"client that is no browser, or the address of this listener itself").write(w)
@@ -149,16 +149,16 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if name, ok := strings.CutPrefix(r.URL.Path, profilePath); ok && a.options.Profiling {
-			a.profile(w, r, name)
+			a.serveProfile(w, r, name)
 			return
 		}
-		a.serve(w, r)
+		a.serveEndpoint(w, r)
 	}
 }
 
-// contain recovers from a bug in one request. net/http would log the whole request's stack and cut
-// the connection.
-func (a *API) contain(w http.ResponseWriter) {
+// recoverFromPanic recovers from a bug in one request. net/http would log the whole request's stack
+// and cut the connection.
+func (a *API) recoverFromPanic(w http.ResponseWriter) {
 	p := recover()
 	if p == nil {
 		return
@@ -170,10 +170,10 @@ func (a *API) contain(w http.ResponseWriter) {
 	refuse("internal_error", "a bug in Hooklock; its log has more").write(w)
 }
 
-// serve answers requests below /v1.
-func (a *API) serve(w http.ResponseWriter, r *http.Request) {
+// serveEndpoint answers requests below /v1.
+func (a *API) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	e, name, p := find(a.table, r.Method, r.URL.EscapedPath())
+	e, name, p := findEndpoint(a.table, r.Method, r.URL.EscapedPath())
 	if p != nil {
 		p.write(w)
 		return
@@ -209,10 +209,10 @@ type call struct {
 
 // run admits the caller, runs the endpoint, and writes the audit line of a change.
 func (c *call) run() {
-	err := c.admit()
+	err := c.admitCaller()
 	c.beginAudit()
 	if err == nil && (c.endpoint.access == forWrite || c.endpoint.access == forBodies) {
-		release, p := c.reserve()
+		release, p := c.reserveAuditLine()
 		if p != nil {
 			err = p
 		} else {
@@ -220,20 +220,20 @@ func (c *call) run() {
 		}
 	}
 	if err == nil && c.endpoint.whole != "" {
-		err = c.unlimited(c.endpoint.whole)
+		err = c.refuseLimited(c.endpoint.whole)
 	}
 	if err == nil {
 		err = c.endpoint.do(c)
 	}
 	if c.endpoint.access == forWrite {
-		c.api.attention.drop()
+		c.api.attention.forgetList()
 	}
 	var p *problem
 	if err != nil {
 		p = c.problemOf(err)
 		c.countFailure(p)
 	}
-	if c.endpoint.change != "" && !c.audit.quiet && !c.drowns(p) {
+	if c.endpoint.change != "" && !c.audit.quiet && !c.leavesOutAudit(p) {
 		c.endAudit(p)
 	}
 	switch {
@@ -246,19 +246,19 @@ func (c *call) run() {
 	}
 }
 
-// admit decides whether the caller may use this endpoint at all.
-func (c *call) admit() error {
+// admitCaller decides whether the caller may use this endpoint at all.
+func (c *call) admitCaller() error {
 	tooMany := c.api.failed.tooMany
 	if c.r.Header.Get("Authorization") != "" &&
-		(tooMany(c.guesser()) || c.endpoint.access == forCallback && tooMany(c.stranger())) {
+		(tooMany(c.guesserName()) || c.endpoint.access == forCallback && tooMany(c.strangerName())) {
 		return refuse("rate_limited", "too many requests from your address had a wrong token or key, or named "+
 			"nothing that exists")
 	}
 	var p *problem
-	if c.caller, p = c.api.access.Load().admit(c.endpoint, c.r); p != nil {
+	if c.caller, p = c.api.access.Load().admitCaller(c.endpoint, c.r); p != nil {
 		return p
 	}
-	values, p := c.endpoint.parameters(c.r)
+	values, p := c.endpoint.readQuery(c.r)
 	if p != nil {
 		return p
 	}
@@ -269,37 +269,37 @@ func (c *call) admit() error {
 	return nil
 }
 
-// guesser names a client that may be trying out secrets: an address, and for callbacks also the
+// guesserName names a client that may be trying out secrets: an address, and for callbacks also the
 // execution, because one outdated worker of an upstream must not lock out its other executions.
-func (c *call) guesser() string {
+func (c *call) guesserName() string {
 	if c.endpoint.access == forCallback {
 		id := idem.ExecutionID(c.name)
 		if _, _, err := id.Parse(); err != nil { // made-up names must not fill the memory
 			id = ""
 		}
-		return "callback " + string(id) + " " + network(c.r.RemoteAddr)
+		return "callback " + string(id) + " " + networkOf(c.r.RemoteAddr)
 	}
-	return "token " + network(c.r.RemoteAddr)
+	return "token " + networkOf(c.r.RemoteAddr)
 }
 
-// stranger names a client without a known token that makes the ledger search for executions that do
-// not exist.
-func (c *call) stranger() string { return "stranger " + network(c.r.RemoteAddr) }
+// strangerName names a client without a known token that makes the ledger search for executions
+// that do not exist.
+func (c *call) strangerName() string { return "stranger " + networkOf(c.r.RemoteAddr) }
 
 // countFailure counts a failure that may be an attempt to guess.
 func (c *call) countFailure(p *problem) {
 	switch {
 	case c.r.Header.Get("Authorization") == "":
 	case p.Code == "unauthorized":
-		c.api.failed.note(c.guesser(), guessCost)
+		c.api.failed.addFailure(c.guesserName(), guessCost)
 	case c.endpoint.access == forCallback && p.Code == "execution_not_found":
-		c.api.failed.note(c.stranger(), searchCost)
+		c.api.failed.addFailure(c.strangerName(), searchCost)
 	}
 }
 
-// drowns reports whether the audit line of a refusal is left out, because clients without a token
-// could fill the log with it.
-func (c *call) drowns(p *problem) bool {
+// leavesOutAudit reports whether the audit line of a refusal is left out, because clients without a
+// token could fill the log with it.
+func (c *call) leavesOutAudit(p *problem) bool {
 	known := c.caller.token.Name != ""
 	switch {
 	case p == nil, known && p.Code != "unauthorized":
@@ -307,30 +307,30 @@ func (c *call) drowns(p *problem) bool {
 	case p.Code == "rate_limited":
 		return true
 	}
-	from := "audit " + network(c.r.RemoteAddr)
+	from := "audit " + networkOf(c.r.RemoteAddr)
 	if c.api.failed.tooMany(from) {
 		return true
 	}
-	c.api.failed.note(from, searchCost)
+	c.api.failed.addFailure(from, searchCost)
 	return false
 }
 
-// body reads the body of the request.
-func (c *call) body(into fields) error { return readBody(c.w, c.r, into) }
+// readBody reads the body of the request.
+func (c *call) readBody(into fields) error { return readBody(c.w, c.r, into) }
 
-// reading returns the context of a read of the ledger. It ends when the client disconnects.
-func (c *call) reading() (context.Context, context.CancelFunc) {
+// readContext returns the context of a read of the ledger. It ends when the client disconnects.
+func (c *call) readContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.r.Context(), c.api.options.RequestTimeout)
 }
 
-// changing returns the context of a change. It goes on when the client disconnects.
-func (c *call) changing() (context.Context, context.CancelFunc) {
+// changeContext returns the context of a change. It goes on when the client disconnects.
+func (c *call) changeContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(c.r.Context()), c.api.options.RequestTimeout)
 }
 
-// waiting returns the context of a request that waits. It ends with the client's connection and
+// waitContext returns the context of a request that waits. It ends with the client's connection and
 // with the API.
-func (c *call) waiting(d time.Duration) (context.Context, context.CancelFunc, error) {
+func (c *call) waitContext(d time.Duration) (context.Context, context.CancelFunc, error) {
 	who := c.caller.token.Name
 	if c.caller.key != "" || who == anonymous { // these are not one client
 		who = ""
@@ -351,8 +351,8 @@ func (c *call) waiting(d time.Duration) (context.Context, context.CancelFunc, er
 // slack is how much longer than its wait a waiting request may take.
 const slack = 30 * time.Second
 
-// ok answers with v, once the audit line is written.
-func (c *call) ok(status int, v any) error {
+// respond answers with v, once the audit line is written.
+func (c *call) respond(status int, v any) error {
 	c.answer = func() { writeJSON(c.w, status, "application/json", v) }
 	return nil
 }
@@ -401,7 +401,7 @@ func (c *call) problemOf(err error) *problem {
 		if errors.Is(err, row.err) {
 			p := refuse(row.code, row.detail)
 			if p.Code == "unauthorized" {
-				p = unauthorized(row.detail)
+				p = unauthorizedProblem(row.detail)
 			}
 			return p
 		}

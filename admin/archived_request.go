@@ -54,7 +54,7 @@ func (c *call) archivedRequest(ctx context.Context, f *idem.Found) (head, body [
 	}
 	head, body, err = c.api.options.Archive.Request(ctx, f.Facts())
 	if err != nil && !errors.Is(err, idem.ErrNoRequest) {
-		err = c.unreadable(err)
+		err = c.unreadableProblem(err)
 	}
 	return head, body, err
 }
@@ -81,7 +81,7 @@ func (c *call) eraseRequestsOf(ctx context.Context, r *idem.Record) error {
 	}
 	for i := range entries {
 		if err := c.api.options.Archive.Erase(life, &entries[i]); err != nil {
-			return c.unreadable(err)
+			return c.unreadableProblem(err)
 		}
 	}
 	return nil
@@ -91,9 +91,9 @@ func (c *call) eraseRequestsOf(ctx context.Context, r *idem.Record) error {
 // upstream's, so it is never served under its own content type: a browser would take it for a page
 // of this listener.
 func (c *call) keptAnswer() error {
-	ctx, cancel := c.reading()
+	ctx, cancel := c.readContext()
 	defer cancel()
-	found, err := c.find(ctx)
+	found, err := c.findExecution(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,5 +108,5 @@ func (c *call) keptAnswer() error {
 	for _, h := range r.Answer.Header {
 		answer.Headers = append(answer.Headers, client.HeaderLine(h))
 	}
-	return c.ok(http.StatusOK, answer)
+	return c.respond(http.StatusOK, answer)
 }

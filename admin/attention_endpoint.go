@@ -43,8 +43,8 @@ type attentionCache struct {
 	changes int
 }
 
-// drop forgets the list, because something was changed.
-func (a *attentionCache) drop() {
+// forgetList forgets the list, because something was changed.
+func (a *attentionCache) forgetList() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.list = nil
@@ -70,11 +70,11 @@ func (a *attentionCache) put(list *client.Attention, at time.Time, changes int) 
 	}
 }
 
-// attention returns what needs a person now. A token that is limited to some workflows gets its
+// getAttention returns what needs a person now. A token that is limited to some workflows gets its
 // executions alone.
-func (c *call) attention() error {
+func (c *call) getAttention() error {
 	var list client.Attention
-	if c.caller.limited() {
+	if c.caller.isLimited() {
 		list = c.listAttention(c.r.Context())
 	} else {
 		list = *c.sharedAttention(c.r.Context())
@@ -85,7 +85,7 @@ func (c *call) attention() error {
 			list.Items[i].Said = ""
 		}
 	}
-	return c.ok(http.StatusOK, list)
+	return c.respond(http.StatusOK, list)
 }
 
 // Attention returns what needs a person now, for this process itself. It leaves the list that
@@ -118,7 +118,7 @@ func (c *call) listAttention(ctx context.Context) client.Attention {
 	ctx, cancel := context.WithTimeout(ctx, attentionTime)
 	defer cancel()
 	l := &attentionReader{call: c, ctx: ctx, in: attention.Input{Now: c.api.options.Now()}}
-	if !c.caller.limited() {
+	if !c.caller.isLimited() {
 		l.readProcess()
 	}
 	for _, part := range []struct {
@@ -143,7 +143,7 @@ func (c *call) listAttention(ctx context.Context) client.Attention {
 	}
 	return client.Attention{
 		At: client.Time{Time: l.in.Now}, Items: items, LookedAt: len(l.in.Acknowledgements), NotKnown: l.in.NotKnown,
-		Limited: c.caller.limited(),
+		Limited: c.caller.isLimited(),
 	}
 }
 
@@ -165,16 +165,16 @@ func (l *attentionReader) readProcess() {
 	l.in.Space = cache.space
 }
 
-// read returns the context of one read.
-func (l *attentionReader) read() (context.Context, context.CancelFunc) {
+// readContext returns the context of one read.
+func (l *attentionReader) readContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(l.ctx, l.api.options.RequestTimeout)
 }
 
 func (l *attentionReader) readMarks() (err error) {
-	if l.caller.limited() { // nothing is hidden from it
+	if l.caller.isLimited() { // nothing is hidden from it
 		return nil
 	}
-	ctx, done := l.read()
+	ctx, done := l.readContext()
 	defer done()
 	l.marks, err = l.api.options.Ledger.Acknowledgements(ctx)
 	for i := range l.marks {
@@ -184,10 +184,10 @@ func (l *attentionReader) readMarks() (err error) {
 }
 
 func (l *attentionReader) readReplicas() error {
-	if l.caller.limited() {
+	if l.caller.isLimited() {
 		return nil
 	}
-	ctx, done := l.read()
+	ctx, done := l.readContext()
 	defer done()
 	notes, err := l.api.options.Ledger.Replicas(ctx)
 	l.in.Replicas = attention.ReadReplicas(notes)
@@ -195,14 +195,14 @@ func (l *attentionReader) readReplicas() error {
 }
 
 func (l *attentionReader) readCounts() error {
-	if l.caller.limited() {
+	if l.caller.isLimited() {
 		return nil
 	}
 	for _, of := range []struct {
 		since, step time.Duration
 		into        *client.CountList
 	}{{countsSince, 15 * time.Minute, &l.in.Day}, {attention.LatelyTime, time.Minute, &l.in.Lately}} {
-		ctx, done := l.read()
+		ctx, done := l.readContext()
 		h, err := l.api.options.Ledger.Counts(ctx, idem.CountQuery{Since: l.in.Now.Add(-of.since), Step: of.step})
 		done()
 		if err != nil {
@@ -250,7 +250,7 @@ func (l *attentionReader) readFound() error {
 // readKind reads the executions of one kind, at most mostOfKind of them.
 func (l *attentionReader) readKind(q idem.ExecutionQuery, state idem.ParkState) (found attention.Found, err error) {
 	for {
-		ctx, done := l.read()
+		ctx, done := l.readContext()
 		var page idem.ExecutionPage
 		if state == "" {
 			page, err = l.api.options.Ledger.Executions(ctx, q)
@@ -264,7 +264,7 @@ func (l *attentionReader) readKind(q idem.ExecutionQuery, state idem.ParkState) 
 		}
 		for i := range page.Executions {
 			f := &page.Executions[i]
-			if !l.caller.sees(f.Workflow()) {
+			if !l.caller.maySee(f.Workflow()) {
 				continue
 			}
 			v := viewOfExecution(f)
@@ -285,7 +285,7 @@ func (l *attentionReader) readKind(q idem.ExecutionQuery, state idem.ParkState) 
 func (l *attentionReader) readQueues() error {
 	q := idem.LockQuery{PageSize: maxLimit}
 	for read := 0; read < mostLocks; {
-		ctx, done := l.read()
+		ctx, done := l.readContext()
 		page, err := l.api.options.Ledger.Locks(ctx, q)
 		done()
 		if err != nil {
@@ -295,7 +295,7 @@ func (l *attentionReader) readQueues() error {
 			view := &page.Locks[i]
 			workflow := view.Lock.Scope.Workflow
 			old := l.in.Now.Sub(view.Lock.StartedAt) >= attention.LongQueue
-			if view.Waiting == 0 || !old || strings.Contains(workflow, "*") || !l.caller.sees(workflow) ||
+			if view.Waiting == 0 || !old || strings.Contains(workflow, "*") || !l.caller.maySee(workflow) ||
 				len(l.in.Queues) >= mostQueues {
 				continue
 			}
@@ -318,7 +318,7 @@ func (l *attentionReader) readQueues() error {
 // oldestBehind returns since when the first event waits for the lock of a workflow; zero: none does
 // any more.
 func (l *attentionReader) oldestBehind(workflow string) (since time.Time, err error) {
-	ctx, done := l.read()
+	ctx, done := l.readContext()
 	defer done()
 	page, err := l.api.options.Ledger.Executions(ctx,
 		idem.ExecutionQuery{Workflow: workflow, Status: idem.Pending, PageSize: maxLimit})
@@ -341,13 +341,13 @@ func (l *attentionReader) oldestBehind(workflow string) (since time.Time, err er
 	return since, nil
 }
 
-// replicas lists the replicas.
-func (c *call) replicas() error {
-	ctx, done := c.reading()
+// listReplicas lists the replicas.
+func (c *call) listReplicas() error {
+	ctx, done := c.readContext()
 	defer done()
 	notes, err := c.api.options.Ledger.Replicas(ctx)
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, client.ReplicaList{Replicas: attention.Views(attention.ReadReplicas(notes))})
+	return c.respond(http.StatusOK, client.ReplicaList{Replicas: attention.Views(attention.ReadReplicas(notes))})
 }

@@ -62,7 +62,7 @@ func TestWhatIsWrongAtAnyReplicaIsInTheOneList(t *testing.T) {
 	f.deadLetter(f.carry("stripe/w"))
 	var items map[string]client.AttentionItem
 	testkit.Until(t, "all of it is in the list", func() bool {
-		f.api.attention.drop()
+		f.api.attention.forgetList()
 		_, items = f.attention(opsToken)
 		return items[client.AttentionRouteFails].Count == 60 && items[client.AttentionConfigDiffers].Count == 2 &&
 			items[client.AttentionUnknown].Count == 2 && items[client.AttentionDeadLetters].Count == 1

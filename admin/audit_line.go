@@ -20,14 +20,14 @@ type entry struct {
 	broken     bool // the answer ended in its middle
 }
 
-// of fills in the execution that was found.
-func (e *entry) of(f *idem.Found) {
+// setExecution fills in the execution that was found.
+func (e *entry) setExecution(f *idem.Found) {
 	e.Workflow, e.Execution = f.Workflow(), f.ID()
 }
 
 // beginAudit fills in what is known of the audit before the call is made.
 func (c *call) beginAudit() {
-	c.audit.At, c.audit.Who = c.api.options.Now(), c.who()
+	c.audit.At, c.audit.Who = c.api.options.Now(), c.callerName()
 	c.audit.What, c.audit.Remote = c.endpoint.change, c.r.RemoteAddr
 }
 
@@ -35,7 +35,7 @@ func (c *call) beginAudit() {
 // same with the change. What was refused is stored later, and so is it if the result is not known.
 func (c *call) endAudit(p *problem) {
 	a := c.audit.Audit
-	a.Workflow, a.Execution = cut(a.Workflow), idem.ExecutionID(cut(string(a.Execution)))
+	a.Workflow, a.Execution = cutText(a.Workflow), idem.ExecutionID(cutText(string(a.Execution)))
 	stored, status := a.Result != "" && a.Result != idem.AuditBegun, 0
 	switch {
 	case c.audit.broken:
@@ -57,7 +57,7 @@ func (c *call) endAudit(p *problem) {
 		a.Code, status = p.Code, p.Status
 	}
 	if !stored {
-		c.store(a)
+		c.storeAudit(a)
 	}
 	c.logAudit(&a, status)
 }
@@ -81,7 +81,7 @@ func (c *call) logAudit(a *idem.Audit, status int) {
 // name that its result replaces: if this process dies meanwhile, the audit says that it has begun,
 // and each execution has an audit of its own.
 func (c *call) auditBegin() error {
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	c.audit.Result = idem.AuditBegun
 	return c.api.options.Ledger.Audit(ctx, &c.audit.Audit)
@@ -90,17 +90,17 @@ func (c *call) auditBegin() error {
 // auditNow stores the audit of what is no change of the ledger's, before it is answered. If the
 // ledger does not take it now, it is stored later: a backup must be possible even then.
 func (c *call) auditNow(result string) {
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	c.audit.Result = result
 	if c.api.options.Ledger.Audit(ctx, &c.audit.Audit) != nil {
-		c.store(c.audit.Audit)
+		c.storeAudit(c.audit.Audit)
 	}
 }
 
-// reserve reserves room for the audit line of a change that an operator requests. A callback of an
-// upstream is a part of its execution, which no log may stop.
-func (c *call) reserve() (release func(), p *problem) {
+// reserveAuditLine reserves room for the audit line of a change that an operator requests. A
+// callback of an upstream is a part of its execution, which no log may stop.
+func (c *call) reserveAuditLine() (release func(), p *problem) {
 	line, release, err := c.api.options.Audit()
 	if err != nil {
 		return nil, refuse("audit_unavailable",
@@ -129,19 +129,19 @@ type everyLevel struct{ slog.Handler }
 // Enabled returns true.
 func (everyLevel) Enabled(context.Context, slog.Level) bool { return true }
 
-// who returns the name of the token, or the execution of a callback.
-func (c *call) who() string {
+// callerName returns the name of the token, or the execution of a callback.
+func (c *call) callerName() string {
 	switch {
 	case c.caller.key != "":
-		return "callback of " + cut(c.name)
+		return "callback of " + cutText(c.name)
 	case c.caller.token.Name == "":
 		return "unknown"
 	}
 	return c.caller.token.Name
 }
 
-// cut bounds text from a client, so that it cannot fill the log.
-func cut(s string) string {
+// cutText bounds text from a client, so that it cannot fill the log.
+func cutText(s string) string {
 	const longest = 2048
 	if len(s) > longest {
 		return s[:longest] + "…"
@@ -153,9 +153,9 @@ func cut(s string) string {
 // what operators do is stored.
 var noKeeping = []string{"lock.acquire", "lock.renew", "lock.release"}
 
-// store stores an audit in the ledger, later. Calls without a known token are not stored, because
-// they could fill the store.
-func (c *call) store(a idem.Audit) {
+// storeAudit stores an audit in the ledger, later. Calls without a known token are not stored,
+// because they could fill the store.
+func (c *call) storeAudit(a idem.Audit) {
 	if c.endpoint.access != forCallback && c.caller.token.Name != "" && a.Code != "unauthorized" &&
 		!slices.Contains(noKeeping, a.What) {
 		c.api.options.Ledger.AuditRefusal(a)
@@ -166,10 +166,10 @@ func (c *call) auditQuery() (q idem.AuditQuery, err error) {
 	q = idem.AuditQuery{Who: c.query("who"), What: c.query("what"),
 		Workflow: naming.SpelledPattern(c.query("workflow")), Prefix: c.query("prefix"),
 		Execution: idem.ExecutionID(c.query("execution"))}
-	if q.PageSize, err = c.limit(); err != nil {
+	if q.PageSize, err = c.readPageSize(); err != nil {
 		return q, err
 	}
-	if q.Since, q.Until, err = c.period(c.query("since"), c.query("until")); err != nil {
+	if q.Since, q.Until, err = c.readPeriod(c.query("since"), c.query("until")); err != nil {
 		return q, err
 	}
 	q.Cursor, err = c.caller.openCursor(c.query("cursor"))
@@ -182,7 +182,7 @@ func (c *call) listAudits() error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := c.reading()
+	ctx, cancel := c.readContext()
 	defer cancel()
 	answer := client.AuditPage{Audits: []client.Audit{}}
 	began := time.Now()
@@ -192,14 +192,14 @@ func (c *call) listAudits() error {
 			return err
 		}
 		for i := range page.Audits {
-			if a := &page.Audits[i]; !c.caller.limited() || a.Workflow != "" && c.caller.sees(a.Workflow) {
+			if a := &page.Audits[i]; !c.caller.isLimited() || a.Workflow != "" && c.caller.maySee(a.Workflow) {
 				answer.Audits = append(answer.Audits, viewOfAudit(a))
 			}
 		}
 		q.Cursor = page.NextCursor
 	}
 	answer.NextCursor = c.caller.sealCursor(q.Cursor)
-	return c.ok(http.StatusOK, answer)
+	return c.respond(http.StatusOK, answer)
 }
 
 func viewOfAudit(a *idem.Audit) client.Audit {

@@ -56,21 +56,21 @@ type caller struct {
 	key string
 }
 
-// sees reports whether the caller may know of a workflow.
-func (c *caller) sees(workflow string) bool {
-	return !c.limited() || slices.ContainsFunc(c.token.Workflows, func(pattern string) bool {
+// maySee reports whether the caller may know of a workflow.
+func (c *caller) maySee(workflow string) bool {
+	return !c.isLimited() || slices.ContainsFunc(c.token.Workflows, func(pattern string) bool {
 		return idem.MatchPattern(pattern, workflow)
 	})
 }
 
-// limited reports whether there are workflows that the caller may not see.
-func (c *caller) limited() bool {
+// isLimited reports whether there are workflows that the caller may not see.
+func (c *caller) isLimited() bool {
 	return len(c.token.Workflows) > 0 && !slices.Contains(c.token.Workflows, "*")
 }
 
-// bearer returns the token of a request; "" if there is none. ok is false for a header that is no
-// bearer token, or given twice.
-func bearer(r *http.Request) (token string, ok bool) {
+// bearerToken returns the token of a request; "" if there is none. ok is false for a header that is
+// no bearer token, or given twice.
+func bearerToken(r *http.Request) (token string, ok bool) {
 	given := r.Header.Values("Authorization")
 	if len(given) == 0 {
 		return "", true
@@ -80,9 +80,9 @@ func bearer(r *http.Request) (token string, ok bool) {
 	return token, len(given) == 1 && strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// known finds the token with this secret. It compares with all of them, in a time that reveals
+// findToken finds the token with this secret. It compares with all of them, in a time that reveals
 // nothing about any.
-func (a *Access) known(secret string) (Token, bool) {
+func (a *Access) findToken(secret string) (Token, bool) {
 	digest := Digest(secret)
 	var found Token
 	var ok bool
@@ -94,34 +94,35 @@ func (a *Access) known(secret string) (Token, bool) {
 	return found, ok
 }
 
-// admit returns the caller, or why it is refused.
-func (a *Access) admit(e *endpoint, r *http.Request) (caller, *problem) {
-	secret, ok := bearer(r)
+// admitCaller returns the caller, or why it is refused.
+func (a *Access) admitCaller(e *endpoint, r *http.Request) (caller, *problem) {
+	secret, ok := bearerToken(r)
 	switch {
 	case !ok:
-		return caller{}, unauthorized("give one header Authorization: Bearer <token>")
+		return caller{}, unauthorizedProblem("give one header Authorization: Bearer <token>")
 	case e.access == forCallback && secret == "":
-		return caller{}, unauthorized("give the execution's own callback key (header Hooklock-Callback-Key of its " +
-			"delivery) as Authorization: Bearer <key>")
+		return caller{}, unauthorizedProblem(
+			"give the execution's own callback key (header Hooklock-Callback-Key of its " +
+				"delivery) as Authorization: Bearer <key>")
 	case e.access == forCallback:
 		return caller{token: Token{Name: "callback"}, key: secret}, nil
 	case secret == "" && e.access == forRead && a.Open:
 		return caller{token: Token{Name: anonymous, Read: true}}, nil
 	case secret == "":
-		return caller{}, unauthorized(a.whichToken())
+		return caller{}, unauthorizedProblem(a.whichToken())
 	}
-	token, ok := a.known(secret)
+	token, ok := a.findToken(secret)
 	switch {
 	case !ok:
-		return caller{}, unauthorized("the token is not known here; " + a.whichToken())
+		return caller{}, unauthorizedProblem("the token is not known here; " + a.whichToken())
 	case e.access == forRead && !token.Read:
-		return caller{token: token}, forbidden("read")
+		return caller{token: token}, forbiddenProblem("read")
 	case e.access == forWrite && !token.Write && !(token.Reload && e.change == ReloadConfig):
-		return caller{token: token}, forbidden("write")
+		return caller{token: token}, forbiddenProblem("write")
 	case e.access == forBodies && !token.Bodies:
-		return caller{token: token}, forbidden("bodies")
+		return caller{token: token}, forbiddenProblem("bodies")
 	}
-	person, p := a.person(r)
+	person, p := a.personName(r)
 	if person != "" {
 		token.Name = person + " (" + token.Name + ")"
 	}
@@ -131,8 +132,8 @@ func (a *Access) admit(e *endpoint, r *http.Request) (caller, *problem) {
 // maxPerson is the length of the longest user name, in bytes.
 const maxPerson = 128
 
-// person returns the user name that a trusted proxy gives to the caller; "" = none.
-func (a *Access) person(r *http.Request) (string, *problem) {
+// personName returns the user name that a trusted proxy gives to the caller; "" = none.
+func (a *Access) personName(r *http.Request) (string, *problem) {
 	if a.UserHeader == "" {
 		return "", nil
 	}
@@ -164,13 +165,13 @@ func (a *Access) whichToken() string {
 	return "give the one in <data_dir>/" + TokenFile + " (Authorization: Bearer <token>)"
 }
 
-func unauthorized(detail string) *problem {
+func unauthorizedProblem(detail string) *problem {
 	p := refuse("unauthorized", detail)
 	p.header.Set("WWW-Authenticate", `Bearer realm="hooklock"`)
 	return p
 }
 
-func forbidden(scope string) *problem {
+func forbiddenProblem(scope string) *problem {
 	p := refuse("forbidden", "the token lacks the scope "+scope)
 	p.header.Set("WWW-Authenticate", `Bearer realm="hooklock", error="insufficient_scope", scope="`+scope+`"`)
 	return p

@@ -12,19 +12,19 @@ import (
 // meanwhile.
 const longestBackup = 15 * time.Minute
 
-// backup sends a copy of the embedded etcd. It holds every stored answer, so it needs a token
+// sendBackup sends a copy of the embedded etcd. It holds every stored answer, so it needs a token
 // without limits.
-func (c *call) backup() error {
+func (c *call) sendBackup() error {
 	switch {
 	case !c.caller.token.Read:
-		return forbidden("read")
-	case c.caller.limited():
+		return forbiddenProblem("read")
+	case c.caller.isLimited():
 		return refuse("forbidden", "a backup is of all workflows, and the token is limited to some")
 	case c.api.options.Backup == nil:
 		return refuse("no_embedded_etcd", "this Hooklock keeps its records in an etcd cluster: make a snapshot of "+
 			"etcd itself, with etcdctl snapshot save")
 	}
-	ctx, done, err := c.waiting(longestBackup)
+	ctx, done, err := c.waitContext(longestBackup)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func readBody(w http.ResponseWriter, r *http.Request, into fields) error {
 	case err != nil:
 		return refuse("bad_request", "the body broke off, or came too slowly")
 	}
-	if err := decode(text, into); err != nil {
+	if err := decodeObject(text, into); err != nil {
 		return refuse("bad_request", "the body is not what this takes: "+err.Error())
 	}
 	return nil
@@ -71,25 +71,25 @@ func checkMediaType(r *http.Request) *problem {
 	return nil
 }
 
-// decode reads text, which must be one object.
-func decode(text []byte, into fields) error {
+// decodeObject reads text, which must be one object.
+func decodeObject(text []byte, into fields) error {
 	if !utf8.Valid(text) {
 		return errors.New("it is not UTF-8")
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
-	if err := walk(d); err != nil {
+	if err := checkValue(d); err != nil {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return errors.New("something follows the JSON object")
 	}
-	return object(text, into)
+	return decodeMembers(text, into)
 }
 
-// walk reads one value, and refuses nesting that no request needs and names that are given twice,
-// which readers understand differently: encoding/json takes the last of two, and its
+// checkValue reads one value, and refuses nesting that no request needs and names that are given
+// twice, which readers understand differently: encoding/json takes the last of two, and its
 // DisallowUnknownFields takes "Token" for "token" as well.
-func walk(d *json.Decoder) error {
+func checkValue(d *json.Decoder) error {
 	var names []map[string]bool // of the objects that are open; nil for an array
 	awaitsName := false
 	for {
@@ -100,7 +100,7 @@ func walk(d *json.Decoder) error {
 		if name, ok := token.(string); ok && awaitsName {
 			seen := names[len(names)-1]
 			if seen[name] {
-				return fmt.Errorf("%s is given twice", quote(name))
+				return fmt.Errorf("%s is given twice", quoteText(name))
 			}
 			seen[name] = true
 			awaitsName = false
@@ -131,8 +131,8 @@ func wellFormed(err error) error {
 	return fmt.Errorf("it is not JSON (%w)", err)
 }
 
-// object decodes the members of an object that walk has checked.
-func object(text []byte, into fields) error {
+// decodeMembers decodes the members of an object that walk has checked.
+func decodeMembers(text []byte, into fields) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil || members == nil {
 		return errors.New("send a JSON object")
@@ -140,25 +140,25 @@ func object(text []byte, into fields) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		place, known := into[name]
 		if !known {
-			return fmt.Errorf("unknown field %s; known are %s", quote(name),
+			return fmt.Errorf("unknown field %s; known are %s", quoteText(name),
 				strings.Join(slices.Sorted(maps.Keys(into)), ", "))
 		}
 		if string(members[name]) == "null" {
 			continue
 		}
-		if err := value(members[name], place); err != nil {
+		if err := decodeMember(members[name], place); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// value decodes one member into its variable.
-func value(text json.RawMessage, place any) error {
+// decodeMember decodes one member into its variable.
+func decodeMember(text json.RawMessage, place any) error {
 	var wanted string
 	switch p := place.(type) {
 	case fields:
-		return object(text, p)
+		return decodeMembers(text, p)
 	case func(json.RawMessage) error:
 		return p(text)
 	case *time.Duration:
@@ -194,16 +194,16 @@ func durationIn(text json.RawMessage, place *time.Duration) error {
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if _, number := strconv.ParseFloat(s, 64); number == nil || err != nil {
-		return 0, fmt.Errorf(`%s is no duration: give a number and its unit, such as "30m" or "1h30m"`, quote(s))
+		return 0, fmt.Errorf(`%s is no duration: give a number and its unit, such as "30m" or "1h30m"`, quoteText(s))
 	}
 	if d < 0 {
-		return 0, fmt.Errorf("%s is negative", quote(s))
+		return 0, fmt.Errorf("%s is negative", quoteText(s))
 	}
 	return d, nil
 }
 
-// quote quotes text from a client, cut to a readable length.
-func quote(s string) string {
+// quoteText quotes text from a client, cut to a readable length.
+func quoteText(s string) string {
 	const longest = 60
 	if len(s) > longest {
 		s = s[:longest] + "…"

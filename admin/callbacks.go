@@ -18,13 +18,14 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// callback reads the callback of an upstream about its own execution. The ledger compares the key.
-func (c *call) callback(more fields) (idem.Callback, error) {
+// readCallback reads the callback of an upstream about its own execution. The ledger compares the
+// key.
+func (c *call) readCallback(more fields) (idem.Callback, error) {
 	by := idem.Callback{Execution: idem.ExecutionID(c.name), Key: c.caller.key}
 	c.audit.Execution = by.Execution
 	all := fields{"token": &by.Token}
 	maps.Copy(all, more)
-	if err := c.body(all); err != nil {
+	if err := c.readBody(all); err != nil {
 		return by, err
 	}
 	if by.Token < 0 { // missing = 0: an execution whose lock has no fencing token, which the ledger knows
@@ -43,10 +44,10 @@ type proceedAnswer struct {
 	Status  idem.Status `json:"status,omitempty"` // why not
 }
 
-func (c *call) guard() error {
+func (c *call) guardStep() error {
 	var step string
 	var plan []string
-	by, err := c.callback(fields{"step": &step, "plan": &plan})
+	by, err := c.readCallback(fields{"step": &step, "plan": &plan})
 	if err != nil {
 		return err
 	}
@@ -54,26 +55,26 @@ func (c *call) guard() error {
 	if err := checkPlan(step, plan); err != nil {
 		return err
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	found, err := c.api.options.Ledger.Guard(ctx, by, step, plan)
 	switch {
 	case err == nil:
-		c.audit.of(found)
+		c.audit.setExecution(found)
 		c.audit.Before, c.audit.After = stepsOf(found.Lock)
-		return c.ok(http.StatusOK, proceedAnswer{Proceed: true})
-	case stopped(found, err):
-		c.audit.of(found)
+		return c.respond(http.StatusOK, proceedAnswer{Proceed: true})
+	case mustStop(found, err):
+		c.audit.setExecution(found)
 		c.audit.existing, c.audit.Before, c.audit.After = true, string(found.Status()), string(found.Status())
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(longestRetry/time.Second))) // as every 409
-		return c.ok(http.StatusConflict, proceedAnswer{Status: found.Status()})
+		return c.respond(http.StatusConflict, proceedAnswer{Status: found.Status()})
 	}
 	return c.doNotProceed(by, err)
 }
 
-// stopped reports whether an execution may not go on because it was cancelled, or because it has
+// mustStop reports whether an execution may not go on because it was cancelled, or because it has
 // ended.
-func stopped(found *idem.Found, err error) bool {
+func mustStop(found *idem.Found, err error) bool {
 	return found != nil && (errors.Is(err, idem.ErrCancelled) || errors.Is(err, idem.ErrFinished))
 }
 
@@ -133,34 +134,34 @@ type extended struct {
 	ExpiresIn *float64    `json:"expiresIn,omitempty" jsonschema:"type=integer,minimum=0,description=Seconds."`
 }
 
-func (c *call) heartbeat() error {
-	by, ttl, err := renewal(c.callback)
+func (c *call) renewHold() error {
+	by, ttl, err := readRenewal(c.readCallback)
 	if err != nil {
 		return err
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	found, err := c.api.options.Ledger.Heartbeat(ctx, by, ttl)
-	if stopped(found, err) {
-		c.audit.of(found)
+	if mustStop(found, err) {
+		c.audit.setExecution(found)
 		c.audit.Before, c.audit.After = string(found.Status()), string(found.Status())
-		return c.cancelled(found)
+		return c.cancelledProblem(found)
 	}
 	if err != nil {
 		return c.doNotProceed(by, err)
 	}
-	c.audit.of(found)
-	c.audit.Before, c.audit.After = "held", until(found.Lock)
+	c.audit.setExecution(found)
+	c.audit.Before, c.audit.After = "held", heldUntil(found.Lock)
 	if c.audit.existing = !found.Lock.Held; c.audit.existing {
 		c.audit.Before = c.audit.After
 	}
 	answer := extended{Execution: c.name, Status: found.Status()}
-	answer.ExpiresAt, answer.ExpiresIn, _ = c.remaining(found.Lock)
-	return c.ok(http.StatusOK, answer)
+	answer.ExpiresAt, answer.ExpiresIn, _ = c.lockEnd(found.Lock)
+	return c.respond(http.StatusOK, answer)
 }
 
-// cancelled returns the refusal of a heartbeat.
-func (c *call) cancelled(f *idem.Found) error {
+// cancelledProblem returns the refusal of a heartbeat.
+func (c *call) cancelledProblem(f *idem.Found) error {
 	p := refuse("cancel_requested", "a cancel was requested: stop, then report the result with complete")
 	if f.Status().Terminal() {
 		p = refuse("already_finished", "the execution has ended as "+string(f.Status())+", and its first end stays")
@@ -169,12 +170,12 @@ func (c *call) cancelled(f *idem.Found) error {
 	return p
 }
 
-func (c *call) complete() error {
+func (c *call) completeExecution() error {
 	var status string
 	var answer final
 	var failure idem.Failure
-	by, err := c.callback(fields{
-		"status": &status, "response": func(text json.RawMessage) error { return answer.read(text) },
+	by, err := c.readCallback(fields{
+		"status": &status, "response": func(text json.RawMessage) error { return answer.readAnswer(text) },
 		"error": fields{"code": &failure.Code, "detail": &failure.Detail},
 	})
 	if err != nil {
@@ -194,7 +195,7 @@ func (c *call) complete() error {
 		}
 		f.Error = &failure
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	// for the audit log; Complete reads for itself
 	if now, err := c.api.options.Ledger.Execution(ctx, by.Execution); err == nil {
@@ -202,23 +203,23 @@ func (c *call) complete() error {
 	}
 	found, err := c.api.options.Ledger.Complete(ctx, by, f)
 	if found != nil {
-		c.audit.of(found)
+		c.audit.setExecution(found)
 		c.audit.After = string(found.Status())
 	}
 	if err != nil {
 		return noToken(by, err)
 	}
-	return c.ok(http.StatusOK, viewOfExecution(found))
+	return c.respond(http.StatusOK, viewOfExecution(found))
 }
 
 // final reads the answer that duplicates will get.
 type final struct{ made *idem.Answer }
 
-func (f *final) read(text json.RawMessage) error {
+func (f *final) readAnswer(text json.RawMessage) error {
 	var status int
 	var body, encoded string
 	headers := map[string]any{}
-	if err := object(text, fields{
+	if err := decodeMembers(text, fields{
 		"status": &status, "body": &body, "bodyBase64": &encoded,
 		"headers": func(text json.RawMessage) error {
 			if json.Unmarshal(text, &headers) != nil {
@@ -242,7 +243,7 @@ func (f *final) read(text json.RawMessage) error {
 	if (status == http.StatusNoContent || status == http.StatusNotModified) && len(content) > 0 {
 		return fmt.Errorf("an answer with status %d has no body", status)
 	}
-	kept, err := replayable(headers)
+	kept, err := replayableHeaders(headers)
 	if err != nil {
 		return fmt.Errorf("headers: %w", err)
 	}
@@ -253,9 +254,10 @@ func (f *final) read(text json.RawMessage) error {
 // maxHeader bounds names and values of all headers of an answer.
 const maxHeader = 16 << 10
 
-// replayable returns the headers that duplicates get, in the order of their names: all except those
-// that belong to one connection, one moment or one sender, or that only Hooklock may set.
-func replayable(headers map[string]any) ([]idem.HeaderField, error) {
+// replayableHeaders returns the headers that duplicates get, in the order of their names: all
+// except those that belong to one connection, one moment or one sender, or that only Hooklock may
+// set.
+func replayableHeaders(headers map[string]any) ([]idem.HeaderField, error) {
 	var kept []idem.HeaderField
 	listed := connectionLists(headers)
 	seen := map[string]bool{}
@@ -263,19 +265,20 @@ func replayable(headers map[string]any) ([]idem.HeaderField, error) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		values, err := valuesOf(headers[name])
 		if err != nil || !httpguts.ValidHeaderFieldName(name) {
-			return nil, fmt.Errorf("%s: give a header's name, and its value as a text or a list of texts", quote(name))
+			return nil, fmt.Errorf("%s: give a header's name, and its value as a text or a list of texts",
+				quoteText(name))
 		}
 		lower := strings.ToLower(name)
 		if seen[lower] {
-			return nil, fmt.Errorf("%s is given twice; give several values as a list", quote(name))
+			return nil, fmt.Errorf("%s is given twice; give several values as a list", quoteText(name))
 		}
-		if seen[lower] = true; dropped(lower) || slices.Contains(listed, lower) {
+		if seen[lower] = true; isDropped(lower) || slices.Contains(listed, lower) {
 			continue
 		}
 		for _, v := range values {
 			v = strings.Trim(v, " \t")
 			if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-				return nil, fmt.Errorf("%s: the value has control characters in it", quote(name))
+				return nil, fmt.Errorf("%s: the value has control characters in it", quoteText(name))
 			}
 			size += len(name) + len(v)
 			kept = append(kept, idem.HeaderField{Name: name, Value: v})
@@ -321,9 +324,9 @@ func connectionLists(headers map[string]any) []string {
 	return listed
 }
 
-// dropped reports whether duplicates never get a header; name is in lower case. The framing is made
-// anew for each answer.
-func dropped(name string) bool {
+// isDropped reports whether duplicates never get a header; name is in lower case. The framing is
+// made anew for each answer.
+func isDropped(name string) bool {
 	switch name {
 	case "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
 		"transfer-encoding",

@@ -166,7 +166,7 @@ func FuzzReplayable(f *testing.F) {
 		if json.Unmarshal([]byte(text), &headers) != nil {
 			return
 		}
-		kept, err := replayable(headers)
+		kept, err := replayableHeaders(headers)
 		if err != nil {
 			return
 		}

@@ -18,13 +18,13 @@ const (
 	maxCountSteps = 1440
 )
 
-// counts returns the counts of each route, over all replicas and all workflows.
-func (c *call) counts() error {
+// getCounts returns the counts of each route, over all replicas and all workflows.
+func (c *call) getCounts() error {
 	q, err := c.countQuery()
 	if err != nil {
 		return err
 	}
-	ctx, done := c.reading()
+	ctx, done := c.readContext()
 	defer done()
 	hour, err := c.api.options.Ledger.Counts(ctx,
 		idem.CountQuery{Since: c.api.options.Now().Add(-time.Hour), Step: time.Minute})
@@ -52,13 +52,13 @@ func (c *call) counts() error {
 		}
 		list.Routes = append(list.Routes, view)
 	}
-	return c.ok(http.StatusOK, list)
+	return c.respond(http.StatusOK, list)
 }
 
 // countQuery reads since, until, step and latency.
 func (c *call) countQuery() (q idem.CountQuery, err error) {
 	now := c.api.options.Now()
-	if q.Since, q.Until, err = c.period(c.query("since"), c.query("until")); err != nil {
+	if q.Since, q.Until, err = c.readPeriod(c.query("since"), c.query("until")); err != nil {
 		return q, err
 	}
 	end := now
@@ -69,7 +69,7 @@ func (c *call) countQuery() (q idem.CountQuery, err error) {
 	case "", "true", "false":
 		q.Times = text != "false"
 	default:
-		return q, refuse("bad_request", "latency="+quote(text)+": give true or false")
+		return q, refuse("bad_request", "latency="+quoteText(text)+": give true or false")
 	}
 	if q.Since.IsZero() {
 		q.Since = end.Add(-countsSince)
@@ -92,12 +92,13 @@ func (c *call) countQuery() (q idem.CountQuery, err error) {
 	}
 	if q.Step, err = time.ParseDuration(text); err != nil || q.Step < whole || q.Step%whole != 0 ||
 		q.Step > 24*time.Hour {
-		return q, refuse("bad_request", "step="+quote(text)+": give whole minutes, such as 15m, or whole hours where "+
+		return q, refuse("bad_request", "step="+quoteText(
+			text)+": give whole minutes, such as 15m, or whole hours where "+
 			"since is more than 24h ago; up to 24h")
 	}
 	if end.Sub(q.Since) > q.Step*maxCountSteps {
 		return q, refuse("bad_request", fmt.Sprintf("step=%s: that is more than %d steps; give a longer step, or a "+
-			"later since", quote(text), maxCountSteps))
+			"later since", quoteText(text), maxCountSteps))
 	}
 	return q, nil
 }

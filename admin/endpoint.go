@@ -34,17 +34,18 @@ type endpoint struct {
 	allowed []string // the parameters of its query
 }
 
-// find finds the endpoint for a method and a percent-encoded path, and the name in the path, such
-// as a workflow. A workflow may hold any character, so an encoded slash is a part of the name.
-func find(table []endpoint, method, escapedPath string) (*endpoint, string, *problem) {
-	segments, ok := unescape(escapedPath)
+// findEndpoint finds the endpoint for a method and a percent-encoded path, and the name in the
+// path, such as a workflow. A workflow may hold any character, so an encoded slash is a part of the
+// name.
+func findEndpoint(table []endpoint, method, escapedPath string) (*endpoint, string, *problem) {
+	segments, ok := splitPath(escapedPath)
 	if !ok {
 		return nil, "", refuse("not_found", "the path is not well encoded")
 	}
 	var allowed []string
 	for i := range table {
 		e := &table[i]
-		name, ok := e.match(segments)
+		name, ok := e.matchPath(segments)
 		if !ok {
 			continue
 		}
@@ -64,8 +65,8 @@ func find(table []endpoint, method, escapedPath string) (*endpoint, string, *pro
 	return nil, "", notAllowed(allowed...)
 }
 
-// unescape takes a path apart, and then decodes its segments.
-func unescape(path string) ([]string, bool) {
+// splitPath takes a path apart, and then decodes its segments.
+func splitPath(path string) ([]string, bool) {
 	path, absolute := strings.CutPrefix(path, "/")
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
@@ -78,8 +79,8 @@ func unescape(path string) ([]string, bool) {
 	return segments, absolute
 }
 
-// match compares with the endpoint's path, segment by segment.
-func (e *endpoint) match(segments []string) (name string, ok bool) {
+// matchPath compares with the endpoint's path, segment by segment.
+func (e *endpoint) matchPath(segments []string) (name string, ok bool) {
 	want := strings.Split(e.path[1:], "/")
 	if len(want) != len(segments) {
 		return "", false
@@ -95,9 +96,9 @@ func (e *endpoint) match(segments []string) (name string, ok bool) {
 	return name, true
 }
 
-// parameters returns the query of a request. Each parameter must be one of the endpoint's, given
+// readQuery returns the query of a request. Each parameter must be one of the endpoint's, given
 // once.
-func (e *endpoint) parameters(r *http.Request) (url.Values, *problem) {
+func (e *endpoint) readQuery(r *http.Request) (url.Values, *problem) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, refuse("bad_request", "the query is not well encoded")
@@ -105,12 +106,12 @@ func (e *endpoint) parameters(r *http.Request) (url.Values, *problem) {
 	for name, given := range values {
 		switch {
 		case len(e.allowed) == 0:
-			return nil, refuse("bad_request", "unknown query parameter "+quote(name)+": there are none here")
+			return nil, refuse("bad_request", "unknown query parameter "+quoteText(name)+": there are none here")
 		case !slices.Contains(e.allowed, name):
-			return nil, refuse("bad_request", "unknown query parameter "+quote(name)+": there are "+
+			return nil, refuse("bad_request", "unknown query parameter "+quoteText(name)+": there are "+
 				strings.Join(e.allowed, ", "))
 		case len(given) > 1:
-			return nil, refuse("bad_request", "query parameter "+quote(name)+" is given twice")
+			return nil, refuse("bad_request", "query parameter "+quoteText(name)+" is given twice")
 		}
 	}
 	return values, nil

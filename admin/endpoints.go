@@ -2,53 +2,55 @@ package admin
 
 import "slices"
 
-// endpoints returns all endpoints below /v1. operations_test.go describes each, for openapi.json.
-func endpoints() []endpoint {
+// allEndpoints returns all endpoints below /v1. operations_test.go describes each, for
+// openapi.json.
+func allEndpoints() []endpoint {
 	return slices.Concat(lockEndpoints(), executionEndpoints(), callbackEndpoints(), otherEndpoints())
 }
 
-// paged are the parameters of a list with these filters.
-func paged(filters ...string) []string { return append(filters, "limit", "cursor") }
+// withPaging are the parameters of a list with these filters.
+func withPaging(filters ...string) []string { return append(filters, "limit", "cursor") }
 
 func lockEndpoints() []endpoint {
 	return []endpoint{
-		{"GET", "/v1/locks", forRead, "", (*call).listLocks, "", paged("prefix")},
+		{"GET", "/v1/locks", forRead, "", (*call).listLocks, "", withPaging("prefix")},
 		{"GET", "/v1/locks/{workflow}", forRead, "", (*call).getLock, "", []string{"execution"}},
 		{"DELETE", "/v1/locks/{workflow}", forWrite, "lock.force_release",
 			(*call).forceRelease, "", []string{"execution", "reason"}},
-		{"POST", "/v1/locks/{workflow}/acquire", forWrite, "lock.acquire", (*call).acquire, "", nil},
-		{"POST", "/v1/locks/{workflow}/renew", forWrite, "lock.renew", (*call).renew, "", nil},
-		{"POST", "/v1/locks/{workflow}/release", forWrite, "lock.release", (*call).release, "", nil},
-		{"GET", "/v1/slots", forRead, "", (*call).listSlots, "", paged("prefix", "waiting")},
+		{"POST", "/v1/locks/{workflow}/acquire", forWrite, "lock.acquire", (*call).acquireLock, "", nil},
+		{"POST", "/v1/locks/{workflow}/renew", forWrite, "lock.renew", (*call).renewLock, "", nil},
+		{"POST", "/v1/locks/{workflow}/release", forWrite, "lock.release", (*call).releaseLock, "", nil},
+		{"GET", "/v1/slots", forRead, "", (*call).listSlots, "", withPaging("prefix", "waiting")},
 	}
 }
 
 func executionEndpoints() []endpoint {
 	return []endpoint{
 		{"GET", "/v1/executions", forRead, "",
-			(*call).listExecutions, "", paged("workflow", "text", "prefix", "route", "status", "outcome", "decision",
+			(*call).listExecutions, "", withPaging("workflow", "text", "prefix", "route", "status", "outcome",
+				"decision",
 				"since", "until", "event", "key", "id", "trace", "label", "parked", "state", "lost", "unseen")},
-		{"POST", "/v1/executions/run", forWrite, "executions.run", many(runNow()), "", nil},
-		{"POST", "/v1/executions/skip", forWrite, "executions.skip", many(skip()), "", nil},
-		{"POST", "/v1/executions/rerun", forWrite, "executions.rerun", many(rerun()), "", nil},
+		{"POST", "/v1/executions/run", forWrite, "executions.run", forMany(runNow()), "", nil},
+		{"POST", "/v1/executions/skip", forWrite, "executions.skip", forMany(skipAction()), "", nil},
+		{"POST", "/v1/executions/rerun", forWrite, "executions.rerun", forMany(rerunAction()), "", nil},
 		{"GET", "/v1/executions/{id}", forRead, "", (*call).getExecution, "", []string{"wait"}},
 		{"GET", "/v1/executions/{id}/answer", forBodies, "", (*call).keptAnswer, "", nil},
 		{"DELETE", "/v1/executions/{id}", forWrite, "execution.forget",
-			(*call).forget, "", []string{"reason", "erase"}},
+			(*call).forgetExecution, "", []string{"reason", "erase"}},
 		{"GET", "/v1/executions/{id}/request", forBodies, "execution.request",
-			(*call).request, "", []string{"reason"}},
-		{"POST", "/v1/executions/{id}/cancel", forWrite, "execution.cancel", (*call).cancel, "", nil},
-		{"POST", "/v1/executions/{id}/run", forWrite, runNow().change, one(runNow()), "", nil},
-		{"POST", "/v1/executions/{id}/skip", forWrite, skip().change, one(skip()), "", nil},
-		{"POST", "/v1/executions/{id}/rerun", forWrite, rerun().change, one(rerun()), "", nil},
+			(*call).sendStoredRequest, "", []string{"reason"}},
+		{"POST", "/v1/executions/{id}/cancel", forWrite, "execution.cancel", (*call).cancelExecution, "", nil},
+		{"POST", "/v1/executions/{id}/run", forWrite, runNow().change, forOne(runNow()), "", nil},
+		{"POST", "/v1/executions/{id}/skip", forWrite, skipAction().change, forOne(skipAction()), "", nil},
+		{"POST", "/v1/executions/{id}/rerun", forWrite, rerunAction().change, forOne(rerunAction()), "", nil},
 	}
 }
 
 func callbackEndpoints() []endpoint {
 	return []endpoint{
-		{"POST", "/v1/executions/{id}/guard", forCallback, "execution.guard", (*call).guard, "", nil},
-		{"POST", "/v1/executions/{id}/heartbeat", forCallback, "execution.heartbeat", (*call).heartbeat, "", nil},
-		{"POST", "/v1/executions/{id}/complete", forCallback, "execution.complete", (*call).complete, "", nil},
+		{"POST", "/v1/executions/{id}/guard", forCallback, "execution.guard", (*call).guardStep, "", nil},
+		{"POST", "/v1/executions/{id}/heartbeat", forCallback, "execution.heartbeat", (*call).renewHold, "", nil},
+		{"POST", "/v1/executions/{id}/complete", forCallback, "execution.complete", (*call).completeExecution, "", nil},
 	}
 }
 
@@ -60,27 +62,28 @@ func otherEndpoints() []endpoint {
 		{"POST", "/v1/jobs/{job}/stop", forWrite, "job.stop", (*call).stopJob, "", nil},
 		{"POST", "/v1/jobs/{job}/resume", forWrite, "job.resume", (*call).resumeJob, "", nil},
 		{"GET", "/v1/pauses", forRead, "", (*call).listPauses, "", nil},
-		{"POST", "/v1/pauses", forWrite, "pause", (*call).pause, "", nil},
+		{"POST", "/v1/pauses", forWrite, "pause", (*call).addPause, "", nil},
 		{"GET", "/v1/pauses/{scope}", forRead, "", (*call).getPause, "", nil},
-		{"DELETE", "/v1/pauses/{scope}", forWrite, "resume", (*call).resume, "", []string{"reason"}},
-		{"GET", "/v1/attention", forRead, "", (*call).attention, "", nil},
-		{"GET", "/v1/replicas", forRead, "", (*call).replicas, "the list of replicas", nil},
+		{"DELETE", "/v1/pauses/{scope}", forWrite, "resume", (*call).endPause, "", []string{"reason"}},
+		{"GET", "/v1/attention", forRead, "", (*call).getAttention, "", nil},
+		{"GET", "/v1/replicas", forRead, "", (*call).listReplicas, "the list of replicas", nil},
 		{"GET", "/v1/seen", forRead, "", (*call).listSeen, "what was looked at", nil},
 		{"POST", "/v1/seen", forWrite, "seen", (*call).markSeen, "", nil},
 		{"DELETE", "/v1/seen/{concern}", forWrite, "unseen", (*call).unmarkSeen, "", []string{"reason"}},
 		{"GET", "/v1/audit", forRead, "",
-			(*call).listAudits, "", paged("who", "what", "workflow", "prefix", "execution", "since", "until")},
+			(*call).listAudits, "", withPaging("who", "what", "workflow", "prefix", "execution", "since", "until")},
 		{"GET", "/v1/signatures", forRead, "",
-			(*call).listBadSignatures, "the list of bad signatures", paged("route", "event", "since", "until")},
+			(*call).listBadSignatures, "the list of bad signatures", withPaging("route", "event", "since", "until")},
 		{"GET", "/v1/status", forRead, "", (*call).replicaStatus, "the status", nil},
-		{"GET", "/v1/routes", forRead, "", (*call).routes, "what the routes do", nil},
+		{"GET", "/v1/routes", forRead, "", (*call).listRoutes, "what the routes do", nil},
 		{"GET", "/v1/routes/counts", forRead, "",
-			(*call).counts, "what is counted", []string{"since", "until", "step", "latency"}},
-		{"GET", "/v1/config", forRead, "", (*call).config, "the configuration", []string{"origin"}},
-		{"POST", "/v1/config/reload", forWrite, ReloadConfig, (*call).reload, "the configuration", nil},
+			(*call).getCounts, "what is counted", []string{"since", "until", "step", "latency"}},
+		{"GET", "/v1/config", forRead, "", (*call).getConfig, "the configuration", []string{"origin"}},
+		{"POST", "/v1/config/reload", forWrite, ReloadConfig, (*call).reloadConfig, "the configuration", nil},
 		{"POST", "/v1/notify/test", forWrite, "notify.test", (*call).testNotify, "what is told of", nil},
-		{"GET", "/v1/report", forRead, "", (*call).report, "the report", []string{"since"}},
-		{"GET", "/v1/suggestions", forRead, "", (*call).suggestions, "what is suggested", []string{"since", "route"}},
-		{"GET", "/v1/embedded/backup", forWrite, "embedded.backup", (*call).backup, "", nil},
+		{"GET", "/v1/report", forRead, "", (*call).getReport, "the report", []string{"since"}},
+		{"GET", "/v1/suggestions", forRead, "", (*call).listSuggestions, "what is suggested",
+			[]string{"since", "route"}},
+		{"GET", "/v1/embedded/backup", forWrite, "embedded.backup", (*call).sendBackup, "", nil},
 	}
 }

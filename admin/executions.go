@@ -13,8 +13,8 @@ import (
 	"hooklock/idem"
 )
 
-// find finds the execution in the path, if the caller may see it.
-func (c *call) find(ctx context.Context) (*idem.Found, error) {
+// findExecution finds the execution in the path, if the caller may see it.
+func (c *call) findExecution(ctx context.Context) (*idem.Found, error) {
 	id := idem.ExecutionID(c.name)
 	c.audit.Execution = id
 	if _, _, err := id.Parse(); err != nil && c.endpoint.change == "" && strings.HasPrefix(c.name, "exec_") {
@@ -29,10 +29,10 @@ func (c *call) find(ctx context.Context) (*idem.Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.caller.sees(found.Workflow()) {
+	if !c.caller.maySee(found.Workflow()) {
 		return nil, idem.ErrNoExecution
 	}
-	c.audit.of(found)
+	c.audit.setExecution(found)
 	c.audit.Before = string(found.Status())
 	return found, nil
 }
@@ -47,7 +47,7 @@ func (c *call) wholeID(ctx context.Context) (idem.ExecutionID, error) {
 			return "", err
 		}
 		for i := range page.Executions {
-			if f := &page.Executions[i]; c.caller.sees(f.Workflow()) {
+			if f := &page.Executions[i]; c.caller.maySee(f.Workflow()) {
 				ids = append(ids, f.IDs()...)
 			}
 		}
@@ -73,7 +73,7 @@ func (c *call) listExecutions() error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := c.reading()
+	ctx, cancel := c.readContext()
 	defer cancel()
 	if q.Acknowledged, err = c.readAcknowledgements(ctx); err != nil {
 		return err
@@ -83,8 +83,8 @@ func (c *call) listExecutions() error {
 		return err
 	}
 	answer := client.ExecutionPage{Executions: []client.Execution{}}
-	if one := q.OneWorkflow(); one != "" && !c.caller.sees(one) {
-		return c.ok(http.StatusOK, answer)
+	if one := q.OneWorkflow(); one != "" && !c.caller.maySee(one) {
+		return c.respond(http.StatusOK, answer)
 	}
 	began, met := time.Now(), behind{c, map[idem.ExecutionID]*client.ArrivalBehind{}}
 	for more := true; more; more = len(answer.Executions) == 0 && c.mayGoOn(q.Cursor, began) {
@@ -93,11 +93,11 @@ func (c *call) listExecutions() error {
 			return err
 		}
 		for i := range page.Executions {
-			if f := &page.Executions[i]; c.caller.sees(f.Workflow()) {
+			if f := &page.Executions[i]; c.caller.maySee(f.Workflow()) {
 				v := viewOfExecution(f)
 				c.showFailed(&v, f)
 				if v.Status == client.Refused || v.Status == client.Released {
-					met.show(ctx, &v, f, 1)
+					met.showObstacles(ctx, &v, f, 1)
 				}
 				answer.Executions = append(answer.Executions, v)
 			}
@@ -105,7 +105,7 @@ func (c *call) listExecutions() error {
 		q.Cursor = page.NextCursor
 	}
 	answer.NextCursor = c.caller.sealCursor(q.Cursor)
-	return c.ok(http.StatusOK, answer)
+	return c.respond(http.StatusOK, answer)
 }
 
 // mayGoOn reports whether there is time to read the next page after an empty one, which spares the
@@ -119,14 +119,14 @@ func (c *call) getExecution() error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := c.reading()
+	ctx, cancel := c.readContext()
 	defer cancel()
-	found, err := c.find(ctx)
+	found, err := c.findExecution(ctx)
 	if err != nil {
 		return err
 	}
 	if wait > 0 && !found.Status().Terminal() {
-		waiting, done, err := c.waiting(wait)
+		waiting, done, err := c.waitContext(wait)
 		if err != nil {
 			return err
 		}
@@ -134,9 +134,9 @@ func (c *call) getExecution() error {
 		later, err := c.api.options.Ledger.Await(waiting, idem.ExecutionID(c.name), found)
 		switch {
 		case err == nil:
-			again, cancel := c.reading()
+			again, cancel := c.readContext()
 			defer cancel()
-			if found, err = c.find(again); err != nil { // it may be gone by now
+			if found, err = c.findExecution(again); err != nil { // it may be gone by now
 				found = later
 			}
 		case waiting.Err() == nil:
@@ -144,33 +144,33 @@ func (c *call) getExecution() error {
 		}
 	}
 	v, met := viewOfExecution(found), behind{c, map[idem.ExecutionID]*client.ArrivalBehind{}}
-	looking, over := c.reading()
+	looking, over := c.readContext()
 	defer over()
-	met.show(looking, &v, found, idem.MaxArrivals)
+	met.showObstacles(looking, &v, found, idem.MaxArrivals)
 	c.showArchived(looking, &v, found)
 	c.showFailed(&v, found)
-	return c.ok(http.StatusOK, v)
+	return c.respond(http.StatusOK, v)
 }
 
 // active are the statuses of what can be cancelled.
 var active = []idem.Status{idem.Pending, idem.Running, idem.CancelRequested}
 
-func (c *call) cancel() error {
+func (c *call) cancelExecution() error {
 	var reason string
 	var only string
 	var final bool
-	if err := c.body(fields{"reason": &reason, "final": &final, "ifStatus": &only}); err != nil {
+	if err := c.readBody(fields{"reason": &reason, "final": &final, "ifStatus": &only}); err != nil {
 		return err
 	}
 	if only != "" && !slices.Contains(active, idem.Status(only)) {
-		return refuse("bad_request", fmt.Sprintf("ifStatus %s: give one of %v", quote(only), active))
+		return refuse("bad_request", fmt.Sprintf("ifStatus %s: give one of %v", quoteText(only), active))
 	}
-	if err := c.reason(reason); err != nil {
+	if err := c.checkReason(reason); err != nil {
 		return err
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
-	if _, err := c.find(ctx); err != nil {
+	if _, err := c.findExecution(ctx); err != nil {
 		return err
 	}
 	asked := idem.Cancel{
@@ -178,7 +178,7 @@ func (c *call) cancel() error {
 	found, before, err := c.api.options.Ledger.Cancel(ctx, idem.ExecutionID(c.name), asked, &c.audit.Audit)
 	if errors.Is(err, idem.ErrFinished) && found != nil {
 		c.audit.Before, c.audit.After = string(found.Status()), string(found.Status())
-		return c.finished(found)
+		return c.finishedProblem(found)
 	}
 	if errors.Is(err, idem.ErrMoved) && found != nil {
 		p := refuse("status_changed", fmt.Sprintf("the execution is %s and not %s, so nothing was done; look again, "+
@@ -201,9 +201,9 @@ func (c *call) cancel() error {
 		view.Message = heldText(found.Lock)
 	}
 	if before {
-		return c.ok(http.StatusOK, view)
+		return c.respond(http.StatusOK, view)
 	}
-	return c.ok(http.StatusAccepted, view)
+	return c.respond(http.StatusAccepted, view)
 }
 
 // heldText says what a cancel of a held execution waits for.
@@ -219,8 +219,8 @@ func heldText(l *idem.Lock) string {
 		until + ", and has " + what + " until then"
 }
 
-// finished returns the refusal of a cancel that came too late.
-func (c *call) finished(f *idem.Found) error {
+// finishedProblem returns the refusal of a cancel that came too late.
+func (c *call) finishedProblem(f *idem.Found) error {
 	p := refuse("already_finished", "the execution has ended as "+string(f.Status())+", and its first end stays")
 	p.Status, p.RetryAfter = http.StatusBadRequest, 0
 	p.Execution, p.Workflow = c.name, f.Workflow()
@@ -228,17 +228,17 @@ func (c *call) finished(f *idem.Found) error {
 	return p
 }
 
-func (c *call) forget() error {
-	if err := c.reason(c.query("reason")); err != nil {
+func (c *call) forgetExecution() error {
+	if err := c.checkReason(c.query("reason")); err != nil {
 		return err
 	}
 	erase := c.query("erase")
 	if erase != "" && erase != "true" {
-		return refuse("bad_request", "erase="+quote(erase)+": give true, or leave it out")
+		return refuse("bad_request", "erase="+quoteText(erase)+": give true, or leave it out")
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
-	if _, err := c.find(ctx); err != nil {
+	if _, err := c.findExecution(ctx); err != nil {
 		return err
 	}
 	found, err := c.forgetAs(ctx, idem.ExecutionID(c.name), c.query("reason"), erase != "")
@@ -250,12 +250,12 @@ func (c *call) forget() error {
 	}
 	if errors.Is(err, idem.ErrAlive) {
 		running := &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: idem.ExecutionID(c.name)}}
-		return c.problemOf(err).blocked(running, c.audit.Workflow).retry(0)
+		return c.problemOf(err).withLock(running, c.audit.Workflow).withRetryAfter(0)
 	}
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, viewOfExecution(found))
+	return c.respond(http.StatusOK, viewOfExecution(found))
 }
 
 // forgetAs removes the record of an execution in the caller's name. No command leads to the
@@ -267,7 +267,7 @@ func (c *call) forgetAs(ctx context.Context, id idem.ExecutionID, reason string,
 			return nil, err
 		}
 		var done context.CancelFunc
-		ctx, done = c.changing() // the store may have taken its time
+		ctx, done = c.changeContext() // the store may have taken its time
 		defer done()
 	}
 	by := idem.Cancel{By: c.caller.token.Name, Reason: reason, At: c.api.options.Now(), Erase: erase}

@@ -10,8 +10,8 @@ import (
 	"hooklock/idem/naming"
 )
 
-// decided are all decisions about a delivery.
-func decided() (all []idem.Decision) {
+// allDecisions are all decisions about a delivery.
+func allDecisions() (all []idem.Decision) {
 	for _, row := range idem.Decisions() {
 		all = append(all, row.Decision)
 	}
@@ -29,7 +29,7 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	if q.Label, err = labelOf(c.query("label")); err != nil {
 		return q, err
 	}
-	if q.PageSize, err = c.limit(); err != nil {
+	if q.PageSize, err = c.readPageSize(); err != nil {
 		return q, err
 	}
 	status, err := oneOf(c, "status", client.Statuses)
@@ -40,19 +40,19 @@ func (c *call) executionQuery() (q idem.ExecutionQuery, err error) {
 	if q.Outcome, err = oneOf(c, "outcome", []idem.Outcome{idem.Executed, idem.NotExecuted, idem.Unknown}); err != nil {
 		return q, err
 	}
-	if q.Decision, err = oneOf(c, "decision", decided()); err != nil {
+	if q.Decision, err = oneOf(c, "decision", allDecisions()); err != nil {
 		return q, err
 	}
 	switch lost := c.query("lost"); {
 	case lost != "" && lost != "true":
-		return q, refuse("bad_request", "lost="+quote(lost)+": give true; without it all executions are listed")
+		return q, refuse("bad_request", "lost="+quoteText(lost)+": give true; without it all executions are listed")
 	case lost != "" && (q.Status != "" || q.Outcome != "" || q.Decision != "" || c.query("parked") != ""):
 		return q, refuse("bad_request", "lost=true is for events that were refused and did not come again: leave "+
 			"out status, outcome, decision and parked")
 	default:
 		q.Lost = lost != ""
 	}
-	if q.Since, q.Until, err = c.period(c.query("since"), c.query("until")); err != nil {
+	if q.Since, q.Until, err = c.readPeriod(c.query("since"), c.query("until")); err != nil {
 		return q, err
 	}
 	q.Cursor, err = c.caller.openCursor(c.query("cursor"))
@@ -65,10 +65,11 @@ func labelOf(text string) (l idem.Label, err error) {
 		return l, nil
 	}
 	if l = idem.ParseLabel(text); l.Value == "" {
-		return l, refuse("bad_request", "label="+quote(text)+": give NAME=VALUE, or a value")
+		return l, refuse("bad_request", "label="+quoteText(text)+": give NAME=VALUE, or a value")
 	}
 	if name, value, ok := strings.Cut(l.Value, ":"); ok && l.Name == "" {
-		return l, refuse("bad_request", "label="+quote(text)+": give NAME=VALUE, such as "+quote(name+"="+value)+
+		return l, refuse("bad_request", "label="+quoteText(text)+": give NAME=VALUE, such as "+quoteText(
+			name+"="+value)+
 			"; a value that has a colon needs its name")
 	}
 	l.Value = naming.SpelledLabel(l.Value)
@@ -81,6 +82,6 @@ func oneOf[T ~string](c *call, name string, words []T) (T, error) {
 	if text == "" || slices.Contains(words, text) {
 		return text, nil
 	}
-	return "", refuse("bad_request", fmt.Sprintf("%s=%s: give one of %s", name, quote(string(text)),
+	return "", refuse("bad_request", fmt.Sprintf("%s=%s: give one of %s", name, quoteText(string(text)),
 		strings.Trim(fmt.Sprint(words), "[]")))
 }

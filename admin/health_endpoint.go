@@ -15,9 +15,9 @@ import (
 // it, since a session outlives it.
 func Health(o Options) http.Handler {
 	paths := map[string]http.HandlerFunc{
-		"/livez":   func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") },
-		"/readyz":  func(w http.ResponseWriter, r *http.Request) { readyz(w, r, o) },
-		"/metrics": scrape(o.Metrics),
+		"/livez":   func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") },
+		"/readyz":  func(w http.ResponseWriter, r *http.Request) { serveReadiness(w, r, o) },
+		"/metrics": serveMetrics(o.Metrics),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serve, found := paths[r.URL.EscapedPath()]
@@ -36,7 +36,7 @@ func Health(o Options) http.Handler {
 // connection.
 const maxScrapes = 16
 
-func scrape(metrics http.Handler) http.HandlerFunc {
+func serveMetrics(metrics http.Handler) http.HandlerFunc {
 	scrapes := make(places, maxScrapes)
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !scrapes.enter() {
@@ -48,7 +48,7 @@ func scrape(metrics http.Handler) http.HandlerFunc {
 	}
 }
 
-func readyz(w http.ResponseWriter, r *http.Request, o Options) {
+func serveReadiness(w http.ResponseWriter, r *http.Request, o Options) {
 	status, text, more := http.StatusOK, "ok", ""
 	if why := o.Ready(); why != nil {
 		status, text, more = http.StatusServiceUnavailable, "not ready", ": "+why.Error()
@@ -66,7 +66,7 @@ func readyz(w http.ResponseWriter, r *http.Request, o Options) {
 			}
 		}
 	}
-	say(w, status, text)
+	writeText(w, status, text)
 }
 
 // hostAllowed reports whether a Host header is an IP address, localhost or one of names: a page in
@@ -103,15 +103,15 @@ func crossSite(r *http.Request) bool {
 	return false
 }
 
-// visits reports whether the user follows a link to the page, from any site. Its first file holds
+// isVisit reports whether the user follows a link to the page, from any site. Its first file holds
 // no data, the other site cannot read it, nor put it into a frame; everything else is requested by
 // the page itself.
-func visits(r *http.Request) bool {
+func isVisit(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.RawQuery == "" && r.Header.Get("Origin") == "" &&
 		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
-func say(w http.ResponseWriter, status int, text string) {
+func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text + "\n")) // the client may have disconnected

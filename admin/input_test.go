@@ -237,7 +237,7 @@ func TestHeadersThatDuplicatesNeverGet(t *testing.T) {
 		"Hooklock-Decision":"executed","hooklock-hold":"1m","Idempotent-Replayed":"true","Proxy-Authenticate":"x","Trailer":"x"}`), &headers); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := replayable(headers)
+	kept, err := replayableHeaders(headers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,13 +326,13 @@ func TestNamesInPaths(t *testing.T) {
 		"/v1/locks/a%2F..%2Fb": "a/../b", "/v1/locks/a;b": "a;b", "/v1/locks/acquire": "acquire",
 		"/v1/locks/%3Fx": "?x", "/v1/locks/%23": "#", "/%76%31/locks/w": "w", "/v1/locks/{workflow}": "{workflow}",
 	} {
-		e, name, p := find(endpoints(), "GET", path)
+		e, name, p := findEndpoint(allEndpoints(), "GET", path)
 		if p != nil || e.path != "/v1/locks/{workflow}" || name != want {
 			t.Errorf("%s: got %v %q %v, want %q", path, e, name, p, want)
 		}
 	}
 	for _, path := range []string{"/v1/locks/%", "/v1/locks/%zz", "/v1/locks/%2", "", "v1/locks/w", "*"} {
-		if _, _, p := find(endpoints(), "GET", path); p == nil || p.Status != 404 {
+		if _, _, p := findEndpoint(allEndpoints(), "GET", path); p == nil || p.Status != 404 {
 			t.Errorf("%q: got %v", path, p)
 		}
 	}
@@ -401,7 +401,7 @@ func FuzzDecode(f *testing.F) {
 		var d time.Duration
 		var l []string
 		var yes bool
-		err := decode(text, fields{"a": &a, "n": &n, "d": &d, "l": &l, "b": &yes, "o": fields{"a": &b}})
+		err := decodeObject(text, fields{"a": &a, "n": &n, "d": &d, "l": &l, "b": &yes, "o": fields{"a": &b}})
 		if err != nil {
 			return
 		}
@@ -424,9 +424,9 @@ func FuzzFind(f *testing.F) {
 		f.Add("GET", seed)
 		f.Add("POST", seed)
 	}
-	table := endpoints()
+	table := allEndpoints()
 	f.Fuzz(func(t *testing.T, method, path string) {
-		e, name, p := find(table, method, path)
+		e, name, p := findEndpoint(table, method, path)
 		if (e == nil) == (p == nil) {
 			t.Fatalf("%q: %v %v", path, e, p)
 		}
@@ -438,7 +438,7 @@ func FuzzFind(f *testing.F) {
 		}
 		// The canonical spelling of what was found leads to the same place.
 		again := strings.NewReplacer("{workflow}", url.PathEscape(name), "{id}", url.PathEscape(name)).Replace(e.path)
-		if e2, name2, _ := find(table, method, again); e2 != e || name2 != name {
+		if e2, name2, _ := findEndpoint(table, method, again); e2 != e || name2 != name {
 			t.Fatalf("%q: %s %q, and %q: %v %q", path, e.path, name, again, e2, name2)
 		}
 	})

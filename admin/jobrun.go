@@ -46,8 +46,8 @@ func newJobRunner(a *API) *jobRunner {
 	return &jobRunner{api: a, wanted: make(chan struct{}, 1), mine: map[string]bool{}}
 }
 
-// look has RunJobs look for jobs now. It never blocks.
-func (r *jobRunner) look() {
+// lookSoon has RunJobs look for jobs now. It never blocks.
+func (r *jobRunner) lookSoon() {
 	select {
 	case r.wanted <- struct{}{}:
 	default:
@@ -62,7 +62,7 @@ func (a *API) RunJobs(ctx context.Context) {
 	again := time.NewTicker(jobLook)
 	defer again.Stop()
 	for {
-		a.jobs.take(ctx, &all)
+		a.jobs.takeJobs(ctx, &all)
 		select {
 		case <-again.C:
 		case <-a.jobs.wanted:
@@ -72,8 +72,8 @@ func (a *API) RunJobs(ctx context.Context) {
 	}
 }
 
-// take begins to run the jobs that no process runs.
-func (r *jobRunner) take(ctx context.Context, all *sync.WaitGroup) {
+// takeJobs begins to run the jobs that no process runs.
+func (r *jobRunner) takeJobs(ctx context.Context, all *sync.WaitGroup) {
 	ctx2, done := context.WithTimeout(ctx, r.api.options.RequestTimeout)
 	defer done()
 	open, err := r.api.options.Ledger.OpenJobs(ctx2)
@@ -82,22 +82,22 @@ func (r *jobRunner) take(ctx context.Context, all *sync.WaitGroup) {
 	}
 	for i := range open {
 		j := &open[i]
-		if jobActions()[client.JobKind(j.Kind)] == nil || !r.begin(j.ID) { // of a newer release, whose processes run it
+		if jobActions()[client.JobKind(j.Kind)] == nil || !r.beginJob(j.ID) { // of a newer release, whose processes run it
 			continue
 		}
 		if r.api.whyRevoked(j) != "" && r.api.options.Now().Sub(j.ChangedAt) < tokenSpread ||
 			r.api.options.Ledger.TakeJob(ctx2, j) != nil {
-			r.end(j.ID)
+			r.endJob(j.ID)
 			continue
 		}
 		all.Go(func() {
-			defer r.end(j.ID)
+			defer r.endJob(j.ID)
 			newJobRun(r.api, j).run(ctx)
 		})
 	}
 }
 
-func (r *jobRunner) begin(id string) bool {
+func (r *jobRunner) beginJob(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mine[id] {
@@ -107,7 +107,7 @@ func (r *jobRunner) begin(id string) bool {
 	return true
 }
 
-func (r *jobRunner) end(id string) {
+func (r *jobRunner) endJob(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.mine, id)
@@ -185,7 +185,7 @@ func (r *jobRun) goOn(ctx context.Context) error {
 	if err := r.readRuns(ctx); err != nil {
 		return err
 	}
-	items, err := r.items(ctx)
+	items, err := r.remainingItems(ctx)
 	if err != nil {
 		return err
 	}
@@ -193,9 +193,9 @@ func (r *jobRun) goOn(ctx context.Context) error {
 	defer pace.Stop()
 	for i := range items {
 		if why := r.api.whyRevoked(r.job); why != "" {
-			return r.end(idem.JobStopped, "stopped because "+why+", ")
+			return r.endAs(idem.JobStopped, "stopped because "+why+", ")
 		}
-		if err := r.step(ctx, &items[i]); err != nil {
+		if err := r.changeOne(ctx, &items[i]); err != nil {
 			return err
 		}
 		if err := r.followSome(ctx); err != nil {
@@ -210,7 +210,7 @@ func (r *jobRun) goOn(ctx context.Context) error {
 	if err := r.awaitRuns(ctx); err != nil {
 		return err
 	}
-	return r.end(idem.JobDone, "")
+	return r.endAs(idem.JobDone, "")
 }
 
 func (r *jobRun) readRuns(ctx context.Context) (err error) {
@@ -220,9 +220,9 @@ func (r *jobRun) readRuns(ctx context.Context) (err error) {
 	return err
 }
 
-// items returns what is left to do. The first time, it notes how much that is. Later, it leaves out
-// what has changed since, and counts that as left alone.
-func (r *jobRun) items(ctx context.Context) (items []idem.ParkedEntry, err error) {
+// remainingItems returns what is left to do. The first time, it notes how much that is. Later, it
+// leaves out what has changed since, and counts that as left alone.
+func (r *jobRun) remainingItems(ctx context.Context) (items []idem.ParkedEntry, err error) {
 	at := bulkCursor{until: r.job.Until, revision: r.job.DoneAt, id: r.job.DoneID}
 	if ids := r.job.Executions; ids != nil {
 		for i, id := range ids[min(at.revision, int64(len(ids))):] {
@@ -238,14 +238,14 @@ func (r *jobRun) items(ctx context.Context) (items []idem.ParkedEntry, err error
 				return nil, err
 			}
 		}
-		if items, err = r.call.fitting(ctx, &b, &at); err != nil {
+		if items, err = r.call.findMatching(ctx, &b, &at); err != nil {
 			return nil, err
 		}
 	}
 	if r.job.Revision == 0 { // this is a dry run
 		return items, nil
 	}
-	next := r.next()
+	next := r.nextProgress()
 	switch changed := r.job.Matched - r.job.Acted - len(items); {
 	case r.job.Until == 0:
 		next.Until, next.Matched = at.until, len(items)
@@ -254,17 +254,17 @@ func (r *jobRun) items(ctx context.Context) (items []idem.ParkedEntry, err error
 	default:
 		next.Acted, next.Refused = next.Acted+changed, next.Refused+changed
 	}
-	return items, r.put(ctx, next, nil, nil)
+	return items, r.putProgress(ctx, next, nil, nil)
 }
 
-// next returns a copy of the job for its next progress.
-func (r *jobRun) next() *idem.Job {
+// nextProgress returns a copy of the job for its next progress.
+func (r *jobRun) nextProgress() *idem.Job {
 	next := r.job.Clone()
 	next.ChangedAt = r.api.options.Now()
 	return next
 }
 
-func (r *jobRun) put(ctx context.Context, next *idem.Job, run *idem.JobRun, ended []idem.JobRun) error {
+func (r *jobRun) putProgress(ctx context.Context, next *idem.Job, run *idem.JobRun, ended []idem.JobRun) error {
 	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), r.api.options.RequestTimeout)
 	defer done()
 	err := r.api.options.Ledger.PutJob(bounded, next, run, ended)
@@ -274,10 +274,10 @@ func (r *jobRun) put(ctx context.Context, next *idem.Job, run *idem.JobRun, ende
 	return err
 }
 
-// step does with one execution what the job is for. The change and the progress of the job are one
-// transaction, so whatever breaks off here, and whichever process goes on, each is made once.
-func (r *jobRun) step(ctx context.Context, e *idem.ParkedEntry) error {
-	before := r.next()
+// changeOne does with one execution what the job is for. The change and the progress of the job are
+// one transaction, so whatever breaks off here, and whichever process goes on, each is made once.
+func (r *jobRun) changeOne(ctx context.Context, e *idem.ParkedEntry) error {
+	before := r.nextProgress()
 	before.DoneAt, before.DoneID, before.Acted = e.Revision, e.Execution, r.job.Acted+1
 	done := before.Clone()
 	if !r.action.follows {
@@ -291,7 +291,7 @@ func (r *jobRun) step(ctx context.Context, e *idem.ParkedEntry) error {
 	switch {
 	case p == nil && s.Applied != 0:
 		done.Revision, r.job = s.Applied, done
-		r.follow(&s.Run)
+		r.followRun(&s.Run)
 		return nil
 	case p == nil: // nothing in the ledger had to change, or it has and the answer got lost
 		return r.stepDone(ctx, done, s)
@@ -303,7 +303,7 @@ func (r *jobRun) step(ctx context.Context, e *idem.ParkedEntry) error {
 	}
 	before.Fail(idem.JobFailure{
 		Execution: e.Execution, Workflow: e.Workflow, Refused: true, Why: p.Code + ": " + p.Detail})
-	return r.put(ctx, before, nil, nil)
+	return r.putProgress(ctx, before, nil, nil)
 }
 
 // waitsForStore reports whether to try again with a request that cannot be read.
@@ -314,7 +314,7 @@ func (r *jobRun) waitsForStore() bool {
 	return time.Since(r.unreadSince) < storePatience
 }
 
-func (r *jobRun) follow(run *idem.JobRun) {
+func (r *jobRun) followRun(run *idem.JobRun) {
 	if run.Execution != "" {
 		r.runs = append(r.runs, *run)
 	}
@@ -330,9 +330,9 @@ func (r *jobRun) stepDone(ctx context.Context, done *idem.Job, s *idem.JobStep) 
 	if s.Follow && s.Run.Execution != "" {
 		run = &s.Run
 	}
-	err := r.put(ctx, done, run, nil)
+	err := r.putProgress(ctx, done, run, nil)
 	if err == nil {
-		r.follow(&s.Run)
+		r.followRun(&s.Run)
 	}
 	return err
 }
@@ -377,7 +377,7 @@ func (r *jobRun) awaitRuns(ctx context.Context) error {
 // countEnds looks at those that were looked at longest ago, and returns how many have ended.
 func (r *jobRun) countEnds(ctx context.Context) (n int, err error) {
 	r.at = time.Now()
-	next, ended := r.next(), []idem.JobRun{}
+	next, ended := r.nextProgress(), []idem.JobRun{}
 	for range min(len(r.runs), runsBatch) {
 		one := r.runs[0]
 		over, failed, err := r.readEnd(ctx, &one)
@@ -397,14 +397,14 @@ func (r *jobRun) countEnds(ctx context.Context) (n int, err error) {
 		if ended = append(ended, one); len(ended) < idem.MaxJobEnds {
 			continue
 		}
-		if err := r.put(ctx, next, nil, ended); err != nil {
+		if err := r.putProgress(ctx, next, nil, ended); err != nil {
 			return n, err
 		}
 		n += len(ended)
-		next, ended = r.next(), ended[:0:0]
+		next, ended = r.nextProgress(), ended[:0:0]
 	}
 	if len(ended) > 0 {
-		err = r.put(ctx, next, nil, ended)
+		err = r.putProgress(ctx, next, nil, ended)
 	}
 	return n + len(ended), err
 }
@@ -457,9 +457,9 @@ func endOfRun(f *idem.Found, run *idem.JobRun) (over bool, failed string) {
 	return false, ""
 }
 
-// end ends the job, or stops it, with a sentence in the audit.
-func (r *jobRun) end(as idem.JobState, why string) error {
-	next := r.next()
+// endAs ends the job, or stops it, with a sentence in the audit.
+func (r *jobRun) endAs(as idem.JobState, why string) error {
+	next := r.nextProgress()
 	next.State, next.EndedAt = as, r.api.options.Now()
 	next.Result = why + resultOf(next)
 	if as == idem.JobDone && next.Kind == string(client.JobErase) && next.Filter.Label != "" {
@@ -470,15 +470,15 @@ func (r *jobRun) end(as idem.JobState, why string) error {
 	if as == idem.JobStopped {
 		c.endpoint.change, c.caller.token.Name, next.StoppedBy = "job.stop", policy, policy
 	}
-	c.audit.Why, c.audit.After = cut(next.Why), next.Result
+	c.audit.Why, c.audit.After = cutText(next.Why), next.Result
 	c.audit.Workflow, c.audit.Job = next.Filter.Workflow, next.ID
 	c.beginAudit()
-	release, p := c.reserve()
+	release, p := c.reserveAuditLine()
 	if p != nil {
 		return p
 	}
 	defer release()
-	bounded, done := c.changing()
+	bounded, done := c.changeContext()
 	defer done()
 	if err := r.api.options.Ledger.MoveJob(bounded, next, &c.audit.Audit); err != nil {
 		return err

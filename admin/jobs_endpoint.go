@@ -18,7 +18,8 @@ import (
 // jobActions are what jobs of each kind do with each execution.
 func jobActions() map[client.JobKind]*action {
 	return map[client.JobKind]*action{
-		client.JobRun: runNow(), client.JobRerun: rerun(), client.JobSkip: skip(), client.JobCancel: cancelOne(),
+		client.JobRun: runNow(), client.JobRerun: rerunAction(), client.JobSkip: skipAction(),
+		client.JobCancel: cancelOne(),
 		client.JobForget: forgetOne(), client.JobErase: eraseOne(),
 	}
 }
@@ -51,10 +52,10 @@ func eraseOne() *action {
 }
 
 // seesJob reports whether the caller may know of a job: its own, or any if it is not limited.
-func (c *call) seesJob(j *idem.Job) bool { return !c.caller.limited() || j.Who == c.who() }
+func (c *call) seesJob(j *idem.Job) bool { return !c.caller.isLimited() || j.Who == c.callerName() }
 
 func (c *call) listJobs() error {
-	ctx, done := c.reading()
+	ctx, done := c.readContext()
 	defer done()
 	all, err := c.api.options.Ledger.Jobs(ctx)
 	if err != nil {
@@ -66,11 +67,11 @@ func (c *call) listJobs() error {
 			list.Jobs = append(list.Jobs, viewOfJob(&all[i]))
 		}
 	}
-	return c.ok(http.StatusOK, list)
+	return c.respond(http.StatusOK, list)
 }
 
-// job reads the job in the path.
-func (c *call) job(ctx context.Context) (*idem.Job, error) {
+// findJob reads the job in the path.
+func (c *call) findJob(ctx context.Context) (*idem.Job, error) {
 	j, err := c.api.options.Ledger.Job(ctx, c.name)
 	if err == nil && !c.seesJob(j) {
 		return nil, idem.ErrNoJob
@@ -79,21 +80,21 @@ func (c *call) job(ctx context.Context) (*idem.Job, error) {
 }
 
 func (c *call) getJob() error {
-	ctx, done := c.reading()
+	ctx, done := c.readContext()
 	defer done()
-	j, err := c.job(ctx)
+	j, err := c.findJob(ctx)
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, viewOfJob(j))
+	return c.respond(http.StatusOK, viewOfJob(j))
 }
 
 func (c *call) startJob() error {
 	b, ids := bulk{rate: defaultRate, limit: defaultLimit}, []string{}
 	var kind, only string
-	filter := b.members()
-	filter["status"] = named(&b.Status)
-	err := c.body(fields{
+	filter := b.filterMembers()
+	filter["status"] = readName(&b.Status)
+	err := c.readBody(fields{
 		"kind": &kind, "ifStatus": &only, "reason": &b.reason, "filter": filter, "executions": &ids,
 		"dryRun": &b.dryRun, "rate": &b.rate, "again": &b.again,
 	})
@@ -102,10 +103,10 @@ func (c *call) startJob() error {
 	}
 	b.action = jobActions()[client.JobKind(kind)]
 	if b.action == nil {
-		return refuse("bad_request", "kind="+quote(kind)+": give run, skip, rerun, cancel, forget or erase")
+		return refuse("bad_request", "kind="+quoteText(kind)+": give run, skip, rerun, cancel, forget or erase")
 	}
 	if only != "" && (kind != string(client.JobCancel) || !slices.Contains(active, idem.Status(only))) {
-		return refuse("bad_request", fmt.Sprintf("ifStatus %s: give one of %v, to cancel", quote(only), active))
+		return refuse("bad_request", fmt.Sprintf("ifStatus %s: give one of %v, to cancel", quoteText(only), active))
 	}
 	if b.again && kind != string(client.JobRerun) {
 		return refuse("bad_request", "again is for a rerun")
@@ -115,11 +116,12 @@ func (c *call) startJob() error {
 	}
 	now := c.api.options.Now()
 	j := &idem.Job{
-		ID: "job_" + strings.ToLower(rand.Text()[:16]), Kind: kind, Who: c.who(), Why: b.reason, Remote: c.r.RemoteAddr,
-		Rate: b.rate, State: idem.JobRunning, StartedAt: now, ChangedAt: now, Filter: b.filter(),
+		ID: "job_" + strings.ToLower(rand.Text()[:16]), Kind: kind, Who: c.callerName(), Why: b.reason,
+		Remote: c.r.RemoteAddr,
+		Rate:   b.rate, State: idem.JobRunning, StartedAt: now, ChangedAt: now, Filter: b.jobFilter(),
 		IfStatus: idem.Status(only), Again: b.again,
 	}
-	if c.caller.limited() {
+	if c.caller.isLimited() {
 		j.Only = c.caller.token.Workflows
 	}
 	for _, id := range ids {
@@ -128,15 +130,15 @@ func (c *call) startJob() error {
 	if b.dryRun {
 		return c.dryRun(j)
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	c.audit.Job, c.audit.After = j.ID, fmt.Sprintf("%s of %s, at most %d a second", kind, aboutJob(j), j.Rate)
 	if err := c.api.options.Ledger.BeginJob(ctx, j, &c.audit.Audit); err != nil {
 		return err
 	}
-	c.api.jobs.look()
+	c.api.jobs.lookSoon()
 	c.w.Header().Set("Location", "/v1/jobs/"+j.ID)
-	return c.ok(http.StatusCreated, viewOfJob(j))
+	return c.respond(http.StatusCreated, viewOfJob(j))
 }
 
 const (
@@ -168,7 +170,8 @@ func (c *call) readJob(b *bulk, ids []string) error {
 	}
 	for _, id := range ids {
 		if _, _, err := idem.ExecutionID(id).Parse(); err != nil {
-			return refuse("bad_request", quote(id)+` in executions: an execution ID is "exec_" and 32 letters or digits`)
+			return refuse("bad_request",
+				quoteText(id)+` in executions: an execution ID is "exec_" and 32 letters or digits`)
 		}
 	}
 	if err := b.checkRate(); err != nil {
@@ -183,9 +186,9 @@ const firstItems = 10
 // dryRun says how many executions a job would be about, and names the first.
 func (c *call) dryRun(j *idem.Job) error {
 	c.audit.quiet = true
-	ctx, done := c.reading()
+	ctx, done := c.readContext()
 	defer done()
-	items, err := newJobRun(c.api, j).items(ctx)
+	items, err := newJobRun(c.api, j).remainingItems(ctx)
 	if err != nil {
 		return err
 	}
@@ -197,7 +200,7 @@ func (c *call) dryRun(j *idem.Job) error {
 	}
 	v.JobID, v.State, v.Matched = "", client.JobDryRun, len(items)
 	v.StartedAt, v.ChangedAt = client.Time{}, client.Time{}
-	return c.ok(http.StatusOK, v)
+	return c.respond(http.StatusOK, v)
 }
 
 // mostMoves bounds how often a change of a job is repeated because its progress came in between.
@@ -206,16 +209,16 @@ const mostMoves = 100
 // moveJob changes the state of the job in the path.
 func (c *call) moveJob(from idem.JobState, change func(*idem.Job)) error {
 	var reason string
-	if err := c.body(fields{"reason": &reason}); err != nil {
+	if err := c.readBody(fields{"reason": &reason}); err != nil {
 		return err
 	}
-	if err := c.reason(reason); err != nil {
+	if err := c.checkReason(reason); err != nil {
 		return err
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	for n := 1; ; n++ {
-		j, err := c.job(ctx)
+		j, err := c.findJob(ctx)
 		if err != nil {
 			return err
 		}
@@ -230,8 +233,8 @@ func (c *call) moveJob(from idem.JobState, change func(*idem.Job)) error {
 		}
 		switch err := c.api.options.Ledger.MoveJob(ctx, j, &c.audit.Audit); {
 		case err == nil:
-			c.api.jobs.look()
-			return c.ok(http.StatusOK, viewOfJob(j))
+			c.api.jobs.lookSoon()
+			return c.respond(http.StatusOK, viewOfJob(j))
 		case n == mostMoves || !errors.Is(err, idem.ErrJobMoved):
 			return err
 		}
@@ -240,7 +243,7 @@ func (c *call) moveJob(from idem.JobState, change func(*idem.Job)) error {
 
 func (c *call) stopJob() error {
 	return c.moveJob(idem.JobRunning, func(j *idem.Job) {
-		j.State, j.StoppedBy, j.EndedAt = idem.JobStopped, c.who(), c.api.options.Now()
+		j.State, j.StoppedBy, j.EndedAt = idem.JobStopped, c.callerName(), c.api.options.Now()
 		j.Result = "stopped by " + j.StoppedBy + ", " + resultOf(j)
 	})
 }
@@ -263,7 +266,7 @@ func (a *API) whyRevoked(j *idem.Job) string {
 	case !tokens[i].Write:
 		return said + " has no scope write any more"
 	default:
-		if c := (caller{token: tokens[i]}); c.limited() && !slices.Equal(tokens[i].Workflows, j.Only) {
+		if c := (caller{token: tokens[i]}); c.isLimited() && !slices.Equal(tokens[i].Workflows, j.Only) {
 			return said + " is for other workflows now"
 		}
 	}
@@ -274,7 +277,7 @@ func (a *API) whyRevoked(j *idem.Job) string {
 func (c *call) resumeJob() error {
 	return c.moveJob(idem.JobStopped, func(j *idem.Job) {
 		if c.api.whyRevoked(j) != "" {
-			if j.Who = c.who(); c.caller.limited() {
+			if j.Who = c.callerName(); c.caller.isLimited() {
 				j.Only = c.caller.token.Workflows
 			}
 		}

@@ -381,7 +381,7 @@ func TestAReplicaLeavesAJobWhoseTokenItDoesNotKnowYetToOthersForAMinute(t *testi
 	begin("job_new", time.Now())
 	begin("job_old", time.Now().Add(-2*time.Minute))
 	var over sync.WaitGroup
-	f.api.jobs.take(t.Context(), &over)
+	f.api.jobs.takeJobs(t.Context(), &over)
 	over.Wait()
 	if a := f.want(200, "", "GET", "/v1/jobs/job_new", readToken1, ""); a.text("state") != "running" ||
 		a.json["replica"] != nil {

@@ -83,8 +83,8 @@ func (f *failures) tooMany(who string) bool {
 	return f.paid[who].Sub(f.now()) > credit
 }
 
-// note counts one failure.
-func (f *failures) note(who string, cost time.Duration) {
+// addFailure counts one failure.
+func (f *failures) addFailure(who string, cost time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now()
@@ -92,7 +92,7 @@ func (f *failures) note(who string, cost time.Duration) {
 		f.paid = map[string]time.Time{}
 	}
 	if _, known := f.paid[who]; !known && len(f.paid) >= maxAddresses {
-		f.forget(now)
+		f.dropSettled(now)
 	}
 	from := f.paid[who]
 	if from.Before(now) {
@@ -101,8 +101,8 @@ func (f *failures) note(who string, cost time.Duration) {
 	f.paid[who] = from.Add(cost)
 }
 
-// forget drops the origins that owe nothing, or all, if a client has thousands of addresses.
-func (f *failures) forget(now time.Time) {
+// dropSettled drops the origins that owe nothing, or all, if a client has thousands of addresses.
+func (f *failures) dropSettled(now time.Time) {
 	for who, until := range f.paid {
 		if until.Before(now) {
 			delete(f.paid, who)
@@ -113,9 +113,9 @@ func (f *failures) forget(now time.Time) {
 	}
 }
 
-// network returns the network that one client controls: an IPv4 address, or an IPv6 network of 64
+// networkOf returns the network that one client controls: an IPv4 address, or an IPv6 network of 64
 // bits.
-func network(remote string) string {
+func networkOf(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return remote

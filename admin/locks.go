@@ -16,7 +16,7 @@ import (
 // lockQuery reads the query of a list of locks or slots.
 func (c *call) lockQuery() (q idem.LockQuery, err error) {
 	q.Prefix = c.query("prefix")
-	if q.PageSize, err = c.limit(); err == nil {
+	if q.PageSize, err = c.readPageSize(); err == nil {
 		q.Cursor, err = c.caller.openCursor(c.query("cursor"))
 	}
 	return q, err
@@ -27,7 +27,7 @@ func (c *call) listLocks() error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := c.reading()
+	ctx, cancel := c.readContext()
 	defer cancel()
 	answer := client.LockPage{Locks: []client.Lock{}}
 	began := time.Now()
@@ -37,14 +37,14 @@ func (c *call) listLocks() error {
 			return err
 		}
 		for i := range page.Locks {
-			if l := &page.Locks[i]; c.caller.sees(l.Lock.Scope.Workflow) {
+			if l := &page.Locks[i]; c.caller.maySee(l.Lock.Scope.Workflow) {
 				answer.Locks = append(answer.Locks, c.viewOfLock(l))
 			}
 		}
 		q.Cursor = page.NextCursor
 	}
 	answer.NextCursor = c.caller.sealCursor(q.Cursor)
-	return c.ok(http.StatusOK, answer)
+	return c.respond(http.StatusOK, answer)
 }
 
 func (c *call) listSlots() error {
@@ -58,9 +58,9 @@ func (c *call) listSlots() error {
 	case "true":
 		list = c.api.options.Ledger.Turns
 	default:
-		return refuse("bad_request", "waiting="+quote(waiting)+": give true or false")
+		return refuse("bad_request", "waiting="+quoteText(waiting)+": give true or false")
 	}
-	ctx, cancel := c.reading()
+	ctx, cancel := c.readContext()
 	defer cancel()
 	answer := client.SlotPage{Slots: []client.Slot{}}
 	began := time.Now()
@@ -70,7 +70,7 @@ func (c *call) listSlots() error {
 			return err
 		}
 		for _, s := range page.Slots {
-			if c.caller.sees(s.Workflow) {
+			if c.caller.maySee(s.Workflow) {
 				answer.Slots = append(answer.Slots, client.Slot{
 					Limit: s.LimitName, Number: s.Index, Of: s.Of, ExecutionID: string(s.Execution),
 					Workflow: s.Workflow, Route: s.Route,
@@ -80,14 +80,14 @@ func (c *call) listSlots() error {
 		q.Cursor = page.NextCursor
 	}
 	answer.NextCursor = c.caller.sealCursor(q.Cursor)
-	return c.ok(http.StatusOK, answer)
+	return c.respond(http.StatusOK, answer)
 }
 
 func (c *call) getLock() error {
-	if !c.caller.sees(c.name) {
+	if !c.caller.maySee(c.name) {
 		return idem.ErrNoLock
 	}
-	ctx, cancel := c.reading()
+	ctx, cancel := c.readContext()
 	defer cancel()
 	var lock *idem.LockView
 	var err error
@@ -99,24 +99,24 @@ func (c *call) getLock() error {
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, c.viewOfLock(lock))
+	return c.respond(http.StatusOK, c.viewOfLock(lock))
 }
 
 func (c *call) forceRelease() error {
 	c.audit.Workflow = c.name
 	id := idem.ExecutionID(c.query("execution"))
 	c.audit.Execution = id
-	if err := c.reason(c.query("reason")); err != nil {
+	if err := c.checkReason(c.query("reason")); err != nil {
 		return err
 	}
 	if id == "" {
 		return refuse("bad_request", "name the execution that holds the lock (execution=ID), so that no other one "+
 			"is released by mistake")
 	}
-	if !c.caller.sees(c.name) {
+	if !c.caller.maySee(c.name) {
 		return idem.ErrNoLock
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	lock, err := c.api.options.Ledger.Lock(ctx, c.name)
 	if err != nil {
@@ -138,24 +138,24 @@ func (c *call) forceRelease() error {
 			Execution: id, Status: idem.Failed, Outcome: idem.Unknown, StartedAt: lock.Lock.StartedAt,
 		}}
 	}
-	return c.ok(http.StatusOK, viewOfExecution(found))
+	return c.respond(http.StatusOK, viewOfExecution(found))
 }
 
-func (c *call) acquire() error {
+func (c *call) acquireLock() error {
 	c.audit.Workflow = c.name
 	want := idem.AcquireRequest{Workflow: c.name, Holder: c.caller.token.Name}
-	if err := c.body(fields{"holder": &want.Holder, "ttl": &want.TTL, "wait": &want.Wait}); err != nil {
+	if err := c.readBody(fields{"holder": &want.Holder, "ttl": &want.TTL, "wait": &want.Wait}); err != nil {
 		return err
 	}
-	c.audit.Why = "holder " + cut(want.Holder)
-	if !c.caller.sees(c.name) {
+	c.audit.Why = "holder " + cutText(want.Holder)
+	if !c.caller.maySee(c.name) {
 		return refuse("not_found", "the token is not for this workflow")
 	}
 	if err := errors.Join(checkWorkflow(c.name), checkWord("holder", want.Holder), takeTTL(&want.TTL),
 		checkWait(want.Wait)); err != nil {
 		return err
 	}
-	got, err := c.take(want)
+	got, err := c.takeLock(want)
 	if held, ok := errors.AsType[*idem.LockHeldError](err); ok {
 		return c.lockHeld(held.Holder, want.Wait)
 	}
@@ -165,16 +165,16 @@ func (c *call) acquire() error {
 	c.audit.Execution, c.audit.Before = got.Lock.Execution, "free"
 	c.audit.After = "locked by " + string(got.Lock.Execution) + ", token " + strconv.FormatInt(got.Lock.Token, 10)
 	c.w.Header().Set("Location", "/v1/locks/"+url.PathEscape(c.name))
-	return c.ok(http.StatusCreated, client.Acquired{Lock: c.lockNow(got.Lock), CallbackKey: got.CallbackKey})
+	return c.respond(http.StatusCreated, client.Acquired{Lock: c.lockNow(got.Lock), CallbackKey: got.CallbackKey})
 }
 
-// take acquires the lock. It is given back at once if the client has disconnected.
-func (c *call) take(want idem.AcquireRequest) (*idem.Acquired, error) {
-	ctx, done := c.changing()
+// takeLock acquires the lock. It is given back at once if the client has disconnected.
+func (c *call) takeLock(want idem.AcquireRequest) (*idem.Acquired, error) {
+	ctx, done := c.changeContext()
 	defer done()
 	if want.Wait > 0 {
 		done() // the ledger's own time comes on top of the wait
-		waiting, left, err := c.waiting(want.Wait + c.api.options.RequestTimeout)
+		waiting, left, err := c.waitContext(want.Wait + c.api.options.RequestTimeout)
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +183,7 @@ func (c *call) take(want idem.AcquireRequest) (*idem.Acquired, error) {
 	}
 	got, err := c.api.options.Ledger.AcquireLock(ctx, want)
 	if err == nil && c.r.Context().Err() != nil {
-		back, done := c.changing()
+		back, done := c.changeContext()
 		defer done()
 		err = c.api.options.Ledger.ReleaseLock(back, c.name,
 			idem.Callback{Execution: got.Lock.Execution, Token: got.Lock.Token, AnyKey: true})
@@ -199,23 +199,23 @@ func (c *call) lockHeld(holder *idem.Lock, wait time.Duration) error {
 	if wait > 0 {
 		code, detail = "lock_wait_timeout", "the lock did not become free within "+wait.String()
 	}
-	p := refuse(code, detail).retry(0)
+	p := refuse(code, detail).withRetryAfter(0)
 	if holder == nil {
-		return p.blocked(nil, c.name)
+		return p.withLock(nil, c.name)
 	}
 	c.audit.Before = "locked by " + string(holder.Execution)
 	c.audit.After = c.audit.Before
 	if holder.Held || holder.Cooling { // how long a call takes is not known
-		if end, _ := expiry(holder, c.api.options.UpstreamTimeout, c.api.options.Now()); !end.IsZero() {
-			p = p.retry(end.Sub(c.api.options.Now()))
+		if end, _ := nearestEnd(holder, c.api.options.UpstreamTimeout, c.api.options.Now()); !end.IsZero() {
+			p = p.withRetryAfter(end.Sub(c.api.options.Now()))
 		}
 	}
-	return p.blocked(holder, c.name)
+	return p.withLock(holder, c.name)
 }
 
 // lockNow returns a lock that was just taken or renewed, with the length of its queue.
 func (c *call) lockNow(l *idem.Lock) client.Lock {
-	ctx, cancel := c.reading()
+	ctx, cancel := c.readContext()
 	defer cancel()
 	view := c.viewOfLock(&idem.LockView{Lock: l})
 	if now, err := c.api.options.Ledger.Lock(ctx, l.Scope.Workflow); err == nil && now.Lock.Execution == l.Execution {
@@ -224,14 +224,14 @@ func (c *call) lockNow(l *idem.Lock) client.Lock {
 	return view
 }
 
-// held reads a callback of the lock API.
-func (c *call) held(more fields) (idem.Callback, error) {
+// readLockCallback reads a callback of the lock API.
+func (c *call) readLockCallback(more fields) (idem.Callback, error) {
 	c.audit.Workflow = c.name
 	by := idem.Callback{AnyKey: true, Workflow: c.name}
 	var id string
 	all := fields{"executionId": &id, "token": &by.Token}
 	maps.Copy(all, more)
-	err := c.body(all)
+	err := c.readBody(all)
 	by.Execution = idem.ExecutionID(id)
 	c.audit.Execution = by.Execution
 	switch {
@@ -239,7 +239,7 @@ func (c *call) held(more fields) (idem.Callback, error) {
 		return by, err
 	case id == "" || by.Token <= 0:
 		return by, refuse("bad_request", "give executionId and token as acquire answered them")
-	case !c.caller.sees(c.name):
+	case !c.caller.maySee(c.name):
 		return by, idem.ErrLockLost
 	}
 	if _, _, err := by.Execution.Parse(); err != nil {
@@ -248,19 +248,19 @@ func (c *call) held(more fields) (idem.Callback, error) {
 	return by, nil
 }
 
-func (c *call) renew() error {
-	by, ttl, err := renewal(c.held)
+func (c *call) renewLock() error {
+	by, ttl, err := readRenewal(c.readLockCallback)
 	if err != nil {
 		return err
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	found, err := c.api.options.Ledger.Heartbeat(ctx, by, ttl)
 	if err != nil {
 		return hasNot(err)
 	}
-	c.audit.Before, c.audit.After = "held", until(found.Lock)
-	return c.ok(http.StatusOK, c.lockNow(found.Lock))
+	c.audit.Before, c.audit.After = "held", heldUntil(found.Lock)
+	return c.respond(http.StatusOK, c.lockNow(found.Lock))
 }
 
 // hasNot returns err without the current holder: a client of the lock API may learn whether it has
@@ -275,8 +275,8 @@ func hasNot(err error) error {
 	return err
 }
 
-// until says in the audit log how long a lock is held.
-func until(l *idem.Lock) string {
+// heldUntil says in the audit log how long a lock is held.
+func heldUntil(l *idem.Lock) string {
 	switch {
 	case l == nil:
 		return "ended"
@@ -286,12 +286,12 @@ func until(l *idem.Lock) string {
 	return "held until " + l.HoldUntil.UTC().Format(time.RFC3339)
 }
 
-func (c *call) release() error {
-	by, err := c.held(nil)
+func (c *call) releaseLock() error {
+	by, err := c.readLockCallback(nil)
 	if err != nil {
 		return err
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	c.audit.Before = "locked by " + string(by.Execution)
 	if err := c.api.options.Ledger.ReleaseLock(ctx, c.name, by); err != nil {

@@ -11,18 +11,18 @@ import (
 	"hooklock/idem"
 )
 
-// report returns what the routes of this process have found. It is over all workflows, so a token
-// that is limited to some does not get it.
-func (c *call) report() error {
-	since, err := c.moment("since", c.query("since"))
+// getReport returns what the routes of this process have found. It is over all workflows, so a
+// token that is limited to some does not get it.
+func (c *call) getReport() error {
+	since, err := c.readTime("since", c.query("since"))
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, c.api.options.Report(since))
+	return c.respond(http.StatusOK, c.api.options.Report(since))
 }
 
-// moment reads a time, or how long ago it was; the zero time if it is not given.
-func (c *call) moment(name, text string) (time.Time, error) {
+// readTime reads a time, or how long ago it was; the zero time if it is not given.
+func (c *call) readTime(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -33,25 +33,25 @@ func (c *call) moment(name, text string) (time.Time, error) {
 		return c.api.options.Now().Add(-d), nil
 	}
 	return time.Time{}, refuse("bad_request",
-		name+"="+quote(text)+`: give a time such as 2026-01-31T12:00:00Z, or how long ago, such as 24h`)
+		name+"="+quoteText(text)+`: give a time such as 2026-01-31T12:00:00Z, or how long ago, such as 24h`)
 }
 
-// period reads since and until; the zero time if one is not given.
-func (c *call) period(from, to string) (since, until time.Time, err error) {
-	if since, err = c.moment("since", from); err != nil {
+// readPeriod reads since and until; the zero time if one is not given.
+func (c *call) readPeriod(from, to string) (since, until time.Time, err error) {
+	if since, err = c.readTime("since", from); err != nil {
 		return since, until, err
 	}
-	if until, err = c.moment("until", to); err == nil && !until.IsZero() && until.Before(since) {
+	if until, err = c.readTime("until", to); err == nil && !until.IsZero() && until.Before(since) {
 		err = refuse("bad_request", fmt.Sprintf("until=%s is before since=%s, so nothing can be between them: give "+
-			"the earlier one as since", quote(to), quote(from)))
+			"the earlier one as since", quoteText(to), quoteText(from)))
 	}
 	return since, until, err
 }
 
-// suggestions returns the routes that this process suggests. They are over all workflows, as the
-// report is.
-func (c *call) suggestions() error {
-	since, err := c.moment("since", c.query("since"))
+// listSuggestions returns the routes that this process suggests. They are over all workflows, as
+// the report is.
+func (c *call) listSuggestions() error {
+	since, err := c.readTime("since", c.query("since"))
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *call) suggestions() error {
 			return s.Route != route && s.Path != route
 		})
 	}
-	ctx, done := c.reading()
+	ctx, done := c.readContext()
 	defer done()
 	// else they are not counted: what is suggested needs no etcd
 	if notes, err := c.api.options.Ledger.Replicas(ctx); err == nil {
@@ -71,23 +71,23 @@ func (c *call) suggestions() error {
 			}
 		}
 	}
-	return c.ok(http.StatusOK, list)
+	return c.respond(http.StatusOK, list)
 }
 
 // listBadSignatures lists deliveries whose signature was not valid. What has no proof of its sender
 // belongs to no workflow.
 func (c *call) listBadSignatures() (err error) {
 	q := idem.BadSignatureQuery{Route: c.query("route"), EventID: c.query("event")}
-	if q.PageSize, err = c.limit(); err != nil {
+	if q.PageSize, err = c.readPageSize(); err != nil {
 		return err
 	}
-	if q.Since, q.Until, err = c.period(c.query("since"), c.query("until")); err != nil {
+	if q.Since, q.Until, err = c.readPeriod(c.query("since"), c.query("until")); err != nil {
 		return err
 	}
 	if q.Cursor, err = c.caller.openCursor(c.query("cursor")); err != nil {
 		return err
 	}
-	ctx, cancel := c.reading()
+	ctx, cancel := c.readContext()
 	defer cancel()
 	page, err := c.api.options.Ledger.BadSignatures(ctx, q)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *call) listBadSignatures() (err error) {
 	for i := range page.BadSignatures {
 		answer.BadSignatures = append(answer.BadSignatures, viewOfBadSignature(&page.BadSignatures[i]))
 	}
-	return c.ok(http.StatusOK, answer)
+	return c.respond(http.StatusOK, answer)
 }
 
 func viewOfBadSignature(b *idem.BadSignature) client.BadSignature {

@@ -79,7 +79,7 @@ func describe(t *testing.T) []byte {
 		document.Components.Responses[name] = g.answer(a)
 	}
 	var codes []string
-	for _, k := range kinds() {
+	for _, k := range problemKinds() {
 		codes = append(codes, k.code)
 	}
 	g.schemas["Code"] = wordOf(codes)
@@ -308,11 +308,11 @@ func strip(kind any) any {
 func refusals() map[string]answer {
 	return map[string]answer{
 		"BadRequest":   no("The request is not what this takes.", "bad_request"),
-		"Unauthorized": no("No token or key, or one that is not known.", "unauthorized").with("WWW-Authenticate"),
+		"Unauthorized": no("No token or key, or one that is not known.", "unauthorized").withHeader("WWW-Authenticate"),
 		"Forbidden": no("The token lacks the scope, or a browser asks for a page of another origin.", "forbidden",
-			"cross_site").with("WWW-Authenticate"),
+			"cross_site").withHeader("WWW-Authenticate"),
 		"CrossSite":            no("A browser asks for a page of another origin.", "cross_site"),
-		"MethodNotAllowed":     no("This path has other methods.", "method_not_allowed").with("Allow"),
+		"MethodNotAllowed":     no("This path has other methods.", "method_not_allowed").withHeader("Allow"),
 		"BodyTooLarge":         no("A body has at most 1 MiB.", "body_too_large"),
 		"UnsupportedMediaType": no("Send JSON. What curl -d calls it is taken, too.", "unsupported_media_type"),
 		"HostRefused": no("The Host header is no IP address, not localhost and not in admin.hosts.",

@@ -96,8 +96,8 @@ func no(about string, codes ...string) answer {
 	return answer{status: refuse(codes[0], "").Status, of: problem{}, about: about, codes: codes}
 }
 
-func (a answer) as(schema string) answer   { a.schema = schema; return a }
-func (a answer) with(header string) answer { a.header = header; return a }
+func (a answer) withSchema(schema string) answer { a.schema = schema; return a }
+func (a answer) withHeader(header string) answer { a.header = header; return a }
 
 // descriptions returns all endpoints below /v1 with what is said of each.
 func descriptions() []documented {
@@ -122,7 +122,7 @@ func descriptions() []documented {
 
 // endpointAt returns the endpoint with that method and path.
 func endpointAt(at string) *endpoint {
-	for _, e := range endpoints() {
+	for _, e := range allEndpoints() {
 		if e.method+" "+e.path == at {
 			return &e
 		}
@@ -137,7 +137,7 @@ func TestEachEndpointIsDescribedWithTheParametersThatItAllows(t *testing.T) {
 			t.Errorf("%s allows %v, and %v are described", d.at, d.allowed, d.query.names())
 		}
 	}
-	for _, e := range endpoints() {
+	for _, e := range allEndpoints() {
 		if !said[e.method+" "+e.path] {
 			t.Errorf("%s %s is not described", e.method, e.path)
 		}
@@ -194,7 +194,7 @@ func lostLock() answer {
 	return no("The lock is no longer its own: stop.", "stale_token", "lock_expired", "lock_lost")
 }
 
-func lostCallback() answer { return lostLock().as("CallbackProblem") }
+func lostCallback() answer { return lostLock().withSchema("CallbackProblem") }
 
 // ofMany describes an action on all executions that match.
 func ofMany(about, example string) operation {
@@ -229,9 +229,9 @@ func lockOperations() []description {
 			example: `{"holder": "backup@db-1", "ttl": "10m", "wait": "0s"}`,
 			answers: answers{
 				yes(201, client.Acquired{}, "The lock is yours until expiresAt, or for as long as you renew it.").
-					with("Location"),
+					withHeader("Location"),
 				no("The token is not for this workflow.", "not_found"),
-				no("Another one holds it.", "workflow_locked", "lock_wait_timeout").as("ConflictProblem")}}},
+				no("Another one holds it.", "workflow_locked", "lock_wait_timeout").withSchema("ConflictProblem")}}},
 		{"renewLock", "POST /v1/locks/{workflow}/renew", operation{
 			about: "Keep a lock.",
 			body: inputs{{"executionId", "", must{nil}}, {"token", "The fencing token.", must{number{1, 0, 0}}},
@@ -260,7 +260,8 @@ func listOperations() []description {
 			takes: client.ExecutionQuery{},
 			query: pagedInputs(inputs{
 				{"workflow", "", nil}, {"text", "", nil}, {"prefix", "", nil}, {"route", "", nil},
-				{"status", "", client.Status("")}, {"outcome", "", client.Outcome("")}, {"decision", "", decided()},
+				{"status", "", client.Status("")}, {"outcome", "", client.Outcome("")},
+				{"decision", "", allDecisions()},
 				{"since", "", nil}, {"until", "", nil}, {"event", "", nil}, {"key", "", nil}, {"id", "", nil},
 				{"trace", "", nil}, {"label", "", nil}, {"parked", "", words{"true"}},
 				{"state", "", client.ParkState("")}, {"lost", "", words{"true"}},
@@ -305,7 +306,7 @@ func executionOperations() []description {
 					words{"true"}}},
 			answers: answers{yes(200, client.Execution{}, "What was forgotten."), noExecution(),
 				no("It has not ended, or the event has run again since.", "execution_in_flight",
-					"execution_superseded").as("ConflictProblem")}}},
+					"execution_superseded").withSchema("ConflictProblem")}}},
 		{"getRequest", "GET /v1/executions/{id}/request", operation{
 			about: "The request of a parked execution or a dead letter. With all that its sender sent, secrets " +
 				"too. Each look has a line in the audit log.",
@@ -329,7 +330,7 @@ func actionOperations() []description {
 			answers: answers{yes(200, client.Cancelled{}, "It had been asked before."),
 				yes(202, client.Cancelled{}, "It is asked."),
 				no("It has ended (already_finished), or the request is not what this takes.", "bad_request",
-					"already_finished").as("CancelProblem"), noExecution(),
+					"already_finished").withSchema("CancelProblem"), noExecution(),
 				no("The execution is in another status than ifStatus by now: executionStatus says which. "+
 					"Nothing was done.", "status_changed")}}},
 		{"runExecution", "POST /v1/executions/{id}/run", operation{
@@ -380,7 +381,7 @@ func callbackOperations() []description {
 			example: `{"token": 42, "ttl": "30m"}`,
 			answers: answers{yes(200, extended{}, "It is held until expiresAt."), noExecution(),
 				no("Stop: it was cancelled, or it has ended.", "cancel_requested",
-					"already_finished").as("CallbackProblem"),
+					"already_finished").withSchema("CallbackProblem"),
 				lostCallback(),
 			}}},
 		{"completeExecution", "POST /v1/executions/{id}/complete", operation{
@@ -413,7 +414,7 @@ func jobOperations() []description {
 				{"rate", "", number{1, maxRate, defaultRate}}, {"ifStatus", "", active}, {"again", "", false}},
 			example: `{"kind": "rerun", "reason": "repaired", "filter": {"route": "orders", "state": "dead_letter"}}`,
 			answers: answers{yes(200, client.Job{}, "A dry run: nothing was started."),
-				yes(201, client.Job{}, "It is started.").with("Location")}}},
+				yes(201, client.Job{}, "It is started.").withHeader("Location")}}},
 		{"getJob", "GET /v1/jobs/{job}", operation{about: "Look at a job.",
 			answers: answers{yes(200, client.Job{}, "The job."), noJob()}}},
 		{"stopJob", "POST /v1/jobs/{job}/stop", operation{
@@ -467,10 +468,13 @@ func attentionOperations() []description {
 				"and nothing is left out for it. While etcd is away the list has what this replica knows, and " +
 				"notKnown says what is missing.",
 			answers: answers{yes(200, client.Attention{}, "The list.")}}},
-		{"listReplicas", "GET /v1/replicas", operation{about: "List the replicas. Those that are alive, and those that ended in the last hour, as they have " +
-			"described themselves.",
-			answers: answers{yes(200, client.ReplicaList{}, "The replicas.")}}},
-		{"listSeen", "GET /v1/seen", operation{about: "List what was looked at. Marks of what needs attention, the newest first.",
+		{"listReplicas", "GET /v1/replicas",
+			operation{about: "List the replicas. Those that are alive, and those that ended in the last hour, as " +
+				"they have " +
+				"described themselves.",
+				answers: answers{yes(200, client.ReplicaList{}, "The replicas.")}}},
+		{"listSeen", "GET /v1/seen", operation{about: "List what was looked at. Marks of what needs attention, the " +
+			"newest first.",
 			answers: answers{yes(200, client.SeenList{}, "The marks.")}}},
 		{"markSeen", "POST /v1/seen", operation{
 			about: "Mark as looked at. What of the concern happened up to then is left out of what needs " +
@@ -505,53 +509,65 @@ func auditOperations() []description {
 
 func processOperations() []description {
 	return []description{
-		{"listBadSignatures", "GET /v1/signatures", operation{about: "Deliveries whose signature was not valid. Over all replicas, for 30 days: the newest 1,000 " +
-			"of a route, and 20,000 together. Of a flood few are listed, and the others are counted (more). " +
-			"Nothing of signature or secret is in it.",
-			takes: client.BadSignatureQuery{},
-			query: pagedInputs(inputs{{"route", "", nil}, {"event", "", nil}, {"since", "", nil},
-				{"until", "", nil}}),
-			answers: answers{pageOf(client.BadSignaturePage{}, "the newest first")}}},
-		{"status", "GET /v1/status", operation{about: "How this process is doing. Session, etcd, upstream, configuration, and what runs, waits, is " +
+		{"listBadSignatures", "GET /v1/signatures",
+			operation{about: "Deliveries whose signature was not valid. Over all replicas, for 30 days: the newest " +
+				"1,000 " +
+				"of a route, and 20,000 together. Of a flood few are listed, and the others are counted (more). " +
+				"Nothing of signature or secret is in it.",
+				takes: client.BadSignatureQuery{},
+				query: pagedInputs(inputs{{"route", "", nil}, {"event", "", nil}, {"since", "", nil},
+					{"until", "", nil}}),
+				answers: answers{pageOf(client.BadSignaturePage{}, "the newest first")}}},
+		{"status", "GET /v1/status", operation{about: "How this process is doing. Session, etcd, upstream, " +
+			"configuration, and what runs, waits, is " +
 			"held and parked, of the process that answers, from what it has seen: nobody is asked for it. It " +
 			"answers while etcd is away.",
 			answers: answers{yes(200, client.ReplicaStatus{}, "How it is doing.")}}},
-		{"listRoutes", "GET /v1/routes", operation{about: "What the routes do. What each decision answers, and what is known of the sender.",
-			answers: answers{yes(200, client.RouteList{}, "The routes of this process.")}}},
-		{"listCounts", "GET /v1/routes/counts", operation{about: "What came of the deliveries of each route. Over all replicas and restarts: by the minute for " +
-			"24 hours, by the hour for 30 days. Another replica's last minute may be missing. Minutes are " +
-			"those of the replica that counted.",
-			takes: client.CountQuery{},
-			query: inputs{{"since", "", nil}, {"until", "", nil}, {"step", "", nil},
-				{"latency", "false leaves p50Seconds and p95Seconds of the steps out, which are most of the work; " +
-					"those of a route are then of the hours or days that are touched.", words{"true", "false"}}},
-			answers: answers{yes(200, client.CountList{}, "What was counted.")}}},
-		{"config", "GET /v1/config", operation{about: "The configuration in force. Without secrets; the names of their files and variables are in it.",
+		{"listRoutes", "GET /v1/routes",
+			operation{about: "What the routes do. What each decision answers, and what is known of the sender.",
+				answers: answers{yes(200, client.RouteList{}, "The routes of this process.")}}},
+		{"listCounts", "GET /v1/routes/counts",
+			operation{about: "What came of the deliveries of each route. Over all replicas and restarts: by the " +
+				"minute for " +
+				"24 hours, by the hour for 30 days. Another replica's last minute may be missing. Minutes are " +
+				"those of the replica that counted.",
+				takes: client.CountQuery{},
+				query: inputs{{"since", "", nil}, {"until", "", nil}, {"step", "", nil},
+					{"latency", "false leaves p50Seconds and p95Seconds of the steps out, which are most of the work; " +
+						"those of a route are then of the hours or days that are touched.", words{"true", "false"}}},
+				answers: answers{yes(200, client.CountList{}, "What was counted.")}}},
+		{"config", "GET /v1/config", operation{about: "The configuration in force. Without secrets; the names of " +
+			"their files and variables are in it.",
 			query:   inputs{{"origin", "Say where each value comes from.", false}},
 			answers: answers{yes(200, client.RunningConfig{}, "The configuration.")}}},
-		{"reloadConfig", "POST /v1/config/reload", operation{about: "Take over a changed configuration. As SIGHUP does: the file is read again.",
-			answers: answers{yes(200, client.Reloaded{}, "It was taken over."),
-				no("It was refused, and the old one stays.", "config_refused").as("ConfigProblem")}}},
-		{"testNotify", "POST /v1/notify/test", operation{about: "Send a test message. One message goes to the receiver that `notify.url_file` names.",
-			answers: answers{yes(200, client.NotifyTest{}, "What came of it.")}}},
+		{"reloadConfig", "POST /v1/config/reload",
+			operation{about: "Take over a changed configuration. As SIGHUP does: the file is read again.",
+				answers: answers{yes(200, client.Reloaded{}, "It was taken over."),
+					no("It was refused, and the old one stays.", "config_refused").withSchema("ConfigProblem")}}},
+		{"testNotify", "POST /v1/notify/test",
+			operation{about: "Send a test message. One message goes to the receiver that `notify.url_file` names.",
+				answers: answers{yes(200, client.NotifyTest{}, "What came of it.")}}},
 	}
 }
 
 func reportOperations() []description {
 	return []description{
-		{"report", "GET /v1/report", operation{about: "What mode observe would have stopped. Per route, what was found wrong with its deliveries: in " +
+		{"report", "GET /v1/report", operation{about: "What mode observe would have stopped. Per route, what was " +
+			"found wrong with its deliveries: in " +
 			"mode observe they were forwarded all the same. Counted in memory by the process that answers, " +
 			"since its start, at most 7 days back.",
 			query: inputs{{"since", "A time (RFC 3339), or how long ago (24h). It is rounded down to ten minutes; " +
 				"the answer says what was taken.", nil}},
 			answers: answers{yes(200, client.Report{}, "What the routes of this process have found.")}}},
-		{"suggestions", "GET /v1/suggestions", operation{about: "The routes that fit the deliveries which came. For each path that deliveries came to, with " +
-			"or without a route, what names an event, its workflow, and what the sender changes between " +
-			"attempts. Learned by the process that answers, since its start, from the newest 2000 deliveries " +
-			"of each path, of which it keeps keyed hashes and no value.",
-			query: inputs{{"since", "A time (RFC 3339), or how long ago (24h).", nil},
-				{"route", "The name of a suggested route, or its path.", nil}},
-			answers: answers{yes(200, client.SuggestionList{}, "What this process suggests.")}}},
+		{"suggestions", "GET /v1/suggestions",
+			operation{about: "The routes that fit the deliveries which came. For each path that deliveries came to, " +
+				"with " +
+				"or without a route, what names an event, its workflow, and what the sender changes between " +
+				"attempts. Learned by the process that answers, since its start, from the newest 2000 deliveries " +
+				"of each path, of which it keeps keyed hashes and no value.",
+				query: inputs{{"since", "A time (RFC 3339), or how long ago (24h).", nil},
+					{"route", "The name of a suggested route, or its path.", nil}},
+				answers: answers{yes(200, client.SuggestionList{}, "What this process suggests.")}}},
 	}
 }
 

@@ -24,15 +24,15 @@ const (
 	maxTTL       = 24 * time.Hour
 )
 
-// limit returns the size of one page.
-func (c *call) limit() (int, error) {
+// readPageSize returns the size of one page.
+func (c *call) readPageSize() (int, error) {
 	text := c.query("limit")
 	if text == "" {
 		return defaultLimit, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxLimit {
-		return 0, refuse("bad_request", fmt.Sprintf("limit=%s: give a number from 1 to %d", quote(text), maxLimit))
+		return 0, refuse("bad_request", fmt.Sprintf("limit=%s: give a number from 1 to %d", quoteText(text), maxLimit))
 	}
 	return n, nil
 }
@@ -67,8 +67,8 @@ func takeTTL(d *time.Duration) error {
 	return nil
 }
 
-// renewal reads the hold to renew, and for how long: 0 = for as long as at first.
-func renewal(whose func(fields) (idem.Callback, error)) (by idem.Callback, ttl time.Duration, err error) {
+// readRenewal reads the hold to renew, and for how long: 0 = for as long as at first.
+func readRenewal(whose func(fields) (idem.Callback, error)) (by idem.Callback, ttl time.Duration, err error) {
 	by, err = whose(fields{"ttl": &ttl})
 	if err == nil && ttl != 0 {
 		err = takeTTL(&ttl)
@@ -76,9 +76,9 @@ func renewal(whose func(fields) (idem.Callback, error)) (by idem.Callback, ttl t
 	return by, ttl, err
 }
 
-// reason checks the reason of a change, which the audit log needs.
-func (c *call) reason(text string) error {
-	c.audit.Why = cut(text)
+// checkReason checks the reason of a change, which the audit log needs.
+func (c *call) checkReason(text string) error {
+	c.audit.Why = cutText(text)
 	if strings.TrimSpace(text) == "" {
 		return refuse("bad_request", "give a reason: it goes into the audit log and into the record")
 	}

@@ -42,14 +42,14 @@ type bulk struct {
 	at                bulkCursor
 }
 
-// many returns the endpoint of an action for all executions that match.
-func many(a *action) func(*call) error {
+// forMany returns the endpoint of an action for all executions that match.
+func forMany(a *action) func(*call) error {
 	return func(c *call) error {
 		b := bulk{action: a, rate: defaultRate, limit: defaultLimit}
 		if err := c.readBulk(&b); err != nil {
 			return err
 		}
-		life, done, err := c.waiting(bulkTime)
+		life, done, err := c.waitContext(bulkTime)
 		if err != nil {
 			return err
 		}
@@ -67,15 +67,15 @@ func many(a *action) func(*call) error {
 			c.audit.After = fmt.Sprintf("%d done, %d refused", result.Done, result.Refused)
 			c.auditNow(idem.AuditDone)
 		}
-		return c.ok(http.StatusOK, result)
+		return c.respond(http.StatusOK, result)
 	}
 }
 
 // readBulk reads the body of the request, and checks it.
 func (c *call) readBulk(b *bulk) error {
 	cursor := ""
-	err := c.body(fields{
-		"reason": &b.reason, "filter": b.members(), "dryRun": &b.dryRun, "rate": &b.rate, "limit": &b.limit,
+	err := c.readBody(fields{
+		"reason": &b.reason, "filter": b.filterMembers(), "dryRun": &b.dryRun, "rate": &b.rate, "limit": &b.limit,
 		"cursor": &cursor})
 	if err != nil {
 		return err
@@ -86,11 +86,12 @@ func (c *call) readBulk(b *bulk) error {
 	return c.checkBulk(b)
 }
 
-// members are the members of the filter in a body.
-func (b *bulk) members() fields {
+// filterMembers are the members of the filter in a body.
+func (b *bulk) filterMembers() fields {
 	return fields{
-		"workflow": named(&b.Workflow), "route": named(&b.Route), "state": named(&b.State), "since": named(&b.Since),
-		"until": named(&b.Until), "label": named(&b.Label),
+		"workflow": readName(&b.Workflow), "route": readName(&b.Route), "state": readName(&b.State),
+		"since": readName(&b.Since),
+		"until": readName(&b.Until), "label": readName(&b.Label),
 	}
 }
 
@@ -98,10 +99,10 @@ func (b *bulk) members() fields {
 func (c *call) checkBulk(b *bulk) (err error) {
 	c.audit.Workflow = b.Workflow
 	b.Workflow = naming.SpelledPattern(b.Workflow)
-	if err := b.check(); err != nil {
+	if err := b.checkFilter(); err != nil {
 		return err
 	}
-	if b.narrow.Since, b.narrow.Until, err = c.period(b.Since, b.Until); err != nil {
+	if b.narrow.Since, b.narrow.Until, err = c.readPeriod(b.Since, b.Until); err != nil {
 		return err
 	}
 	if b.narrow.Label, err = labelOf(b.Label); err != nil {
@@ -114,19 +115,19 @@ func (c *call) checkBulk(b *bulk) (err error) {
 func (c *call) mayStart(b *bulk) error {
 	switch {
 	case b.dryRun && !c.caller.token.Read:
-		return forbidden("read") // it lists executions
+		return forbiddenProblem("read") // it lists executions
 	case b.dryRun:
 		return nil
 	}
-	return c.reason(b.reason)
+	return c.checkReason(b.reason)
 }
 
-// named reads a member of a filter. It refuses "", which is a variable that was not set and would
-// match more than was meant.
-func named[T ~string](place *T) func(json.RawMessage) error {
+// readName reads a member of a filter. It refuses "", which is a variable that was not set and
+// would match more than was meant.
+func readName[T ~string](place *T) func(json.RawMessage) error {
 	return func(text json.RawMessage) error {
 		var given string
-		if err := value(text, &given); err != nil {
+		if err := decodeMember(text, &given); err != nil {
 			return err
 		}
 		if *place = T(given); given == "" {
@@ -136,8 +137,8 @@ func named[T ~string](place *T) func(json.RawMessage) error {
 	}
 }
 
-// check refuses a filter that matches more than can be meant.
-func (b *bulk) check() error {
+// checkFilter refuses a filter that matches more than can be meant.
+func (b *bulk) checkFilter() error {
 	state, err := parkState(string(b.State))
 	switch {
 	case err != nil:
@@ -147,10 +148,10 @@ func (b *bulk) check() error {
 	case b.listsEnded() && state != "", !b.listsEnded() && b.Status != "":
 		return refuse("bad_request", "filter: a state is for requests that are stored, a status for a rerun with again")
 	case b.Status != "" && !b.Status.Terminal():
-		return refuse("bad_request", "status="+quote(string(b.Status))+": give SUCCESS, FAILED or ABORTED")
+		return refuse("bad_request", "status="+quoteText(string(b.Status))+": give SUCCESS, FAILED or ABORTED")
 	case state != "" && !slices.Contains(b.action.states, state):
 		return refuse("bad_request",
-			fmt.Sprintf("state=%s: %s is for %v", quote(string(b.State)), b.action.change, b.action.states))
+			fmt.Sprintf("state=%s: %s is for %v", quoteText(string(b.State)), b.action.change, b.action.states))
 	case b.limit < 1 || b.limit > maxLimit:
 		return refuse("bad_request", fmt.Sprintf("limit: give a number from 1 to %d", maxLimit))
 	}
@@ -169,8 +170,8 @@ func (b *bulk) checkRate() error {
 // requests are stored.
 func (b *bulk) listsEnded() bool { return b.again || b.action.ended }
 
-// filter returns the filter of a job, which has its times.
-func (b *bulk) filter() idem.JobFilter {
+// jobFilter returns the filter of a job, which has its times.
+func (b *bulk) jobFilter() idem.JobFilter {
 	return idem.JobFilter{
 		Workflow: b.Workflow, Route: b.Route, State: idem.ParkState(b.State), Status: idem.Status(b.Status),
 		Label: b.Label, Since: b.narrow.Since, Until: b.narrow.Until,
@@ -180,7 +181,7 @@ func (b *bulk) filter() idem.JobFilter {
 // actOnAll runs the action on those that match, until the limit, or until life ends.
 func (c *call) actOnAll(life context.Context, b *bulk) (*client.BulkResult, error) {
 	at := &b.at
-	entries, err := c.fitting(life, b, at)
+	entries, err := c.findMatching(life, b, at)
 	if err != nil {
 		return nil, err
 	}
@@ -220,14 +221,14 @@ func (c *call) actOnAll(life context.Context, b *bulk) (*client.BulkResult, erro
 	return result, nil
 }
 
-// fitting returns the executions behind the cursor that match, in the order in which they came into
-// their state. For the dead letters of a queue that is their order in it.
-func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.ParkedEntry, error) {
+// findMatching returns the executions behind the cursor that match, in the order in which they came
+// into their state. For the dead letters of a queue that is their order in it.
+func (c *call) findMatching(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.ParkedEntry, error) {
 	if b.listsEnded() {
 		return c.listEnded(ctx, b, at)
 	}
 	var all []idem.ParkedEntry
-	within, err := c.within(ctx, b)
+	within, err := c.findByLabelAndTime(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +245,7 @@ func (c *call) fitting(ctx context.Context, b *bulk, at *bulkCursor) ([]idem.Par
 		for i := range page.Entries {
 			e := &page.Entries[i]
 			if slices.Contains(b.action.states, e.State) && (b.Route == "" || e.Route == b.Route) &&
-				c.caller.sees(e.Workflow) && at.before(e) && (within == nil || within[e.Execution]) {
+				c.caller.maySee(e.Workflow) && at.isBefore(e) && (within == nil || within[e.Execution]) {
 				all = append(all, *e)
 			}
 		}
@@ -274,13 +275,13 @@ func (c *call) listEnded(ctx context.Context, b *bulk, at *bulkCursor) (all []id
 		}
 		for i := range page.Executions {
 			r := page.Executions[i].Record
-			if r == nil || !c.caller.sees(r.Workflow) {
+			if r == nil || !c.caller.maySee(r.Workflow) {
 				continue
 			}
 			newest = max(newest, r.Revision)
 			e := idem.ParkedEntry{
 				Execution: r.Execution, Scope: r.Scope, Route: r.Route, Since: r.FinishedAt, Revision: r.Revision}
-			if at.until == 0 || at.before(&e) {
+			if at.until == 0 || at.isBefore(&e) {
 				all = append(all, e)
 			}
 		}
@@ -292,9 +293,10 @@ func (c *call) listEnded(ctx context.Context, b *bulk, at *bulkCursor) (all []id
 	}
 }
 
-// within returns the executions that have the label of b and ended (or began, if they have not
-// ended) in its time; nil = b names neither. The index of stored requests knows none of these.
-func (c *call) within(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, error) {
+// findByLabelAndTime returns the executions that have the label of b and ended (or began, if they
+// have not ended) in its time; nil = b names neither. The index of stored requests knows none of
+// these.
+func (c *call) findByLabelAndTime(ctx context.Context, b *bulk) (map[idem.ExecutionID]bool, error) {
 	if b.narrow.Since.IsZero() && b.narrow.Until.IsZero() && b.narrow.Label == (idem.Label{}) {
 		return nil, nil //nolint:nilnil // see above
 	}
@@ -351,27 +353,27 @@ func (c *call) actFor(
 		api: c.api, endpoint: &endpoint{path: c.endpoint.path, access: forWrite, change: a.change},
 		name: string(e.Execution), caller: c.caller, w: c.w, r: c.r, only: c.only, again: c.again,
 		audit: entry{Audit: idem.Audit{
-			Why: cut(reason), Workflow: e.Workflow, Execution: e.Execution, Before: string(e.State), Step: step,
+			Why: cutText(reason), Workflow: e.Workflow, Execution: e.Execution, Before: string(e.State), Step: step,
 			SeenAt: seen}},
 	}
 	if step != nil {
 		single.audit.Job = step.Job.ID
 	}
 	single.beginAudit()
-	release, p := single.reserve()
+	release, p := single.reserveAuditLine()
 	if p != nil {
 		return nil, p
 	}
 	defer release()
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	var err error
 	if e.Workflow == "" { // it was named, and not found by a filter
-		_, err = single.find(ctx)
+		_, err = single.findExecution(ctx)
 	}
 	var found *idem.Found
 	if err == nil {
-		found, err = single.act(ctx, a, reason)
+		found, err = single.runAction(ctx, a, reason)
 	}
 	if err != nil {
 		p = single.problemOf(err)
@@ -402,8 +404,8 @@ func (c *call) bulkCursor(sealed string) (at bulkCursor, err error) {
 // String returns the text that is read back as a bulkCursor.
 func (b bulkCursor) String() string { return fmt.Sprintf("%d/%d/%s", b.until, b.revision, b.id) }
 
-// before reports whether e is behind the cursor, and existed when the bulk began.
-func (b bulkCursor) before(e *idem.ParkedEntry) bool {
+// isBefore reports whether e is behind the cursor, and existed when the bulk began.
+func (b bulkCursor) isBefore(e *idem.ParkedEntry) bool {
 	behind := cmp.Or(cmp.Compare(e.Revision, b.revision), cmp.Compare(e.Execution, b.id)) > 0
 	return behind && e.Revision <= b.until
 }

@@ -35,7 +35,7 @@ func runNow() *action {
 		}}
 }
 
-func skip() *action {
+func skipAction() *action {
 	return &action{change: "execution.skip", states: []idem.ParkState{idem.ParkWaiting, idem.ParkBlocked},
 		status: http.StatusOK, done: "skipped",
 		do: func(ctx context.Context, c *call, id idem.ExecutionID, reason string) (*idem.Found, error) {
@@ -45,7 +45,7 @@ func skip() *action {
 		}}
 }
 
-func rerun() *action {
+func rerunAction() *action {
 	return &action{change: "execution.rerun", states: []idem.ParkState{idem.ParkDeadLetter},
 		status: http.StatusCreated, follows: true,
 		do: func(ctx context.Context, c *call, id idem.ExecutionID, _ string) (*idem.Found, error) {
@@ -68,26 +68,26 @@ func notKept(err error, todo string) error {
 	return err
 }
 
-// one returns the endpoint of an action for the execution in the path.
-func one(a *action) func(*call) error {
+// forOne returns the endpoint of an action for the execution in the path.
+func forOne(a *action) func(*call) error {
 	return func(c *call) error {
 		var reason string
 		members := fields{"reason": &reason}
-		if a.change == rerun().change {
+		if a.change == rerunAction().change {
 			members["again"] = &c.again
 		}
-		if err := c.body(members); err != nil {
+		if err := c.readBody(members); err != nil {
 			return err
 		}
-		if err := c.reason(reason); err != nil {
+		if err := c.checkReason(reason); err != nil {
 			return err
 		}
-		ctx, done := c.changing()
+		ctx, done := c.changeContext()
 		defer done()
-		if _, err := c.find(ctx); err != nil {
+		if _, err := c.findExecution(ctx); err != nil {
 			return err
 		}
-		found, err := c.act(ctx, a, reason)
+		found, err := c.runAction(ctx, a, reason)
 		if err != nil {
 			return err
 		}
@@ -95,25 +95,25 @@ func one(a *action) func(*call) error {
 		if found.Status() == idem.CancelRequested {
 			status = http.StatusAccepted
 		}
-		return c.ok(status, viewOfExecution(found))
+		return c.respond(status, viewOfExecution(found))
 	}
 }
 
-// unreadable returns the problem of a stored request that cannot be read.
-func (c *call) unreadable(err error) *problem {
+// unreadableProblem returns the problem of a stored request that cannot be read.
+func (c *call) unreadableProblem(err error) *problem {
 	c.api.options.Log.Warn("admin.request_unavailable", "execution", c.name, "error", err.Error())
 	return refuse("request_unavailable", "the request store cannot be read now, or its key is missing; the log of "+
 		"this Hooklock says which")
 }
 
-// act runs the action on the execution that c.name names.
-func (c *call) act(ctx context.Context, a *action, reason string) (*idem.Found, error) {
+// runAction runs the action on the execution that c.name names.
+func (c *call) runAction(ctx context.Context, a *action, reason string) (*idem.Found, error) {
 	found, err := a.do(ctx, c, idem.ExecutionID(c.name), reason)
 	switch {
 	case errors.Is(err, idem.ErrCancelled): // elsewhere in the API this error is about a wait for a lock
 		err = refuse("cancel_requested", "it was cancelled; see abortedBy and abortReason")
 	case errors.Is(err, idem.ErrRequestUnavailable):
-		err = c.unreadable(err)
+		err = c.unreadableProblem(err)
 	case errors.Is(err, idem.ErrMoved):
 		err = refuse("status_changed", "it has changed since it was chosen: it was run, tried or blocked meanwhile; "+
 			"look again, then decide")
@@ -135,7 +135,7 @@ func (c *call) listOf(q idem.ExecutionQuery) (func(ctx context.Context, cursor s
 			return c.api.options.Ledger.Executions(ctx, q)
 		}, nil
 	case parked != "true":
-		return nil, refuse("bad_request", "parked="+quote(parked)+
+		return nil, refuse("bad_request", "parked="+quoteText(parked)+
 			": give true, alone or with a state; without both all executions are listed")
 	case q.Status != "":
 		return nil, refuse("bad_request", "status is for the list of all executions; give a state with parked=true")
@@ -153,22 +153,22 @@ func parkState(text string) (idem.ParkState, error) {
 	if text == "" || slices.Contains(all, text) {
 		return idem.ParkState(text), nil
 	}
-	return "", refuse("bad_request", fmt.Sprintf("state=%s: give one of %s", quote(text), strings.Join(all, ", ")))
+	return "", refuse("bad_request", fmt.Sprintf("state=%s: give one of %s", quoteText(text), strings.Join(all, ", ")))
 }
 
 // keptTime bounds the read of a stored request; a store has a limit of its own, too.
 const keptTime = 30 * time.Second
 
-// request sends the request of an execution as it came.
-func (c *call) request() error {
+// sendStoredRequest sends the request of an execution as it came.
+func (c *call) sendStoredRequest() error {
 	reason := c.query("reason")
-	c.audit.Why = cut(reason)
+	c.audit.Why = cutText(reason)
 	if err := checkText("reason", reason, maxText); err != nil {
 		return err
 	}
-	ctx, done := c.reading()
+	ctx, done := c.readContext()
 	defer done()
-	found, err := c.find(ctx)
+	found, err := c.findExecution(ctx)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (c *call) request() error {
 	if err != nil && !noLetter {
 		return err
 	}
-	life, over, err := c.waiting(keptTime)
+	life, over, err := c.waitContext(keptTime)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (c *call) request() error {
 	if noLetter {
 		head, body, err = c.archivedRequest(life, found)
 	} else if head, body, err = c.api.options.Request(life, idem.ExecutionID(c.name), kept); err != nil {
-		err = c.unreadable(err)
+		err = c.unreadableProblem(err)
 	}
 	if err != nil {
 		return err

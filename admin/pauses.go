@@ -43,7 +43,7 @@ func (c *call) pauseScope(text string) (idem.PauseScope, error) {
 // seesPause reports whether the caller may see a pause. In a token's pattern "*" stands for a
 // pattern's own "*", too, and nothing else does.
 func (c *call) seesPause(s idem.PauseScope) bool {
-	return !c.caller.limited() || s.Workflow != "" && c.caller.sees(s.Workflow)
+	return !c.caller.isLimited() || s.Workflow != "" && c.caller.maySee(s.Workflow)
 }
 
 // unknownRoute returns a warning that this process has no route of that name: it may be mistyped,
@@ -59,15 +59,15 @@ func (c *call) unknownRoute(s idem.PauseScope) string {
 	if len(names) == 0 || slices.Contains(names, s.Route) {
 		return ""
 	}
-	text := "no route of this replica's configuration has the name " + quote(s.Route)
+	text := "no route of this replica's configuration has the name " + quoteText(s.Route)
 	if near := naming.Nearest(s.Route, names); near != "" {
-		return text + ", did you mean " + quote(near) + "?"
+		return text + ", did you mean " + quoteText(near) + "?"
 	}
 	return text + "; GET /v1/routes lists them"
 }
 
 func (c *call) listPauses() error {
-	ctx, done := c.reading()
+	ctx, done := c.readContext()
 	defer done()
 	states, err := c.api.options.Ledger.Pauses(ctx)
 	if err != nil {
@@ -79,12 +79,12 @@ func (c *call) listPauses() error {
 			answer.Pauses = append(answer.Pauses, c.viewOfPause(&states[i]))
 		}
 	}
-	return c.ok(http.StatusOK, answer)
+	return c.respond(http.StatusOK, answer)
 }
 
 // pauseNow returns how far the pause of a scope has come.
 func (c *call) pauseNow(s idem.PauseScope) (client.Pause, error) {
-	ctx, done := c.reading()
+	ctx, done := c.readContext()
 	defer done()
 	states, err := c.api.options.Ledger.Pauses(ctx)
 	for i := range states {
@@ -110,7 +110,7 @@ func (c *call) getPause() error {
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, view)
+	return c.respond(http.StatusOK, view)
 }
 
 // noPause returns idem.ErrNoPause, with what is known of the scope.
@@ -122,14 +122,14 @@ func (c *call) noPause(s idem.PauseScope) error {
 	return p
 }
 
-func (c *call) pause() error {
+func (c *call) addPause() error {
 	var scope, reason string
 	var until time.Duration
-	if err := c.body(fields{"scope": &scope, "reason": &reason, "for": &until}); err != nil {
+	if err := c.readBody(fields{"scope": &scope, "reason": &reason, "for": &until}); err != nil {
 		return err
 	}
 	c.audit.Workflow = scope
-	if err := c.reason(reason); err != nil {
+	if err := c.checkReason(reason); err != nil {
 		return err
 	}
 	s, err := c.pauseScope(scope)
@@ -140,7 +140,7 @@ func (c *call) pause() error {
 		return refuse("bad_request", fmt.Sprintf("for: give %v to %v, or leave it out for a pause that lasts until "+
 			"it is resumed", minPause, maxPause))
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	p := idem.Pause{Scope: s, By: c.caller.token.Name, Reason: reason, Since: c.api.options.Now(),
 		For: (until + time.Second - 1).Truncate(time.Second)}
@@ -156,11 +156,11 @@ func (c *call) pause() error {
 	if err != nil { // it is paused, as requested
 		view = c.viewOfPause(&idem.PauseState{Pause: p, More: true})
 	}
-	return c.ok(status, view)
+	return c.respond(status, view)
 }
 
-func (c *call) resume() error {
-	c.audit.Workflow, c.audit.Why = cut(c.name), cut(c.query("reason"))
+func (c *call) endPause() error {
+	c.audit.Workflow, c.audit.Why = cutText(c.name), cutText(c.query("reason"))
 	if err := checkText("reason", c.query("reason"), maxText); err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (c *call) resume() error {
 	if err != nil {
 		return err
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	p, err := c.api.options.Ledger.Resume(ctx, s, &c.audit.Audit)
 	if errors.Is(err, idem.ErrNoPause) {
@@ -178,7 +178,7 @@ func (c *call) resume() error {
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, client.EndedPause{Scope: s.String(), By: p.By, Reason: p.Reason,
+	return c.respond(http.StatusOK, client.EndedPause{Scope: s.String(), By: p.By, Reason: p.Reason,
 		Since: client.Time{Time: p.Since}, Until: client.Time{Time: p.Until()}})
 }
 

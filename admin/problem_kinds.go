@@ -20,7 +20,7 @@ type kind struct {
 	title  string
 }
 
-func kinds() []kind {
+func problemKinds() []kind {
 	return []kind{
 		{"bad_request", 400, "The request is not valid"},
 		{"unauthorized", 401, "The caller is not known"},
@@ -96,15 +96,15 @@ func (p *problem) Error() string { return p.Code + ": " + p.Detail }
 
 // refuse makes the problem with a code of the table.
 func refuse(code, detail string) *problem {
-	for _, k := range kinds() {
+	for _, k := range problemKinds() {
 		if k.code == code {
 			p := &problem{Type: "urn:hooklock:problem:" + code, Title: k.title, Status: k.status, Detail: detail,
 				Code: code, header: http.Header{}}
 			switch k.status {
 			case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-				p = p.retry(time.Second)
+				p = p.withRetryAfter(time.Second)
 			case http.StatusConflict: // the holder of a lock gives a better value; the others stay as they are
-				p = p.retry(longestRetry)
+				p = p.withRetryAfter(longestRetry)
 			}
 			return p
 		}
@@ -123,15 +123,15 @@ func notAllowed(methods ...string) *problem {
 // longestRetry bounds Retry-After.
 const longestRetry = time.Minute
 
-// retry sets when to come again: whole seconds, 1 to 60.
-func (p *problem) retry(after time.Duration) *problem {
+// withRetryAfter sets when to come again: whole seconds, 1 to 60.
+func (p *problem) withRetryAfter(after time.Duration) *problem {
 	p.RetryAfter = int((min(max(after, 1), longestRetry) + time.Second - 1) / time.Second)
 	return p
 }
 
-// blocked adds the fields of the older in-application locks. by has the lock; nil if that is not
+// withLock adds the fields of the older in-application locks. by has the lock; nil if that is not
 // known.
-func (p *problem) blocked(by *idem.Lock, workflow string) *problem {
+func (p *problem) withLock(by *idem.Lock, workflow string) *problem {
 	p.Workflow = workflow
 	p.conflict = &conflict{Error: "Workflow currently executing", Details: "Only one execution can run at a time."}
 	switch {

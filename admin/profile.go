@@ -19,9 +19,9 @@ const (
 	maxProfile     = 300
 )
 
-// profile serves profiles for `go tool pprof`. Profiles show names of functions and sizes, and a
-// heap dump may show anything: they need the scope write.
-func (a *API) profile(w http.ResponseWriter, r *http.Request, name string) {
+// serveProfile serves profiles for `go tool pprof`. Profiles show names of functions and sizes, and
+// a heap dump may show anything: they need the scope write.
+func (a *API) serveProfile(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet {
 		notAllowed("GET").write(w)
@@ -30,30 +30,30 @@ func (a *API) profile(w http.ResponseWriter, r *http.Request, name string) {
 	e := &endpoint{
 		method: http.MethodGet, path: profilePath, access: forWrite,
 		allowed: []string{"seconds", "debug", "gc"},
-		do:      func(c *call) error { return c.profile(name) },
+		do:      func(c *call) error { return c.writeProfile(name) },
 	}
 	c := &call{api: a, endpoint: e, w: w, r: r}
 	c.run()
 }
 
-// profile calls net/http/pprof, which also puts its handlers into http.DefaultServeMux, where no
-// token is needed: nothing in Hooklock serves that mux. Its command line and its index, which names
-// that, are not offered.
-func (c *call) profile(name string) error {
+// writeProfile calls net/http/pprof, which also puts its handlers into http.DefaultServeMux, where
+// no token is needed: nothing in Hooklock serves that mux. Its command line and its index, which
+// names that, are not offered.
+func (c *call) writeProfile(name string) error {
 	switch name {
 	case "":
 		return c.listProfiles()
 	case "profile":
-		return c.record(c.api.profiling, pprof.Profile)
+		return c.recordAlone(c.api.profiling, pprof.Profile)
 	case "trace":
-		return c.record(c.api.tracing, pprof.Trace)
+		return c.recordAlone(c.api.tracing, pprof.Trace)
 	}
 	if profiles.Lookup(name) == nil {
 		return refuse("not_found", "no such profile: "+profilePath+" lists them")
 	}
 	debug := cmp.Or(c.query("debug"), "0")
 	if _, err := strconv.Atoi(debug); err != nil {
-		return refuse("bad_request", "debug="+quote(debug)+": give 0 (for go tool pprof), 1 or 2 (to read)")
+		return refuse("bad_request", "debug="+quoteText(debug)+": give 0 (for go tool pprof), 1 or 2 (to read)")
 	}
 	return c.handOver(c.r.Context(), pprof.Handler(name), url.Values{"debug": {debug}, "gc": {c.query("gc")}})
 }
@@ -69,14 +69,14 @@ func (c *call) listProfiles() error {
 	return nil
 }
 
-// record runs a handler that writes for a while. One of each kind runs at a time.
-func (c *call) record(one places, with http.HandlerFunc) error {
+// recordAlone runs a handler that writes for a while. One of each kind runs at a time.
+func (c *call) recordAlone(one places, with http.HandlerFunc) error {
 	text := cmp.Or(c.query("seconds"), strconv.Itoa(defaultProfile))
 	seconds, err := strconv.Atoi(text)
 	if err != nil || seconds < 1 || seconds > maxProfile {
-		return refuse("bad_request", fmt.Sprintf("seconds=%s: give a number from 1 to %d", quote(text), maxProfile))
+		return refuse("bad_request", fmt.Sprintf("seconds=%s: give a number from 1 to %d", quoteText(text), maxProfile))
 	}
-	ctx, done, err := c.waiting(time.Duration(seconds) * time.Second)
+	ctx, done, err := c.waitContext(time.Duration(seconds) * time.Second)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ const seenAhead = 5 * time.Minute
 // route. From a token that is limited to some workflows nothing is hidden: it cannot mark.
 func (c *call) readAcknowledgements(ctx context.Context) (map[string]idem.Acknowledgement, error) {
 	kind, err := oneOf(c, "unseen", idem.ConcernKind("").Choices())
-	if err != nil || kind == "" || c.caller.limited() {
+	if err != nil || kind == "" || c.caller.isLimited() {
 		return nil, err
 	}
 	all, err := c.api.options.Ledger.Acknowledgements(ctx)
@@ -31,7 +31,7 @@ func (c *call) readAcknowledgements(ctx context.Context) (map[string]idem.Acknow
 }
 
 func (c *call) listSeen() error {
-	ctx, done := c.reading()
+	ctx, done := c.readContext()
 	defer done()
 	all, err := c.api.options.Ledger.Acknowledgements(ctx)
 	if err != nil {
@@ -41,13 +41,13 @@ func (c *call) listSeen() error {
 	for i := range all {
 		list.Seen = append(list.Seen, viewOfMark(&all[i]))
 	}
-	return c.ok(http.StatusOK, list)
+	return c.respond(http.StatusOK, list)
 }
 
-// concern reads what a mark is about.
-func (c *call) concern(text string) (idem.Concern, error) {
-	c.audit.Workflow = cut(text)
-	if err := c.unlimited("what was looked at"); err != nil {
+// readConcern reads what a mark is about.
+func (c *call) readConcern(text string) (idem.Concern, error) {
+	c.audit.Workflow = cutText(text)
+	if err := c.refuseLimited("what was looked at"); err != nil {
 		return idem.Concern{}, err
 	}
 	concern, err := idem.ParseConcern(text)
@@ -59,28 +59,29 @@ func (c *call) concern(text string) (idem.Concern, error) {
 
 func (c *call) markSeen() error {
 	var concern, until, reason string
-	if err := c.body(fields{"concern": &concern, "until": &until, "reason": &reason}); err != nil {
+	if err := c.readBody(fields{"concern": &concern, "until": &until, "reason": &reason}); err != nil {
 		return err
 	}
-	if err := c.reason(reason); err != nil {
+	if err := c.checkReason(reason); err != nil {
 		return err
 	}
 	now := c.api.options.Now()
 	mark := idem.Acknowledgement{By: c.caller.token.Name, Reason: reason, At: now.UTC().Truncate(time.Millisecond),
 		Until: now}
 	var err error
-	if mark.Concern, err = c.concern(concern); err != nil {
+	if mark.Concern, err = c.readConcern(concern); err != nil {
 		return err
 	}
 	if until != "" {
-		if mark.Until, err = c.moment("until", until); err != nil {
+		if mark.Until, err = c.readTime("until", until); err != nil {
 			return err
 		}
 	}
 	if mark.Until = mark.Until.UTC().Truncate(time.Millisecond); mark.Until.After(now.Add(seenAhead)) {
-		return refuse("bad_request", "until="+quote(until)+": what has not happened yet cannot be marked as looked at")
+		return refuse("bad_request", "until="+quoteText(
+			until)+": what has not happened yet cannot be marked as looked at")
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	kept, before, err := c.api.options.Ledger.Acknowledge(ctx, mark, &c.audit.Audit)
 	if err != nil {
@@ -90,25 +91,25 @@ func (c *call) markSeen() error {
 	if before != nil {
 		status = http.StatusOK
 	}
-	return c.ok(status, viewOfMark(kept))
+	return c.respond(status, viewOfMark(kept))
 }
 
 func (c *call) unmarkSeen() error {
-	c.audit.Why = cut(c.query("reason"))
+	c.audit.Why = cutText(c.query("reason"))
 	if err := checkText("reason", c.query("reason"), maxText); err != nil {
 		return err
 	}
-	concern, err := c.concern(c.name)
+	concern, err := c.readConcern(c.name)
 	if err != nil {
 		return err
 	}
-	ctx, done := c.changing()
+	ctx, done := c.changeContext()
 	defer done()
 	mark, err := c.api.options.Ledger.DropAcknowledgement(ctx, concern, &c.audit.Audit)
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, viewOfMark(mark))
+	return c.respond(http.StatusOK, viewOfMark(mark))
 }
 
 func viewOfMark(m *idem.Acknowledgement) client.SeenMark {

@@ -27,9 +27,9 @@ type Process interface {
 	TestNotify(ctx context.Context) client.NotifyTest
 }
 
-// unlimited refuses a token that is limited to some workflows, for what is over all of them.
-func (c *call) unlimited(what string) error {
-	if c.caller.limited() {
+// refuseLimited refuses a token that is limited to some workflows, for what is over all of them.
+func (c *call) refuseLimited(what string) error {
+	if c.caller.isLimited() {
 		return refuse("forbidden", what+" is over all workflows, and the token is limited to some")
 	}
 	return nil
@@ -37,12 +37,12 @@ func (c *call) unlimited(what string) error {
 
 // replicaStatus returns the status of this process.
 func (c *call) replicaStatus() error {
-	return c.ok(http.StatusOK, c.api.options.Process.Status())
+	return c.respond(http.StatusOK, c.api.options.Process.Status())
 }
 
-// routes returns what the routes do.
-func (c *call) routes() error {
-	return c.ok(http.StatusOK, client.RouteList{Routes: c.api.options.Process.Routes()})
+// listRoutes returns what the routes do.
+func (c *call) listRoutes() error {
+	return c.respond(http.StatusOK, client.RouteList{Routes: c.api.options.Process.Routes()})
 }
 
 // testNotify sends a test message.
@@ -56,23 +56,23 @@ func (c *call) testNotify() error {
 		c.audit.After = result.Problem
 	}
 	c.auditNow(idem.AuditDone)
-	return c.ok(http.StatusOK, result)
+	return c.respond(http.StatusOK, result)
 }
 
-// config returns the configuration in force.
-func (c *call) config() error {
+// getConfig returns the configuration in force.
+func (c *call) getConfig() error {
 	origin := false
 	if text := c.query("origin"); text != "" {
 		var err error
 		if origin, err = strconv.ParseBool(text); err != nil {
-			return refuse("bad_request", "origin="+quote(text)+": give true or false")
+			return refuse("bad_request", "origin="+quoteText(text)+": give true or false")
 		}
 	}
 	running, err := c.api.options.Process.Config(origin)
 	if err != nil {
 		return err
 	}
-	return c.ok(http.StatusOK, running)
+	return c.respond(http.StatusOK, running)
 }
 
 // noFields reads a body without fields: none, or an empty object.
@@ -83,14 +83,14 @@ func (c *call) noFields() error {
 	if c.r.ContentLength == 0 {
 		return nil
 	}
-	return c.body(fields{})
+	return c.readBody(fields{})
 }
 
 // reloadTime bounds a reload with one that is before it: each reads files, for ten seconds at most.
 const reloadTime = 25 * time.Second
 
-// reload reads the configuration again.
-func (c *call) reload() error {
+// reloadConfig reads the configuration again.
+func (c *call) reloadConfig() error {
 	if err := c.noFields(); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *call) reload() error {
 			"whether this was done is not known; look with GET /v1/status, then ask again")
 	}
 	if len(problems) > 0 {
-		c.audit.After = cut(strings.Join(problems, "; "))
+		c.audit.After = cutText(strings.Join(problems, "; "))
 		p := refuse("config_refused", "the configuration was refused, and the old one stays: "+
 			strings.Join(problems, "; "))
 		p.Problems = problems
@@ -116,5 +116,5 @@ func (c *call) reload() error {
 		result = idem.AuditNothing
 	}
 	c.auditNow(result)
-	return c.ok(http.StatusOK, reloaded)
+	return c.respond(http.StatusOK, reloaded)
 }

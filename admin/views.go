@@ -14,12 +14,13 @@ func (c *call) viewOfLock(v *idem.LockView) client.Lock {
 	view := client.Lock{
 		Workflow: l.Workflow, ExecutionID: string(l.Execution), Route: l.Route, EventID: l.EventID,
 		Labels: viewOfLabels(l.Labels), Holder: l.Holder, Token: l.Token, LockedAt: client.Time{Time: l.StartedAt},
-		HeldFor: whole(now.Sub(l.StartedAt)), Held: l.Held, Waiting: v.Waiting, IsStale: l.Dead, Cooling: l.Cooling,
+		HeldFor: wholeSeconds(now.Sub(l.StartedAt)), Held: l.Held, Waiting: v.Waiting, IsStale: l.Dead,
+		Cooling: l.Cooling,
 	}
 	if l.Parked != nil && !l.Parked.Trying && !l.Held && !l.Cooling {
 		view.Parked = viewOfParked(l.Parked)
 	}
-	view.ExpiresAt, view.ExpiresIn, view.EndsBy = c.remaining(l)
+	view.ExpiresAt, view.ExpiresIn, view.EndsBy = c.lockEnd(l)
 	view.Of = v.Of
 	for _, id := range v.Holders {
 		view.Executions = append(view.Executions, string(id))
@@ -27,21 +28,21 @@ func (c *call) viewOfLock(v *idem.LockView) client.Lock {
 	return view
 }
 
-// remaining returns when the lock ends unless it is renewed or released.
-func (c *call) remaining(l *idem.Lock) (at client.Time, seconds *float64, by string) {
+// lockEnd returns when the lock ends unless it is renewed or released.
+func (c *call) lockEnd(l *idem.Lock) (at client.Time, seconds *float64, by string) {
 	now := c.api.options.Now()
-	end, by := expiry(l, c.api.options.UpstreamTimeout, now)
+	end, by := nearestEnd(l, c.api.options.UpstreamTimeout, now)
 	if end.IsZero() {
 		return client.Time{}, nil, ""
 	}
-	in := whole(end.Sub(now) + time.Second - 1)
+	in := wholeSeconds(end.Sub(now) + time.Second - 1)
 	return client.Time{Time: end}, &in, by
 }
 
-// expiry returns the nearest of the known ends, and which one that is; the zero time if none is
+// nearestEnd returns the nearest of the known ends, and which one that is; the zero time if none is
 // known. The upstream may answer for longer than its timeout, as long as data moves, so a timeout
 // that has passed is ignored.
-func expiry(l *idem.Lock, timeout time.Duration, now time.Time) (end time.Time, by string) {
+func nearestEnd(l *idem.Lock, timeout time.Duration, now time.Time) (end time.Time, by string) {
 	if l.Cooling {
 		return l.CoolUntil, "release_delay"
 	}
@@ -63,8 +64,8 @@ func expiry(l *idem.Lock, timeout time.Duration, now time.Time) (end time.Time, 
 	return end, by
 }
 
-// whole returns d in whole seconds, and never less than 0: clocks of two machines differ.
-func whole(d time.Duration) float64 { return float64(max(d, 0) / time.Second) }
+// wholeSeconds returns d in whole seconds, and never less than 0: clocks of two machines differ.
+func wholeSeconds(d time.Duration) float64 { return float64(max(d, 0) / time.Second) }
 
 // viewOfExecution leaves out what does not apply: an outcome before the end, an error unless it is
 // FAILED, an abort unless it is ABORTED or a cancel was requested.

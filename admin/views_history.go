@@ -73,27 +73,27 @@ type behind struct {
 	known map[idem.ExecutionID]*client.ArrivalBehind
 }
 
-// show adds to the newest arrivals, so many of them, the execution that stood in the way.
-func (b *behind) show(ctx context.Context, v *client.Execution, f *idem.Found, newest int) {
+// showObstacles adds to the newest arrivals, so many of them, the execution that stood in the way.
+func (b *behind) showObstacles(ctx context.Context, v *client.Execution, f *idem.Found, newest int) {
 	if f.Arrivals == nil {
 		return
 	}
 	for i := range min(newest, len(f.Arrivals.Newest)) {
 		a := &f.Arrivals.Newest[i]
 		if id := a.Execution; id != "" && id != f.ID() && a.Decision.Row().Class == idem.ClassOverlap {
-			v.Arrivals.Newest[i].Behind = b.of(ctx, id)
+			v.Arrivals.Newest[i].Behind = b.findExecution(ctx, id)
 		}
 	}
 }
 
-// of returns nil if nothing is known of the execution, or if the caller may not see it.
-func (b *behind) of(ctx context.Context, id idem.ExecutionID) *client.ArrivalBehind {
+// findExecution returns nil if nothing is known of the execution, or if the caller may not see it.
+func (b *behind) findExecution(ctx context.Context, id idem.ExecutionID) *client.ArrivalBehind {
 	if v, known := b.known[id]; known || len(b.known) >= lookups {
 		return v
 	}
 	b.known[id] = nil
 	f, err := b.call.api.options.Ledger.Execution(ctx, id)
-	if err != nil || !b.call.caller.sees(f.Workflow()) {
+	if err != nil || !b.call.caller.maySee(f.Workflow()) {
 		return nil
 	}
 	x := viewOfExecution(f)

@@ -47,16 +47,17 @@ func TestALockEndsAtTheNearestOfItsEnds(t *testing.T) {
 			l.Route, l.MaxDuration, l.Held, l.HoldUntil = "", 0, true, start.Add(time.Minute)
 		}), time.Second, time.Minute, "hold"},
 	} {
-		if end, by := expiry(c.lock, 30*time.Second, start.Add(c.now)); !end.Equal(start.Add(c.want)) || by != c.by {
+		if end, by := nearestEnd(c.lock, 30*time.Second, start.Add(c.now)); !end.Equal(start.Add(c.want)) ||
+			by != c.by {
 			t.Errorf("%s: ends after %v by %s, want %v by %s", name, end.Sub(start), by, c.want, c.by)
 		}
 	}
-	if end, _ := expiry(of(func(l *idem.Lock) {
+	if end, _ := nearestEnd(of(func(l *idem.Lock) {
 		l.MaxDuration = 0
 	}), 30*time.Second, start.Add(time.Minute)); !end.IsZero() {
 		t.Errorf("no end is known, got %v", end)
 	}
-	if end, by := expiry(of(func(l *idem.Lock) {
+	if end, by := nearestEnd(of(func(l *idem.Lock) {
 		l.Parked = &idem.Parked{}
 	}), 30*time.Second, start.Add(time.Second)); !end.IsZero() {
 		t.Errorf("parked: max_duration is of each try, got %v by %s", end, by)

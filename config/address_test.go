@@ -54,7 +54,7 @@ func TestHooklockDoesNotCallItself(t *testing.T) {
 		config := Default()
 		config.Listen.Address, config.Upstream.URL = c.own, c.upstream
 		v := &validator{config: config}
-		v.upstream()
+		v.checkUpstream()
 		if got := strings.Contains(v.problems.Error(), "call itself"); got != c.itself {
 			t.Errorf("listen %q, upstream %q: %s", c.own, c.upstream, v.problems)
 		}

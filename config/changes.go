@@ -13,7 +13,7 @@ import (
 // "listen.address", and those that a reload takes over, such as "route stripe: lock.max_duration".
 // A route is identified by its name. Both are empty if nothing differs.
 func Changes(before, after *Config) (restart, reload []string) {
-	for _, d := range differences(rootKey().keys, before.withoutLists(), after.withoutLists()) {
+	for _, d := range differentSettings(rootKey().keys, before.withoutLists(), after.withoutLists()) {
 		if d.setting.reload {
 			reload = append(reload, d.path)
 		} else {
@@ -68,7 +68,7 @@ func routeChanges(before, after []Route) (restart, reload []string) {
 		old[before[i].Name] = &before[i]
 	}
 	var kept []string
-	settings, _ := rootKey().child("routes")
+	settings, _ := rootKey().findChild("routes")
 	for i := range after {
 		r := &after[i]
 		was, found := old[r.Name]
@@ -106,7 +106,7 @@ func changesOf(was, r *Route, settings []*key) (restart, reload []string) {
 	if was.Handshake.Token != r.Handshake.Token {
 		reload = append(reload, fmt.Sprintf("route %s: token of handshake", r.Name))
 	}
-	for _, d := range differences(settings, *was, *r) {
+	for _, d := range differentSettings(settings, *was, *r) {
 		text := fmt.Sprintf("route %s: %s", r.Name, d.path)
 		// Under none the lock covers the event, else the workflow. Two processes that disagree see
 		// each other's claims, because their requests reach etcd one after the other. One process
@@ -134,8 +134,8 @@ type difference struct {
 	path    string
 }
 
-// differences returns the settings in which two structs differ that have keys.
-func differences(keys []*key, a, b any) (found []difference) {
+// differentSettings returns the settings in which two structs differ that have keys.
+func differentSettings(keys []*key, a, b any) (found []difference) {
 	group := &key{kind: kindGroup, keys: keys}
 	values := map[string]any{}
 	eachValue(group, "", reflect.ValueOf(b), func(_ *key, path string, v reflect.Value) {

@@ -30,17 +30,17 @@ type fileParser struct {
 	nodes int
 }
 
-// read reads one YAML or JSON document.
-func (f *fileParser) read(text []byte) {
-	if root := f.parse(text); root != nil {
-		f.group(rootKey(), "", root)
+// readDocument reads one YAML or JSON document.
+func (f *fileParser) readDocument(text []byte) {
+	if root := f.parseMapping(text); root != nil {
+		f.readGroup(rootKey(), "", root)
 	}
 }
 
-// parse returns the top mapping, or nil if there is none.
-func (f *fileParser) parse(text []byte) *yaml.Node {
+// parseMapping returns the top mapping, or nil if there is none.
+func (f *fileParser) parseMapping(text []byte) *yaml.Node {
 	if len(text) > maxFile {
-		f.refuse(f.at(nil), "", "larger than %d MiB", maxFile>>20)
+		f.refuse(f.originOf(nil), "", "larger than %d MiB", maxFile>>20)
 		return nil
 	}
 	f.lines = splitLines(text)
@@ -48,25 +48,25 @@ func (f *fileParser) parse(text []byte) *yaml.Node {
 	var document, second yaml.Node
 	if err := decoder.Decode(&document); err != nil {
 		if !errors.Is(err, io.EOF) {
-			f.syntax(err)
+			f.reportSyntax(err)
 		}
 		return nil
 	}
 	switch err := decoder.Decode(&second); {
 	case err == nil:
-		f.refuse(f.at(&second), "", "a second document begins here; one file holds one configuration")
+		f.refuse(f.originOf(&second), "", "a second document begins here; one file holds one configuration")
 	case !errors.Is(err, io.EOF):
-		f.syntax(err)
+		f.reportSyntax(err)
 	}
 	if key := strangeKey(&document); key != nil {
 		r, _ := utf8.DecodeRuneInString(key.Value)
-		f.refuse(f.at(key), "", "not valid YAML: %s", strange(r))
+		f.refuse(f.originOf(key), "", "not valid YAML: %s", describeStrange(r))
 		return nil
 	}
 	return document.Content[0]
 }
 
-func (f *fileParser) at(n *yaml.Node) Origin {
+func (f *fileParser) originOf(n *yaml.Node) Origin {
 	at := Origin{Kind: FromFile, Name: f.name}
 	if n != nil {
 		at.Line, at.Column = n.Line, n.Column
@@ -74,13 +74,13 @@ func (f *fileParser) at(n *yaml.Node) Origin {
 	return at
 }
 
-// resolve follows an alias. It returns nil when the budget of values is used up: a few lines of
+// followAlias follows an alias. It returns nil when the budget of values is used up: a few lines of
 // aliases to aliases can stand for billions of values.
-func (f *fileParser) resolve(n *yaml.Node) *yaml.Node {
+func (f *fileParser) followAlias(n *yaml.Node) *yaml.Node {
 	f.nodes++
 	if f.nodes > maxNodes {
 		if f.nodes == maxNodes+1 {
-			f.refuse(f.at(n), "", "more than %d values", maxNodes)
+			f.refuse(f.originOf(n), "", "more than %d values", maxNodes)
 		}
 		return nil
 	}
@@ -92,39 +92,40 @@ func (f *fileParser) resolve(n *yaml.Node) *yaml.Node {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// group reads a mapping with the keys of k.
-func (f *fileParser) group(k *key, path string, n *yaml.Node) {
-	if n = f.resolve(n); n == nil || isNull(n) {
+// readGroup reads a mapping with the keys of k.
+func (f *fileParser) readGroup(k *key, path string, n *yaml.Node) {
+	if n = f.followAlias(n); n == nil || isNull(n) {
 		return // every setting below is commented out
 	}
 	if k.short != "" && n.Kind == yaml.ScalarNode {
-		child, _ := k.child(k.short)
-		f.value(child, join(path, k.short), n)
+		child, _ := k.findChild(k.short)
+		f.readValue(child, joinPath(path, k.short), n)
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		f.refuse(f.at(n), path, "needs a mapping with %s", k.names())
+		f.refuse(f.originOf(n), path, "needs a mapping with %s", k.childNames())
 		return
 	}
 	// a block that is present is on; idempotency, which is on anyway, is a preset's to switch off
 	if k.short == "enabled" && !hasKey(n, k.short) {
-		on, _ := k.child(k.short)
-		f.value(on, join(path, on.name), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true", Line: n.Line,
-			Column: n.Column})
+		on, _ := k.findChild(k.short)
+		f.readValue(on, joinPath(path, on.name),
+			&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true", Line: n.Line,
+				Column: n.Column})
 	}
-	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
-		child, via := k.child(name)
+	f.eachPair(n, path, func(name string, keyNode, value *yaml.Node) {
+		child, via := k.findChild(name)
 		switch {
 		case child == nil:
-			f.refuseUnknown(f.at(keyNode), k, path, name)
+			f.refuseUnknown(f.originOf(keyNode), k, path, name)
 		case via != nil:
-			f.value(child, join(join(path, via.name), name), value)
+			f.readValue(child, joinPath(joinPath(path, via.name), name), value)
 		default:
-			childPath := join(path, name)
-			if !child.leaf() {
-				f.places[childPath] = f.at(keyNode)
+			childPath := joinPath(path, name)
+			if !child.isLeaf() {
+				f.places[childPath] = f.originOf(keyNode)
 			}
-			f.value(child, childPath, value)
+			f.readValue(child, childPath, value)
 		}
 	})
 }
@@ -139,22 +140,23 @@ func hasKey(n *yaml.Node, name string) bool {
 	return false
 }
 
-// pairs calls each for every key of a mapping that is a plain word and occurs once.
-func (f *fileParser) pairs(n *yaml.Node, path string, each func(name string, keyNode, value *yaml.Node)) {
+// eachPair calls each for every key of a mapping that is a plain word and occurs once.
+func (f *fileParser) eachPair(n *yaml.Node, path string, each func(name string, keyNode, value *yaml.Node)) {
 	lines := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		keyNode, value := n.Content[i], n.Content[i+1]
 		name := keyNode.Value
 		switch line := lines[name]; {
 		case keyNode.Kind != yaml.ScalarNode:
-			f.refuse(f.at(keyNode), path, "a key must be a word")
+			f.refuse(f.originOf(keyNode), path, "a key must be a word")
 		case keyNode.ShortTag() == "!!merge":
-			f.refuse(f.at(keyNode), path, "merge keys (<<) are not supported; an alias can stand for a whole value")
+			f.refuse(f.originOf(keyNode), path,
+				"merge keys (<<) are not supported; an alias can stand for a whole value")
 		case line > 0:
-			f.refuse(f.at(keyNode), join(path, name), "given twice, first in line %d", line)
+			f.refuse(f.originOf(keyNode), joinPath(path, name), "given twice, first in line %d", line)
 		default:
 			lines[name] = keyNode.Line
-			if f.refuseStrange(keyNode, join(path, name)) {
+			if f.refuseStrange(keyNode, joinPath(path, name)) {
 				name = withoutQuoteMarks(name)
 			}
 			each(name, keyNode, value)
@@ -162,81 +164,81 @@ func (f *fileParser) pairs(n *yaml.Node, path string, each func(name string, key
 	}
 }
 
-// value reads a value of k.
-func (f *fileParser) value(k *key, path string, n *yaml.Node) {
+// readValue reads a value of k.
+func (f *fileParser) readValue(k *key, path string, n *yaml.Node) {
 	switch k.kind {
 	case kindGroup:
-		f.group(k, path, n)
+		f.readGroup(k, path, n)
 	case kindItems:
-		f.items(k, path, n)
+		f.readItems(k, path, n)
 	case kindTexts, kindChoices, kindStatuses:
-		f.list(k, path, n)
+		f.readList(k, path, n)
 	case kindEntries:
-		f.entries(k, path, n)
+		f.readEntries(k, path, n)
 	case kindCounts:
-		f.counts(k, path, n)
+		f.readCounts(k, path, n)
 	case kindMembers:
-		f.members(k, path, n)
+		f.readMembers(k, path, n)
 	default:
-		f.scalar(k, path, n)
+		f.readScalar(k, path, n)
 	}
 }
 
-func (f *fileParser) items(k *key, path string, n *yaml.Node) {
-	if n = f.resolve(n); n == nil || isNull(n) {
+func (f *fileParser) readItems(k *key, path string, n *yaml.Node) {
+	if n = f.followAlias(n); n == nil || isNull(n) {
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
-		f.refuse(f.at(n), path, "needs %s", k.example())
+		f.refuse(f.originOf(n), path, "needs %s", k.exampleValue())
 		return
 	}
 	if len(n.Content) > maxItems {
-		f.refuse(f.at(n), path, "has %d items; at most %d are read", len(n.Content), maxItems)
+		f.refuse(f.originOf(n), path, "has %d items; at most %d are read", len(n.Content), maxItems)
 		return
 	}
 	for i, item := range n.Content {
-		f.addItem(path, i, f.at(item))
-		f.places[indexed(path, i)] = f.at(item)
-		f.group(k, indexed(path, i), item)
+		f.addItem(path, i, f.originOf(item))
+		f.places[indexedPath(path, i)] = f.originOf(item)
+		f.readGroup(k, indexedPath(path, i), item)
 	}
 }
 
-func (f *fileParser) entries(k *key, path string, n *yaml.Node) {
-	if n = f.resolve(n); n == nil || isNull(n) {
+func (f *fileParser) readEntries(k *key, path string, n *yaml.Node) {
+	if n = f.followAlias(n); n == nil || isNull(n) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		f.refuse(f.at(n), path, "needs %s", k.example())
+		f.refuse(f.originOf(n), path, "needs %s", k.exampleValue())
 		return
 	}
-	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
-		entry, err := k.entry(name)
+	f.eachPair(n, path, func(name string, keyNode, value *yaml.Node) {
+		entry, err := k.entryKey(name)
 		if err != nil {
-			f.refuse(f.at(keyNode), join(path, name), "%s", err)
+			f.refuse(f.originOf(keyNode), joinPath(path, name), "%s", err)
 			return
 		}
-		f.scalar(entry, join(path, name), value)
+		f.readScalar(entry, joinPath(path, name), value)
 	})
 }
 
-// counts reads k as one value, because its names may have dots.
-func (f *fileParser) counts(k *key, path string, n *yaml.Node) {
-	at, counts := f.at(n), map[string]int{}
+// readCounts reads k as one value, because its names may have dots.
+func (f *fileParser) readCounts(k *key, path string, n *yaml.Node) {
+	at, counts := f.originOf(n), map[string]int{}
 	whole := f.wholeMap(k, path, n, func(name, entry string, value *yaml.Node) {
 		if value.Kind != yaml.ScalarNode || value.ShortTag() != "!!int" && !isHugeInt(value) {
-			f.refuse(f.at(value), entry, "needs a whole number without quotes, e.g. 20")
+			f.refuse(f.originOf(value), entry, "needs a whole number without quotes, e.g. 20")
 			return
 		}
 		number, err := wholeNumber(value.Value)
 		count, err := f.orLargest(entry, number, err)
 		if err != nil {
-			f.refuse(f.at(value), entry, "%s", err)
+			f.refuse(f.originOf(value), entry, "%s", err)
 			return
 		}
 		counts[name], _ = count.(int)
 	})
 	if whole {
-		f.set(path, counts, at)
+		f.setValue(path, counts, at)
 	}
 }
 
@@ -244,52 +246,53 @@ func (f *fileParser) counts(k *key, path string, n *yaml.Node) {
 // map.
 func (f *fileParser) wholeMap(k *key, path string, n *yaml.Node,
 	visit func(name, entry string, value *yaml.Node)) bool {
-	if n = f.resolve(n); n == nil || isNull(n) {
+	if n = f.followAlias(n); n == nil || isNull(n) {
 		return false
 	}
 	if n.Kind != yaml.MappingNode {
-		f.refuse(f.at(n), path, "needs %s", k.example())
+		f.refuse(f.originOf(n), path, "needs %s", k.exampleValue())
 		return false
 	}
-	f.pairs(n, path, func(name string, keyNode, value *yaml.Node) {
-		entry := named(path, name)
-		f.places[entry] = f.at(keyNode)
-		if value = f.resolve(value); value != nil {
+	f.eachPair(n, path, func(name string, keyNode, value *yaml.Node) {
+		entry := namedPath(path, name)
+		f.places[entry] = f.originOf(keyNode)
+		if value = f.followAlias(value); value != nil {
 			visit(name, entry, value)
 		}
 	})
 	return true
 }
 
-// members reads a map of scalars as their texts.
-func (f *fileParser) members(k *key, path string, n *yaml.Node) {
-	at, members := f.at(n), map[string]string{}
+// readMembers reads a map of scalars as their texts.
+func (f *fileParser) readMembers(k *key, path string, n *yaml.Node) {
+	at, members := f.originOf(n), map[string]string{}
 	whole := f.wholeMap(k, path, n, func(name, entry string, value *yaml.Node) {
 		if value.Kind != yaml.ScalarNode {
-			f.refuse(f.at(value), entry, "needs a text, a number, true or false; a member inside of another one is "+
-				"written data.state")
+			f.refuse(f.originOf(value), entry,
+				"needs a text, a number, true or false; a member inside of another one is "+
+					"written data.state")
 			return
 		}
 		members[name] = value.Value
 	})
 	if whole {
-		f.set(path, members, at)
+		f.setValue(path, members, at)
 	}
 }
 
-// list reads the list at path, and refuses each item that is wrong.
-func (f *fileParser) list(k *key, path string, n *yaml.Node) {
-	at := f.at(n)
-	if n = f.resolve(n); n == nil {
+// readList reads the list at path, and refuses each item that is wrong.
+func (f *fileParser) readList(k *key, path string, n *yaml.Node) {
+	at := f.originOf(n)
+	if n = f.followAlias(n); n == nil {
 		return
 	}
 	n = k.oneAsList(n)
 	if n.Kind == yaml.ScalarNode && !isNull(n) {
-		f.refuse(f.at(n), path, "needs a list: [%s]", k.quotable(n.Value))
+		f.refuse(f.originOf(n), path, "needs a list: [%s]", k.quotableText(n.Value))
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
-		f.refuse(at, path, "needs %s", k.example())
+		f.refuse(at, path, "needs %s", k.exampleValue())
 		return
 	}
 	if len(n.Content) > maxItems {
@@ -298,19 +301,19 @@ func (f *fileParser) list(k *key, path string, n *yaml.Node) {
 	}
 	values := make([]any, 0, len(n.Content))
 	for i, written := range n.Content {
-		item := f.resolve(written)
+		item := f.followAlias(written)
 		if item == nil {
 			return
 		}
-		f.places[indexed(path, i)] = f.at(item)
-		if value, ok := f.listItem(k, indexed(path, i), item, written); ok {
+		f.places[indexedPath(path, i)] = f.originOf(item)
+		if value, ok := f.listItem(k, indexedPath(path, i), item, written); ok {
 			values = append(values, value)
 		}
 	}
 	if len(values) < len(n.Content) {
 		f.seen[path] = true // the rest of it means nothing
 	}
-	f.set(path, values, at)
+	f.setValue(path, values, at)
 }
 
 // listItem returns the value of an item at that path. It refuses the item and returns false if it
@@ -318,7 +321,7 @@ func (f *fileParser) list(k *key, path string, n *yaml.Node) {
 func (f *fileParser) listItem(k *key, path string, item, written *yaml.Node) (any, bool) {
 	isStatus := k.kind == kindStatuses && item.ShortTag() == "!!int"
 	if item.Kind != yaml.ScalarNode || item.ShortTag() != "!!str" && !isStatus {
-		f.refuse(f.at(item), path, "%s", cmp.Or(f.quotesNeeded(item), "needs "+k.itemHint(item)))
+		f.refuse(f.originOf(item), path, "%s", cmp.Or(f.quotesNeeded(item), "needs "+k.itemHint(item)))
 		return nil, false
 	}
 	if f.refuseStrange(item, path) {
@@ -326,7 +329,7 @@ func (f *fileParser) listItem(k *key, path string, item, written *yaml.Node) (an
 	}
 	value, err := k.parseItem(item.Value)
 	if err != nil {
-		f.refuse(f.at(written), path, "%s", err)
+		f.refuse(f.originOf(written), path, "%s", err)
 		return nil, false
 	}
 	return value, true
@@ -358,9 +361,9 @@ var scalarTags = map[kind]string{
 	kindInt: "!!int", kindBool: "!!bool",
 }
 
-func (f *fileParser) scalar(k *key, path string, n *yaml.Node) {
-	at := f.at(n)
-	if n = f.resolve(n); n == nil {
+func (f *fileParser) readScalar(k *key, path string, n *yaml.Node) {
+	at := f.originOf(n)
+	if n = f.followAlias(n); n == nil {
 		return
 	}
 	tag := n.ShortTag()
@@ -370,7 +373,7 @@ func (f *fileParser) scalar(k *key, path string, n *yaml.Node) {
 		f.refuse(at, path, "has no value; give one, or remove the line")
 		return
 	case n.Kind != yaml.ScalarNode:
-		f.refuse(at, path, "%s", cmp.Or(f.quotesNeeded(n), "needs "+k.example()))
+		f.refuse(at, path, "%s", cmp.Or(f.quotesNeeded(n), "needs "+k.exampleValue()))
 		return
 	case number && (k.kind == kindDuration || k.kind == kindSize), k.kind == kindInt && isHugeInt(n):
 		// Goes on to the parser, which knows the hint about the missing unit. YAML takes a huge
@@ -381,7 +384,7 @@ func (f *fileParser) scalar(k *key, path string, n *yaml.Node) {
 		if k.kind == kindText {
 			f.refuse(at, path, "needs %s", k.quoteHint(n))
 		} else {
-			f.refuse(at, path, "needs %s", k.example())
+			f.refuse(at, path, "needs %s", k.exampleValue())
 		}
 		return
 	}
@@ -394,7 +397,7 @@ func (f *fileParser) scalar(k *key, path string, n *yaml.Node) {
 		f.refuse(at, path, "%s", err)
 		return
 	}
-	f.set(path, value, at)
+	f.setValue(path, value, at)
 }
 
 // isHugeInt reports whether n is a whole number that YAML takes for a float, because it is so
@@ -414,8 +417,8 @@ func (k *key) quoteHint(n *yaml.Node) string {
 	return "text; put it in quotes: " + strconv.Quote(n.Value)
 }
 
-// quotable returns text as a message may quote it.
-func (k *key) quotable(text string) string {
+// quotableText returns text as a message may quote it.
+func (k *key) quotableText(text string) string {
 	if k.ofSecret {
 		return "…"
 	}

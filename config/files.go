@@ -13,8 +13,8 @@ import (
 // maxSecret bounds a secret's file; a longer one is most likely the wrong file.
 const maxSecret = 64 << 10
 
-// environment returns environ by name.
-func environment(environ []string) map[string]string {
+// environmentByName returns environ by name.
+func environmentByName(environ []string) map[string]string {
 	env := make(map[string]string, len(environ))
 	for _, entry := range environ {
 		if name, value, found := strings.Cut(entry, "="); found {
@@ -32,7 +32,7 @@ type secretReader struct {
 	warnings Problems
 }
 
-func (s *secretReader) missing(path, format string, args ...any) {
+func (s *secretReader) reportMissing(path, format string, args ...any) {
 	p := Problem{Path: path, Text: fmt.Sprintf(format, args...)}
 	if s.required {
 		s.problems = append(s.problems, p)
@@ -41,18 +41,18 @@ func (s *secretReader) missing(path, format string, args ...any) {
 	}
 }
 
-// fill reads the secrets of every group below k into v, the struct that k describes.
-func (s *secretReader) fill(k *key, path string, v reflect.Value) {
+// fillSecrets reads the secrets of every group below k into v, the struct that k describes.
+func (s *secretReader) fillSecrets(k *key, path string, v reflect.Value) {
 	for _, secret := range k.secrets {
 		s.fillOne(k, path, secret, v)
 	}
 	for _, child := range k.keys {
 		switch child.kind {
 		case kindGroup:
-			s.fill(child, join(path, child.name), v.Field(child.index))
+			s.fillSecrets(child, joinPath(path, child.name), v.Field(child.index))
 		case kindItems:
 			for i := range v.Field(child.index).Len() {
-				s.fill(child, indexed(join(path, child.name), i), v.Field(child.index).Index(i))
+				s.fillSecrets(child, indexedPath(joinPath(path, child.name), i), v.Field(child.index).Index(i))
 			}
 		}
 	}
@@ -60,13 +60,13 @@ func (s *secretReader) fill(k *key, path string, v reflect.Value) {
 
 // fillOne reads one secret: into a Secret, or into as many as were named, in their order.
 func (s *secretReader) fillOne(k *key, path string, secret secretKey, v reflect.Value) {
-	places := s.places(k, path, secret.name, v)
+	places := s.secretPlaces(k, path, secret.name, v)
 	field := v.Field(secret.index)
 	if _, single := reflect.TypeAssert[Secret](field); single {
 		for _, p := range places {
-			text, _ := s.read(p)
+			text, _ := s.readSecret(p)
 			if secret.name != sealingKeys {
-				s.odd(p.path, text)
+				s.warnOfOddText(p.path, text)
 			}
 			field.Set(reflect.ValueOf(newSecret(text)))
 		}
@@ -74,10 +74,10 @@ func (s *secretReader) fillOne(k *key, path string, secret secretKey, v reflect.
 	}
 	var all []Secret
 	for _, p := range places {
-		if text, ok := s.read(p); ok {
+		if text, ok := s.readSecret(p); ok {
 			if secret.name != publicKey {
-				s.odd(p.path, text)
-				s.foreign(p.path, text)
+				s.warnOfOddText(p.path, text)
+				s.warnOfForeignKey(p.path, text)
 			}
 			all = append(all, newSecret(text))
 		}
@@ -88,19 +88,19 @@ func (s *secretReader) fillOne(k *key, path string, secret secretKey, v reflect.
 // secretPlace is the location of one secret: a file, or a variable.
 type secretPlace struct{ path, file, variable string }
 
-// places lists the locations of the secret called name, by the settings <name>_file, <name>_env and
-// <name>_files inside of k. Only one of them may be given.
-func (s *secretReader) places(k *key, path, name string, v reflect.Value) []secretPlace {
+// secretPlaces lists the locations of the secret called name, by the settings <name>_file,
+// <name>_env and <name>_files inside of k. Only one of them may be given.
+func (s *secretReader) secretPlaces(k *key, path, name string, v reflect.Value) []secretPlace {
 	var places []secretPlace
 	var given, known []string
 	for _, setting := range k.placesOf(name) {
 		known = append(known, setting.name)
-		at, field := join(path, setting.name), v.Field(setting.index)
+		at, field := joinPath(path, setting.name), v.Field(setting.index)
 		before := len(places)
 		switch {
 		case setting.kind == kindTexts:
 			for i := range field.Len() {
-				places = append(places, secretPlace{path: indexed(at, i), file: field.Index(i).String()})
+				places = append(places, secretPlace{path: indexedPath(at, i), file: field.Index(i).String()})
 			}
 		case field.String() == "":
 		case strings.HasSuffix(setting.name, "_env"):
@@ -119,17 +119,17 @@ func (s *secretReader) places(k *key, path, name string, v reflect.Value) []secr
 	return places
 }
 
-// read returns the secret at p, and whether it was found.
-func (s *secretReader) read(p secretPlace) (string, bool) {
+// readSecret returns the secret at p, and whether it was found.
+func (s *secretReader) readSecret(p secretPlace) (string, bool) {
 	text, found := s.env[p.variable]
 	if p.variable != "" && !found {
-		s.missing(p.path, "%s", s.noVariable(p.variable))
+		s.reportMissing(p.path, "%s", s.noVariable(p.variable))
 		return "", false
 	}
 	if p.variable == "" {
 		var err error
 		if text, err = readSecret(p.file); err != nil {
-			s.missing(p.path, "%s", WithoutSecret(p.file, err))
+			s.reportMissing(p.path, "%s", WithoutSecret(p.file, err))
 			return "", false
 		}
 	}
@@ -171,9 +171,9 @@ const publicKey = "public_key"
 // elsewhere.
 const sealingKeys = "key"
 
-// odd warns about text that is hardly meant in a secret: it would be used byte for byte, and
-// everything refused.
-func (s *secretReader) odd(path, text string) {
+// warnOfOddText warns about text that is hardly meant in a secret: it would be used byte for byte,
+// and everything refused.
+func (s *secretReader) warnOfOddText(path, text string) {
 	inside := strings.Trim(text, " \t\r\n")
 	quoted := len(inside) >= 2 && (inside[0] == '"' || inside[0] == '\'') && inside[len(inside)-1] == inside[0]
 	for _, o := range []struct {
@@ -212,8 +212,8 @@ var apiKeys = map[string]string{
 	"SG.":      "SendGrid's is the verification key of the event webhook",
 }
 
-// foreign warns about a key of the sender's API in place of what signs its webhooks.
-func (s *secretReader) foreign(path, text string) {
+// warnOfForeignKey warns about a key of the sender's API in place of what signs its webhooks.
+func (s *secretReader) warnOfForeignKey(path, text string) {
 	for _, prefix := range sortedKeys(apiKeys) {
 		if strings.HasPrefix(text, prefix) {
 			s.warnings = append(s.warnings, Problem{Path: path, Text: fmt.Sprintf("the secret begins with %s, as a "+
@@ -243,14 +243,14 @@ func cutNewline(s string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(s, "\n"), "\r")
 }
 
-// readable checks that the certificate files can be read. Their users check the content.
-func (s *secretReader) readable(c *Config) {
+// checkReadable checks that the certificate files can be read. Their users check the content.
+func (s *secretReader) checkReadable(c *Config) {
 	for _, file := range certificateFiles(c) {
 		if file.name == "" {
 			continue
 		}
 		if err := tryRead(file.name); err != nil {
-			s.missing(file.path, "%s", WithoutSecret(file.name, err))
+			s.reportMissing(file.path, "%s", WithoutSecret(file.name, err))
 		}
 	}
 }

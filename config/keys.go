@@ -95,7 +95,7 @@ func (k *key) addFields(typ reflect.Type) {
 			reload: field.Tag.Get("reload") == "true",
 			days:   field.Tag.Get("days") == "true",
 		}
-		child.classify()
+		child.setKind()
 		k.keys = append(k.keys, child)
 	}
 	for _, child := range k.keys {
@@ -111,14 +111,14 @@ var secretEndings = []string{"_file", "_env", "_files"}
 // placesOf returns the settings inside of k that say where the secret called name is.
 func (k *key) placesOf(name string) (settings []*key) {
 	for _, ending := range secretEndings {
-		if setting, _ := k.child(name + ending); setting != nil {
+		if setting, _ := k.findChild(name + ending); setting != nil {
 			settings = append(settings, setting)
 		}
 	}
 	return settings
 }
 
-func (k *key) classify() {
+func (k *key) setKind() {
 	if c, ok := reflect.TypeAssert[choice](reflect.Zero(k.typ)); ok {
 		k.kind, k.choices = kindChoice, c.Choices()
 		return
@@ -161,9 +161,9 @@ func (k *key) classify() {
 	}
 }
 
-// child finds the key that is written as name inside k. If the name stands for a setting of a
+// findChild finds the key that is written as name inside k. If the name stands for a setting of a
 // neighbouring group, it returns that setting, and via is the group.
-func (k *key) child(name string) (found, via *key) {
+func (k *key) findChild(name string) (found, via *key) {
 	for _, c := range k.keys {
 		if c.name == name {
 			return c, nil
@@ -171,23 +171,24 @@ func (k *key) child(name string) (found, via *key) {
 	}
 	for _, c := range k.keys {
 		if c.beside == name && name != "" {
-			inner, _ := c.child(name)
+			inner, _ := c.findChild(name)
 			return inner, c
 		}
 	}
 	return nil, nil
 }
 
-// entry returns the key of one entry of kindEntries: a status of respond, or a template of labels.
-func (k *key) entry(name string) (*key, error) {
+// entryKey returns the key of one entry of kindEntries: a status of respond, or a template of
+// labels.
+func (k *key) entryKey(name string) (*key, error) {
 	if k.typ == reflect.TypeFor[Labels]() {
 		return &key{kind: kindText}, checkLabelName(name)
 	}
 	return &key{kind: kindInt}, checkDecision(name)
 }
 
-// names lists the keys inside k, for messages.
-func (k *key) names() string {
+// childNames lists the keys inside k, for messages.
+func (k *key) childNames() string {
 	names := make([]string, len(k.keys))
 	for i, c := range k.keys {
 		names[i] = c.name
@@ -195,11 +196,11 @@ func (k *key) names() string {
 	return strings.Join(names, ", ")
 }
 
-// leaf reports whether k has a value of its own.
-func (k *key) leaf() bool { return k.kind != kindGroup && k.kind != kindItems }
+// isLeaf reports whether k has a value of its own.
+func (k *key) isLeaf() bool { return k.kind != kindGroup && k.kind != kindItems }
 
-// join appends name to a path.
-func join(path, name string) string {
+// joinPath appends name to a path.
+func joinPath(path, name string) string {
 	if path == "" {
 		return name
 	}
@@ -212,12 +213,12 @@ func eachValue(k *key, path string, v reflect.Value, f func(k *key, path string,
 	switch k.kind {
 	case kindGroup:
 		for _, child := range k.keys {
-			eachValue(child, join(path, child.name), v.Field(child.index), f)
+			eachValue(child, joinPath(path, child.name), v.Field(child.index), f)
 		}
 	case kindItems:
 		for i := range v.Len() {
 			for _, child := range k.keys {
-				eachValue(child, join(indexed(path, i), child.name), v.Index(i).Field(child.index), f)
+				eachValue(child, joinPath(indexedPath(path, i), child.name), v.Index(i).Field(child.index), f)
 			}
 		}
 	default:

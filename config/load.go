@@ -47,11 +47,11 @@ type Loaded struct {
 // Load reads, merges and checks a configuration. Its error is of type Problems, with everything
 // that is wrong, unless the file cannot be read at all.
 func Load(src Source) (*Loaded, error) {
-	r, text, err := read(src)
+	r, text, err := readSources(src)
 	if err != nil {
 		return nil, err
 	}
-	config, err := r.config()
+	config, err := r.makeConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -59,16 +59,16 @@ func Load(src Source) (*Loaded, error) {
 	if _, said := r.places["unmatched"]; !said {
 		notes = config.rejectUnmatched()
 	}
-	env := environment(src.Env)
+	env := environmentByName(src.Env)
 	secrets := secretReader{env: env, required: src.NeedFiles}
-	secrets.fill(rootKey(), "", reflect.ValueOf(config).Elem())
-	secrets.readable(config)
+	secrets.fillSecrets(rootKey(), "", reflect.ValueOf(config).Elem())
+	secrets.checkReadable(config)
 	v := &validator{config: config, senders: src.Senders, checkRoute: src.CheckRoute, checkKeys: src.CheckKeys,
 		places: r.places, inKubernetes: env["KUBERNETES_SERVICE_HOST"] != ""}
 	v.run()
 	notes = append(notes, v.notes...)
-	r.add(secrets.problems)
-	r.add(v.problems)
+	r.addUnplaced(secrets.problems)
+	r.addUnplaced(v.problems)
 	r.refuseTooLarge()
 	if len(r.problems) > 0 {
 		r.problems.sort()
@@ -91,11 +91,11 @@ func Load(src Source) (*Loaded, error) {
 // have their defaults, nothing is checked, and secrets are left out. It is for commands that look
 // for a process which runs with an earlier version. Without a path it reads the environment.
 func Legible(src Source) (*Config, error) {
-	r, _, err := read(src)
+	r, _, err := readSources(src)
 	if err != nil {
 		return nil, err
 	}
-	return r.config()
+	return r.makeConfig()
 }
 
 // Locate returns a problem with the place of its path, and without secrets.

@@ -11,11 +11,11 @@ import (
 // for a Service named hooklock are not like any setting.
 func nearMisses(environ []string) Problems {
 	meant := map[string]string{}
-	variables(rootKey(), strings.TrimSuffix(envPrefix, "__"), func(name string) { meant[loose(name)] = name })
+	eachVariable(rootKey(), strings.TrimSuffix(envPrefix, "__"), func(name string) { meant[looseName(name)] = name })
 	var warnings Problems
 	for _, entry := range slices.Sorted(slices.Values(environ)) {
 		name, _, _ := strings.Cut(entry, "=")
-		right, found := meant[loose(name)]
+		right, found := meant[looseName(name)]
 		if !found || strings.HasPrefix(name, envPrefix) {
 			continue
 		}
@@ -38,22 +38,22 @@ var (
 	numbers     = regexp.MustCompile(`[0-9]+`)
 )
 
-// loose returns a variable's name without the differences that are easily overlooked.
-func loose(name string) string {
+// looseName returns a variable's name without the differences that are easily overlooked.
+func looseName(name string) string {
 	return numbers.ReplaceAllString(underscores.ReplaceAllString(strings.ToUpper(name), "_"), anyNumber)
 }
 
-// variables calls tell with the variable of each setting below k, whose own variable is prefix.
-func variables(k *key, prefix string, tell func(name string)) {
+// eachVariable calls tell with the variable of each setting below k, whose own variable is prefix.
+func eachVariable(k *key, prefix string, tell func(name string)) {
 	for _, child := range k.keys {
 		name := prefix + "__" + strings.ToUpper(child.name)
 		switch child.kind { //nolint:exhaustive // the others are leaves
 		case kindItems:
-			variables(child, name+"__"+anyNumber, tell)
+			eachVariable(child, name+"__"+anyNumber, tell)
 		case kindGroup:
-			variables(child, name, tell)
+			eachVariable(child, name, tell)
 		}
-		if child.leaf() || child.short != "" {
+		if child.isLeaf() || child.short != "" {
 			tell(name)
 		}
 		if child.beside != "" {

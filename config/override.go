@@ -17,40 +17,40 @@ func (r *reading) overrideAll(environ []string) {
 	for _, variable := range slices.Sorted(slices.Values(environ)) {
 		name, text, _ := strings.Cut(variable, "=")
 		if path, is := strings.CutPrefix(name, envPrefix); is {
-			r.override(rootKey(), "", strings.Split(strings.ToLower(path), "__"), text,
+			r.setFromText(rootKey(), "", strings.Split(strings.ToLower(path), "__"), text,
 				Origin{Kind: FromEnvironment, Name: name})
 		}
 	}
 }
 
-// override sets one value from text. names lead to it from k, which is at path.
-func (r *reading) override(k *key, path string, names []string, text string, at Origin) {
+// setFromText sets one value from text. names lead to it from k, which is at path.
+func (r *reading) setFromText(k *key, path string, names []string, text string, at Origin) {
 	switch {
 	case len(names) == 0 && k.short != "":
-		short, _ := k.child(k.short)
-		r.overrideValue(short, join(path, k.short), text, at)
+		short, _ := k.findChild(k.short)
+		r.overrideValue(short, joinPath(path, k.short), text, at)
 	case len(names) == 0:
 		r.overrideValue(k, path, text, at)
 	case k.kind == kindItems:
 		r.overrideItem(k, path, names, text, at)
 	case k.kind == kindEntries && len(names) == 1:
-		if entry, err := k.entry(names[0]); err != nil {
-			r.refuse(at, join(path, names[0]), "%s", err)
+		if entry, err := k.entryKey(names[0]); err != nil {
+			r.refuse(at, joinPath(path, names[0]), "%s", err)
 		} else {
-			r.overrideValue(entry, join(path, names[0]), text, at)
+			r.overrideValue(entry, joinPath(path, names[0]), text, at)
 		}
-	case k.leaf():
+	case k.isLeaf():
 		r.refuse(at, path, "has no settings inside, so %q means nothing", strings.Join(names, "."))
 	default:
-		child, via := k.child(names[0])
+		child, via := k.findChild(names[0])
 		if child == nil {
 			r.refuseUnknown(at, k, path, names[0])
 			return
 		}
 		if via != nil {
-			path = join(path, via.name)
+			path = joinPath(path, via.name)
 		}
-		r.override(child, join(path, names[0]), names[1:], text, at)
+		r.setFromText(child, joinPath(path, names[0]), names[1:], text, at)
 	}
 }
 
@@ -62,11 +62,11 @@ func (r *reading) overrideItem(k *key, path string, names []string, text string,
 		return
 	}
 	r.addItem(path, int(number), at)
-	path = indexed(path, int(number))
+	path = indexedPath(path, int(number))
 	if len(names) == 1 {
 		r.overrideValue(k, path, text, at)
 	} else {
-		r.override(&key{kind: kindGroup, keys: k.keys}, path, names[1:], text, at)
+		r.setFromText(&key{kind: kindGroup, keys: k.keys}, path, names[1:], text, at)
 	}
 }
 
@@ -107,9 +107,9 @@ func (r *reading) overrideValue(k *key, path, text string, at Origin) {
 	case kindCounts, kindMembers:
 		err = errors.New("is read from the file alone, because its names are not those of variables")
 	case kindEntries:
-		err = errors.New("cannot be set as a whole; name one of its entries: " + k.example())
+		err = errors.New("cannot be set as a whole; name one of its entries: " + k.exampleValue())
 	case kindGroup:
-		err = fmt.Errorf("cannot be set as a whole; name one of its settings: %s", k.names())
+		err = fmt.Errorf("cannot be set as a whole; name one of its settings: %s", k.childNames())
 	default:
 		value, err = k.parseScalar(text)
 		value, err = r.orLargest(path, value, err)
@@ -118,5 +118,5 @@ func (r *reading) overrideValue(k *key, path, text string, at Origin) {
 		r.refuse(at, path, "%s", err)
 		return
 	}
-	r.set(path, value, at)
+	r.setValue(path, value, at)
 }

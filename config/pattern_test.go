@@ -33,7 +33,7 @@ func TestARouteIsShadowedOnlyIfAnEarlierOneTakesAllOfIt(t *testing.T) {
 		{Match{"/a/{x}", post, nil}, Match{"/a/", post, nil}, false},
 		{Match{"/a/{x...}", post, nil}, Match{"/a", post, nil}, false},
 	} {
-		if got := scopeOf(&c.earlier).shadows(scopeOf(&c.later)); got != c.want {
+		if got := scopeOf(&c.earlier).hidesRoute(scopeOf(&c.later)); got != c.want {
 			t.Errorf("%v over %v: %v", c.earlier, c.later, got)
 		}
 	}

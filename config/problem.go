@@ -27,8 +27,8 @@ type Origin struct {
 	Column int    `json:"column,omitempty"` // from 1, in characters; 0 where there is none
 }
 
-// filled reports whether a value came with a preset or scheme, and not from the user.
-func (o Origin) filled() bool { return o.Kind == FromPreset || o.Kind == FromScheme }
+// isFilledIn reports whether a value came with a preset or scheme, and not from the user.
+func (o Origin) isFilledIn() bool { return o.Kind == FromPreset || o.Kind == FromScheme }
 
 // String returns the name that `config show --origin` prints: default, preset NAME,
 // sidecar.yaml:12, environment NAME.

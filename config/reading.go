@@ -34,9 +34,9 @@ type reading struct {
 	problems Problems
 }
 
-// read reads all sources, and returns the text of the file, too. An error is a file that cannot be
-// read, or a bug: problems of a source are in reading.problems.
-func read(src Source) (r *reading, text []byte, err error) {
+// readSources reads all sources, and returns the text of the file, too. An error is a file that
+// cannot be read, or a bug: problems of a source are in reading.problems.
+func readSources(src Source) (r *reading, text []byte, err error) {
 	if text = src.Bytes; text == nil && src.Path != "" {
 		if text, err = os.ReadFile(src.Path); err != nil {
 			return nil, nil, fmt.Errorf("read configuration: %w", err)
@@ -49,7 +49,7 @@ func read(src Source) (r *reading, text []byte, err error) {
 	}
 	file := &fileParser{reading: r, name: src.Path}
 	for _, layer := range []func(){
-		func() { file.read(text) },
+		func() { file.readDocument(text) },
 		func() { r.overrideAll(src.Env) },
 		func() { r.fillIn(&src.Senders) },
 	} {
@@ -62,8 +62,8 @@ func read(src Source) (r *reading, text []byte, err error) {
 	return r, text, nil
 }
 
-// set stores a value, unless the source has one for this path.
-func (r *reading) set(path string, value any, at Origin) {
+// setValue stores a value, unless the source has one for this path.
+func (r *reading) setValue(path string, value any, at Origin) {
 	dotted := koanfPath(path)
 	if _, twice := r.values[dotted]; twice {
 		in := "as"
@@ -87,21 +87,21 @@ func (r *reading) addItem(path string, i int, at Origin) {
 	}
 }
 
-// count returns the number of items of the list at path. Items after a gap are refused.
-func (r *reading) count(path string) (n int) {
+// countItems returns the number of items of the list at path. Items after a gap are refused.
+func (r *reading) countItems(path string) (n int) {
 	for _, i := range sortedKeys(r.items[path]) {
 		if i == n {
 			n++
 			continue
 		}
-		r.refuse(r.items[path][i], indexed(path, i), "leaves a gap; the next new one is %s", indexed(path, n))
+		r.refuse(r.items[path][i], indexedPath(path, i), "leaves a gap; the next new one is %s", indexedPath(path, n))
 	}
 	return n
 }
 
-// config returns the defaults with what was read over them. An error is a bug, because the values
-// were made for the fields.
-func (r *reading) config() (*Config, error) {
+// makeConfig returns the defaults with what was read over them. An error is a bug, because the
+// values were made for the fields.
+func (r *reading) makeConfig() (*Config, error) {
 	config := Default()
 	for range r.tokens {
 		config.Admin.Tokens = append(config.Admin.Tokens, defaultToken())
@@ -133,11 +133,11 @@ func numberedItems(from, to reflect.Value) (any, error) {
 // maxProblems is how many problems the sources may have; a file with more is not a configuration.
 const maxProblems = 500
 
-func (r *reading) full() bool { return len(r.problems) > maxProblems }
+func (r *reading) isFull() bool { return len(r.problems) > maxProblems }
 
 func (r *reading) refuse(at Origin, path, format string, args ...any) {
 	r.seen[path] = true
-	if r.full() {
+	if r.isFull() {
 		return
 	}
 	if len(r.problems) == maxProblems {
@@ -149,23 +149,23 @@ func (r *reading) refuse(at Origin, path, format string, args ...any) {
 
 // refuseUnknown reports a key that parent does not have.
 func (r *reading) refuseUnknown(at Origin, parent *key, parentPath, name string) {
-	path := join(parentPath, name)
-	if r.full() {
+	path := joinPath(parentPath, name)
+	if r.isFull() {
 		return
 	}
 	if places := parent.placesOf(strings.TrimSuffix(strings.ToLower(name), "s")); len(places) > 0 {
-		r.seen[join(parentPath, places[0].name)] = true
+		r.seen[joinPath(parentPath, places[0].name)] = true
 		r.refuse(at, path, "a secret does not stand in this file: %s", placesText(places))
 		return
 	}
-	suggestion := suggest(parent, name)
+	suggestion := suggestKey(parent, name)
 	if suggestion == "" {
-		r.refuse(at, path, "unknown key; known here are %s", parent.names())
+		r.refuse(at, path, "unknown key; known here are %s", parent.childNames())
 		return
 	}
 	// A user who misspelled a required key needs only this message.
-	r.seen[join(parentPath, suggestion)] = true
-	if known, _ := parent.child(suggestion); known == nil && !strings.Contains(suggestion, ".") {
+	r.seen[joinPath(parentPath, suggestion)] = true
+	if known, _ := parent.findChild(suggestion); known == nil && !strings.Contains(suggestion, ".") {
 		r.refuse(at, path, "unknown key here, did you mean %q at the top level?", suggestion)
 		return
 	}
@@ -196,15 +196,16 @@ func (r *reading) orLargest(path string, value any, err error) (any, error) {
 func (r *reading) refuseTooLarge() {
 	for _, path := range sortedKeys(r.tooLarge) {
 		if !slices.ContainsFunc(r.problems, func(p Problem) bool { return p.Path == path }) {
-			r.add(Problems{{Path: path, Text: r.tooLarge[path].Error()}})
+			r.addUnplaced(Problems{{Path: path, Text: r.tooLarge[path].Error()}})
 		}
 	}
 }
 
-// add adds problems that have no place yet, except for those of a value that is known to be wrong.
-func (r *reading) add(problems Problems) {
+// addUnplaced adds problems that have no place yet, except for those of a value that is known to be
+// wrong.
+func (r *reading) addUnplaced(problems Problems) {
 	for _, p := range problems {
-		if !r.known(p.Path) {
+		if !r.hasProblem(p.Path) {
 			if large, is := r.tooLarge[p.Path]; is {
 				p.Text = strings.Replace(p.Text, textOfLargest(large.most), large.text, 1)
 			}
@@ -214,9 +215,9 @@ func (r *reading) add(problems Problems) {
 	}
 }
 
-// known reports whether path, or something that it is in, has a problem already.
-func (r *reading) known(path string) bool {
-	for ; path != ""; path = parent(path) {
+// hasProblem reports whether path, or something that it is in, has a problem already.
+func (r *reading) hasProblem(path string) bool {
+	for ; path != ""; path = parentPath(path) {
 		if r.seen[path] {
 			return true
 		}
@@ -228,16 +229,16 @@ func (r *reading) known(path string) bool {
 // the end the file, whose place has the empty path.
 func nearestPlace(places map[string]Origin, path string) Origin {
 	for path != "" {
-		if at, found := places[path]; found && !at.filled() {
+		if at, found := places[path]; found && !at.isFilledIn() {
 			return at
 		}
-		path = parent(path)
+		path = parentPath(path)
 	}
 	return places[""]
 }
 
-// parent cuts the last step off a path: routes[0].name, routes[0], routes.
-func parent(path string) string {
+// parentPath cuts the last step off a path: routes[0].name, routes[0], routes.
+func parentPath(path string) string {
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }
 
@@ -246,10 +247,10 @@ func koanfPath(path string) string {
 	return strings.NewReplacer("[", ".", "]", "").Replace(path)
 }
 
-// named returns the path of an entry with a name of the user's:
+// namedPath returns the path of an entry with a name of the user's:
 // limits.shared["tenant/{path.account}"].
-func named(path, name string) string { return path + "[" + strconv.Quote(name) + "]" }
+func namedPath(path, name string) string { return path + "[" + strconv.Quote(name) + "]" }
 
-func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+func indexedPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

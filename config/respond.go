@@ -11,9 +11,9 @@ import (
 // executed (ask). It is no decision: they are replayed.
 const RespondAsked = "asked"
 
-// refusals returns the decisions that Hooklock answers itself, so that their status can be chosen.
-// The status of parked is park.answer.
-func refusals() []idem.DecisionRow {
+// refusalRows returns the decisions that Hooklock answers itself, so that their status can be
+// chosen. The status of parked is park.answer.
+func refusalRows() []idem.DecisionRow {
 	return slices.DeleteFunc(idem.Decisions(), func(r idem.DecisionRow) bool {
 		return !r.Own() || r.Decision == idem.DecisionParked
 	})
@@ -22,7 +22,7 @@ func refusals() []idem.DecisionRow {
 // checkDecision refuses a decision that is no refusal.
 func checkDecision(name string) error {
 	var words []string
-	for _, row := range refusals() {
+	for _, row := range refusalRows() {
 		words = append(words, string(row.Decision))
 	}
 	if words = append(words, RespondAsked); slices.Contains(words, name) {

@@ -72,10 +72,10 @@ func (g generator) schema() []byte {
 func (g generator) group(k *key, path string, v reflect.Value) object {
 	properties := object{}
 	for _, child := range k.keys {
-		properties[child.name] = g.described(child, join(path, child.name), v.Field(child.index))
+		properties[child.name] = g.described(child, joinPath(path, child.name), v.Field(child.index))
 		if child.beside != "" {
-			inner, _ := child.child(child.beside)
-			properties[child.beside] = g.described(inner, join(join(path, child.name), inner.name),
+			inner, _ := child.findChild(child.beside)
+			properties[child.beside] = g.described(inner, joinPath(joinPath(path, child.name), inner.name),
 				v.Field(child.index).Field(inner.index))
 		}
 	}
@@ -95,8 +95,8 @@ func (g generator) value(k *key, path string, v reflect.Value) object {
 		if k.short == "" {
 			return group
 		}
-		short, _ := k.child(k.short)
-		return object{"oneOf": []any{g.described(short, join(path, k.short), v.Field(short.index)), group}}
+		short, _ := k.findChild(k.short)
+		return object{"oneOf": []any{g.described(short, joinPath(path, k.short), v.Field(short.index)), group}}
 	case kindItems:
 		item, either := reflect.ValueOf(defaultRoute()), []string{"path", "match"}
 		if k.typ.Elem() == reflect.TypeFor[Token]() {
@@ -118,7 +118,7 @@ func (g generator) value(k *key, path string, v reflect.Value) object {
 			return object{"type": []string{"object", "null"}, "additionalProperties": object{"type": "string"}}
 		}
 		properties := object{}
-		for _, r := range refusals() {
+		for _, r := range refusalRows() {
 			properties[string(r.Decision)] = object{"type": "integer", "minimum": 200, "maximum": 599}
 		}
 		return object{"type": []string{"object", "null"}, "properties": properties, "additionalProperties": false}
@@ -241,12 +241,12 @@ func conforms(schema object, value any, path string) (problems []string) {
 		}
 	case []any:
 		for i, item := range value {
-			problems = append(problems, conforms(schema["items"].(object), item, indexed(path, i))...)
+			problems = append(problems, conforms(schema["items"].(object), item, indexedPath(path, i))...)
 		}
 	case object:
 		if each, ok := schema["additionalProperties"].(object); ok { // anybody's names
 			for name, inner := range value {
-				problems = append(problems, conforms(each, inner, named(path, name))...)
+				problems = append(problems, conforms(each, inner, namedPath(path, name))...)
 			}
 			return problems
 		}
@@ -256,7 +256,7 @@ func conforms(schema object, value any, path string) (problems []string) {
 				no("%s is unknown", name)
 				continue
 			}
-			problems = append(problems, conforms(properties[name].(object), inner, join(path, name))...)
+			problems = append(problems, conforms(properties[name].(object), inner, joinPath(path, name))...)
 		}
 		required, _ := schema["required"].([]any)
 		for _, name := range required {

@@ -257,7 +257,7 @@ func TestASecretOfNothingButAMarkIsEmpty(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &secretReader{}
-		s.read(secretPlace{path: "p", file: path})
+		s.readSecret(secretPlace{path: "p", file: path})
 		if len(s.problems) != 1 || s.problems[0].Text != "the secret is empty" {
 			t.Errorf("%q: %v", text, s.problems)
 		}

@@ -22,8 +22,8 @@ type Known struct {
 	Settings map[string]string
 }
 
-// find returns the word with that name, or alias.
-func find(words []Known, name string) *Known {
+// findKnown returns the word with that name, or alias.
+func findKnown(words []Known, name string) *Known {
 	for i := range words {
 		if words[i].Name == name || slices.Contains(words[i].Aliases, name) {
 			return &words[i]
@@ -43,26 +43,26 @@ func nameError(words []Known, name string) error {
 
 // fillIn sets what the presets and schemes of routes stand for, unless the user has set it.
 func (r *reading) fillIn(senders *Senders) {
-	r.tokens, r.routes = r.count("admin.tokens"), r.count("routes")
+	r.tokens, r.routes = r.countItems("admin.tokens"), r.countItems("routes")
 	for i := range r.routes {
-		path := indexed("routes", i)
-		preset := find(senders.Presets, r.merged.String(koanfPath(path+".preset")))
+		path := indexedPath("routes", i)
+		preset := findKnown(senders.Presets, r.merged.String(koanfPath(path+".preset")))
 		schemeName := r.merged.String(koanfPath(path + ".verify.scheme"))
 		if preset != nil {
 			schemeName = cmp.Or(schemeName, preset.Settings["verify.scheme"])
-			r.fill(path, preset.Settings, Origin{Kind: FromPreset, Name: preset.Name})
+			r.fillFrom(path, preset.Settings, Origin{Kind: FromPreset, Name: preset.Name})
 		}
-		if scheme := find(senders.Schemes, schemeName); scheme != nil {
-			r.fill(path, scheme.Settings, Origin{Kind: FromScheme, Name: scheme.Name})
+		if scheme := findKnown(senders.Schemes, schemeName); scheme != nil {
+			r.fillFrom(path, scheme.Settings, Origin{Kind: FromScheme, Name: scheme.Name})
 		}
 	}
 }
 
-func (r *reading) fill(path string, values map[string]string, at Origin) {
+func (r *reading) fillFrom(path string, values map[string]string, at Origin) {
 	for _, name := range sortedKeys(values) {
-		full := join(path, name)
+		full := joinPath(path, name)
 		if _, said := r.places[full]; !said {
-			r.override(rootKey(), "", strings.Split(koanfPath(full), "."), values[name], at)
+			r.setFromText(rootKey(), "", strings.Split(koanfPath(full), "."), values[name], at)
 		}
 	}
 }

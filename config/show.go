@@ -23,7 +23,7 @@ func (l *Loaded) Show(w io.Writer, origin bool) error {
 	p := printer{loaded: l, origin: origin}
 	encoder := yaml.NewEncoder(w)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(p.group(rootKey(), "", reflect.ValueOf(l.Config).Elem())); err != nil {
+	if err := encoder.Encode(p.groupNode(rootKey(), "", reflect.ValueOf(l.Config).Elem())); err != nil {
 		return fmt.Errorf("write configuration: %w", err)
 	}
 	return encoder.Close()
@@ -34,69 +34,70 @@ type printer struct {
 	origin bool
 }
 
-func (p printer) group(k *key, path string, v reflect.Value) *yaml.Node {
+func (p printer) groupNode(k *key, path string, v reflect.Value) *yaml.Node {
 	group := &yaml.Node{Kind: yaml.MappingNode}
 	for _, child := range k.keys {
 		name := &yaml.Node{Kind: yaml.ScalarNode, Value: child.name}
-		group.Content = append(group.Content, name, p.value(child, join(path, child.name), v.Field(child.index)))
+		group.Content = append(group.Content, name,
+			p.valueNode(child, joinPath(path, child.name), v.Field(child.index)))
 	}
 	return group
 }
 
-func (p printer) value(k *key, path string, v reflect.Value) *yaml.Node {
+func (p printer) valueNode(k *key, path string, v reflect.Value) *yaml.Node {
 	switch k.kind {
 	case kindGroup:
-		return p.group(k, path, v)
+		return p.groupNode(k, path, v)
 	case kindItems:
 		list := &yaml.Node{Kind: yaml.SequenceNode}
 		for i := range v.Len() {
-			list.Content = append(list.Content, p.group(k, indexed(path, i), v.Index(i)))
+			list.Content = append(list.Content, p.groupNode(k, indexedPath(path, i), v.Index(i)))
 		}
 		if v.Len() == 0 {
 			list.Style = yaml.FlowStyle
-			p.comment(list, path)
+			p.addOrigin(list, path)
 		}
 		return list
 	case kindTexts, kindChoices, kindStatuses:
 		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for i := range v.Len() {
-			list.Content = append(list.Content, k.shown(v.Index(i)))
+			list.Content = append(list.Content, k.shownNode(v.Index(i)))
 		}
-		p.comment(list, path)
+		p.addOrigin(list, path)
 		return list
 	case kindEntries:
-		return p.entries(path, v)
+		return p.blockMapNode(path, v)
 	case kindCounts, kindMembers:
-		return p.whole(path, v)
+		return p.flowMapNode(path, v)
 	}
-	scalar := k.shown(v)
-	p.comment(scalar, path)
+	scalar := k.shownNode(v)
+	p.addOrigin(scalar, path)
 	return scalar
 }
 
-// whole returns a map on one line, as in sidecar.yaml.
-func (p printer) whole(path string, v reflect.Value) *yaml.Node {
+// flowMapNode returns a map on one line, as in sidecar.yaml.
+func (p printer) flowMapNode(path string, v reflect.Value) *yaml.Node {
 	mapping := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
 	for _, name := range entryNames(v) {
 		text := &yaml.Node{}
 		text.SetString(name)
 		mapping.Content = append(mapping.Content, text, scalarNode(v.MapIndex(reflect.ValueOf(name))))
 	}
-	p.comment(mapping, path)
+	p.addOrigin(mapping, path)
 	return mapping
 }
 
-// entries returns a map line by line, because each entry may have an origin of its own.
-func (p printer) entries(path string, v reflect.Value) *yaml.Node {
+// blockMapNode returns a map line by line, because each entry may have an origin of its own.
+func (p printer) blockMapNode(path string, v reflect.Value) *yaml.Node {
 	mapping := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range entryNames(v) {
 		value := scalarNode(v.MapIndex(reflect.ValueOf(name)))
-		p.comment(value, join(path, name))
+		p.addOrigin(value, joinPath(path, name))
 		mapping.Content = append(mapping.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, value)
 	}
 	if v.Len() == 0 {
 		mapping.Style = yaml.FlowStyle
-		p.comment(mapping, path)
+		p.addOrigin(mapping, path)
 	}
 	return mapping
 }
@@ -111,14 +112,14 @@ func entryNames(v reflect.Value) []string {
 	return names
 }
 
-func (p printer) comment(n *yaml.Node, path string) {
+func (p printer) addOrigin(n *yaml.Node, path string) {
 	if p.origin {
 		n.LineComment = p.loaded.Origin(path).String()
 	}
 }
 
-// shown returns a value of k in the spelling of the file, or *** for what looks like a secret.
-func (k *key) shown(v reflect.Value) *yaml.Node {
+// shownNode returns a value of k in the spelling of the file, or *** for what looks like a secret.
+func (k *key) shownNode(v reflect.Value) *yaml.Node {
 	n := scalarNode(v)
 	if n.Value = naming.HideSecrets(n.Value); k.ofSecret && n.Value != "" && !isFileName(n.Value) &&
 		!isVariable(n.Value) {
@@ -175,18 +176,18 @@ func (l *Loaded) RouteSettings(i int) []Setting {
 			}
 			value = "[" + strings.Join(items, ", ") + "]"
 		}
-		settings = append(settings, Setting{strings.TrimPrefix(path, indexed("routes", i)+"."), value, at})
+		settings = append(settings, Setting{strings.TrimPrefix(path, indexedPath("routes", i)+"."), value, at})
 	}
 	p := printer{loaded: l}
 	eachValue(rootKey(), "", reflect.ValueOf(l.Config).Elem(), func(k *key, path string, v reflect.Value) {
 		switch {
-		case !strings.HasPrefix(path, indexed("routes", i)+"."):
+		case !strings.HasPrefix(path, indexedPath("routes", i)+"."):
 		case k.kind == kindEntries:
 			for _, name := range entryNames(v) {
-				add(join(path, name), scalarNode(v.MapIndex(reflect.ValueOf(name))))
+				add(joinPath(path, name), scalarNode(v.MapIndex(reflect.ValueOf(name))))
 			}
 		default:
-			add(path, p.value(k, path, v))
+			add(path, p.valueNode(k, path, v))
 		}
 	})
 	return settings

@@ -6,13 +6,13 @@ import (
 	"hooklock/idem/naming"
 )
 
-// suggest finds the key that was probably meant by name inside parent: below parent, or else
+// suggestKey finds the key that was probably meant by name inside parent: below parent, or else
 // anywhere. It returns "" if none is near.
-func suggest(parent *key, name string) string {
+func suggestKey(parent *key, name string) string {
 	name = strings.ToLower(strings.ReplaceAll(name, "-", "_"))
 	for _, k := range []*key{parent, rootKey()} {
 		best := candidate{cost: naming.Tolerance(name) + 1}
-		best.search(k, "", name)
+		best.searchBelow(k, "", name)
 		if best.path != "" {
 			return best.path
 		}
@@ -26,11 +26,11 @@ type candidate struct {
 	depth int
 }
 
-// search looks through the keys below k for one that is nearer to name; among equally near ones the
-// least deep wins, and of those the first.
-func (c *candidate) search(k *key, path, name string) {
+// searchBelow looks through the keys below k for one that is nearer to name; among equally near
+// ones the least deep wins, and of those the first.
+func (c *candidate) searchBelow(k *key, path, name string) {
 	for _, child := range k.keys {
-		childPath := join(path, child.name)
+		childPath := joinPath(path, child.name)
 		cost, depth := nameCost(name, child.name), strings.Count(childPath, ".")
 		if cost < c.cost || cost == c.cost && c.path != "" && depth < c.depth {
 			*c = candidate{childPath, cost, depth}
@@ -38,7 +38,7 @@ func (c *candidate) search(k *key, path, name string) {
 		if child.kind == kindItems {
 			childPath += "[]"
 		}
-		c.search(child, childPath, name)
+		c.searchBelow(child, childPath, name)
 	}
 }
 
@@ -52,7 +52,7 @@ func nameCost(name, known string) int {
 	return cost
 }
 
-// nearest returns the word that is probably meant by text, or "".
-func nearest(text string, words []string) string {
+// nearestWord returns the word that is probably meant by text, or "".
+func nearestWord(text string, words []string) string {
 	return naming.Nearest(strings.ToLower(strings.ReplaceAll(text, "-", "_")), words)
 }

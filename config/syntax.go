@@ -18,11 +18,11 @@ import (
 
 var yamlLine = regexp.MustCompile(`line (\d+): `)
 
-// syntax reports an error of the YAML parser. The parser names the line where the group begins that
-// it cannot read, and not the line that is wrong.
-func (f *fileParser) syntax(err error) {
+// reportSyntax reports an error of the YAML parser. The parser names the line where the group
+// begins that it cannot read, and not the line that is wrong.
+func (f *fileParser) reportSyntax(err error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	at := f.at(nil)
+	at := f.originOf(nil)
 	if found := yamlLine.FindStringSubmatchIndex(message); found != nil {
 		at.Line, _ = strconv.Atoi(message[found[2]:found[3]])
 		message = message[:found[0]] + message[found[1]:]
@@ -154,8 +154,8 @@ var strangeCharacters = map[rune]string{
 
 const quoteMark = "a typographic quotation mark"
 
-// strange says what a character is that is not what it looks like; "" for all others.
-func strange(r rune) string {
+// describeStrange says what a character is that is not what it looks like; "" for all others.
+func describeStrange(r rune) string {
 	switch name := strangeCharacters[r]; name {
 	case "":
 		return ""
@@ -174,8 +174,8 @@ func (f *fileParser) strangeCharacter(last int) (place, string) {
 			return place{i + 1, strings.IndexByte(indent, '\t') + 1},
 				"a tab begins this line; YAML is indented with spaces"
 		}
-		for at, r := range bare(line) {
-			if why := strange(r); why != "" {
+		for at, r := range bareCharacters(line) {
+			if why := describeStrange(r); why != "" {
 				return place{i + 1, utf8.RuneCountInString(line[:at]) + 1}, why
 			}
 		}
@@ -183,9 +183,9 @@ func (f *fileParser) strangeCharacter(last int) (place, string) {
 	return place{}, ""
 }
 
-// bare yields the characters of a line that stand outside of quotes and of a comment, with their
-// byte offsets.
-func bare(line string) func(yield func(at int, r rune) bool) {
+// bareCharacters yields the characters of a line that stand outside of quotes and of a comment,
+// with their byte offsets.
+func bareCharacters(line string) func(yield func(at int, r rune) bool) {
 	return func(yield func(int, rune) bool) {
 		quote, before := rune(0), ' '
 		for at, r := range line {
@@ -210,7 +210,7 @@ func bare(line string) func(yield func(at int, r rune) bool) {
 // mapping.
 func (f *fileParser) bareBraces(number int) (place, string) {
 	line := f.lines[number-1]
-	for at, r := range bare(line) {
+	for at, r := range bareCharacters(line) {
 		if r != '{' {
 			continue
 		}
@@ -247,8 +247,8 @@ func (f *fileParser) refuseStrange(n *yaml.Node, path string) bool {
 	}
 	for i, r := range []rune(n.Value) {
 		outer := i == 0 || i == utf8.RuneCountInString(n.Value)-1
-		if why := strange(r); why != "" && (outer || strangeCharacters[r] != quoteMark) {
-			at := f.at(n)
+		if why := describeStrange(r); why != "" && (outer || strangeCharacters[r] != quoteMark) {
+			at := f.originOf(n)
 			at.Column += i
 			f.refuse(at, path, "%s", why)
 			return true
@@ -262,7 +262,7 @@ func (f *fileParser) refuseStrange(n *yaml.Node, path string) bool {
 func strangeKey(n *yaml.Node) *yaml.Node {
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
-			if r, _ := utf8.DecodeRuneInString(child.Value); child.Style == 0 && strange(r) != "" &&
+			if r, _ := utf8.DecodeRuneInString(child.Value); child.Style == 0 && describeStrange(r) != "" &&
 				strangeCharacters[r] != quoteMark {
 				return child
 			}
@@ -324,7 +324,7 @@ type level struct {
 
 // wrongIndent compares the indentation of a line with that of the groups it could belong to.
 func (f *fileParser) wrongIndent(number int) (place, string) {
-	levels, above := f.levels(number)
+	levels, above := f.openLevels(number)
 	line := f.lines[number-1]
 	indent, item := indentOf(line), isItem(strings.TrimLeft(line, " "))
 	at := place{number, indent + 1}
@@ -338,25 +338,25 @@ func (f *fileParser) wrongIndent(number int) (place, string) {
 		return at, "" // a group that begins here
 	case indent > top.indent:
 		return at, fmt.Sprintf("this line is indented by %s, and the line above it has its value already; what "+
-			"stands beside that one is indented by %d", spaces(indent), top.indent)
+			"stands beside that one is indented by %d", countedSpaces(indent), top.indent)
 	case same < 0:
 		i := slices.IndexFunc(levels, func(l level) bool { return l.indent > indent })
 		if i == 0 {
 			return at, fmt.Sprintf("this line is indented by %s; what stands beside the lines above is indented by %d",
-				spaces(indent), levels[0].indent)
+				countedSpaces(indent), levels[0].indent)
 		}
 		return at,
 			fmt.Sprintf("this line is indented by %s; what stands beside the lines above is indented by %d or %d",
-				spaces(indent), levels[i-1].indent, levels[i].indent)
+				countedSpaces(indent), levels[i-1].indent, levels[i].indent)
 	case levels[same].item && !item && (same+1 == len(levels) || levels[same+1].indent > indent) &&
 		(same == 0 || levels[same-1].indent < indent) && same+1 < len(levels):
 		return at, fmt.Sprintf("this line is indented as the - of the list above; begin it with -, or indent it by "+
-			"%s as what stands beside the rest of that item", spaces(levels[same+1].indent))
+			"%s as what stands beside the rest of that item", countedSpaces(levels[same+1].indent))
 	}
 	return at, ""
 }
 
-func spaces(n int) string {
+func countedSpaces(n int) string {
 	if n == 1 {
 		return "1 space"
 	}
@@ -365,8 +365,8 @@ func spaces(n int) string {
 
 func isItem(text string) bool { return text == "-" || strings.HasPrefix(text, "- ") }
 
-// levels returns the open indentations above a line, the innermost last, and the text above it.
-func (f *fileParser) levels(number int) (open []level, above string) {
+// openLevels returns the open indentations above a line, the innermost last, and the text above it.
+func (f *fileParser) openLevels(number int) (open []level, above string) {
 	for _, line := range f.lines[:number-1] {
 		if isNothing(line) {
 			continue

@@ -45,17 +45,17 @@ type validator struct {
 func (v *validator) run() {
 	c := v.config
 	v.require(c.ConfigVersion == 1, "config_version", "%d is not known; this release reads version 1", c.ConfigVersion)
-	v.listeners()
-	v.upstream()
+	v.checkListeners()
+	v.checkUpstream()
 	v.checkUnmatched()
-	v.limits()
-	v.positive("shutdown_timeout", c.ShutdownTimeout)
-	v.etcd()
+	v.checkLimits()
+	v.requirePositive("shutdown_timeout", c.ShutdownTimeout)
+	v.checkEtcd()
 	v.parkStore()
 	v.require(c.Log.Sample >= 0, "log.sample",
 		"%d is negative; 1 logs each delivery, 100 one in a hundred, 0 none that went well", c.Log.Sample)
-	v.routes()
-	v.notify()
+	v.checkRoutes()
+	v.checkNotify()
 	v.warnShutdown()
 }
 
@@ -80,28 +80,28 @@ func (v *validator) check(path string, err error) {
 	}
 }
 
-func (v *validator) positive(path string, d time.Duration) {
+func (v *validator) requirePositive(path string, d time.Duration) {
 	v.require(d > 0, path, "must be longer than 0s")
 }
 
-func (v *validator) within(path string, size, least, most Size) {
+func (v *validator) requireSize(path string, size, least, most Size) {
 	v.require(size >= least && size <= most, path, "%s is out of bounds; choose from %s to %s", size, least, most)
 }
 
-func (v *validator) number(path string, n, most int) {
+func (v *validator) requireNumber(path string, n, most int) {
 	v.require(n >= 1 && n <= most, path, "%d is out of bounds; choose from 1 to %d", n, most)
 }
 
-func (v *validator) span(path string, d, least, most time.Duration) {
+func (v *validator) requireDuration(path string, d, least, most time.Duration) {
 	v.require(d >= least && d <= most, path, "%s is out of bounds; choose from %s to %s", idem.DurationText(d),
 		idem.DurationText(least), idem.DurationText(most))
 }
 
-func (v *validator) listeners() {
+func (v *validator) checkListeners() {
 	c := v.config
 	v.check("listen.address", checkDoor(c.Listen.Address))
-	v.pair("listen.tls", c.Listen.TLS.CertFile, c.Listen.TLS.KeyFile)
-	v.admin()
+	v.checkPair("listen.tls", c.Listen.TLS.CertFile, c.Listen.TLS.KeyFile)
+	v.checkAdmin()
 	if c.Health.Listen != "" {
 		v.check("health.listen", checkAddress(c.Health.Listen))
 	}
@@ -114,18 +114,18 @@ func (v *validator) listeners() {
 	}
 }
 
-// pair reports a certificate without its key, or the other way round.
-func (v *validator) pair(path, cert, key string) {
-	v.require(cert == "" || key != "", join(path, "cert_file"), "needs key_file beside it")
-	v.require(key == "" || cert != "", join(path, "key_file"), "needs cert_file beside it")
+// checkPair reports a certificate without its key, or the other way round.
+func (v *validator) checkPair(path, cert, key string) {
+	v.require(cert == "" || key != "", joinPath(path, "cert_file"), "needs key_file beside it")
+	v.require(key == "" || cert != "", joinPath(path, "key_file"), "needs cert_file beside it")
 }
 
-func (v *validator) upstream() {
+func (v *validator) checkUpstream() {
 	u := v.config.Upstream
 	v.check("upstream.url", checkUpstreamURL(u.URL))
-	v.positive("upstream.timeout", u.Timeout)
-	v.positive("upstream.connect_timeout", u.ConnectTimeout)
-	v.pair("upstream.tls", u.TLS.CertFile, u.TLS.KeyFile)
+	v.requirePositive("upstream.timeout", u.Timeout)
+	v.requirePositive("upstream.connect_timeout", u.ConnectTimeout)
+	v.checkPair("upstream.tls", u.TLS.CertFile, u.TLS.KeyFile)
 	if u.TLS != (ClientTLS{}) && !strings.HasPrefix(u.URL, "https://") {
 		v.warn("upstream.tls", "has no effect: upstream.url is not https")
 	}
@@ -139,29 +139,29 @@ func (v *validator) upstream() {
 	}
 }
 
-func (v *validator) limits() {
+func (v *validator) checkLimits() {
 	l := v.config.Limits
 	v.checkParkedLimits()
 	v.checkKeptLimits()
 	v.checkSharedLimits()
-	v.within("limits.request_body", l.RequestBody, 1, maxBody)
-	v.within("limits.response_body", l.ResponseBody, 1, maxBody)
-	v.within("limits.request_header", l.RequestHeader, minHeader, maxHeader)
-	v.within("limits.request_buffer", l.RequestBuffer, 1, maxBuffer)
+	v.requireSize("limits.request_body", l.RequestBody, 1, maxBody)
+	v.requireSize("limits.response_body", l.ResponseBody, 1, maxBody)
+	v.requireSize("limits.request_header", l.RequestHeader, minHeader, maxHeader)
+	v.requireSize("limits.request_buffer", l.RequestBuffer, 1, maxBuffer)
 	if l.Suggestions > 0 {
-		v.within("limits.suggestions", l.Suggestions, 64*KiB, maxBuffer)
+		v.requireSize("limits.suggestions", l.Suggestions, 64*KiB, maxBuffer)
 	}
-	v.within("limits.progress", l.Progress, minProgress, MiB)
+	v.requireSize("limits.progress", l.Progress, minProgress, MiB)
 	if l.Memory > 0 {
-		v.within("limits.memory", l.Memory, l.LeastMemory(), maxMemory)
+		v.requireSize("limits.memory", l.Memory, l.LeastMemory(), maxMemory)
 	}
-	v.positive("limits.write_timeout", l.WriteTimeout)
-	v.positive("limits.stream_timeout", l.StreamTimeout)
-	v.positive("limits.header_timeout", l.HeaderTimeout)
-	v.positive("limits.body_timeout", l.BodyTimeout)
-	v.positive("limits.idle_timeout", l.IdleTimeout)
-	v.number("limits.max_connections", l.MaxConnections, maxConnections)
-	v.number("limits.waiting", l.Waiting, maxConnections)
+	v.requirePositive("limits.write_timeout", l.WriteTimeout)
+	v.requirePositive("limits.stream_timeout", l.StreamTimeout)
+	v.requirePositive("limits.header_timeout", l.HeaderTimeout)
+	v.requirePositive("limits.body_timeout", l.BodyTimeout)
+	v.requirePositive("limits.idle_timeout", l.IdleTimeout)
+	v.requireNumber("limits.max_connections", l.MaxConnections, maxConnections)
+	v.requireNumber("limits.waiting", l.Waiting, maxConnections)
 }
 
 // warnShutdown compares the time that shutdown gives with the time that one delivery may take.

@@ -18,7 +18,7 @@ const (
 	mostPattern  = 1024
 )
 
-func (v *validator) admin() {
+func (v *validator) checkAdmin() {
 	a := &v.config.Admin
 	switch err := checkAddress(a.Listen); {
 	case a.Listen == "":
@@ -33,12 +33,12 @@ func (v *validator) admin() {
 		v.warn("admin.listen", "%s can be reached from other machines, and without admin.tls tokens travel in plain "+
 			"text", a.Listen)
 	}
-	v.pair("admin.tls", a.TLS.CertFile, a.TLS.KeyFile)
+	v.checkPair("admin.tls", a.TLS.CertFile, a.TLS.KeyFile)
 	v.require(a.TLS.ClientCAFile == "" || a.TLS.CertFile != "", "admin.tls.client_ca_file",
 		"needs cert_file and key_file beside it")
-	v.hosts("admin.hosts", a.Hosts)
+	v.checkHosts("admin.hosts", a.Hosts)
 	v.userHeader(a)
-	v.tokens(a.Tokens)
+	v.checkTokens(a.Tokens)
 }
 
 func (v *validator) userHeader(a *Admin) {
@@ -48,7 +48,7 @@ func (v *validator) userHeader(a *Admin) {
 		"needs admin.user_header_from beside it, and the other way round")
 	for i, text := range a.UserHeaderFrom {
 		_, err := ParseNetwork(text)
-		v.require(err == nil, indexed("admin.user_header_from", i),
+		v.require(err == nil, indexedPath("admin.user_header_from", i),
 			"%q is no address or network; write e.g. 10.0.0.5 or 10.0.0.0/24", text)
 	}
 }
@@ -61,10 +61,10 @@ func ParseNetwork(text string) (netip.Prefix, error) {
 	return netip.ParsePrefix(text)
 }
 
-func (v *validator) tokens(tokens []Token) {
+func (v *validator) checkTokens(tokens []Token) {
 	names := map[string]int{}
 	for i := range tokens {
-		t, path := &tokens[i], indexed("admin.tokens", i)
+		t, path := &tokens[i], indexedPath("admin.tokens", i)
 		if err := checkTokenName(t.Name); err != nil {
 			v.check(path+".name", err)
 		} else if first, twice := names[t.Name]; twice {
@@ -78,8 +78,8 @@ func (v *validator) tokens(tokens []Token) {
 		v.require(len(t.Workflows) > 0, path+".workflows",
 			`is empty, so the token would see nothing; write e.g. ["stripe/*"], or ["*"] for all`)
 		for j, pattern := range t.Workflows {
-			v.require(pattern != "", indexed(path+".workflows", j), `is empty; write e.g. "stripe/*", or "*" for all`)
-			v.require(len(pattern) <= mostPattern, indexed(path+".workflows", j), "is longer than %d bytes",
+			v.require(pattern != "", indexedPath(path+".workflows", j), `is empty; write e.g. "stripe/*", or "*" for all`)
+			v.require(len(pattern) <= mostPattern, indexedPath(path+".workflows", j), "is longer than %d bytes",
 				mostPattern)
 		}
 	}

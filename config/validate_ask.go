@@ -19,8 +19,8 @@ const (
 // data.state.
 type Members map[string]string
 
-// ask checks how the service is asked what became of an event.
-func (v *validator) ask(path string, r *Route, pattern *naming.Pattern) {
+// checkAsk checks how the service is asked what became of an event.
+func (v *validator) checkAsk(path string, r *Route, pattern *naming.Pattern) {
 	a, unknown := &r.Ask, path+".idempotency.on_unknown"
 	path += ".ask"
 	if r.Idempotency.OnUnknown != idem.UnknownAsk {
@@ -35,8 +35,8 @@ func (v *validator) ask(path string, r *Route, pattern *naming.Pattern) {
 		v.check(path+".url", checkTemplate(a.URL, pattern))
 		v.check(path+".url", checkQuestion(a.URL))
 	}
-	v.span(path+".after", a.After, 0, maxAskAfter)
-	v.number(path+".attempts", a.Attempts, maxQuestions)
+	v.requireDuration(path+".after", a.After, 0, maxAskAfter)
+	v.requireNumber(path+".attempts", a.Attempts, maxQuestions)
 	v.require(len(a.Executed.Status) > 0, path+".executed.status",
 		"is empty: no answer could say that the event was executed; write {status: [200]}")
 	v.require(len(a.NotExecuted.Status) > 0, path+".not_executed.status",
@@ -44,7 +44,7 @@ func (v *validator) ask(path string, r *Route, pattern *naming.Pattern) {
 	if len(a.Executed.Body) == 0 && len(a.NotExecuted.Body) == 0 {
 		for i, status := range a.Executed.Status {
 			for _, other := range a.NotExecuted.Status {
-				v.require(status.High < other.Low || other.High < status.Low, indexed(path+".executed.status", i),
+				v.require(status.High < other.Low || other.High < status.Low, indexedPath(path+".executed.status", i),
 					"%s is also in not_executed.status: an answer cannot say both; add a body to one of them", status)
 			}
 		}

@@ -8,26 +8,26 @@ import (
 	"hooklock/idem"
 )
 
-func (v *validator) etcd() {
+func (v *validator) checkEtcd() {
 	e := v.config.Etcd
 	v.check("etcd.prefix", checkPrefix(e.Prefix))
 	if e.SessionTTL < minSessionTTL || e.SessionTTL > maxSessionTTL || e.SessionTTL%time.Second != 0 {
 		v.refuse("etcd.session_ttl", "%s is out of bounds; choose whole seconds from %s to %s",
 			idem.DurationText(e.SessionTTL), idem.DurationText(minSessionTTL), idem.DurationText(maxSessionTTL))
 	}
-	v.positive("etcd.request_timeout", e.RequestTimeout)
+	v.requirePositive("etcd.request_timeout", e.RequestTimeout)
 	v.require(e.RequestTimeout < e.SessionTTL, "etcd.request_timeout",
 		"%s must be shorter than session_ttl (%s), or a session can end while a decision is awaited",
 		idem.DurationText(e.RequestTimeout), idem.DurationText(e.SessionTTL))
-	v.within("etcd.embedded.quota", e.Embedded.Quota, minQuota, maxQuota)
-	v.pair("etcd.tls", e.TLS.CertFile, e.TLS.KeyFile)
+	v.requireSize("etcd.embedded.quota", e.Embedded.Quota, minQuota, maxQuota)
+	v.checkPair("etcd.tls", e.TLS.CertFile, e.TLS.KeyFile)
 	hasPassword := e.PasswordFile != "" || e.PasswordEnv != "" || !e.Password.IsZero()
 	v.require(e.Username == "" || hasPassword, "etcd.username", "needs password_file or password_env beside it")
 	v.require(e.Username != "" || !hasPassword, passwordPath(e), "needs username beside it")
 	if len(e.Endpoints) == 0 {
 		v.checkEmbedded()
 	} else {
-		v.endpoints()
+		v.checkEndpoints()
 	}
 }
 
@@ -70,11 +70,11 @@ func (v *validator) checkEmbedded() {
 	}
 }
 
-func (v *validator) endpoints() {
+func (v *validator) checkEndpoints() {
 	e := v.config.Etcd
 	seen, schemes := map[string]int{}, map[string]int{}
 	for i, endpoint := range e.Endpoints {
-		path := indexed("etcd.endpoints", i)
+		path := indexedPath("etcd.endpoints", i)
 		scheme, err := checkEndpoint(endpoint)
 		if err != nil {
 			v.check(path, err)

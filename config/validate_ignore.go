@@ -9,9 +9,9 @@ import (
 	"hooklock/idem/naming"
 )
 
-// ignore checks the members that a route leaves out. To leave out the whole body is refused where
-// the payload is the key: then each delivery would be the same event.
-func (v *validator) ignore(path string, r *Route) {
+// checkIgnore checks the members that a route leaves out. To leave out the whole body is refused
+// where the payload is the key: then each delivery would be the same event.
+func (v *validator) checkIgnore(path string, r *Route) {
 	_, err := naming.CompileIgnored(r.Ignore)
 	v.check(path, err)
 	for i, name := range r.Ignore {
@@ -29,8 +29,8 @@ func (v *validator) ignore(path string, r *Route) {
 	}
 }
 
-// twins warns where no event can have a twin, and refuses to make twins one event there.
-func (v *validator) twins(path string, r *Route) {
+// checkTwins warns where no event can have a twin, and refuses to make twins one event there.
+func (v *validator) checkTwins(path string, r *Route) {
 	t, usual := &r.Twins, defaultRoute().Twins
 	if t.Mode == TwinsOff {
 		v.warnIdle(path+".window", t.Window != usual.Window, "twins.mode is off")
@@ -62,7 +62,7 @@ func noTwins(r *Route) string {
 		return "event_id is empty: equal bodies are one event"
 	case readsFingerprint(r.EventID):
 		return "event_id has {fingerprint}: equal bodies are one event"
-	case reads(r.EventID, naming.SourceBodySHA256):
+	case hasSourceOf(r.EventID, naming.SourceBodySHA256):
 		return "event_id has {body_sha256}: the body is part of the ID"
 	case slices.Contains(r.Ignore, "*"):
 		return "ignore has *, so that nothing of the body counts"
@@ -84,9 +84,9 @@ func isInWorkflow(r *Route) bool {
 // maxTwinsWindow is the longest time after which two events may count as twins.
 const maxTwinsWindow = 24 * time.Hour
 
-func readsFingerprint(template string) bool { return reads(template, naming.SourceFingerprint) }
+func readsFingerprint(template string) bool { return hasSourceOf(template, naming.SourceFingerprint) }
 
-func reads(template string, kind naming.SourceKind) bool {
+func hasSourceOf(template string, kind naming.SourceKind) bool {
 	t, err := naming.CompileTemplate(template)
 	return err == nil && slices.ContainsFunc(t.Sources(), func(s naming.Source) bool { return s.Kind == kind })
 }

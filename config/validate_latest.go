@@ -10,9 +10,9 @@ import (
 
 const maxQuiet = time.Hour
 
-// latest checks lock.strategy latest. Whether the preset's events are states is for
+// checkLatest checks lock.strategy latest. Whether the preset's events are states is for
 // Source.CheckRoute.
-func (v *validator) latest(path string, r *Route) {
+func (v *validator) checkLatest(path string, r *Route) {
 	l, usual, lock := &r.Lock, defaultRoute().Lock, path+".lock"
 	if l.Strategy != idem.Latest {
 		const other = "lock.strategy is not latest"
@@ -25,7 +25,7 @@ func (v *validator) latest(path string, r *Route) {
 	v.require(l.MaxWaiting > 1, lock+".max_waiting",
 		"%d: under lock.strategy latest a newer one arrives while the other still waits; choose 2 or more",
 		l.MaxWaiting)
-	v.span(lock+".quiet", l.Quiet, 0, maxQuiet)
+	v.requireDuration(lock+".quiet", l.Quiet, 0, maxQuiet)
 	v.latestOrder(path, r)
 	if l.Quiet <= 0 {
 		v.warnIdle(lock+".max_wait", l.MaxWait != usual.MaxWait,

@@ -20,8 +20,8 @@ type SharedLimits map[string]int
 func (v *validator) checkSharedLimits() {
 	shared := v.config.Limits.Shared
 	for _, name := range sortedKeys(shared) {
-		path := named("limits.shared", name)
-		v.number(path, shared[name], maxSlots)
+		path := namedPath("limits.shared", name)
+		v.requireNumber(path, shared[name], maxSlots)
 		v.limitName(path, name)
 		if !slices.ContainsFunc(v.config.Routes, func(r Route) bool { return slices.Contains(r.Uses, name) }) {
 			v.warn(path, "has no effect: no route has it in uses")
@@ -47,14 +47,14 @@ func (v *validator) limitName(path, name string) {
 	}
 }
 
-func (v *validator) uses(path string, r *Route, pattern *naming.Pattern) {
+func (v *validator) checkUses(path string, r *Route, pattern *naming.Pattern) {
 	if len(r.Uses) > 0 && r.Idempotency.Enabled && r.OnMissingEventID == naming.MissingPass {
 		v.warn(path, "on_missing_event_id is pass: a delivery without an event ID is forwarded without a lock, and "+
 			"counts against none of these limits")
 	}
 	v.require(len(r.Uses) <= maxUses, path, "has %d limits; at most %d", len(r.Uses), maxUses)
 	for i, name := range r.Uses {
-		at := indexed(path, i)
+		at := indexedPath(path, i)
 		if _, known := v.config.Limits.Shared[name]; !known {
 			v.refuse(at, "%q is not in limits.shared; add it there with its number, or take it out here", name)
 			continue
@@ -69,7 +69,7 @@ func (v *validator) uses(path string, r *Route, pattern *naming.Pattern) {
 func (v *validator) lockLimit(path string, r *Route) {
 	l := &r.Lock
 	path += ".limit"
-	v.number(path, l.Limit, maxSlots)
+	v.requireNumber(path, l.Limit, maxSlots)
 	switch {
 	case l.Limit <= 1:
 	case l.Strategy == idem.NoLock:

@@ -9,7 +9,7 @@ import (
 // observe that GET is not seen: such deliveries pass through unguarded, and no report has them.
 func (v *validator) otherMethods(path string, r *Route) {
 	path += ".match.methods"
-	if known := find(v.senders.Presets, r.Preset); known != nil {
+	if known := findKnown(v.senders.Presets, r.Preset); known != nil {
 		for method := range strings.SplitSeq(known.Settings["match.methods"], ",") {
 			if method != "" && !slices.Contains(r.Match.Methods, method) {
 				v.warn(path, "%s sends %s, too, which this route does not take: it passes unguarded, and no "+
@@ -18,7 +18,7 @@ func (v *validator) otherMethods(path string, r *Route) {
 		}
 		return
 	}
-	if _, given := v.places[path]; given || r.Mode != ModeObserve || v.takes(r.Match.Path, "GET") {
+	if _, given := v.places[path]; given || r.Mode != ModeObserve || v.takesMethod(r.Match.Path, "GET") {
 		return
 	}
 	v.notes = append(v.notes, Problem{Path: path, Text: "has no GET: a sender that calls with GET passes unguarded, " +
@@ -26,8 +26,8 @@ func (v *validator) otherMethods(path string, r *Route) {
 		"if yours does, say match: {path: " + r.Match.Path + ", methods: [GET]}, and read its event ID from the query"})
 }
 
-// takes reports whether a route of that path takes the method.
-func (v *validator) takes(path, method string) bool {
+// takesMethod reports whether a route of that path takes the method.
+func (v *validator) takesMethod(path, method string) bool {
 	return slices.ContainsFunc(v.config.Routes, func(r Route) bool {
 		return r.Match.Path == path && slices.Contains(r.Match.Methods, method)
 	})

@@ -13,7 +13,7 @@ import (
 // leastEvery is the shortest notify.every: receivers limit how many messages they take.
 const leastEvery = time.Minute
 
-func (v *validator) notify() {
+func (v *validator) checkNotify() {
 	n := &v.config.Notify
 	v.require(n.Every == 0 || n.Every >= leastEvery, "notify.every",
 		"%s is out of bounds; choose at least %s, or 0s to be told once",
@@ -30,7 +30,7 @@ func (v *validator) notify() {
 		if near := naming.Nearest(name, names); near != "" {
 			hint = "; did you mean " + near + "?"
 		}
-		v.refuse(indexed("notify.routes", i), "%q is no route of this file%s", name, hint)
+		v.refuse(indexedPath("notify.routes", i), "%q is no route of this file%s", name, hint)
 	}
 	if n.URLFile == "" && n.URLEnv == "" {
 		if n.Every != Default().Notify.Every || len(n.Routes) > 0 {

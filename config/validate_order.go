@@ -7,8 +7,8 @@ import (
 	"hooklock/idem/naming"
 )
 
-// order checks the route alone; whether the preset knows an order is for Source.CheckRoute.
-func (v *validator) order(path string, r *Route, pattern *naming.Pattern) {
+// checkOrder checks the route alone; whether the preset knows an order is for Source.CheckRoute.
+func (v *validator) checkOrder(path string, r *Route, pattern *naming.Pattern) {
 	o, usual := &r.Order, defaultRoute().Order
 	if !o.Asked() {
 		const off = "order.by is empty, and order.preset is false"

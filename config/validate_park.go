@@ -18,9 +18,9 @@ const (
 
 func (v *validator) checkParkedLimits() {
 	p := v.config.Limits.Parked
-	v.number("limits.parked.events", p.Events, maxParkedEvents)
+	v.requireNumber("limits.parked.events", p.Events, maxParkedEvents)
 	v.require(p.Bytes > 0, "limits.parked.bytes", "must be more than 0B; park: false parks nothing")
-	v.number("limits.parked.running", p.Running, maxParkedRunning)
+	v.requireNumber("limits.parked.running", p.Running, maxParkedRunning)
 }
 
 const (
@@ -30,12 +30,12 @@ const (
 
 func (v *validator) checkKeptLimits() {
 	k := v.config.Limits.Kept
-	v.number("limits.kept.events", k.Events, maxKeptEvents)
+	v.requireNumber("limits.kept.events", k.Events, maxKeptEvents)
 	v.require(k.Bytes > 0, "limits.kept.bytes", "must be more than 0B; a route without requests.keep keeps nothing")
 }
 
-// requests checks whether the requests of a route can be kept.
-func (v *validator) requests(path string, r *Route) {
+// checkRequests checks whether the requests of a route can be kept.
+func (v *validator) checkRequests(path string, r *Route) {
 	keep := r.Requests.Keep
 	path += ".keep"
 	if keep == 0 {
@@ -53,8 +53,8 @@ func (v *validator) requests(path string, r *Route) {
 	}
 }
 
-// parks reports whether a route accepts events, for which this process is then responsible.
-func (c *Config) parks() bool {
+// parksAny reports whether a route accepts events, for which this process is then responsible.
+func (c *Config) parksAny() bool {
 	return slices.ContainsFunc(c.Routes, func(r Route) bool { return r.Park.Enabled && r.Mode != ModeObserve })
 }
 
@@ -66,7 +66,7 @@ func (c *Config) KeepsLong() bool {
 // whereParked checks where parked requests are stored.
 func (v *validator) whereParked() {
 	c := v.config
-	if !c.parks() {
+	if !c.parksAny() {
 		return
 	}
 	v.require(len(c.Etcd.Endpoints) > 0 || c.ParkStore.SingleMember, "park_store.single_member",
@@ -79,15 +79,16 @@ func (v *validator) whereParked() {
 	}
 }
 
-// park checks names and numbers; checks that need to know the sender are for Source.CheckRoute.
-func (v *validator) park(path string, r *Route) {
+// checkPark checks names and numbers; checks that need to know the sender are for
+// Source.CheckRoute.
+func (v *validator) checkPark(path string, r *Route) {
 	p, usual := &r.Park, defaultRoute().Park
-	v.span(path+".after", p.After, 0, maxRetention)
+	v.requireDuration(path+".after", p.After, 0, maxRetention)
 	v.require(p.Answer >= 200 && p.Answer < 300 && p.Answer != 205, path+".answer",
 		"%d does not say that the event was received; choose a 2xx that the sender takes", p.Answer)
-	v.span(path+".max_age", p.MaxAge, time.Second, maxParkAge)
-	v.number(path+".attempts", p.Attempts, 1000)
-	v.number(path+".max_waiting", p.MaxWaiting, maxParkedEvents)
+	v.requireDuration(path+".max_age", p.MaxAge, time.Second, maxParkAge)
+	v.requireNumber(path+".attempts", p.Attempts, 1000)
+	v.requireNumber(path+".max_waiting", p.MaxWaiting, maxParkedEvents)
 	v.require(p.Enabled || r.OnSenderLimit != SenderLimitPark, strings.TrimSuffix(path, "park")+"on_sender_limit",
 		"park: the route does not park; say park: true")
 	if !p.Enabled {
@@ -127,7 +128,7 @@ func (v *validator) parkRetry(path string, r *Route) {
 	v.require(len(p.Retry.On) > 0, path+".retry.on",
 		"is empty: no failed event would be tried again; leave it out, or say attempts: 1")
 	for n, on := range p.Retry.On {
-		v.require(on.Low >= 300, indexed(path+".retry.on", n),
+		v.require(on.Low >= 300, indexedPath(path+".retry.on", n),
 			"%s says that the event went through; choose from 300 to 599", on)
 	}
 	v.require(p.Delay >= 0 && p.Delay < p.MaxAge, path+".delay",
@@ -196,6 +197,6 @@ func (v *validator) s3() {
 		"is missing: the file with the ID of the access key")
 	v.require(s.SecretKeyFile != "" || !s.SecretKey.IsZero(), path+".secret_key_file",
 		"is missing: the file with the secret of the access key")
-	v.positive(path+".request_timeout", s.RequestTimeout)
-	v.pair(path+".tls", s.TLS.CertFile, s.TLS.KeyFile)
+	v.requirePositive(path+".request_timeout", s.RequestTimeout)
+	v.checkPair(path+".tls", s.TLS.CertFile, s.TLS.KeyFile)
 }

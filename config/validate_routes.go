@@ -12,7 +12,7 @@ import (
 	"hooklock/idem/naming"
 )
 
-func (v *validator) routes() {
+func (v *validator) checkRoutes() {
 	c := v.config
 	if len(c.Routes) == 0 {
 		v.warn("routes", "there are none: no delivery is guarded")
@@ -20,37 +20,37 @@ func (v *validator) routes() {
 	names := map[string]int{}
 	var earlier []scope
 	for i := range c.Routes {
-		path := indexed("routes", i)
+		path := indexedPath("routes", i)
 		r := &c.Routes[i]
 		v.routeName(path, r.Name)
 		if first, twice := names[r.Name]; twice && r.Name != "" {
 			v.refuse(path+".name", "%q is also the name of routes[%d]", r.Name, first)
 		}
 		names[r.Name] = i
-		pattern := v.match(path+".match", &r.Match)
+		pattern := v.checkMatch(path+".match", &r.Match)
 		v.otherMethods(path, r)
-		v.templates(path, r, pattern)
-		v.ignore(path+".ignore", r)
-		v.twins(path+".twins", r)
-		v.verify(path, r)
+		v.checkTemplates(path, r, pattern)
+		v.checkIgnore(path+".ignore", r)
+		v.checkTwins(path+".twins", r)
+		v.checkVerify(path, r)
 		if r.Digest && r.Verify.Scheme != SchemeNone {
 			v.warn(path+".digest", "a request without body has no signature of it, and is 401 before it gets a "+
 				"challenge: a sender such as curl cannot do both")
 		}
-		v.lock(path+".lock", r)
-		v.uses(path+".uses", r, pattern)
-		v.idempotency(path+".idempotency", r)
-		v.ask(path, r, pattern)
-		v.hold(path+".hold", r)
-		v.park(path+".park", r)
-		v.requests(path+".requests", r)
-		v.order(path+".order", r, pattern)
-		v.latest(path, r)
-		v.respond(path+".respond", r.Respond)
+		v.checkLock(path+".lock", r)
+		v.checkUses(path+".uses", r, pattern)
+		v.checkIdempotency(path+".idempotency", r)
+		v.checkAsk(path, r, pattern)
+		v.checkHold(path+".hold", r)
+		v.checkPark(path+".park", r)
+		v.checkRequests(path+".requests", r)
+		v.checkOrder(path+".order", r, pattern)
+		v.checkLatest(path, r)
+		v.checkRespond(path+".respond", r.Respond)
 		v.formerNames(path, r)
-		v.whole(path, r)
+		v.checkWholeRoute(path, r)
 		own := scope{&r.Match, pattern}
-		if j := slices.IndexFunc(earlier, func(e scope) bool { return e.shadows(own) }); j >= 0 {
+		if j := slices.IndexFunc(earlier, func(e scope) bool { return e.hidesRoute(own) }); j >= 0 {
 			v.warn(path, "no delivery can reach this route: routes[%d] (%s) comes first and matches all of them", j,
 				c.Routes[j].Name)
 		}
@@ -88,8 +88,8 @@ func (v *validator) formerNames(path string, r *Route) {
 	}
 }
 
-// match returns the pattern of m, nil if it is wrong.
-func (v *validator) match(path string, m *Match) *naming.Pattern {
+// checkMatch returns the pattern of m, nil if it is wrong.
+func (v *validator) checkMatch(path string, m *Match) *naming.Pattern {
 	pattern, err := naming.ParsePattern(m.Path)
 	if m.Path == "" {
 		err = errors.New("a route needs a path, e.g. /hooks/stripe/{account}")
@@ -97,7 +97,7 @@ func (v *validator) match(path string, m *Match) *naming.Pattern {
 	v.check(path+".path", err)
 	v.require(len(m.Methods) > 0, path+".methods", "is empty, so no delivery could match")
 	for i, method := range m.Methods {
-		at := indexed(path+".methods", i)
+		at := indexedPath(path+".methods", i)
 		switch {
 		case method == "" || !madeOf(method, upperCase+"-_"):
 			v.refuse(at, "%q is not a method; write it in capitals, e.g. POST", method)
@@ -107,7 +107,7 @@ func (v *validator) match(path string, m *Match) *naming.Pattern {
 			v.refuse(at, "%s is given twice", method)
 		}
 	}
-	v.hosts(path+".hosts", m.Hosts)
+	v.checkHosts(path+".hosts", m.Hosts)
 	return pattern
 }
 
@@ -117,9 +117,9 @@ type scope struct {
 	pattern *naming.Pattern
 }
 
-// shadows reports whether no delivery reaches the later route, because the earlier one takes them
-// all.
-func (earlier scope) shadows(later scope) bool {
+// hidesRoute reports whether no delivery reaches the later route, because the earlier one takes
+// them all.
+func (earlier scope) hidesRoute(later scope) bool {
 	if earlier.pattern == nil || later.pattern == nil || !earlier.pattern.Covers(later.pattern) {
 		return false
 	}
@@ -139,17 +139,17 @@ func (earlier scope) shadows(later scope) bool {
 	return len(later.Hosts) > 0
 }
 
-func (v *validator) hosts(path string, names []string) {
+func (v *validator) checkHosts(path string, names []string) {
 	seen := map[string]bool{}
 	for i, host := range names {
-		at, plain := indexed(path, i), strings.ToLower(host)
+		at, plain := indexedPath(path, i), strings.ToLower(host)
 		v.check(at, checkHost(host))
 		v.require(!seen[plain], at, "%s is given twice", host)
 		seen[plain] = true
 	}
 }
 
-func (v *validator) templates(path string, r *Route, pattern *naming.Pattern) {
+func (v *validator) checkTemplates(path string, r *Route, pattern *naming.Pattern) {
 	v.require(r.Workflow != "", path+".workflow", `is empty; "{route}" makes the whole route one workflow`)
 	v.require(r.EventID != "", path+".event_id", `is empty; "{fingerprint}" takes what was sent as its own name`)
 	if pattern == nil { // it captures nothing, and each {path.x} would be reported a second time
@@ -160,7 +160,7 @@ func (v *validator) templates(path string, r *Route, pattern *naming.Pattern) {
 		v.check(path+".event_id", checkTemplate(r.EventID, pattern))
 	}
 	for _, name := range sortedKeys(r.Labels) {
-		v.check(join(path+".labels", name), checkTemplate(r.Labels[name], pattern))
+		v.check(joinPath(path+".labels", name), checkTemplate(r.Labels[name], pattern))
 	}
 	v.require(len(r.Labels.Used()) <= naming.MaxLabels, path+".labels", "has %d, with those of the preset; at most %d",
 		len(r.Labels.Used()), naming.MaxLabels)
@@ -209,11 +209,11 @@ func checkTemplate(text string, pattern *naming.Pattern) error {
 	return nil
 }
 
-func (v *validator) lock(path string, r *Route) {
+func (v *validator) checkLock(path string, r *Route) {
 	l, usual := &r.Lock, defaultRoute().Lock
 	v.lockLimit(path, r)
-	v.positive(path+".wait_timeout", l.WaitTimeout)
-	v.number(path+".max_waiting", l.MaxWaiting, maxConnections)
+	v.requirePositive(path+".wait_timeout", l.WaitTimeout)
+	v.requireNumber(path+".max_waiting", l.MaxWaiting, maxConnections)
 	if l.MaxDuration > 0 && l.MaxDuration < v.config.Upstream.Timeout {
 		v.warn(path+".max_duration", "%s is shorter than upstream.timeout (%s): executions are ended while the "+
 			"upstream may still answer",
@@ -252,12 +252,12 @@ func (r *Route) whyNoneWaits() string {
 
 // warnIdle warns about a setting that was changed from its default and has no effect.
 func (v *validator) warnIdle(path string, changed bool, because string) {
-	if changed && !v.places[path].filled() {
+	if changed && !v.places[path].isFilledIn() {
 		v.warn(path, "has no effect: %s", because)
 	}
 }
 
-func (v *validator) idempotency(path string, r *Route) {
+func (v *validator) checkIdempotency(path string, r *Route) {
 	i := &r.Idempotency
 	for _, t := range []struct {
 		key string
@@ -273,16 +273,16 @@ func (v *validator) idempotency(path string, r *Route) {
 		"%d is out of bounds; choose from 1 to %d, or 0 for any number", i.Attempts, maxAttempts)
 	v.require(i.NewPerSecond >= 0 && i.NewPerSecond <= maxConnections, path+".new_per_second",
 		"%d is out of bounds; choose from 1 to %d, or 0 for no bound", i.NewPerSecond, maxConnections)
-	v.within(path+".replay_body", i.ReplayBody, 0, maxReplayBody)
+	v.requireSize(path+".replay_body", i.ReplayBody, 0, maxReplayBody)
 	for n, name := range i.Credentials {
-		v.require(isHeaderName(name), indexed(path+".credentials", n),
+		v.require(isHeaderName(name), indexedPath(path+".credentials", n),
 			"%q is no name of a header; write it as X-Api-Key", name)
 	}
 	v.require(!i.Enabled || i.OnMismatch != idem.MismatchReplay || r.Verify.Scheme != SchemeNone, path+".on_mismatch",
 		"replay, without a signature: anyone who knows the ID of an event can settle it with another body, and the "+
 			"event never runs; "+
 			"check signatures (verify), write reject, or replay_unsigned if only the sender can reach this route")
-	v.statuses(path, i)
+	v.checkStatuses(path, i)
 	v.idleIdempotency(path, r)
 	v.noteMismatch(path+".on_mismatch", r)
 	v.warnFirst(path+".on_mismatch", r)
@@ -346,19 +346,19 @@ func isHeaderName(name string) bool {
 	return name != "" && madeOf(name, alphanumeric+"!#$%&'*+-.^_`|~")
 }
 
-func (v *validator) statuses(path string, i *Idempotency) {
+func (v *validator) checkStatuses(path string, i *Idempotency) {
 	for _, list := range []struct {
 		key    string
 		ranges []StatusRange
 	}{{".keep", i.Keep}, {".unknown", i.Unknown}} {
 		for n, r := range list.ranges {
-			v.require(r.Low >= 200, indexed(path+list.key, n), "%s: an answer has a status from 200 to 599", r)
+			v.require(r.Low >= 200, indexedPath(path+list.key, n), "%s: an answer has a status from 200 to 599", r)
 		}
 	}
 	for n, u := range i.Unknown {
 		for _, k := range i.Keep {
 			if u.Low <= k.High && k.Low <= u.High {
-				v.refuse(indexed(path+".unknown", n),
+				v.refuse(indexedPath(path+".unknown", n),
 					"%s is also in keep (%s); an answer settles the event, or says nothing about it", u, k)
 			}
 		}
@@ -368,7 +368,7 @@ func (v *validator) statuses(path string, i *Idempotency) {
 	}
 }
 
-func (v *validator) hold(path string, r *Route) {
+func (v *validator) checkHold(path string, r *Route) {
 	h, most := &r.Hold, r.Lock.MaxDuration
 	v.require(h.TTL >= minHold && h.TTL <= maxRetention && h.TTL%time.Second == 0, path+".ttl",
 		"%s is out of bounds; choose whole seconds from %s to %s", idem.DurationText(h.TTL), idem.DurationText(minHold),
@@ -382,7 +382,7 @@ func (v *validator) hold(path string, r *Route) {
 	for i, held := range h.OnStatus {
 		for _, unknown := range r.Idempotency.Unknown {
 			if held.Low <= unknown.High && unknown.Low <= held.High {
-				v.warn(indexed(path+".on_status", i), "%s is also in idempotency.unknown; such an answer is held, "+
+				v.warn(indexedPath(path+".on_status", i), "%s is also in idempotency.unknown; such an answer is held, "+
 					"and its outcome is what the upstream completes it with", held)
 			}
 		}
@@ -402,7 +402,7 @@ func (v *validator) idleIdempotency(path string, r *Route) {
 	const off = "idempotency.enabled is false"
 	whole, route := strings.TrimSuffix(path, "idempotency"), defaultRoute()
 	unnamed := off + ": no delivery is taken for a copy of another one"
-	if v.places[path+".enabled"].filled() {
+	if v.places[path+".enabled"].isFilledIn() {
 		unnamed = off + ", as the preset says: no delivery is taken for a copy of another one; say idempotency: " +
 			"{enabled: true}, too, where this names an event"
 	}
@@ -421,9 +421,9 @@ func (v *validator) idleIdempotency(path string, r *Route) {
 	v.warnIdle(path+".keep", !slices.Equal(i.Keep, usual.Keep), off)
 }
 
-func (v *validator) respond(path string, statuses map[string]int) {
+func (v *validator) checkRespond(path string, statuses map[string]int) {
 	for _, decision := range sortedKeys(statuses) {
-		at, status := join(path, decision), statuses[decision]
+		at, status := joinPath(path, decision), statuses[decision]
 		if decision == RespondAsked {
 			v.require(status >= 200 && status < 300, at, "%d does not say that the event was received; choose a 2xx",
 				status)
@@ -444,15 +444,15 @@ func (v *validator) respond(path string, statuses map[string]int) {
 	}
 }
 
-// verify judges the names of preset and scheme; whether they fit together is for
+// checkVerify judges the names of preset and scheme; whether they fit together is for
 // Source.CheckRoute.
-func (v *validator) verify(path string, r *Route) {
-	if r.Preset != "" && find(v.senders.Presets, r.Preset) == nil {
+func (v *validator) checkVerify(path string, r *Route) {
+	if r.Preset != "" && findKnown(v.senders.Presets, r.Preset) == nil {
 		v.check(path+".preset", nameError(v.senders.Presets, r.Preset))
 	}
 	s := &r.Verify
 	path += ".verify"
-	if s.Scheme != SchemeNone && find(v.senders.Schemes, s.Scheme) == nil {
+	if s.Scheme != SchemeNone && findKnown(v.senders.Schemes, s.Scheme) == nil {
 		v.check(path+".scheme", nameError(v.senders.Schemes, s.Scheme))
 	}
 	if s.Scheme == SchemeNone {
@@ -460,7 +460,7 @@ func (v *validator) verify(path string, r *Route) {
 			len(s.PublicKeyFiles) > 0
 		v.warnIdle(path, secrets, "verify.scheme is none: no signature is checked")
 	}
-	for _, own := range s.generic() {
+	for _, own := range s.genericSettings() {
 		v.warnIdle(path+"."+own.key, own.given && !slices.Contains(own.schemes, s.Scheme), "only verify.scheme "+
 			strings.Join(own.schemes, ", ")+" reads it")
 	}
@@ -473,7 +473,7 @@ type genericSetting struct {
 	schemes []string // that read it
 }
 
-func (v *Verify) generic() []genericSetting {
+func (v *Verify) genericSettings() []genericSetting {
 	all, mac, keyed, token := []string{"hmac", "jwt", "token"}, []string{"hmac"}, []string{"hmac", "jwt"},
 		[]string{"jwt"}
 	return []genericSetting{
@@ -485,15 +485,15 @@ func (v *Verify) generic() []genericSetting {
 	}
 }
 
-// said reports whether the user wrote path, in so many words.
-func (v *validator) said(path string) bool {
+// wasWritten reports whether the user wrote path, in so many words.
+func (v *validator) wasWritten(path string) bool {
 	at, found := v.places[path]
-	return found && !at.filled()
+	return found && !at.isFilledIn()
 }
 
-// whole asks Source.CheckRoute, unless the route is broken already: it would say the same in other
-// words.
-func (v *validator) whole(path string, r *Route) {
+// checkWholeRoute asks Source.CheckRoute, unless the route is broken already: it would say the same
+// in other words.
+func (v *validator) checkWholeRoute(path string, r *Route) {
 	if v.checkRoute == nil {
 		return
 	}
@@ -504,13 +504,13 @@ func (v *validator) whole(path string, r *Route) {
 	}
 	problems, warnings := v.checkRoute(v.config, r)
 	for _, p := range problems {
-		if p.Unless != "" && v.said(join(path, p.Unless)) {
+		if p.Unless != "" && v.wasWritten(joinPath(path, p.Unless)) {
 			warnings = append(warnings, p)
 			continue
 		}
-		v.refuse(join(path, p.Path), "%s", p.Text)
+		v.refuse(joinPath(path, p.Path), "%s", p.Text)
 	}
 	for _, w := range warnings {
-		v.warn(join(path, w.Path), "%s", w.Text)
+		v.warn(joinPath(path, w.Path), "%s", w.Text)
 	}
 }

@@ -111,14 +111,14 @@ func splitList(text string) []string {
 }
 
 func unknownWord(text string, words []string) error {
-	if near := nearest(text, words); near != "" {
+	if near := nearestWord(text, words); near != "" {
 		return fmt.Errorf("%q is not known, did you mean %q?", text, near)
 	}
 	return fmt.Errorf("%q is not known; choose from %s", text, strings.Join(words, ", "))
 }
 
-// example returns a value that shows how one of this kind is written.
-func (k *key) example() string {
+// exampleValue returns a value that shows how one of this kind is written.
+func (k *key) exampleValue() string {
 	switch k.kind {
 	case kindText:
 		return "text"
@@ -150,5 +150,5 @@ func (k *key) example() string {
 	case kindItems:
 		return "a list; each item begins with -"
 	}
-	return "a mapping with " + k.names()
+	return "a mapping with " + k.childNames()
 }

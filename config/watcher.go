@@ -113,7 +113,7 @@ func (w *Watcher) run(ctx context.Context, events *fsnotify.Watcher, folder stri
 			stir() // events were lost, so anything may have happened
 		case <-quiet:
 			quiet = nil
-			if !w.look(ctx, func() { _ = events.Add(folder) }) {
+			if !w.lookAtFile(ctx, func() { _ = events.Add(folder) }) {
 				stir()
 			}
 		case <-ticker.C:
@@ -138,14 +138,14 @@ func (w *Watcher) Read(text []byte) {
 	}
 }
 
-// look reads the file and reports it if it has changed. Then it watches the folder, which may be a
-// new one of the same name. To watch it again changes nothing, and a folder that is gone shows as a
-// file that cannot be read.
+// lookAtFile reads the file and reports it if it has changed. Then it watches the folder, which may
+// be a new one of the same name. To watch it again changes nothing, and a folder that is gone shows
+// as a file that cannot be read.
 //
 // Nothing ends a read that hangs, with the disk or the network of the file: it is abandoned when
 // the watch ends, and when Read shows that the file can be read. Its content may have changed by
 // now, so false says: look again.
-func (w *Watcher) look(ctx context.Context, watch func()) bool {
+func (w *Watcher) lookAtFile(ctx context.Context, watch func()) bool {
 	select {
 	case <-w.heard: // before this look
 	default:
@@ -165,7 +165,7 @@ func (w *Watcher) look(ctx context.Context, watch func()) bool {
 	case <-ctx.Done():
 		return true
 	}
-	if !w.news(text, err) {
+	if !w.isNews(text, err) {
 		return true
 	}
 	if err != nil {
@@ -175,8 +175,8 @@ func (w *Watcher) look(ctx context.Context, watch func()) bool {
 	return true
 }
 
-// news reports whether the content or error is new, and notes it.
-func (w *Watcher) news(text []byte, err error) bool {
+// isNews reports whether the content or error is new, and notes it.
+func (w *Watcher) isNews(text []byte, err error) bool {
 	w.seen.Lock()
 	defer w.seen.Unlock()
 	sum, was := sha256.Sum256(text), w.broken

@@ -374,7 +374,7 @@ func (s *core) settleProven(ctx context.Context, proof *protocol.Proof, sessions
 	return err
 }
 
-func (s *core) reset() {
+func (s *core) reportReset() {
 	if s.options.OnReset != nil {
 		s.options.OnReset()
 	}

@@ -18,12 +18,12 @@ func (s sessionListener) OnOpened(session *session.Session) {
 	adopted := s.own.Adopt(session)
 	s.sweeper.Everything()
 	s.release.Look()
-	s.tell(SessionEvent{Opened: true, Session: session.Name, Adopted: adopted})
+	s.reportEvent(SessionEvent{Opened: true, Session: session.Name, Adopted: adopted})
 }
 
 func (s sessionListener) OnEnded(session *session.Session) {
-	s.reset()
-	s.tell(SessionEvent{Session: session.Name, Reason: session.Err()})
+	s.reportReset()
+	s.reportEvent(SessionEvent{Session: session.Name, Reason: session.Err()})
 }
 
 func (s sessionListener) OnExpired(session *session.Session) { s.own.Unheard(session) }
@@ -49,12 +49,12 @@ func (s sessionListener) OnUnheld(execution string, revision int64) {
 
 // OnMissed makes this process look again at all that it may have missed.
 func (s sessionListener) OnMissed(upTo int64) {
-	s.reset()
+	s.reportReset()
 	s.sweeper.Everything()
 	s.view.OnMissed(upTo)
 }
 
-func (s sessionListener) tell(e SessionEvent) {
+func (s sessionListener) reportEvent(e SessionEvent) {
 	if s.options.OnSession != nil {
 		s.options.OnSession(e)
 	}

@@ -27,7 +27,7 @@ const (
 
 // Choices lists the kinds of concerns.
 func (ConcernKind) Choices() []string {
-	return words(ConcernDeadLetters, ConcernBlocked, ConcernUnknown, ConcernExhausted, ConcernReused, ConcernLost,
+	return asStrings(ConcernDeadLetters, ConcernBlocked, ConcernUnknown, ConcernExhausted, ConcernReused, ConcernLost,
 		ConcernBadSignatures, ConcernSilent, ConcernChanged, ConcernEventIDs)
 }
 

@@ -69,7 +69,7 @@ func (h *History) Empty() bool { return h.Counts == nil && h.Forgotten == nil &&
 
 // Add notes one more arrival, which is the newest.
 func (h *History) Add(a Arrival) {
-	a.Detail = clip(a.Detail)
+	a.Detail = clipDetail(a.Detail)
 	if h.Counts == nil {
 		h.Counts, h.First = map[Decision]int64{}, a
 	}
@@ -78,11 +78,11 @@ func (h *History) Add(a Arrival) {
 	}
 	h.Counts[a.Decision]++
 	h.Newest = slices.Insert(h.Newest, 0, a)
-	h.cut()
+	h.trimArrivals()
 }
 
-// cut drops what is too much of older arrivals.
-func (h *History) cut() {
+// trimArrivals drops what is too much of older arrivals.
+func (h *History) trimArrivals() {
 	h.Newest = h.Newest[:min(len(h.Newest), MaxArrivals)]
 	for i := range h.Newest {
 		if i > 0 {
@@ -118,5 +118,5 @@ func (h *History) Merge(other *History) {
 	h.Counts = counts
 	h.Newest = slices.Concat(h.Newest, other.Newest)
 	slices.SortStableFunc(h.Newest, func(a, b Arrival) int { return b.At.Compare(a.At) })
-	h.cut()
+	h.trimArrivals()
 }

@@ -14,9 +14,9 @@ const (
 	mostPace  = 5 * time.Minute
 )
 
-// weight returns how many attempts a counts for against Policy.Attempts: none if it provably did
-// not run or went through, the failed tries of a parked one, else 1.
-func (a *Attempt) weight() int {
+// failedAttempts returns how many attempts a counts for against Policy.Attempts: none if it
+// provably did not run or went through, the failed tries of a parked one, else 1.
+func (a *Attempt) failedAttempts() int {
 	switch {
 	case a.Outcome == NotExecuted, a.Status == Success:
 		return 0
@@ -31,7 +31,7 @@ func (a *Attempt) weight() int {
 func (e *ExecutionFacts) FailedAttemptsBefore() int {
 	n := max(e.Attempt-1-len(e.Earlier), 0)
 	for i := range e.Earlier {
-		n += e.Earlier[i].weight()
+		n += e.Earlier[i].failedAttempts()
 	}
 	return n
 }
@@ -39,7 +39,7 @@ func (e *ExecutionFacts) FailedAttemptsBefore() int {
 // FailedAttempts returns how many attempts of its event failed, or may have, r included.
 func (r *Record) FailedAttempts() int {
 	last := r.AsAttempt()
-	return r.FailedAttemptsBefore() + last.weight()
+	return r.FailedAttemptsBefore() + last.failedAttempts()
 }
 
 // Exhausted reports whether a record is of an event that waits for a person, because as many of its
@@ -58,10 +58,11 @@ func (p *Policy) IsLastTry(e *ExecutionFacts, failures int) bool {
 	return p.Attempts > 0 && e.FailedAttemptsBefore()+failures+1 >= p.Attempts
 }
 
-// pace returns how long the event of r must not run yet; 0 = it may. Each attempt in a row of which
-// the service seems to have died doubles the pause after it. The clock of the process that wrote r
-// may differ from now by d: then the pause may be too long by d, and by no more than itself.
-func (r *Record) pace(now time.Time) time.Duration {
+// paceDelay returns how long the event of r must not run yet; 0 = it may. Each attempt in a row of
+// which the service seems to have died doubles the pause after it. The clock of the process that
+// wrote r may differ from now by d: then the pause may be too long by d, and by no more than
+// itself.
+func (r *Record) paceDelay(now time.Time) time.Duration {
 	last := r.AsAttempt()
 	if !last.seemsFatal() {
 		return 0

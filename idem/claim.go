@@ -77,8 +77,8 @@ func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (held Ru
 	verdict Verdict,
 	err error) {
 	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: v}
-	over, err := q.repeat(func() (over bool, err error) {
-		held, left, verdict, err = q.take()
+	over, err := q.repeatUntilOver(func() (over bool, err error) {
+		held, left, verdict, err = q.waitInQueue()
 		return held != nil || verdict.Decision != "", err
 	})
 	if !over && err == nil {
@@ -94,8 +94,8 @@ func Accept(ctx context.Context, ledger Ledger, w Waiter,
 	keep func(context.Context, ExecutionID) (StoredRequest, error),
 	v Verdict) (verdict Verdict, err error) {
 	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: v}
-	_, err = q.repeat(func() (over bool, err error) {
-		verdict, err = q.accept(keep)
+	_, err = q.repeatUntilOver(func() (over bool, err error) {
+		verdict, err = q.enqueueParked(keep)
 		return verdict.Decision != "", err
 	})
 	return verdict, err
@@ -109,8 +109,8 @@ type queuing struct {
 	may    Verdict // what it may claim over, as far as it knows
 }
 
-// repeat calls try until that is over, ctx has ended, or BeforeRetry returns an error.
-func (q *queuing) repeat(try func() (over bool, err error)) (over bool, err error) {
+// repeatUntilOver calls try until that is over, ctx has ended, or BeforeRetry returns an error.
+func (q *queuing) repeatUntilOver(try func() (over bool, err error)) (over bool, err error) {
 	for q.ctx.Err() == nil {
 		over, err := try()
 		switch {
@@ -126,8 +126,8 @@ func (q *queuing) repeat(try func() (over bool, err error)) (over bool, err erro
 	return false, nil
 }
 
-// take makes a queue entry and waits there. Without a result it has to be called again.
-func (q *queuing) take() (held RunningLock, left *Waiting, v Verdict, err error) {
+// waitInQueue makes a queue entry and waits there. Without a result it has to be called again.
+func (q *queuing) waitInQueue() (held RunningLock, left *Waiting, v Verdict, err error) {
 	lock := q.Lock(q.may)
 	request, cancel := q.RequestContext()
 	place, seen, err := q.ledger.Enqueue(request, lock, q.may.Prev, q.may.Behind)
@@ -136,10 +136,10 @@ func (q *queuing) take() (held RunningLock, left *Waiting, v Verdict, err error)
 	case err != nil:
 		return nil, nil, v, err
 	case seen != nil:
-		v, err = q.refused(seen)
+		v, err = q.judgeRefusal(seen)
 		return nil, nil, v, err
 	}
-	held, v, err = q.wait(place, lock)
+	held, v, err = q.waitForLock(place, lock)
 	switch {
 	case held != nil:
 		return held, nil, v, err
@@ -154,8 +154,8 @@ func (q *queuing) take() (held RunningLock, left *Waiting, v Verdict, err error)
 	return nil, nil, v, err
 }
 
-// accept makes a queue entry that is parked.
-func (q *queuing) accept(keep func(context.Context, ExecutionID) (StoredRequest, error)) (Verdict, error) {
+// enqueueParked makes a queue entry that is parked.
+func (q *queuing) enqueueParked(keep func(context.Context, ExecutionID) (StoredRequest, error)) (Verdict, error) {
 	lock := q.Lock(q.may)
 	request, cancel := q.RequestContext()
 	defer cancel()
@@ -169,14 +169,14 @@ func (q *queuing) accept(keep func(context.Context, ExecutionID) (StoredRequest,
 	case err != nil:
 		return Verdict{}, err
 	case seen != nil:
-		return q.refused(seen)
+		return q.judgeRefusal(seen)
 	}
 	return Verdict{Decision: DecisionParked, Holder: lock.Execution, Accepted: true}, nil
 }
 
-// refused decides on a delivery that got no entry: its event was settled, or a duplicate waits or
-// runs.
-func (q *queuing) refused(seen *Obstacle) (Verdict, error) {
+// judgeRefusal decides on a delivery that got no entry: its event was settled, or a duplicate waits
+// or runs.
+func (q *queuing) judgeRefusal(seen *Obstacle) (Verdict, error) {
 	v := q.Judge(seen, false)
 	if v.Reap != nil {
 		return Verdict{}, q.ledger.Reap(q.ctx, v.Reap)
@@ -185,13 +185,13 @@ func (q *queuing) refused(seen *Obstacle) (Verdict, error) {
 	return v, nil
 }
 
-// wait waits for the head of the queue, and claims.
-func (q *queuing) wait(place QueueEntry, lock Lock) (RunningLock, Verdict, error) {
+// waitForLock waits for the head of the queue, and claims.
+func (q *queuing) waitForLock(place QueueEntry, lock Lock) (RunningLock, Verdict, error) {
 	for {
 		seen, err := place.Await(q.ctx, q.may.Prev)
 		switch {
 		case errors.Is(err, ErrCancelled) && seen.Record.Superseded() != "":
-			return nil, superseded(seen.Record), nil
+			return nil, supersededVerdict(seen.Record), nil
 		case errors.Is(err, ErrCancelled):
 			return nil, Verdict{Decision: DecisionAborted, Holder: seen.Record.Execution, Record: seen.Record,
 				WhileWaiting: true}, nil
@@ -214,7 +214,7 @@ func (q *queuing) wait(place QueueEntry, lock Lock) (RunningLock, Verdict, error
 			q.may = v
 			lock.Attempt, lock.Earlier, lock.StartedAt = v.Attempt, v.Earlier, q.Now()
 			var held RunningLock
-			if held, err = q.claim(place, lock); held != nil {
+			if held, err = q.claimHead(place, lock); held != nil {
 				return held, Verdict{}, nil
 			}
 		}
@@ -225,7 +225,7 @@ func (q *queuing) wait(place QueueEntry, lock Lock) (RunningLock, Verdict, error
 	}
 }
 
-func (q *queuing) claim(place QueueEntry, lock Lock) (RunningLock, error) {
+func (q *queuing) claimHead(place QueueEntry, lock Lock) (RunningLock, error) {
 	request, cancel := q.RequestContext()
 	defer cancel()
 	held, _, err := place.ClaimHead(request, lock, q.may.Prev)

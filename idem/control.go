@@ -128,7 +128,7 @@ func (f *Found) ID() ExecutionID {
 // IDs returns the IDs of the execution and of the attempts before it.
 func (f *Found) IDs() (ids []ExecutionID) {
 	if e := f.Facts(); e != nil {
-		e.any(func(id ExecutionID, _ string) bool { ids = append(ids, id); return false })
+		e.anyAttempt(func(id ExecutionID, _ string) bool { ids = append(ids, id); return false })
 	}
 	return ids
 }

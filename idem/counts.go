@@ -113,14 +113,14 @@ func limitBefore(bucket int) time.Duration {
 // Quantile estimates the time that the part q of the requests took no longer than; 0 = nothing was
 // counted. It is less than √2 off, and never more than Longest, if that is known.
 func (h *Durations) Quantile(q float64) time.Duration {
-	estimate := h.estimate(q)
+	estimate := h.estimateQuantile(q)
 	if h.Longest > 0 {
 		estimate = min(estimate, h.Longest)
 	}
 	return estimate
 }
 
-func (h *Durations) estimate(q float64) time.Duration {
+func (h *Durations) estimateQuantile(q float64) time.Duration {
 	var all uint64
 	for _, n := range h.Buckets {
 		all += n

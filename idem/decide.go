@@ -40,25 +40,27 @@ func (r *Request) Lock(id ExecutionID, callbackHash string, v *Verdict, now time
 		ExecutionFacts: ExecutionFacts{
 			Execution: id, Scope: r.Scope, Route: r.Policy.Route, EventID: r.EventID, Labels: r.Labels,
 			Fingerprint: r.Fingerprint, Parts: r.Parts,
-			Credentials: r.credentials(id), Order: r.Order, CallbackHash: callbackHash, TraceParent: r.TraceParent,
-			Attempt: v.Attempt, Earlier: v.Earlier, StartedAt: now, Retention: r.retention(), Slots: r.slots(),
+			Credentials: r.credentialsDigest(id), Order: r.Order, CallbackHash: callbackHash,
+			TraceParent: r.TraceParent,
+			Attempt:     v.Attempt, Earlier: v.Earlier, StartedAt: now, Retention: r.recordRetention(),
+			Slots: r.neededSlots(),
 		},
 		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody,
-		ReplayFor: r.replayFor(), Latest: r.Policy.series(),
+		ReplayFor: r.replayFor(), Latest: r.Policy.newSeries(),
 	}
 	l.Question = r.Policy.Ask.question(r.Question)
 	return l
 }
 
-func (r *Request) credentials(id ExecutionID) string {
+func (r *Request) credentialsDigest(id ExecutionID) string {
 	if r.Credentials == nil {
 		return ""
 	}
 	return r.Credentials(id)
 }
 
-// slots returns the limits that an execution of r counts against; nil = none.
-func (r *Request) slots() []Slot {
+// neededSlots returns the limits that an execution of r counts against; nil = none.
+func (r *Request) neededSlots() []Slot {
 	if r.Policy.Concurrency <= 1 {
 		return r.Limits
 	}
@@ -67,13 +69,13 @@ func (r *Request) slots() []Slot {
 
 // replayFor returns Lock.ReplayFor.
 func (r *Request) replayFor() time.Duration {
-	if r.Policy.ReplayRetention >= r.retention() {
+	if r.Policy.ReplayRetention >= r.recordRetention() {
 		return 0
 	}
 	return r.Policy.ReplayRetention
 }
 
-func (r *Request) retention() time.Duration { return r.Policy.RetentionOf(r.ByPayload) }
+func (r *Request) recordRetention() time.Duration { return r.Policy.RetentionOf(r.ByPayload) }
 
 // Verdict is what a delivery may do. With an empty Decision it may claim the lock over the record
 // at revision Prev. If Reap is set, it must first reap the execution of that lock and read again.
@@ -144,7 +146,7 @@ func (v *Verdict) Taken() bool {
 // or unknown, then the lock. An event binds its bytes while it runs or waits, and once it does not
 // run again; a failure binds nothing.
 func Decide(seen *Obstacle, r *Request, now time.Time) Verdict {
-	v := decide(seen, r, now)
+	v := decideAdmission(seen, r, now)
 	v.HolderTrace = seen.traceOf(v.Holder)
 	r.compareWithFirst(&v)
 	return v
@@ -182,11 +184,11 @@ func decideAttached(seen *Obstacle, r *Request, first ExecutionID) Verdict {
 		return Verdict{Decision: DecisionUpstreamUnreachable, Holder: first}
 	case rec == nil || rec.Execution != first && !rec.Settled(): // it is not known any more
 		return Verdict{Decision: DecisionLockLost, Holder: first}
-	case rec.Execution != first && r.other(rec.Fingerprint): // the first one failed, and other bytes settled the event
-		return r.mismatch(&rec.ExecutionFacts)
+	case rec.Execution != first && r.rejectsFingerprint(rec.Fingerprint): // the first one failed, and other bytes settled the event
+		return r.mismatchVerdict(&rec.ExecutionFacts)
 	case rec.Answer != nil:
 		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec,
-			StatusOnly: r.stranger(&rec.ExecutionFacts)}
+			StatusOnly: r.hasOtherCredentials(&rec.ExecutionFacts)}
 	case rec.Superseded() != "":
 		return Verdict{Decision: DecisionSuperseded, Holder: rec.Execution, Record: rec}
 	case rec.Status == Aborted:
@@ -216,18 +218,18 @@ func (s *Obstacle) traceOf(id ExecutionID) string {
 	return ""
 }
 
-func decide(seen *Obstacle, r *Request, now time.Time) Verdict {
+func decideAdmission(seen *Obstacle, r *Request, now time.Time) Verdict {
 	rec := seen.Record
 	ended := rec != nil && !r.mayRunAfter(rec)
-	if ended && r.other(rec.Fingerprint) {
-		return r.mismatch(&rec.ExecutionFacts)
+	if ended && r.rejectsFingerprint(rec.Fingerprint) {
+		return r.mismatchVerdict(&rec.ExecutionFacts)
 	}
 	if copied := seen.copyOf(r.Scope.Key); copied != nil {
-		if r.other(copied.Fingerprint) {
-			return r.mismatch(&copied.ExecutionFacts)
+		if r.rejectsFingerprint(copied.Fingerprint) {
+			return r.mismatchVerdict(&copied.ExecutionFacts)
 		}
 		v := Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied,
-			RetryAfter: copied.remaining(now)}
+			RetryAfter: copied.remainingTime(now)}
 		if copied.Parked != nil { // the event was accepted, and so is each duplicate of it
 			v.Decision = DecisionParked
 		}
@@ -254,7 +256,7 @@ func (r *Request) decideEnded(rec *Record) Verdict {
 	v := Verdict{Decision: DecisionUnknown, Holder: rec.Execution, Record: rec}
 	switch {
 	case rec.Settled():
-		v.Decision, v.StatusOnly = DecisionReplayed, r.stranger(&rec.ExecutionFacts)
+		v.Decision, v.StatusOnly = DecisionReplayed, r.hasOtherCredentials(&rec.ExecutionFacts)
 	case rec.Final && rec.Superseded() != "":
 		v.Decision = DecisionSuperseded
 	case rec.Final:
@@ -272,12 +274,12 @@ func (r *Request) decidePace(seen *Obstacle, rec *Record, now time.Time) Verdict
 	if rec == nil || rec.Fingerprint != r.Fingerprint || seen.Lock != nil && seen.Lock.Dead {
 		return Verdict{}
 	}
-	wait := rec.pace(now)
+	wait := rec.paceDelay(now)
 	if wait == 0 {
 		return Verdict{}
 	}
 	if seen.Lock != nil {
-		wait = max(wait, seen.Lock.remaining(now))
+		wait = max(wait, seen.Lock.remainingTime(now))
 	}
 	return Verdict{Decision: DecisionPaced, Holder: rec.Execution, RetryAfter: wait}
 }
@@ -293,9 +295,9 @@ func (s *Obstacle) copyOf(key Key) *Lock {
 // Runs reports whether an execution of the event runs or waits.
 func (s *Obstacle) Runs(key Key) bool { return s.copyOf(key) != nil }
 
-// other reports whether fp is of another request than this one and the route refuses that. Under
-// MismatchExecute the key tells them apart.
-func (r *Request) other(fp Fingerprint) bool {
+// rejectsFingerprint reports whether fp is of another request than this one and the route refuses
+// that. Under MismatchExecute the key tells them apart.
+func (r *Request) rejectsFingerprint(fp Fingerprint) bool {
 	return r.Policy.OnMismatch == MismatchReject && fp != r.Fingerprint
 }
 
@@ -307,7 +309,7 @@ func (r *Request) decideLock(seen *Obstacle, rec *Record, now time.Time) Verdict
 	case seen.Newer != nil:
 		return Verdict{Decision: DecisionSuperseded, Newer: seen.Newer.Execution}
 	case lock != nil:
-		v := Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remaining(now)}
+		v := Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remainingTime(now)}
 		if lock.Scope.PerEvent == r.Scope.PerEvent { // else a client has it, and this event's own lock is free
 			v.Behind = lock.Revision
 		}
@@ -332,23 +334,24 @@ func (r *Request) decideLock(seen *Obstacle, rec *Record, now time.Time) Verdict
 	return v
 }
 
-// mismatch refuses a delivery that has another fingerprint than first.
-func (r *Request) mismatch(first *ExecutionFacts) Verdict {
+// mismatchVerdict refuses a delivery that has another fingerprint than first.
+func (r *Request) mismatchVerdict(first *ExecutionFacts) Verdict {
 	v := Verdict{Decision: DecisionMismatch, Holder: first.Execution}
-	if !r.stranger(first) {
+	if !r.hasOtherCredentials(first) {
 		v.Differs = r.Parts.Differ(first.Parts)
 	}
 	return v
 }
 
-// stranger reports whether the delivery came with other credentials than the first one of its
-// event. Its sender may learn only that there was a first one and that it is settled.
-func (r *Request) stranger(first *ExecutionFacts) bool {
-	if r.Policy.Verified && len(r.Policy.Credentials) == 0 || first.Credentials == r.credentials(first.Execution) {
+// hasOtherCredentials reports whether the delivery came with other credentials than the first one
+// of its event. Its sender may learn only that there was a first one and that it is settled.
+func (r *Request) hasOtherCredentials(first *ExecutionFacts) bool {
+	if r.Policy.Verified && len(r.Policy.Credentials) == 0 ||
+		first.Credentials == r.credentialsDigest(first.Execution) {
 		return false
 	}
 	for i := range first.Earlier { // one that runs the request of an earlier attempt has the digest of that
-		if first.Credentials != "" && first.Credentials == r.credentials(first.Earlier[i].Execution) {
+		if first.Credentials != "" && first.Credentials == r.credentialsDigest(first.Earlier[i].Execution) {
 			return false
 		}
 	}

@@ -28,7 +28,7 @@ var executionEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").W
 func NewExecutionID(workflow string, key Key, random [4]byte) ExecutionID {
 	var b [ExecutionIDBytes]byte
 	binary.BigEndian.PutUint64(b[0:], xxhash.Sum64String(workflow))
-	binary.BigEndian.PutUint64(b[8:], key.half())
+	binary.BigEndian.PutUint64(b[8:], key.hashHalf())
 	copy(b[16:], random[:])
 	return ExecutionIDOf(b)
 }
@@ -49,7 +49,7 @@ func (id ExecutionID) Random(workflow string, key Key) (random [4]byte, ok bool)
 	b, err := id.Binary()
 	copy(random[:], b[16:])
 	return random, err == nil && binary.BigEndian.Uint64(b[0:]) == xxhash.Sum64String(workflow) &&
-		binary.BigEndian.Uint64(b[8:]) == key.half()
+		binary.BigEndian.Uint64(b[8:]) == key.hashHalf()
 }
 
 // Parse returns XXH64 of the workflow, and the XXH64 half of the key.
@@ -85,8 +85,8 @@ func (id ExecutionID) Binary() (b [ExecutionIDBytes]byte, err error) {
 	return b, nil
 }
 
-// half returns the XXH64 half as a number; 0 for a text that is not a key.
-func (k Key) half() uint64 {
+// hashHalf returns the XXH64 half as a number; 0 for a text that is not a key.
+func (k Key) hashHalf() uint64 {
 	n, _ := strconv.ParseUint(k.Short(), 16, 64)
 	return n
 }
@@ -105,7 +105,7 @@ func (k Key) Binary() (b [KeyBytes]byte, ok bool) {
 		}
 	}
 	sum := sha256.Sum256([]byte(k))
-	binary.BigEndian.PutUint64(b[:8], k.half())
+	binary.BigEndian.PutUint64(b[:8], k.hashHalf())
 	copy(b[8:], sum[:])
 	return b, false
 }

@@ -114,7 +114,7 @@ func (p *Policy) judgeUnknown(t Try) Judgement {
 		j.Accepted, j.Code = ToBlock, DecisionUnknown.Row().Code
 		return j
 	}
-	p.repeat(&j, t)
+	p.retryIfAllowed(&j, t)
 	return j
 }
 
@@ -128,7 +128,7 @@ func (p *Policy) judgeAnswer(t Try) Judgement {
 		j.Status = Success
 	case p.asksToComeLater(t.Status):
 		j.Counts = true
-		p.repeat(&j, t)
+		p.retryIfAllowed(&j, t)
 		if !keeps {
 			j.ParkOn = ParkFailed
 		}
@@ -139,8 +139,8 @@ func (p *Policy) judgeAnswer(t Try) Judgement {
 	return j
 }
 
-// repeat has an accepted event tried again after a failed try, if the policy allows that.
-func (p *Policy) repeat(j *Judgement, t Try) {
+// retryIfAllowed has an accepted event tried again after a failed try, if the policy allows that.
+func (p *Policy) retryIfAllowed(j *Judgement, t Try) {
 	if t.Last {
 		p.giveUp(j, CodeAttemptsExhausted)
 		return

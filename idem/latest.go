@@ -6,9 +6,9 @@ import "time"
 // superseded. A superseded event never runs, so that a duplicate of it, which may come after the
 // newer one has run, does not undo that.
 
-// series returns the Series of a new queue entry; nil under another strategy. Under Observe nothing
-// waits for a newer one.
-func (p *Policy) series() *Series {
+// newSeries returns the Series of a new queue entry; nil under another strategy. Under Observe
+// nothing waits for a newer one.
+func (p *Policy) newSeries() *Series {
 	switch {
 	case p.Strategy != Latest:
 		return nil
@@ -32,7 +32,8 @@ func (s *Series) Rests(now time.Time) time.Duration {
 	return left
 }
 
-// superseded returns the verdict for a delivery that a newer one has replaced while it waited.
-func superseded(r *Record) Verdict {
+// supersededVerdict returns the verdict for a delivery that a newer one has replaced while it
+// waited.
+func supersededVerdict(r *Record) Verdict {
 	return Verdict{Decision: DecisionSuperseded, Holder: r.Execution, Record: r, WhileWaiting: true}
 }

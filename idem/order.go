@@ -20,7 +20,7 @@ const (
 )
 
 // Choices lists the values of a configuration.
-func (OnStale) Choices() []string { return words(StaleAnnotate, StaleSkip, StaleReject) }
+func (OnStale) Choices() []string { return asStrings(StaleAnnotate, StaleSkip, StaleReject) }
 
 // OrderUnit is the unit of a position that is a number.
 type OrderUnit string
@@ -33,7 +33,7 @@ const (
 )
 
 // Choices lists the units.
-func (OrderUnit) Choices() []string { return words(UnitNone, UnitSeconds, UnitMilliseconds) }
+func (OrderUnit) Choices() []string { return asStrings(UnitNone, UnitSeconds, UnitMilliseconds) }
 
 // OrderPolicy is what a route does about events that come out of order. A nil one checks no order.
 type OrderPolicy struct {
@@ -71,7 +71,7 @@ func (o *Order) Against(newest *HighWaterMark) *Stale {
 	if !ok || newest == nil || !at.Before(newest.At) {
 		return nil
 	}
-	return &Stale{By: at.behind(newest.At, o.Unit), Than: newest.Execution}
+	return &Stale{By: at.lagBehind(newest.At, o.Unit), Than: newest.Execution}
 }
 
 // Abort returns the reason with which an execution ends that did not run because of s.
@@ -175,28 +175,28 @@ func (p Position) Kind() string {
 // Before reports whether p is older than q; false for two kinds.
 func (p Position) Before(q Position) bool { return p.Kind() == q.Kind() && p < q }
 
-// behind returns by how much p is before q.
-func (p Position) behind(q Position, unit OrderUnit) string {
+// lagBehind returns by how much p is before q.
+func (p Position) lagBehind(q Position, unit OrderUnit) string {
 	if p.Kind() == "t" {
 		older, _ := time.Parse(positionTime, string(p[1:]))
 		newer, _ := time.Parse(positionTime, string(q[1:]))
 		apart := big.NewInt(newer.Unix() - older.Unix()) // a Duration ends after 292 years
 		apart.Mul(apart, big.NewInt(int64(time.Second)))
 		apart.Add(apart, big.NewInt(int64(newer.Nanosecond()-older.Nanosecond())))
-		return decimal(apart, 9) + "s"
+		return decimalText(apart, 9) + "s"
 	}
-	apart := new(big.Int).Sub(q.scaled(), p.scaled())
+	apart := new(big.Int).Sub(q.scaledNumber(), p.scaledNumber())
 	switch unit {
 	case UnitSeconds:
-		return decimal(apart, tailDigits) + "s"
+		return decimalText(apart, tailDigits) + "s"
 	case UnitMilliseconds:
-		return decimal(apart, tailDigits+3) + "s"
+		return decimalText(apart, tailDigits+3) + "s"
 	}
-	return decimal(apart, tailDigits)
+	return decimalText(apart, tailDigits)
 }
 
-// scaled returns the number p without its point.
-func (p Position) scaled() *big.Int {
+// scaledNumber returns the number p without its point.
+func (p Position) scaledNumber() *big.Int {
 	digits := []byte(p[2:])
 	below := p[1] == '0'
 	if below {
@@ -211,9 +211,9 @@ func (p Position) scaled() *big.Int {
 	return n
 }
 
-// decimal writes n, which is not below zero, with the point before its last digits, and no zeros
-// behind it.
-func decimal(n *big.Int, tail int) string {
+// decimalText writes n, which is not below zero, with the point before its last digits, and no
+// zeros behind it.
+func decimalText(n *big.Int, tail int) string {
 	text := n.String()
 	if lacks := tail + 1 - len(text); lacks > 0 {
 		text = strings.Repeat("0", lacks) + text

@@ -84,9 +84,9 @@ func TestNumbersAreComparedExactly(t *testing.T) {
 		if !p.Before(q) {
 			return
 		}
-		apart, _ := new(big.Rat).SetString(p.behind(q, UnitNone))
+		apart, _ := new(big.Rat).SetString(p.lagBehind(q, UnitNone))
 		if apart.Cmp(y.Sub(y, x)) != 0 {
-			rt.Fatalf("%s is %s older than %s", a, p.behind(q, UnitNone), b)
+			rt.Fatalf("%s is %s older than %s", a, p.lagBehind(q, UnitNone), b)
 		}
 	})
 }

@@ -30,7 +30,7 @@ const (
 
 // Choices lists the reasons to park that a policy names.
 func (ParkOn) Choices() []string {
-	return words(ParkLocked, ParkSlow, ParkUnreachable, ParkUnknown, ParkFailed)
+	return asStrings(ParkLocked, ParkSlow, ParkUnreachable, ParkUnknown, ParkFailed)
 }
 
 // OnFailure says what happens to a parked execution that may not be tried again.
@@ -43,7 +43,7 @@ const (
 )
 
 // Choices lists the values of a configuration.
-func (OnFailure) Choices() []string { return words(FailureHold, FailureSkip) }
+func (OnFailure) Choices() []string { return asStrings(FailureHold, FailureSkip) }
 
 // ParkSignature says which signature a parked request has when it runs.
 type ParkSignature string
@@ -55,7 +55,7 @@ const (
 )
 
 // Choices lists the signatures of a parked request.
-func (ParkSignature) Choices() []string { return words(SignatureKeep, SignatureRenew) }
+func (ParkSignature) Choices() []string { return asStrings(SignatureKeep, SignatureRenew) }
 
 // ParkPolicy is what a route does about parking. A nil one parks nothing.
 type ParkPolicy struct {

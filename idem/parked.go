@@ -14,7 +14,7 @@ const (
 )
 
 // Choices lists the states of a stored request.
-func (ParkState) Choices() []string { return words(ParkWaiting, ParkBlocked, ParkDeadLetter) }
+func (ParkState) Choices() []string { return asStrings(ParkWaiting, ParkBlocked, ParkDeadLetter) }
 
 // ParkedEntry is what every process knows of a stored request.
 type ParkedEntry struct {

@@ -19,7 +19,7 @@ const (
 )
 
 // Choices lists the strategies.
-func (Strategy) Choices() []string { return words(FailFast, Wait, Skip, Latest, NoLock) }
+func (Strategy) Choices() []string { return asStrings(FailFast, Wait, Skip, Latest, NoLock) }
 
 // Waits reports whether a delivery waits if the lock is taken.
 func (s Strategy) Waits() bool { return s == Wait || s == Latest }
@@ -34,7 +34,7 @@ const (
 )
 
 // Choices lists the policies for copies of a running event.
-func (InFlight) Choices() []string { return words(Conflict, Attach) }
+func (InFlight) Choices() []string { return asStrings(Conflict, Attach) }
 
 // OnMismatch says what a delivery gets whose key is known with another fingerprint.
 type OnMismatch string
@@ -53,7 +53,7 @@ const (
 
 // Choices lists the mismatch policies.
 func (OnMismatch) Choices() []string {
-	return words(MismatchReject, MismatchReplay, MismatchExecute, MismatchReplayUnsigned)
+	return asStrings(MismatchReject, MismatchReplay, MismatchExecute, MismatchReplayUnsigned)
 }
 
 // OnUnknown says what a delivery gets whose earlier execution ended with an unknown outcome.
@@ -67,9 +67,9 @@ const (
 )
 
 // Choices lists the policies for an unknown outcome.
-func (OnUnknown) Choices() []string { return words(UnknownRetry, UnknownBlock, UnknownAsk) }
+func (OnUnknown) Choices() []string { return asStrings(UnknownRetry, UnknownBlock, UnknownAsk) }
 
-func words[W ~string](choices ...W) []string {
+func asStrings[W ~string](choices ...W) []string {
 	texts := make([]string, len(choices))
 	for i, c := range choices {
 		texts[i] = string(c)

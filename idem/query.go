@@ -83,12 +83,12 @@ func (q *ExecutionQuery) takesFacts(f *Found) bool {
 	case q.EventID != "" && e.EventID != q.EventID && (e.EventID != "" || e.Fingerprint.Hex() != q.EventID),
 		!strings.HasPrefix(string(e.Key), q.Key):
 		return false
-	case !q.takesText(e.Workflow, e.EventID, e.Labels) && !e.traced(q.SearchText), !q.takesLabels(e.Labels):
+	case !q.takesText(e.Workflow, e.EventID, e.Labels) && !e.hasTrace(q.SearchText), !q.takesLabels(e.Labels):
 		return false
 	}
-	return e.any(func(id ExecutionID, _ string) bool {
+	return e.anyAttempt(func(id ExecutionID, _ string) bool {
 		return strings.HasPrefix(string(id), q.IDPrefix)
-	}) && (q.TraceID == "" || e.traced(q.TraceID))
+	}) && (q.TraceID == "" || e.hasTrace(q.TraceID))
 }
 
 // OneWorkflow returns the only workflow that the query can be about; "" = there may be several.
@@ -134,8 +134,8 @@ func beginsFold(text, beginning string) bool {
 	return len(text) >= len(beginning) && strings.EqualFold(text[:len(beginning)], beginning)
 }
 
-// any reports whether f holds for the execution or for an earlier attempt.
-func (e *ExecutionFacts) any(f func(id ExecutionID, traceParent string) bool) bool {
+// anyAttempt reports whether f holds for the execution or for an earlier attempt.
+func (e *ExecutionFacts) anyAttempt(f func(id ExecutionID, traceParent string) bool) bool {
 	if f(e.Execution, e.TraceParent) {
 		return true
 	}
@@ -147,9 +147,9 @@ func (e *ExecutionFacts) any(f func(id ExecutionID, traceParent string) bool) bo
 	return false
 }
 
-// traced reports whether the execution or an earlier attempt has this trace ID.
-func (e *ExecutionFacts) traced(id string) bool {
-	return e.any(func(_ ExecutionID, trace string) bool { return ParseTrace(trace).TraceID() == id })
+// hasTrace reports whether the execution or an earlier attempt has this trace ID.
+func (e *ExecutionFacts) hasTrace(id string) bool {
+	return e.anyAttempt(func(_ ExecutionID, trace string) bool { return ParseTrace(trace).TraceID() == id })
 }
 
 // takesHistory reports whether an event that has no execution matches.
@@ -158,7 +158,7 @@ func (q *ExecutionQuery) takesHistory(h *History) bool {
 	case q.Route != "" && h.Route != q.Route, q.Outcome != "", q.EventID != "" && h.EventID != q.EventID,
 		!strings.HasPrefix(string(h.Key), q.Key):
 		return false
-	case !q.takesText(h.Workflow, h.EventID, h.Labels) && !h.any(func(a Arrival) bool {
+	case !q.takesText(h.Workflow, h.EventID, h.Labels) && !h.anyArrival(func(a Arrival) bool {
 		return a.TraceID == q.SearchText
 	}), !q.takesLabels(h.Labels):
 		return false
@@ -173,11 +173,11 @@ func (q *ExecutionQuery) Arrived(h *History) bool {
 		strings.HasPrefix(string(f.Execution), q.IDPrefix) {
 		return true
 	}
-	return h.any(q.takesArrival)
+	return h.anyArrival(q.takesArrival)
 }
 
-// any reports whether f holds for one of the arrivals that are kept.
-func (h *History) any(f func(Arrival) bool) bool {
+// anyArrival reports whether f holds for one of the arrivals that are kept.
+func (h *History) anyArrival(f func(Arrival) bool) bool {
 	return slices.ContainsFunc(h.Newest, f) || h.Counts != nil && f(h.First)
 }
 

@@ -224,12 +224,12 @@ func (e *ExecutionFacts) HasSlot() bool {
 // dies: another process takes it over.
 func (l *Lock) IsParked() bool { return l.Parked != nil && !l.Cooling }
 
-// remaining returns how long the lock is expected to stay as it is: for the rest of a hold or of a
-// delay, unless it is renewed. The duration of a call is not known; the guess that needs no memory
-// is that it takes as long again as it has taken, so a sender that follows Retry-After asks a few
-// times, and not each second of a long call. At most 0: it may be over at any time, or the clock of
-// the holder is ahead.
-func (l *Lock) remaining(now time.Time) time.Duration {
+// remainingTime returns how long the lock is expected to stay as it is: for the rest of a hold or
+// of a delay, unless it is renewed. The duration of a call is not known; the guess that needs no
+// memory is that it takes as long again as it has taken, so a sender that follows Retry-After asks
+// a few times, and not each second of a long call. At most 0: it may be over at any time, or the
+// clock of the holder is ahead.
+func (l *Lock) remainingTime(now time.Time) time.Duration {
 	switch {
 	case l.Cooling:
 		return l.CoolUntil.Sub(now)
@@ -407,11 +407,11 @@ func (r *Record) AsAttempt() Attempt {
 		Settled: r.Settled(),
 	}
 	if r.Error != nil {
-		a.Error = &Failure{Code: r.Error.Code, Detail: clip(r.Error.Detail)}
+		a.Error = &Failure{Code: r.Error.Code, Detail: clipDetail(r.Error.Detail)}
 	}
 	if r.Abort != nil {
 		by := *r.Abort
-		by.By, by.Reason = clip(by.By), clip(by.Reason)
+		by.By, by.Reason = clipDetail(by.By), clipDetail(by.Reason)
 		a.Abort = &by
 	}
 	if r.Answer != nil && (r.Remembered || !r.SettledBefore()) {
@@ -420,8 +420,8 @@ func (r *Record) AsAttempt() Attempt {
 	return a
 }
 
-// clip cuts text to what an Attempt stores, between two letters.
-func clip(text string) string {
+// clipDetail cuts text to what an Attempt stores, between two letters.
+func clipDetail(text string) string {
 	if len(text) <= maxAttemptDetail {
 		return text
 	}

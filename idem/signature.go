@@ -35,11 +35,11 @@ type BadSignatureQuery struct {
 // Matches reports whether the query asks for b.
 func (q *BadSignatureQuery) Matches(b *BadSignature) bool {
 	return (q.Route == "" || b.Route == q.Route) && (q.EventID == "" || b.EventID == q.EventID) &&
-		(q.Since.IsZero() || !b.last().Before(q.Since)) && (q.Until.IsZero() || !b.At.After(q.Until))
+		(q.Since.IsZero() || !b.newestAt().Before(q.Since)) && (q.Until.IsZero() || !b.At.After(q.Until))
 }
 
-// last returns when the newest came of those that b stands for.
-func (b *BadSignature) last() time.Time {
+// newestAt returns when the newest came of those that b stands for.
+func (b *BadSignature) newestAt() time.Time {
 	if b.Until.After(b.At) {
 		return b.Until
 	}

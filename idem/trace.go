@@ -32,8 +32,9 @@ func ParseTrace[T string | []byte](header T) TraceContext {
 	}
 	var t TraceContext
 	var version, flags [1]byte
-	if !unhex(version[:], header[:2]) || !unhex(t.Trace[:], header[3:35]) || !unhex(t.Span[:], header[36:52]) ||
-		!unhex(flags[:], header[53:traceLen]) {
+	if !decodeLowerHex(version[:], header[:2]) || !decodeLowerHex(t.Trace[:], header[3:35]) ||
+		!decodeLowerHex(t.Span[:], header[36:52]) ||
+		!decodeLowerHex(flags[:], header[53:traceLen]) {
 		return TraceContext{}
 	}
 	t.Flags = flags[0]
@@ -48,8 +49,8 @@ func ParseTrace[T string | []byte](header T) TraceContext {
 	return t
 }
 
-// unhex accepts lower case alone, as the standard does.
-func unhex[T string | []byte](into []byte, text T) bool {
+// decodeLowerHex accepts lower case alone, as the standard does.
+func decodeLowerHex[T string | []byte](into []byte, text T) bool {
 	for i := range len(text) {
 		c := text[i]
 		switch {

@@ -13,10 +13,10 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// admit asks the gate for an execution.
-func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
+// admitByGate asks the gate for an execution.
+func (d *delivery) admitByGate(ctx *fasthttp.RequestCtx) *ending {
 	since := d.handler.options.Now()
-	a := d.ask(ctx)
+	a := d.askGate(ctx)
 	claim, stages := d.handler.options.Now().Sub(since)-a.Waited, &d.report.Stages
 	stages.Claim = Stretch{since, claim}
 	if a.Waited > 0 {
@@ -41,19 +41,19 @@ func (d *delivery) admit(ctx *fasthttp.RequestCtx) *ending {
 			d.logCancel(a.Record.Abort)
 		}
 	}
-	return d.refused(&a)
+	return d.refusedEnding(&a)
 }
 
-// ask calls the gate. It watches the sender's connection only if the strategy waits: a delivery
+// askGate calls the gate. It watches the sender's connection only if the strategy waits: a delivery
 // whose sender leaves gives up its queue entry. The short wait of an overtaken one goes on without
 // its sender: should the event run then, its next delivery gets the answer.
-func (d *delivery) ask(ctx *fasthttp.RequestCtx) guard.Admission {
+func (d *delivery) askGate(ctx *fasthttp.RequestCtx) guard.Admission {
 	p := &d.route.Policy
 	d.asked = &idem.Request{
 		Scope:   idem.Scope{Workflow: d.names.Workflow, Key: d.names.Key},
 		EventID: d.names.EventID, Labels: d.names.Labels, Fingerprint: d.names.Fingerprint, Parts: d.names.Parts,
 		ByPayload: d.names.ByPayload, Order: d.names.Order, Question: d.names.Question,
-		Policy: p, Limits: d.names.Limits, TraceParent: d.trace.String(), Parking: d.parking(),
+		Policy: p, Limits: d.names.Limits, TraceParent: d.trace.String(), Parking: d.newParking(),
 		Twin: p.TwinWindow > 0 && d.route.Keys.HasTwins(&d.req.msg, &d.names),
 		Credentials: func(id idem.ExecutionID) string {
 			return naming.CredentialsDigest(id, &d.req.msg, &d.route.Policy)
@@ -68,8 +68,8 @@ func (d *delivery) ask(ctx *fasthttp.RequestCtx) guard.Admission {
 	return d.handler.options.Gate.Admit(sender, d.asked)
 }
 
-// refused returns the ending of a delivery that may not run: the first answer, or a refusal.
-func (d *delivery) refused(a *guard.Admission) *ending {
+// refusedEnding returns the ending of a delivery that may not run: the first answer, or a refusal.
+func (d *delivery) refusedEnding(a *guard.Admission) *ending {
 	d.report.Differs, d.report.Changed = a.Differs, a.Changed
 	if a.Decision == idem.DecisionParked {
 		end := d.parkedAs(a.Holder, a.On)
@@ -78,7 +78,7 @@ func (d *delivery) refused(a *guard.Admission) *ending {
 		}
 		return end
 	}
-	end := d.refuse(a.Decision)
+	end := d.refuseWith(a.Decision)
 	if end.forward = forwardByRule; a.Unsure {
 		end.forward, end.refusal.effect = forwardNever, idem.EffectUnknown
 	}

@@ -14,12 +14,13 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// stream gives the rest of the answer to fasthttp, which reads it after the handler has returned.
-func (d *reply) stream(s *answerStream) {
+// streamRest gives the rest of the answer to fasthttp, which reads it after the handler has
+// returned.
+func (d *reply) streamRest(s *answerStream) {
 	s.delivery.call.Pause()
 	toItsEnd := d.call.answer.Length < 0 && d.req.head.HTTP10() // it knows no chunks
 	if toItsEnd && !s.plain {
-		d.gather(s)
+		d.gatherRest(s)
 		return
 	}
 	d.detached = true
@@ -39,17 +40,17 @@ func (d *reply) stream(s *answerStream) {
 	d.ctx.Response.SetBodyStream(s, int(d.call.answer.Length)) // -1: chunked
 }
 
-// gather reads an execution's answer whole, for a sender that could not tell it from one that was
-// cut off.
-func (d *reply) gather(s *answerStream) {
+// gatherRest reads an execution's answer whole, for a sender that could not tell it from one that
+// was cut off.
+func (d *reply) gatherRest(s *answerStream) {
 	body, err := wire.Gather(s, longestOldAnswer, &d.memory)
 	if err = errors.Join(err, s.Close()); err != nil {
 		d.ctx.SetConnectionClose()
 		d.ctx.Response.SetStatusCode(fasthttp.StatusBadGateway)
-		d.mark(&ending{decision: d.report.Decision}) // again: its end may have changed that, too
+		d.markDecision(&ending{decision: d.report.Decision}) // again: its end may have changed that, too
 		return
 	}
-	d.lend(body)
+	d.lendBody(body)
 }
 
 // longestOldAnswer bounds an execution's answer without a length for a sender that speaks HTTP/1.0.
@@ -92,7 +93,7 @@ const (
 
 // Read implements io.Reader.
 func (s *answerStream) Read(p []byte) (n int, err error) {
-	defer s.contain(&err)
+	defer s.recoverPanic(&err)
 	for len(s.ready) == 0 {
 		switch {
 		case len(s.held) > 0 && (s.err != nil || s.execution == nil):
@@ -105,7 +106,7 @@ func (s *answerStream) Read(p []byte) (n int, err error) {
 			s.delivery.call.Pause() // waits for the sender, which has a time limit of its own
 			return n, s.err
 		default:
-			s.advance()
+			s.readPiece()
 		}
 	}
 	n = copy(p, s.ready)
@@ -139,18 +140,18 @@ func (s *answerStream) WriteTo(io.Writer) (total int64, err error) {
 		err = nil
 	}
 	if s.delivery.call.answer.Length < 0 {
-		total = 0 // as stream has told fasthttp
+		total = 0 // as streamRest has told fasthttp
 	}
 	return total, err
 }
 
-// advance reads the next piece, and releases the one before it.
-func (s *answerStream) advance() {
+// readPiece reads the next piece, and releases the one before it.
+func (s *answerStream) readPiece() {
 	if s.bufs[s.turn] == nil {
 		s.delivery.memory.Hold(streamPiece)
 		s.bufs[s.turn] = make([]byte, streamPiece)
 	}
-	s.delivery.call.progress()
+	s.delivery.call.extendTimeout()
 	n, err := s.rest.Read(s.bufs[s.turn])
 	s.delivery.call.Pause()
 	s.total += int64(n)
@@ -158,10 +159,10 @@ func (s *answerStream) advance() {
 	s.turn = 1 - s.turn
 	switch {
 	case err == io.EOF:
-		s.settle(nil)
+		s.recordEnd(nil)
 		s.err = io.EOF
 	case err != nil:
-		s.settle(err)
+		s.recordEnd(err)
 		s.ready, s.held, s.err = nil, nil, err
 	}
 }
@@ -173,8 +174,8 @@ func (s *answerStream) endWith(stop context.Context, sender net.Conn) {
 	s.sender, s.release = sender, context.AfterFunc(stop, func() { _ = sender.Close() })
 }
 
-// settle records how the answer ended.
-func (s *answerStream) settle(cut error) {
+// recordEnd records how the answer ended.
+func (s *answerStream) recordEnd(cut error) {
 	if s.execution == nil {
 		return
 	}
@@ -208,35 +209,35 @@ func (s *answerStream) Close() (err error) {
 	}
 	s.over = true
 	if s.delivery.detached {
-		defer s.delivery.finish()
+		defer s.delivery.reportAndFree()
 	}
 	if s.plain {
 		s.delivery.noteCall()
 	}
 	defer s.delivery.call.end()
 	defer s.rest.Close()
-	defer s.contain(&err)
+	defer s.recoverPanic(&err)
 	defer func() {
 		if s.release != nil {
 			s.release()
 		}
 	}()
 	for s.execution != nil && s.err == nil {
-		s.advance()
+		s.readPiece()
 	}
 	return nil
 }
 
-// contain recovers from a panic, which would end the process: fasthttp calls a stream outside of
-// the handler.
-func (s *answerStream) contain(err *error) {
+// recoverPanic recovers from a panic, which would end the process: fasthttp calls a stream outside
+// of the handler.
+func (s *answerStream) recoverPanic(err *error) {
 	p := recover()
 	if p == nil {
 		return
 	}
 	s.delivery.logPanic(p)
 	*err = fmt.Errorf("panic: %v", p)
-	s.delivery.abandon()
+	s.delivery.endUnsettled()
 	s.execution = nil
 	s.err = *err
 }

@@ -5,9 +5,9 @@ import "hooklock/idem"
 // beginTrace finds out which trace a delivery belongs to: one that is recorded here, or the
 // sender's.
 func (d *delivery) beginTrace() {
-	parent := idem.ParseTrace(d.req.header("traceparent"))
+	parent := idem.ParseTrace(d.req.headerValue("traceparent"))
 	if d.handler.options.Tracer != nil {
-		d.report.Trace = d.handler.options.Tracer.Begin(&d.report, parent, d.req.header("tracestate"))
+		d.report.Trace = d.handler.options.Tracer.Begin(&d.report, parent, d.req.headerValue("tracestate"))
 	}
 	switch t := d.report.Trace; {
 	case t != nil:

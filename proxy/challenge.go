@@ -21,7 +21,7 @@ func isChallenge(q *request, answer *wire.Answer) bool {
 			challenged, stale = true, stale || saysStale(f.Value)
 		}
 	}
-	return challenged && (stale || !q.authorized())
+	return challenged && (stale || !q.hasCredentials())
 }
 
 // saysStale reports whether a WWW-Authenticate of the scheme Digest has the parameter stale=true,
@@ -36,8 +36,8 @@ func saysStale(value []byte) bool {
 	return bytes.Contains(value, []byte("stale=true"))
 }
 
-// authorized reports whether the request brings credentials for the service.
-func (q *request) authorized() bool {
+// hasCredentials reports whether the request brings credentials for the service.
+func (q *request) hasCredentials() bool {
 	for _, f := range q.head.Fields() {
 		if bytes.EqualFold(f.Name, []byte("authorization")) {
 			return true
@@ -53,12 +53,12 @@ func (d *delivery) letAskForChallenge() *ending {
 		return nil
 	}
 	d.report.UnsignedHandshake = true
-	return d.refuse(idem.DecisionExecuted).forwarded(forwardAlways)
+	return d.refuseWith(idem.DecisionExecuted).withForward(forwardAlways)
 }
 
 // asksForChallenge reports whether a request is no event, but asks the service for its challenge.
 func (r *Route) asksForChallenge(q *request) bool {
-	return r.Digest && len(q.body) == 0 && !q.authorized()
+	return r.Digest && len(q.body) == 0 && !q.hasCredentials()
 }
 
 // noteChallenge notes whether the answer to a delivery without a lock is a challenge.

@@ -38,22 +38,23 @@ func (q *request) reset() {
 // readHead is the first stage.
 func (d *delivery) readHead(ctx *fasthttp.RequestCtx) *ending {
 	d.report.TLS = ctx.IsTLS()
-	if bad := d.req.parse(&ctx.Request.Header); bad != nil {
-		return d.reject(bad)
+	if bad := d.req.parseHead(&ctx.Request.Header); bad != nil {
+		return d.rejectWith(bad)
 	}
-	if d.req.header(headerReplay) != nil {
-		return d.reject(reject(codeBadRequest, "it is a replay (hooklock rerun --to), which goes to a service, and "+
-			"never through Hooklock: name the service itself"))
+	if d.req.headerValue(headerReplay) != nil {
+		return d.rejectWith(newRejection(codeBadRequest,
+			"it is a replay (hooklock rerun --to), which goes to a service, and "+
+				"never through Hooklock: name the service itself"))
 	}
 	d.report.noteHead(&d.req)
 	return nil
 }
 
-// parse copies and checks the head. A head that two HTTP parsers could read differently is refused
-// here, on unmatched paths too.
-func (q *request) parse(h *fasthttp.RequestHeader) *Rejection {
+// parseHead copies and checks the head. A head that two HTTP parsers could read differently is
+// refused here, on unmatched paths too.
+func (q *request) parseHead(h *fasthttp.RequestHeader) *Rejection {
 	if err := wire.ParseHead(h, &q.head); err != nil {
-		return reject(codeBadRequest, err.Error())
+		return newRejection(codeBadRequest, err.Error())
 	}
 	m, p := &q.msg, &q.place
 	m.Method, m.Target, m.Fields = q.head.Method(), q.head.Target(), m.Fields[:0]
@@ -61,7 +62,7 @@ func (q *request) parse(h *fasthttp.RequestHeader) *Rejection {
 	for _, f := range q.head.Fields() {
 		m.Fields = append(m.Fields, naming.Field(f))
 	}
-	m.Host = q.header("host")
+	m.Host = q.headerValue("host")
 	p.method, p.host, p.path, p.bare, p.msg = m.Method, m.Host, m.Path, !q.head.HasBody() && q.head.Upgrade() == nil, m
 	return nil
 }
@@ -70,13 +71,13 @@ func (q *request) parse(h *fasthttp.RequestHeader) *Rejection {
 func (q *request) parseRaw(raw []byte, limit int) *Rejection {
 	var head fasthttp.RequestHeader
 	if err := head.Read(bufio.NewReaderSize(bytes.NewReader(raw), limit)); err != nil {
-		return unread(err)
+		return unreadRejection(err)
 	}
-	return q.parse(&head)
+	return q.parseHead(&head)
 }
 
-// header returns the value of the first header line of that name, which is in lower case.
-func (q *request) header(name string) []byte {
+// headerValue returns the value of the first header line of that name, which is in lower case.
+func (q *request) headerValue(name string) []byte {
 	for _, f := range q.msg.Fields {
 		if len(f.Name) == len(name) && bytes.EqualFold(f.Name, []byte(name)) {
 			return f.Value
@@ -85,8 +86,8 @@ func (q *request) header(name string) []byte {
 	return nil
 }
 
-// from notes where the request comes from.
-func (q *request) from(ctx *fasthttp.RequestCtx) {
+// setPeer notes where the request comes from.
+func (q *request) setPeer(ctx *fasthttp.RequestCtx) {
 	q.tls = ctx.IsTLS()
 	if ip := ctx.RemoteIP(); !ip.IsUnspecified() { // fasthttp's for the peer of a socket, which has no address
 		q.peer = append(q.peer[:0], ip.String()...)
@@ -98,11 +99,11 @@ func (q *request) from(ctx *fasthttp.RequestCtx) {
 func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *ending {
 	if !d.route.Observe {
 		if broken := d.route.Verify.checkHead(&d.req); broken != nil {
-			return d.forged(broken).hangingUp()
+			return d.forgedEnding(broken).hangingUp()
 		}
 	}
-	if bad := d.req.readBody(ctx, d.handler.limits().RequestBody, &d.memory); bad != nil {
-		return d.reject(bad).hangingUp()
+	if bad := d.req.readBody(ctx, d.handler.currentLimits().RequestBody, &d.memory); bad != nil {
+		return d.rejectWith(bad).hangingUp()
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (q *request) readBody(ctx *fasthttp.RequestCtx, limit int, m *wire.Account)
 	if bad := badBody(err); bad != nil {
 		return bad
 	}
-	return reject(codeBadRequest, err.Error())
+	return newRejection(codeBadRequest, err.Error())
 }
 
 // badBody refuses a delivery whose body was malformed or cut off; nil if err is another error. What
@@ -126,14 +127,15 @@ func (q *request) readBody(ctx *fasthttp.RequestCtx, limit int, m *wire.Account)
 func badBody(err error) *Rejection {
 	switch {
 	case errors.Is(err, wire.ErrMemory):
-		return reject(codeMemoryExhausted, "the bodies and answers of other deliveries fill limits.memory; nothing "+
-			"was executed, send the event again")
+		return newRejection(codeMemoryExhausted,
+			"the bodies and answers of other deliveries fill limits.memory; nothing "+
+				"was executed, send the event again")
 	case errors.Is(err, wire.ErrBodyTooLarge):
 		return bodyTooLarge()
 	case errors.Is(err, wire.ErrBodySlow):
-		return reject(codeRequestTimeout, "the body did not arrive within limits.body_timeout")
+		return newRejection(codeRequestTimeout, "the body did not arrive within limits.body_timeout")
 	case errors.Is(err, wire.ErrBodyTruncated), errors.Is(err, wire.ErrBodyBroken):
-		return reject(codeBadRequest, err.Error())
+		return newRejection(codeBadRequest, err.Error())
 	}
 	return nil
 }
@@ -145,17 +147,17 @@ func (q *request) asSigned() *sender.Delivery {
 	return &q.signed
 }
 
-// size returns the bytes of head and body.
-func (q *request) size() int { return len(q.head.Target()) + q.head.Size() + len(q.body) }
+// byteSize returns the bytes of head and body.
+func (q *request) byteSize() int { return len(q.head.Target()) + q.head.Size() + len(q.body) }
 
-// stored returns the request for the time in which its execution is parked.
-func (q *request) stored() *kept.Request {
+// storedRequest returns the request for the time in which its execution is parked.
+func (q *request) storedRequest() *kept.Request {
 	return &kept.Request{Head: q.head.AppendRaw(nil), Body: q.body, Peer: string(q.peer), TLS: q.tls,
-		TraceState: string(q.header("tracestate"))}
+		TraceState: string(q.headerValue("tracestate"))}
 }
 
-// restore makes the request again as it came.
-func (q *request) restore(r *kept.Request) *Rejection {
+// restoreFrom makes the request again as it came.
+func (q *request) restoreFrom(r *kept.Request) *Rejection {
 	if bad := q.parseRaw(r.Head, max(len(r.Head), 4096)); bad != nil {
 		return bad
 	}
@@ -164,9 +166,9 @@ func (q *request) restore(r *kept.Request) *Rejection {
 	return nil
 }
 
-// renew gives the request a new signature; r nil: it keeps the one that it has. Everything else
-// stays as it came.
-func (q *request) renew(r *sender.Renewer, now time.Time) error {
+// renewSignature gives the request a new signature; r nil: it keeps the one that it has. Everything
+// else stays as it came.
+func (q *request) renewSignature(r *sender.Renewer, now time.Time) error {
 	if r == nil {
 		return nil
 	}

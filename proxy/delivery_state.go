@@ -61,9 +61,9 @@ type deliveryPool struct {
 
 func newDeliveryPool() *deliveryPool { return &deliveryPool{back: make(chan struct{}, 1)} }
 
-// await waits until every delivery has ended, at most until ctx does. It is not safe for concurrent
-// use.
-func (p *deliveryPool) await(ctx context.Context) error {
+// awaitEmpty waits until every delivery has ended, at most until ctx does. It is not safe for
+// concurrent use.
+func (p *deliveryPool) awaitEmpty(ctx context.Context) error {
 	for p.out.Load() > 0 {
 		select {
 		case <-p.back:
@@ -93,7 +93,7 @@ func (p *deliveryPool) get(h *Handler) *delivery {
 func (p *deliveryPool) put(d *delivery) {
 	defer p.countEnd()
 	if d.broken {
-		d.call.cut()
+		d.call.cutOff()
 	}
 	d.memory.Close()
 	if d.broken || cap(d.req.body) > keepBuffer || d.call.answer.Room() > keepBuffer {

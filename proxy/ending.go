@@ -8,8 +8,8 @@ import (
 )
 
 // ending is how a delivery ends: the decision, and the answer. A stage returns one in place of the
-// input of the next stage; policy applies the route's rules, and write makes it the answer. It
-// lives in its delivery, so that none is allocated.
+// input of the next stage; applyPolicy applies the route's rules, and writeEnding makes it the
+// answer. It lives in its delivery, so that none is allocated.
 type ending struct {
 	decision idem.Decision // "": no route took the delivery
 	source   source
@@ -53,8 +53,8 @@ const (
 	forwardAlways         // it needs neither a lock nor a record
 )
 
-// forwarded returns the ending of a delivery that may go to the upstream all the same.
-func (e *ending) forwarded(f forward) *ending {
+// withForward returns the ending of a delivery that may go to the upstream all the same.
+func (e *ending) withForward(f forward) *ending {
 	e.forward = f
 	return e
 }
@@ -65,25 +65,25 @@ func (e *ending) hangingUp() *ending {
 	return e
 }
 
-// refuse returns the ending of a delivery that is refused with that decision.
-func (d *delivery) refuse(decision idem.Decision) *ending {
+// refuseWith returns the ending of a delivery that is refused with that decision.
+func (d *delivery) refuseWith(decision idem.Decision) *ending {
 	d.end = ending{decision: decision, refusal: refusalOf(decision)}
 	return &d.end
 }
 
-// reject returns the ending of a delivery that is refused for its form. What follows on its
+// rejectWith returns the ending of a delivery that is refused for its form. What follows on its
 // connection may be the rest of it.
-func (d *delivery) reject(bad *Rejection) *ending {
+func (d *delivery) rejectWith(bad *Rejection) *ending {
 	d.report.Code = bad.Code
-	d.end = ending{decision: idem.DecisionRejected, refusal: bad.refusal(), rejected: bad, err: bad}
+	d.end = ending{decision: idem.DecisionRejected, refusal: bad.asRefusal(), rejected: bad, err: bad}
 	d.end.hangUp = bad.Status == 408 || bad.Status == 413 ||
 		d.route == nil && (bad.Status == 400 || d.req.head.HasBody())
 	return &d.end
 }
 
-// policy applies the route's rules to an ending: mode observe and on_store_down forward the
+// applyPolicy applies the route's rules to an ending: mode observe and on_store_down forward the
 // delivery all the same, and respond gives a refusal another status.
-func (d *delivery) policy(end *ending) *ending {
+func (d *delivery) applyPolicy(end *ending) *ending {
 	r := d.route
 	if r == nil {
 		return end
@@ -92,13 +92,13 @@ func (d *delivery) policy(end *ending) *ending {
 	switch {
 	case end.forward == forwardAlways || end.forward == forwardByRule && rule:
 		d.report.Would = end.decision
-		end = d.bypass()
+		end = d.forwardUnlocked()
 	case r.Observe && (end.decision == idem.DecisionExecuted || end.decision == idem.DecisionChallenged):
 		// also one that was decided as under enforce is marked as observed
 		if d.report.Would == "" {
 			d.report.Would = end.decision
 		}
-		if p := r.Policy.Park; p != nil && p.Slow && d.patience() < 0 {
+		if p := r.Policy.Park; p != nil && p.Slow && d.patienceLeft() < 0 {
 			d.report.Would = idem.DecisionParked
 		}
 		end.decision = idem.DecisionBypassed

@@ -66,11 +66,11 @@ type ExplainedAnswer struct {
 func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	x := &Explanation{}
 	var q request
-	if bad := s.read(&q, maxHead); bad != nil {
+	if bad := s.parseInto(&q, maxHead); bad != nil {
 		x.Refusals = []*Rejection{bad}
 		return x
 	}
-	route, vars, bad := r.Table.find(&q.place)
+	route, vars, bad := r.Table.findRoute(&q.place)
 	switch {
 	case bad != nil:
 		x.Refusals = []*Rejection{bad}
@@ -86,12 +86,12 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 	}
 	x.Answers = route.Answers()
 	if q.head.Upgrade() != nil {
-		x.refuse(route, upgradeRefused())
+		x.addRefusal(route, upgradeRefused())
 	}
 	if len(s.Body) > r.Limits.RequestBody {
-		x.refuse(route, bodyTooLarge())
+		x.addRefusal(route, bodyTooLarge())
 	}
-	x.verify(route, q.asSigned(), now)
+	x.fillSignature(route, q.asSigned(), now)
 	switch {
 	case x.Handshake != "":
 	case len(x.Refusals) == 0 && route.asksForChallenge(&q):
@@ -99,45 +99,45 @@ func (r *Rules) Explain(s *Sample, maxHead int, now time.Time) *Explanation {
 			"forwarded without a key or a lock, as bypassed"
 	default:
 		names, faults := route.Keys.NameAll(m)
-		x.name(route, &names, faults)
+		x.fillNames(route, &names, faults)
 		x.Unread = route.Keys.Unread(m)
-		x.order(route, &names, faults)
-		x.park(route, &q)
+		x.fillOrder(route, &names, faults)
+		x.fillPark(route, &q)
 	}
 	return x
 }
 
-// read writes s out and parses it as a server does. A sample without a Host is for localhost.
-func (s *Sample) read(q *request, maxHead int) *Rejection {
+// parseInto writes s out and parses it as a server does. A sample without a Host is for localhost.
+func (s *Sample) parseInto(q *request, maxHead int) *Rejection {
 	raw := fmt.Appendf(nil, "%s %s HTTP/1.1\r\n", s.Method, s.Target)
-	if !s.has("host") {
+	if !s.hasHeader("host") {
 		raw = append(raw, "Host: localhost\r\n"...)
 	}
 	for _, h := range s.Header {
 		raw = fmt.Appendf(raw, "%s: %s\r\n", h[0], h[1])
 	}
-	if len(s.Body) > 0 && !s.has("content-length") && !s.has("transfer-encoding") {
+	if len(s.Body) > 0 && !s.hasHeader("content-length") && !s.hasHeader("transfer-encoding") {
 		raw = fmt.Appendf(raw, "Content-Length: %d\r\n", len(s.Body))
 	}
 	return q.parseRaw(append(raw, "\r\n"...), maxHead)
 }
 
-func (s *Sample) has(name string) bool {
+func (s *Sample) hasHeader(name string) bool {
 	return slices.ContainsFunc(s.Header, func(h [2]string) bool { return strings.EqualFold(h[0], name) })
 }
 
-// refuse notes a reason why the route does not take it.
-func (x *Explanation) refuse(route *Route, bad *Rejection) {
+// addRefusal notes a reason why the route does not take it.
+func (x *Explanation) addRefusal(route *Route, bad *Rejection) {
 	bad.Status = cmp.Or(route.Respond[idem.DecisionRejected], bad.Status)
 	x.Refusals = append(x.Refusals, bad)
 }
 
-// verify fills in the result of the signature check, and whether this is an event at all.
-func (x *Explanation) verify(route *Route, signed *sender.Delivery, now time.Time) {
+// fillSignature fills in the result of the signature check, and whether this is an event at all.
+func (x *Explanation) fillSignature(route *Route, signed *sender.Delivery, now time.Time) {
 	if route.Verify.Preset != nil {
 		x.Preset = route.Verify.Preset.Name
 	}
-	found := route.Verify.inspect(signed, now)
+	found := route.Verify.inspectDelivery(signed, now)
 	switch {
 	case found.broken != nil:
 		x.Signature = fmt.Sprintf("%s: %s: %s", found.broken.Reason, found.broken.Part, found.broken.Detail)
@@ -146,7 +146,7 @@ func (x *Explanation) verify(route *Route, signed *sender.Delivery, now time.Tim
 		}
 		if !route.Observe {
 			row := idem.DecisionUnverified.Row()
-			x.Refusals = append(x.Refusals, &Rejection{Status: route.status(&row), Code: row.Code, Title: row.Title,
+			x.Refusals = append(x.Refusals, &Rejection{Status: route.statusOf(&row), Code: row.Code, Title: row.Title,
 				Detail: row.Detail})
 		}
 	case route.Verify.Verifier != nil && !found.unsigned:
@@ -168,8 +168,8 @@ func (x *Explanation) verify(route *Route, signed *sender.Delivery, now time.Tim
 	}
 }
 
-// name fills in the names of the delivery.
-func (x *Explanation) name(route *Route, names *naming.Names, faults []*naming.NameError) {
+// fillNames fills in the names of the delivery.
+func (x *Explanation) fillNames(route *Route, names *naming.Names, faults []*naming.NameError) {
 	x.Workflow, x.Fingerprint, x.Limits, x.Labels = names.Workflow, hex.EncodeToString(names.Fingerprint[:]),
 		names.Limits, names.Labels
 	x.Question = names.Question
@@ -177,7 +177,7 @@ func (x *Explanation) name(route *Route, names *naming.Names, faults []*naming.N
 		x.Limits = append([]idem.Slot{{LimitName: idem.OwnLimit(x.Workflow)}}, x.Limits...)
 	}
 	for _, bad := range faults {
-		x.refuse(route, reject(bad.Code, bad.Detail))
+		x.addRefusal(route, newRejection(bad.Code, bad.Detail))
 	}
 	switch {
 	case len(faults) > 0:
@@ -206,8 +206,8 @@ func (x *Explanation) name(route *Route, names *naming.Names, faults []*naming.N
 	}
 }
 
-// order fills in the position of the delivery in its scope.
-func (x *Explanation) order(route *Route, names *naming.Names, faults []*naming.NameError) {
+// fillOrder fills in the position of the delivery in its scope.
+func (x *Explanation) fillOrder(route *Route, names *naming.Names, faults []*naming.NameError) {
 	o := route.Policy.Order
 	switch {
 	case o == nil || len(faults) > 0 || names.Missing:
@@ -222,14 +222,14 @@ func (x *Explanation) order(route *Route, names *naming.Names, faults []*naming.
 	}
 	then := map[idem.OnStale]string{
 		idem.StaleAnnotate: "it runs all the same, with " + headerStale,
-		idem.StaleSkip:     "it does not run, and gets " + route.answer(idem.DecisionSuperseded),
-		idem.StaleReject:   "it does not run, and gets " + route.answer(idem.DecisionStale),
+		idem.StaleSkip:     "it does not run, and gets " + route.answerText(idem.DecisionSuperseded),
+		idem.StaleReject:   "it does not run, and gets " + route.answerText(idem.DecisionStale),
 	}[o.OnStale]
 	x.Order = fmt.Sprintf("%s in %s; where a newer one has gone through, %s", names.Order.At, scope, then)
 }
 
-// park fills in whether the delivery would be parked, and the answer.
-func (x *Explanation) park(route *Route, q *request) {
+// fillPark fills in whether the delivery would be parked, and the answer.
+func (x *Explanation) fillPark(route *Route, q *request) {
 	p := route.Policy.Park
 	switch {
 	case p == nil:
@@ -289,8 +289,8 @@ func (r *Route) parkedTries() (text string) {
 	return text
 }
 
-// gives reports whether d can happen with the route's strategy.
-func (r *Route) gives(d idem.Decision) bool {
+// canDecide reports whether d can happen with the route's strategy.
+func (r *Route) canDecide(d idem.Decision) bool {
 	s := r.Policy.Strategy
 	switch d {
 	case idem.DecisionReplayed, idem.DecisionMismatch, idem.DecisionUnknown, idem.DecisionPaced:
@@ -321,8 +321,8 @@ func (r *Route) gives(d idem.Decision) bool {
 	return true
 }
 
-// executed returns the answer to a delivery that ran, and what happens to its lock.
-func (r *Route) executed() string {
+// executedText returns the answer to a delivery that ran, and what happens to its lock.
+func (r *Route) executedText() string {
 	text := "the upstream's answer"
 	if on := r.Policy.HoldOn.String(); on != "" {
 		text += fmt.Sprintf("; after %s the lock is held, for %s without a heartbeat", on, r.Policy.HoldTTL)
@@ -335,8 +335,8 @@ func (r *Route) Answers() []ExplainedAnswer {
 	if r.Observe {
 		return []ExplainedAnswer{{idem.DecisionBypassed, "mode is observe: whatever is decided, the upstream's answer"}}
 	}
-	answers := []ExplainedAnswer{{idem.DecisionExecuted, r.executed()}}
-	if r.gives(idem.DecisionReplayed) {
+	answers := []ExplainedAnswer{{idem.DecisionExecuted, r.executedText()}}
+	if r.canDecide(idem.DecisionReplayed) {
 		answers = append(answers, ExplainedAnswer{idem.DecisionReplayed, "the first answer, with " +
 			"Idempotent-Replayed: true"})
 	}
@@ -347,17 +347,17 @@ func (r *Route) Answers() []ExplainedAnswer {
 		}
 	}
 	for _, d := range own {
-		if r.gives(d) {
-			answers = append(answers, ExplainedAnswer{d, r.answer(d)})
+		if r.canDecide(d) {
+			answers = append(answers, ExplainedAnswer{d, r.answerText(d)})
 		}
 	}
 	return answers
 }
 
-// answer returns the answer of a decision that Hooklock answers itself.
-func (r *Route) answer(d idem.Decision) string {
+// answerText returns the answer of a decision that Hooklock answers itself.
+func (r *Route) answerText(d idem.Decision) string {
 	row := d.Row()
-	text := fmt.Sprintf("%d %s", r.status(&row), row.Code)
+	text := fmt.Sprintf("%d %s", r.statusOf(&row), row.Code)
 	switch {
 	case d == idem.DecisionParked:
 		return r.parkedText()
@@ -368,7 +368,7 @@ func (r *Route) answer(d idem.Decision) string {
 	case d == idem.DecisionInFlight && r.Policy.InFlight == idem.Attach:
 		return "the first one's answer, or " + text + " when it takes too long"
 	case d == idem.DecisionSkipped, d == idem.DecisionSuperseded:
-		return fmt.Sprintf("%d {\"status\":%q}", r.status(&row), row.Code)
+		return fmt.Sprintf("%d {\"status\":%q}", r.statusOf(&row), row.Code)
 	case d == idem.DecisionMismatch && r.Policy.OnMismatch != idem.MismatchReject:
 		return "does not happen: on_mismatch is " + string(r.Policy.OnMismatch)
 	case d == idem.DecisionUnknown && r.Policy.OnUnknown == idem.UnknownRetry:
@@ -381,8 +381,10 @@ func (r *Route) answer(d idem.Decision) string {
 	return text
 }
 
-// status returns the status of a decision that Hooklock answers itself, on this route.
-func (r *Route) status(row *idem.DecisionRow) int { return cmp.Or(r.Respond[row.Decision], row.Status) }
+// statusOf returns the status of a decision that Hooklock answers itself, on this route.
+func (r *Route) statusOf(row *idem.DecisionRow) int {
+	return cmp.Or(r.Respond[row.Decision], row.Status)
+}
 
 // rejectedStatuses returns those that the route's choice replaces, as a list in words.
 func rejectedStatuses() string {

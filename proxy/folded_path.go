@@ -21,8 +21,8 @@ type foldedPath struct {
 	text, spare []byte
 }
 
-// read reads a raw path.
-func (l *foldedPath) read(raw []byte) {
+// parsePath reads a raw path into l.
+func (l *foldedPath) parsePath(raw []byte) {
 	l.early, l.late = l.early[:0], l.late[:0]
 	for step := range bytes.SplitSeq(raw, []byte{'/'}) {
 		if step = foldStep(decodeAll(step, nil)); len(step) > 0 {
@@ -157,9 +157,9 @@ func isIndex(segment []byte) bool {
 	return isScript(segment) && bytes.HasPrefix(segment, []byte("index."))
 }
 
-// folded returns the pattern's segments in the form of a foldedPath: without an empty one at the
-// end, and without the folder's index.
-func folded(p *naming.Pattern) []naming.Segment {
+// foldedSegments returns the pattern's segments in the form of a foldedPath: without an empty one
+// at the end, and without the folder's index.
+func foldedSegments(p *naming.Pattern) []naming.Segment {
 	segments := make([]naming.Segment, 0, len(p.Segments()))
 	for _, s := range p.Segments() {
 		if s.Variable == "" {
@@ -188,21 +188,21 @@ func (p *Pattern) couldBe(path *foldedPath) bool {
 // readsAs tries a path as it is, and behind each front controller in it: /index.php/hooks/a is
 // /hooks/a to Laravel and Symfony, and /shop/index.php/hooks/a is /shop/hooks/a.
 func (p *Pattern) readsAs(path [][]byte) bool {
-	if p.begins(nil, path) {
+	if p.matchesStart(nil, path) {
 		return true
 	}
 	for i, segment := range path {
 		if behind := path[i+1:]; len(behind) > 0 && isScript(segment) &&
-			(p.begins(nil, behind) || p.begins(path[:i], behind)) {
+			(p.matchesStart(nil, behind) || p.matchesStart(path[:i], behind)) {
 			return true
 		}
 	}
 	return false
 }
 
-// begins reports whether base and path, one behind the other, are a path of p or one that is
+// matchesStart reports whether base and path, one behind the other, are a path of p or one that is
 // longer.
-func (p *Pattern) begins(base, path [][]byte) bool {
+func (p *Pattern) matchesStart(base, path [][]byte) bool {
 	n, length := len(p.folded), len(base)+len(path)
 	if length < n {
 		return false

@@ -21,7 +21,7 @@ func tableOf(tb testing.TB, verified bool, patterns ...string) *Table {
 }
 
 func ask(t *Table, method, target string, bare bool) (route, code string) {
-	r, _, bad := t.find(&question{method: []byte(method), path: []byte(target), bare: bare})
+	r, _, bad := t.findRoute(&question{method: []byte(method), path: []byte(target), bare: bare})
 	if bad != nil {
 		code = bad.Code
 	}
@@ -168,7 +168,7 @@ func FuzzLaxPathTakesWhatThePatternTakes(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, path []byte) {
 		var lax foldedPath
-		lax.read(path)
+		lax.parsePath(path)
 		for _, step := range append(lax.early, lax.late...) {
 			if len(step) == 0 {
 				t.Fatalf("%q: an empty step", path)

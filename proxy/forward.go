@@ -17,62 +17,62 @@ import (
 // passage is a delivery that is forwarded without lock and idempotency.
 type passage struct{ *delivery }
 
-// pass begins a passage, and its call at that time.
-func (d *delivery) pass(at time.Time) passage {
-	d.call.begin(at, d.handler.options.Timeout)
+// beginPassage begins a passage, and its call at that time.
+func (d *delivery) beginPassage(at time.Time) passage {
+	d.call.beginAt(at, d.handler.options.Timeout)
 	d.call.among = &d.handler.passing
-	d.call.among.enter(d.call.Call)
+	d.call.among.addCall(d.call.Call)
 	return passage{d}
 }
 
 // passThrough forwards a delivery that no route takes: both bodies are streamed, nothing is added,
 // nothing is remembered.
 func (d *delivery) passThrough(ctx *fasthttp.RequestCtx) *ending {
-	p := d.pass(d.report.Started) // only its head was read since
+	p := d.beginPassage(d.report.Started) // only its head was read since
 	// with one it is an ordinary request: its body would be the next request's beginning
 	if d.req.head.Upgrade() != nil && !d.req.head.HasBody() {
-		return p.upgrade(ctx)
+		return p.forwardUpgrade(ctx)
 	}
 	keeps := d.handler.options.Unmatched.ReusesBehind(d.req.head.HasBody()) // its connection may be used again
 	err := d.handler.options.Unmatched.Stream(d.call.Call, p.headOf(false, keeps), p.bodyOf(ctx), keeps, &d.call.answer)
 	d.noteCall()
-	return p.ended(err)
+	return p.endingOf(err)
 }
 
-// bypass forwards a delivery of a route.
-func (d *delivery) bypass() *ending {
-	p := d.pass(d.handler.options.Now())
-	err := d.send(nil)
+// forwardUnlocked forwards a delivery of a route.
+func (d *delivery) forwardUnlocked() *ending {
+	p := d.beginPassage(d.handler.options.Now())
+	err := d.sendUpstream(nil)
 	d.noteCall()
 	if err == nil {
 		d.noteFailedAnswer()
 	}
-	return p.ended(err)
+	return p.endingOf(err)
 }
 
-// upgrade forwards a request for another protocol, and then that.
-func (p passage) upgrade(ctx *fasthttp.RequestCtx) *ending {
+// forwardUpgrade forwards a request for another protocol, and then that.
+func (p passage) forwardUpgrade(ctx *fasthttp.RequestCtx) *ending {
 	switched, err := p.handler.options.Unmatched.Upgrade(p.call.Call, p.headOf(true, true), &p.call.answer)
 	p.noteCall()
 	if switched == nil {
-		return p.ended(err)
+		return p.endingOf(err)
 	}
 	p.call.end()
 	p.report.Status, p.report.UpstreamStatus = p.call.answer.Status, p.call.answer.Status
 	if p.handler.tunnels.Serve(ctx, switched) != nil { // this process is about to end
 		ctx.SetConnectionClose()
 		// the upstream has switched
-		return p.tell(failureOf(idem.DecisionUpstreamFailed, "Hooklock is shutting down"), true)
+		return p.failureEnding(failureOf(idem.DecisionUpstreamFailed, "Hooklock is shutting down"), true)
 	}
 	p.end = ending{source: fromTunnel}
 	return &p.end
 }
 
-// ended returns the ending of a passage: the upstream's answer, or why there is none.
-func (p passage) ended(err error) *ending {
+// endingOf returns the ending of a passage: the upstream's answer, or why there is none.
+func (p passage) endingOf(err error) *ending {
 	if err != nil {
 		defer p.call.end()
-		return p.failed(err)
+		return p.failedEnding(err)
 	}
 	p.end = ending{source: fromUpstream, hangUp: p.call.answer.RequestPending}
 	if p.route != nil {
@@ -88,12 +88,12 @@ func (p passage) ended(err error) *ending {
 	return &p.end
 }
 
-func (p passage) failed(err error) *ending {
-	end := p.tell(callFailure(&p.call, err), wasSent(err))
+func (p passage) failedEnding(err error) *ending {
+	end := p.failureEnding(callFailure(&p.call, err), wasSent(err))
 	if send, ok := errors.AsType[*wire.SendError](err); ok {
 		if bad := badBody(send.Err); bad != nil {
 			bad.Sent = send.Sent()
-			end = p.reject(bad)
+			end = p.rejectWith(bad)
 		}
 	}
 	end.hangUp = end.hangUp || p.req.head.HasBody()
@@ -114,8 +114,8 @@ func (p passage) bodyOf(ctx *fasthttp.RequestCtx) *wire.RequestBody {
 	}
 	paced := &pacedReader{
 		Reader: body.Reader, conn: ctx.Conn(), call: &p.call,
-		pacer: p.handler.limits().bodyPace().Begin(), tap: p.tapBody(body.Length)}
-	body.Reader, body.Interrupt = paced, paced.interrupt
+		pacer: p.handler.currentLimits().bodyPace().Begin(), tap: p.tapBody(body.Length)}
+	body.Reader, body.Interrupt = paced, paced.interruptRead
 	return body
 }
 
@@ -127,7 +127,7 @@ type passing struct {
 	over  error // why the process ends; nil: it does not
 }
 
-func (p *passing) enter(c *wire.Call) {
+func (p *passing) addCall(c *wire.Call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over != nil {
@@ -140,14 +140,14 @@ func (p *passing) enter(c *wire.Call) {
 	p.calls[c] = struct{}{}
 }
 
-func (p *passing) leave(c *wire.Call) {
+func (p *passing) removeCall(c *wire.Call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.calls, c)
 }
 
-// end cancels the calls under way, and those that follow.
-func (p *passing) end(cause error) {
+// cancelAll cancels the calls under way, and those that follow.
+func (p *passing) cancelAll(cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = cause
@@ -173,17 +173,17 @@ type pacedReader struct {
 func (r *pacedReader) Read(p []byte) (int, error) {
 	r.call.Pause()
 	began := time.Now()
-	if err := r.allow(r.pacer.Deadline(began)); err != nil {
+	if err := r.allowUntil(r.pacer.Deadline(began)); err != nil {
 		return 0, err
 	}
 	n, err := r.Reader.Read(p)
 	r.pacer.Count(n, time.Since(began))
-	r.tap.note(p[:n], err)
-	r.call.progress()
+	r.tap.noteRead(p[:n], err)
+	r.call.extendTimeout()
 	return n, err
 }
 
-func (r *pacedReader) allow(until time.Time) error {
+func (r *pacedReader) allowUntil(until time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.interrupted {
@@ -192,7 +192,7 @@ func (r *pacedReader) allow(until time.Time) error {
 	return r.conn.SetReadDeadline(until)
 }
 
-func (r *pacedReader) interrupt() {
+func (r *pacedReader) interruptRead() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.interrupted = true

@@ -104,57 +104,57 @@ func NewHandler(o HandlerOptions, rules *Rules) *Handler {
 	h := &Handler{
 		options: o, pool: newDeliveryPool(), twins: newTwins(), parsers: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	h.rules.Store(rules)
-	context.AfterFunc(o.Base, func() { h.passing.end(context.Cause(o.Base)) })
+	context.AfterFunc(o.Base, func() { h.passing.cancelAll(context.Cause(o.Base)) })
 	return h
 }
 
 // SetRules replaces the rules for the deliveries that come from now on.
 func (h *Handler) SetRules(r *Rules) { h.rules.Store(r) }
 
-func (h *Handler) limits() *Limits { return &h.rules.Load().Limits }
+func (h *Handler) currentLimits() *Limits { return &h.rules.Load().Limits }
 
 // ServeHTTP takes one delivery through its stages. Whatever happens, it writes one answer and makes
 // one report, and abandons an execution whose end was not recorded. If the answer is streamed, the
 // end of the stream does both.
 func (h *Handler) ServeHTTP(ctx *fasthttp.RequestCtx) {
 	d := h.pool.get(h)
-	defer func() { d.contain(ctx, recover()) }()
+	defer func() { d.endServing(ctx, recover()) }()
 	defer func() {
 		if !d.detached {
-			d.abandon()
+			d.endUnsettled()
 		}
 	}()
 	ctx.Response.Header.DisableNormalizing()
-	end := d.serve(ctx)
+	end := d.serveStages(ctx)
 	if end == nil {
-		end = d.run(ctx)
+		end = d.runExecution(ctx)
 	}
 	if end != nil {
-		d.answer(ctx, end)
+		d.answerWith(ctx, end)
 	}
 }
 
-// contain ends a delivery; p is the panic that cut it short, nil without one.
-func (d *delivery) contain(ctx *fasthttp.RequestCtx, p any) {
+// endServing ends a delivery; p is the panic that cut it short, nil without one.
+func (d *delivery) endServing(ctx *fasthttp.RequestCtx, p any) {
 	if p != nil {
 		d.logPanic(p)
 	}
 	if p != nil && !d.accepted {
 		ctx.SetConnectionClose() // how much of the request was read is unknown
-		d.answer(ctx, d.refuse(idem.DecisionInternalError))
+		d.answerWith(ctx, d.refuseWith(idem.DecisionInternalError))
 	}
 	if !d.detached {
-		d.finish()
+		d.reportAndFree()
 	}
 }
 
-// contained runs a stage outside of the handler, and recovers from its panics.
-func (d *delivery) contained(stage func() *ending) (end *ending) {
+// runRecovered runs a stage outside of the handler, and recovers from its panics.
+func (d *delivery) runRecovered(stage func() *ending) (end *ending) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.logPanic(p)
-			d.abandon()
-			end = d.refuse(idem.DecisionInternalError)
+			d.endUnsettled()
+			end = d.refuseWith(idem.DecisionInternalError)
 		}
 	}()
 	return stage()
@@ -166,10 +166,10 @@ func (d *delivery) logPanic(p any) {
 		"stack", string(debug.Stack()))
 }
 
-// serve runs the stages of one delivery (docs/architecture.md). Each stage takes the delivery, and
-// returns nil if it leaves in it what the next one needs, or the ending of the delivery. None runs
-// twice, and none goes back. The last one is run: an execution was admitted.
-func (d *delivery) serve(ctx *fasthttp.RequestCtx) *ending {
+// serveStages runs the stages of one delivery (docs/architecture.md). Each stage takes the
+// delivery, and returns nil if it leaves in it what the next one needs, or the ending of the
+// delivery. None runs twice or goes back. The last is runExecution, if an execution was admitted.
+func (d *delivery) serveStages(ctx *fasthttp.RequestCtx) *ending {
 	if end := d.readHead(ctx); end != nil {
 		return end
 	}
@@ -182,22 +182,22 @@ func (d *delivery) serve(ctx *fasthttp.RequestCtx) *ending {
 	if end := d.readBody(ctx); end != nil {
 		return end
 	}
-	if end := d.parse(); end != nil {
+	if end := d.runBodyStages(); end != nil {
 		return end
 	}
-	return d.admit(ctx)
+	return d.admitByGate(ctx)
 }
 
-// parse runs the stages that take the body apart.
-func (d *delivery) parse() *ending {
+// runBodyStages runs the stages that take the body apart.
+func (d *delivery) runBodyStages() *ending {
 	defer d.awaitParser()()
-	if end := d.verify(); end != nil {
+	if end := d.verifySignature(); end != nil {
 		return end
 	}
 	if end := d.letAskForChallenge(); end != nil {
 		return end
 	}
-	return d.name()
+	return d.readNames()
 }
 
 // awaitParser waits until the body may be parsed, and returns the function that ends the parsing.

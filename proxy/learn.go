@@ -14,10 +14,10 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// learn gives the delivery to what suggests keys, unless it says nothing about the events of its
-// sender: a forged one, a handshake, one that did not come whole, and without a route what the
-// service does not know.
-func (d *delivery) learn() {
+// recordForSuggest gives the delivery to what suggests keys, unless it says nothing about the
+// events of its sender: a forged one, a handshake, one that did not come whole, and without a route
+// what the service does not know.
+func (d *delivery) recordForSuggest() {
 	learner := d.handler.options.Recorder
 	if learner == nil || d.accepted && d.early == nil || !d.isEvent() {
 		return
@@ -101,8 +101,8 @@ func (p passage) tapBody(length int64) *bodyTap {
 	return p.tap
 }
 
-// note keeps what a read has brought.
-func (t *bodyTap) note(part []byte, err error) {
+// noteRead keeps what a read has brought.
+func (t *bodyTap) noteRead(part []byte, err error) {
 	if t == nil || t.whole.Load() {
 		return
 	}

@@ -60,7 +60,7 @@ func TestWhatPassesThroughIsLearnedFrom(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if err := h.pool.await(t.Context()); err != nil {
+	if err := h.pool.awaitEmpty(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	found := learner.Suggest(time.Time{}).Suggestions
@@ -122,7 +122,7 @@ func TestASenderThatGivesUpTeachesWhatARetryIs(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	if err := h.pool.await(t.Context()); err != nil {
+	if err := h.pool.awaitEmpty(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	found := learner.Suggest(time.Time{}).Suggestions[0]

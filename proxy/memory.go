@@ -23,8 +23,8 @@ func (a *attempt) takeAnswer() []byte {
 	return body
 }
 
-// lend makes body, which does not belong to d any more, the answer's.
-func (d *reply) lend(body []byte) {
+// lendBody makes body, which does not belong to d any more, the answer's.
+func (d *reply) lendBody(body []byte) {
 	if len(body) < lentBody {
 		d.ctx.Response.SetBodyRaw(body)
 		return
@@ -34,7 +34,7 @@ func (d *reply) lend(body []byte) {
 	d.ctx.Response.SetBodyStream(b, len(body))
 }
 
-// lendAnswer is lend for an answer that is not kept.
+// lendAnswer is lendBody for an answer that is not kept.
 func (d *reply) lendAnswer() {
 	body := d.call.answer.Body
 	if len(body) < lentBody {
@@ -42,7 +42,7 @@ func (d *reply) lendAnswer() {
 		return
 	}
 	d.call.answer.Body = nil
-	d.lend(body)
+	d.lendBody(body)
 }
 
 // lent is a body that fasthttp writes after the handler has returned. It is a stream because

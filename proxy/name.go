@@ -7,8 +7,8 @@ import (
 	"hooklock/idem/naming"
 )
 
-// name builds workflow, key and fingerprint.
-func (d *delivery) name() *ending {
+// readNames builds workflow, key and fingerprint.
+func (d *delivery) readNames() *ending {
 	since, r := d.handler.options.Now(), &d.report
 	names, err := d.route.Keys.Name(&d.req.msg)
 	bad, _ := errors.AsType[*naming.NameError](err)
@@ -16,9 +16,9 @@ func (d *delivery) name() *ending {
 	r.WorkflowPart, r.EventIDPart = partResults(d.route.Keys, names.EventID, bad)
 	switch {
 	case bad != nil:
-		return d.reject(reject(bad.Code, bad.Detail)).forwarded(forwardByRule)
+		return d.rejectWith(newRejection(bad.Code, bad.Detail)).withForward(forwardByRule)
 	case err != nil:
-		return d.reject(reject(codeBadRequest, err.Error())).forwarded(forwardByRule)
+		return d.rejectWith(newRejection(codeBadRequest, err.Error())).withForward(forwardByRule)
 	}
 	r.Workflow, r.Key, r.EventID, r.Labels = names.Workflow, names.Key.Short(), names.EventID, names.Labels
 	if !names.Missing {
@@ -27,9 +27,9 @@ func (d *delivery) name() *ending {
 		return nil
 	}
 	if paused := d.handler.options.Paused; paused != nil && paused(d.route.Name, names.Workflow) != nil {
-		return d.refuse(idem.DecisionPaused).forwarded(forwardByRule)
+		return d.refuseWith(idem.DecisionPaused).withForward(forwardByRule)
 	}
-	return d.refuse(idem.DecisionRejected).forwarded(forwardAlways) // on_missing_event_id: pass
+	return d.refuseWith(idem.DecisionRejected).withForward(forwardAlways) // on_missing_event_id: pass
 }
 
 // partResults returns how the parts of a name were found, which is complete if bad is nil.

@@ -23,42 +23,42 @@ type Requests interface {
 	Fetch(ctx context.Context, id idem.ExecutionID, value []byte) (*kept.Request, error)
 }
 
-// parking returns what the gate needs to park the delivery, so that it can outlive this process;
+// newParking returns what the gate needs to park the delivery, so that it can outlive this process;
 // nil if its route parks nothing.
-func (d *delivery) parking() *idem.Parking {
+func (d *delivery) newParking() *idem.Parking {
 	p := d.route.Policy.Park
 	if p == nil || d.handler.options.Requests == nil || d.answerIsUsed() {
 		return nil
 	}
 	near := d.route.ParkNearLimit && d.handler.options.NearLimit != nil && d.handler.options.NearLimit(d.route.Name)
 	keep := func(ctx context.Context, id idem.ExecutionID) (idem.StoredRequest, error) {
-		value, err := d.handler.options.Requests.Keep(ctx, id, d.stored())
+		value, err := d.handler.options.Requests.Keep(ctx, id, d.storedRequest())
 		if err != nil {
 			return idem.StoredRequest{}, err
 		}
 		size, err := d.handler.options.Requests.Size(value)
 		return idem.StoredRequest{Value: value, Bytes: size, MaxAge: p.MaxAge}, err
 	}
-	return &idem.Parking{AtOnce: near, Patience: d.patience(), Size: d.req.size(), Store: keep}
+	return &idem.Parking{AtOnce: near, Patience: d.patienceLeft(), Size: d.req.byteSize(), Store: keep}
 }
 
-// stored returns the delivery as it is stored. It shares the memory of its body.
-func (d *delivery) stored() *kept.Request {
-	r := d.req.stored()
+// storedRequest returns the delivery as it is stored. It shares the memory of its body.
+func (d *delivery) storedRequest() *kept.Request {
+	r := d.req.storedRequest()
 	r.Arrived, r.TraceParent = d.report.Started, d.trace.String()
 	return r
 }
 
-// archive keeps the request of an execution that the upstream is about to be called for, if its
-// route does. Of the tries of a parked one, the first does it.
-func (d *delivery) archive(l *idem.Lock) {
+// archiveRequest keeps the request of an execution that the upstream is about to be called for, if
+// its route does. Of the tries of a parked one, the first does it.
+func (d *delivery) archiveRequest(l *idem.Lock) {
 	keep := d.route.KeepRequests
 	if keep == 0 || d.handler.options.Archive == nil || d.route.Observe || l.Parked != nil && l.Parked.Tries > 1 {
 		return
 	}
 	r := d.original // its signature may have been renewed since
 	if r == nil {
-		r = d.stored()
+		r = d.storedRequest()
 	}
 	d.handler.options.Archive(&l.ExecutionFacts, keep, r)
 }
@@ -75,15 +75,15 @@ func (d *delivery) answerIsUsed() bool {
 	return d.route.Verify.answerIsUsed(&d.req)
 }
 
-// patience returns how long the sender still waits.
-func (d *delivery) patience() time.Duration {
+// patienceLeft returns how long the sender still waits.
+func (d *delivery) patienceLeft() time.Duration {
 	return d.route.Policy.Park.After - d.handler.options.Now().Sub(d.report.Started)
 }
 
 // parkedAs returns the ending of a delivery that was accepted as that execution, for a reason, or
 // is a duplicate of it.
 func (d *delivery) parkedAs(id idem.ExecutionID, on idem.ParkOn) *ending {
-	end := d.refuse(idem.DecisionParked)
+	end := d.refuseWith(idem.DecisionParked)
 	d.report.Gate, d.report.Execution, d.report.ParkedOn = idem.DecisionParked, id, on
 	end.refusal.execution = id
 	return end

@@ -101,7 +101,7 @@ func TestASenderThatStopsReadingHoldsNoEndUp(t *testing.T) {
 	end(guard.ErrShutdown)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := h.pool.await(ctx); err != nil {
+	if err := h.pool.awaitEmpty(ctx); err != nil {
 		t.Errorf("the delivery goes on: %v", err)
 	}
 }

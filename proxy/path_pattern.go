@@ -14,5 +14,5 @@ func ParsePattern(text string) (*Pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pattern{p, folded(p)}, nil
+	return &Pattern{p, foldedSegments(p)}, nil
 }

@@ -14,7 +14,7 @@ func TestALargeDeliveryCanBeCollectedAlthoughTheTimeOfItsCallIsNotOver(t *testin
 	ended := func() weak.Pointer[delivery] {
 		d := h.pool.get(h)
 		d.req.body = make([]byte, 2*keepBuffer)
-		d.call.begin(time.Now(), time.Hour)
+		d.call.beginAt(time.Now(), time.Hour)
 		d.call.end()
 		h.pool.put(d)
 		return weak.Make(d)

@@ -57,7 +57,7 @@ type Rejection struct {
 	About *Route
 }
 
-func (r *Rejection) about(route *Route) *Rejection {
+func (r *Rejection) withRoute(route *Route) *Rejection {
 	r.About = route
 	return r
 }
@@ -65,8 +65,8 @@ func (r *Rejection) about(route *Route) *Rejection {
 // Error makes a Rejection an error.
 func (r *Rejection) Error() string { return r.Code + ": " + r.Detail }
 
-// reject returns the Rejection of a code.
-func reject(code, detail string) *Rejection {
+// newRejection returns the Rejection of a code.
+func newRejection(code, detail string) *Rejection {
 	for _, row := range rejections {
 		if row.code == code {
 			return &Rejection{Status: row.status, Code: code, Title: row.title, Detail: detail}
@@ -76,10 +76,10 @@ func reject(code, detail string) *Rejection {
 }
 
 func bodyTooLarge() *Rejection {
-	return reject(codeBodyTooLarge, "the body is larger than limits.request_body")
+	return newRejection(codeBodyTooLarge, "the body is larger than limits.request_body")
 }
 
 func upgradeRefused() *Rejection {
-	return reject(codeUpgradeRefused, "a delivery on a route is one request with one answer, and cannot become "+
+	return newRejection(codeUpgradeRefused, "a delivery on a route is one request with one answer, and cannot become "+
 		"another protocol")
 }

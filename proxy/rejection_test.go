@@ -41,7 +41,7 @@ func TestEveryRejectionIsInTheTableOfTheDocs(t *testing.T) {
 func TestWhatCannotBeNamedIsRejectedWithTheCodeOfNaming(t *testing.T) {
 	for _, code := range []string{naming.CodeWorkflowMissing, naming.CodeEventIDMissing, naming.CodeEventIDAmbiguous,
 		naming.CodeKeyTooLong} {
-		if bad := reject(code, "why"); bad.Status != 400 || bad.Code != code || bad.Title != unnamed ||
+		if bad := newRejection(code, "why"); bad.Status != 400 || bad.Code != code || bad.Title != unnamed ||
 			bad.Error() != code+": why" {
 			t.Errorf("%+v", bad)
 		}
@@ -57,7 +57,7 @@ func TestARouteSaysWithWhichStatusesItsDeliveriesAreRejected(t *testing.T) {
 		{map[idem.Decision]int{idem.DecisionRejected: 422},
 			"422, with a code that says what is wrong; 503 memory_exhausted"},
 	} {
-		if got := (&Route{Respond: c.respond}).answer(idem.DecisionRejected); got != c.want {
+		if got := (&Route{Respond: c.respond}).answerText(idem.DecisionRejected); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

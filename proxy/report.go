@@ -11,9 +11,9 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// finish reports a delivery, and gives its memory back to the pool. It is not inside of contain: a
-// bug of an observer would end the process with all other deliveries.
-func (d *delivery) finish() {
+// reportAndFree reports a delivery, and gives its memory back to the pool. It is not inside of
+// endServing: a bug of an observer would end the process with all other deliveries.
+func (d *delivery) reportAndFree() {
 	defer d.handler.pool.put(d)
 	defer func() {
 		if p := recover(); p != nil {
@@ -40,7 +40,7 @@ func (d *delivery) finish() {
 	}
 	d.noteArrival()
 	d.noteBadSignature()
-	d.learn()
+	d.recordForSuggest()
 	if d.report.Trace != nil {
 		d.report.Trace.End(&d.report)
 	}
@@ -176,14 +176,14 @@ func (d *delivery) comparesMembers() bool {
 	}
 	switch {
 	case r.Changed:
-		d.route.firsts.refill(d.handler.options.Now())
+		d.route.firsts.refillIfDue(d.handler.options.Now())
 		return true
 	case r.Decision == idem.DecisionMismatch || r.Would == idem.DecisionMismatch || r.Attempt > 1:
 		// after a failure, any bytes run
 		return true
 	}
 	duplicate := r.Decision == idem.DecisionReplayed || r.Would == idem.DecisionReplayed // of the first bytes
-	return r.Attempt > 0 && r.Status >= 400 && !r.Challenged || (r.Attempt > 0 || duplicate) && d.route.firsts.take()
+	return r.Attempt > 0 && r.Status >= 400 && !r.Challenged || (r.Attempt > 0 || duplicate) && d.route.firsts.takeOne()
 }
 
 // firsts says how many deliveries of a route that went well are still to be taken apart. The zero
@@ -198,13 +198,13 @@ const (
 	firstsEvery    = 10 * time.Minute
 )
 
-func (f *firsts) refill(now time.Time) {
+func (f *firsts) refillIfDue(now time.Time) {
 	before := atomic.LoadInt64(&f.refilled)
 	if now.UnixNano()-before >= int64(firstsEvery) && atomic.CompareAndSwapInt64(&f.refilled, before, now.UnixNano()) {
 		atomic.StoreInt64(&f.left, firstsCompared)
 	}
 }
 
-func (f *firsts) take() bool {
+func (f *firsts) takeOne() bool {
 	return atomic.LoadInt64(&f.left) > 0 && atomic.AddInt64(&f.left, -1) >= 0
 }

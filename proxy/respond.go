@@ -62,8 +62,8 @@ func refusalOf(d idem.Decision) refusal {
 		conflict: row.Conflict}
 }
 
-// refusal returns the refusal of r.
-func (r *Rejection) refusal() refusal {
+// asRefusal returns the refusal of r.
+func (r *Rejection) asRefusal() refusal {
 	effect := idem.EffectNo
 	if r.Sent {
 		effect = idem.EffectUnknown
@@ -71,15 +71,15 @@ func (r *Rejection) refusal() refusal {
 	return refusal{code: r.Code, title: r.Title, detail: r.Detail, status: r.Status, effect: effect}
 }
 
-// write makes r the answer.
-func (r *refusal) write(ctx *fasthttp.RequestCtx) {
-	own(ctx)
+// writeTo makes r the answer.
+func (r *refusal) writeTo(ctx *fasthttp.RequestCtx) {
+	beginOwnAnswer(ctx)
 	p := problem{
 		Type: "urn:hooklock:problem:" + r.code, Title: r.title, Status: r.status, Detail: r.detail, Code: r.code,
 		Executed: r.effect, Execution: string(r.execution), Workflow: r.workflow, Differs: r.differs,
 	}
-	if retryable(r.status) {
-		p.RetryAfter = seconds(r.retryAfter)
+	if isRetryable(r.status) {
+		p.RetryAfter = retrySeconds(r.retryAfter)
 		ctx.Response.Header.Set("Retry-After", inUnit(p.RetryAfter, r.retryUnit))
 	}
 	p.ClosedUntil = r.closedUntil.UTC()
@@ -116,8 +116,8 @@ func writeJSON(ctx *fasthttp.RequestCtx, status int, kind string, v any) {
 	ctx.Response.SetBodyRaw(body)
 }
 
-// own begins an answer that Hooklock makes itself: it has nothing but the Date.
-func own(ctx *fasthttp.RequestCtx) {
+// beginOwnAnswer begins an answer that Hooklock makes itself: it has nothing but the Date.
+func beginOwnAnswer(ctx *fasthttp.RequestCtx) {
 	closing := ctx.Response.ConnectionClose()
 	ctx.Response.Reset()
 	ctx.Response.Header.DisableNormalizing()
@@ -130,7 +130,7 @@ func own(ctx *fasthttp.RequestCtx) {
 // writeDropped answers a delivery that was dropped, because the lock is held or because it is too
 // old: a success, so that it does not come again.
 func (r *refusal) writeDropped(ctx *fasthttp.RequestCtx) {
-	own(ctx)
+	beginOwnAnswer(ctx)
 	writeJSON(ctx, r.status, "application/json", struct {
 		Status      string    `json:"status"`
 		Execution   string    `json:"executionId"`
@@ -147,7 +147,7 @@ func (r *refusal) writeParked(ctx *fasthttp.RequestCtx) {
 		r.writeDropped(ctx)
 		return
 	}
-	own(ctx)
+	beginOwnAnswer(ctx)
 	ctx.Response.SetStatusCode(r.status)
 }
 
@@ -159,11 +159,11 @@ func (r *Route) parkedStatus() int {
 	return fasthttp.StatusAccepted // it was parked when the route had park
 }
 
-// retryable statuses carry Retry-After.
-func retryable(status int) bool { return status == 409 || status == 429 || status == 503 }
+// isRetryable reports whether an answer with that status carries Retry-After.
+func isRetryable(status int) bool { return status == 409 || status == 429 || status == 503 }
 
-// seconds returns d for Retry-After: whole seconds, 1 to 60; 1 if d is not known.
-func seconds(d time.Duration) int {
+// retrySeconds returns d for Retry-After: whole seconds, 1 to 60; 1 if d is not known.
+func retrySeconds(d time.Duration) int {
 	return int(min(max((d+time.Second-1)/time.Second, 1), 60))
 }
 

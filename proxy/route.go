@@ -97,12 +97,12 @@ const maxLoggedPath = 200
 // The route stays nil if none takes it.
 func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
 	rules := d.handler.rules.Load()
-	route, vars, bad := rules.Table.find(&d.req.place)
+	route, vars, bad := rules.Table.findRoute(&d.req.place)
 	switch {
 	case bad != nil:
 		path := d.req.place.path
 		d.report.Path = naming.HideSecrets(string(path[:min(len(path), maxLoggedPath)]))
-		return d.reject(bad)
+		return d.rejectWith(bad)
 	case route == nil:
 		return nil
 	}
@@ -110,10 +110,10 @@ func (d *delivery) findRoute(ctx *fasthttp.RequestCtx) *ending {
 	d.report.Route, d.report.Keyed, d.report.Locks = route.Name, route.Policy.Idempotency,
 		route.Policy.Strategy != idem.NoLock
 	d.report.Verified = route.Verify.Verifier == nil
-	d.req.from(ctx)
+	d.req.setPeer(ctx)
 	d.beginTrace()
 	if d.req.head.Upgrade() != nil {
-		return d.reject(upgradeRefused()).hangingUp() // what follows may be the other protocol already
+		return d.rejectWith(upgradeRefused()).hangingUp() // what follows may be the other protocol already
 	}
 	return nil
 }
@@ -130,8 +130,8 @@ type question struct {
 	folded foldedPath
 }
 
-// named returns the route of that name, or of that former name; nil if there is none.
-func (t *Table) named(name string) *Route {
+// routeNamed returns the route of that name, or of that former name; nil if there is none.
+func (t *Table) routeNamed(name string) *Route {
 	for _, r := range t.Routes {
 		if r.Name == name || slices.Contains(r.Former, name) {
 			return r
@@ -140,28 +140,29 @@ func (t *Table) named(name string) *Route {
 	return nil
 }
 
-// find returns the route for a delivery; nil means that no route takes it and that it passes
+// findRoute returns the route for a delivery; nil means that no route takes it and that it passes
 // through. Which deliveries a route covers must not depend on spelling: a path that only becomes a
 // route's path under another reading is refused, because the upstream may read it so.
-func (t *Table) find(q *question) (*Route, []naming.PathVar, *Rejection) {
+func (t *Table) findRoute(q *question) (*Route, []naming.PathVar, *Rejection) {
 	var route *Route
-	route, q.vars = t.match(q.host, q.path, q.vars)
+	route, q.vars = t.matchRoute(q.host, q.path, q.vars)
 	if other := t.otherSpelling(q, route); other != nil {
-		return nil, nil, reject(codeAmbiguousPath, "this path is another spelling of the route "+other.Pattern.String()+
-			"; send it spelled like that").about(other)
+		return nil, nil, newRejection(codeAmbiguousPath,
+			"this path is another spelling of the route "+other.Pattern.String()+
+				"; send it spelled like that").withRoute(other)
 	}
 	switch {
 	case route == nil && t.RejectUnmatched:
-		return nil, nil, reject(codeRouteNotFound,
+		return nil, nil, newRejection(codeRouteNotFound,
 			"no route takes this path, and unmatched deliveries are not passed on here")
-	case route == nil || route.takesMethod(q.method) || route.Verify.asks(q):
+	case route == nil || route.takesMethod(q.method) || route.Verify.isHandshake(q):
 		return route, q.vars, nil
 	case route.passesBy(q):
 		return nil, nil, nil
 	}
-	return nil, nil, reject(codeMethodNotAllowed,
+	return nil, nil, newRejection(codeMethodNotAllowed,
 		"this route takes other methods, and others pass it by only as GET, HEAD or OPTIONS without a body; "+
-			"add the method to the route's match.methods if the sender uses it").about(route)
+			"add the method to the route's match.methods if the sender uses it").withRoute(route)
 }
 
 // otherSpelling returns the route that another server could take the path for, nil without one. A
@@ -170,21 +171,21 @@ func (t *Table) find(q *question) (*Route, []naming.PathVar, *Rejection) {
 func (t *Table) otherSpelling(q *question, route *Route) *Route {
 	q.normal = naming.NormalPath(q.path, q.normal)
 	if !bytes.Equal(q.normal, q.path) {
-		if other, _ := t.match(q.host, q.normal, nil); other != nil && other != route {
+		if other, _ := t.matchRoute(q.host, q.normal, nil); other != nil && other != route {
 			return other
 		}
 	}
-	if route != nil && route.checks() {
+	if route != nil && route.checksSignature() {
 		return nil
 	}
 	read := false
 	for _, r := range t.Routes {
-		if r == route || r.Observe || route != nil && !r.checks() || !r.takesHost(q.host) ||
+		if r == route || r.Observe || route != nil && !r.checksSignature() || !r.takesHost(q.host) ||
 			!r.takesMethod(q.method) && r.passesBy(q) {
 			continue
 		}
 		if !read {
-			q.folded.read(q.path)
+			q.folded.parsePath(q.path)
 			read = true
 		}
 		if r.Pattern.couldBe(&q.folded) {
@@ -194,7 +195,7 @@ func (t *Table) otherSpelling(q *question, route *Route) *Route {
 	return nil
 }
 
-func (t *Table) match(host, path []byte, vars []naming.PathVar) (*Route, []naming.PathVar) {
+func (t *Table) matchRoute(host, path []byte, vars []naming.PathVar) (*Route, []naming.PathVar) {
 	for _, r := range t.Routes {
 		if !r.takesHost(host) {
 			continue
@@ -206,15 +207,15 @@ func (t *Table) match(host, path []byte, vars []naming.PathVar) (*Route, []namin
 	return nil, vars[:0]
 }
 
-// checks reports whether r refuses deliveries with a bad signature.
-func (r *Route) checks() bool { return r.Policy.Verified && !r.Observe }
+// checksSignature reports whether r refuses deliveries with a bad signature.
+func (r *Route) checksSignature() bool { return r.Policy.Verified && !r.Observe }
 
 // passesBy reports whether a delivery with a method that r does not take bypasses it. If signatures
 // are checked, only requests that senders' handshakes need may: GET, HEAD and OPTIONS, without a
 // body that the service could take for an event. Not HEAD if GET is a delivery (Twilio), because
 // services run for it what they run for GET.
 func (r *Route) passesBy(q *question) bool {
-	if !r.checks() {
+	if !r.checksSignature() {
 		return true
 	}
 	switch string(q.method) {

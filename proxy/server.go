@@ -44,10 +44,10 @@ const restAfter = 100 * time.Millisecond
 // NewServer makes a Server.
 func NewServer(o ServerOptions) *Server {
 	s := &Server{options: o}
-	limits := o.Handler.limits()
+	limits := o.Handler.currentLimits()
 	s.fast = &fasthttp.Server{
-		Handler:         s.serve,
-		ErrorHandler:    s.unreadable,
+		Handler:         s.serveRequest,
+		ErrorHandler:    s.answerUnreadable,
 		ReadTimeout:     limits.HeadTimeout,
 		IdleTimeout:     min(o.IdleTimeout, restAfter),
 		ReadBufferSize:  o.MaxHead,
@@ -57,7 +57,7 @@ func NewServer(o ServerOptions) *Server {
 		ConnState:       wire.Between,
 		HeaderReceived: func(h *fasthttp.RequestHeader) (body fasthttp.RequestConfig) {
 			if n := h.ContentLength(); n > 0 || n == -1 {
-				body.ReadTimeout = o.Handler.limits().BodyTimeout // the head had its own time
+				body.ReadTimeout = o.Handler.currentLimits().BodyTimeout // the head had its own time
 			}
 			return body
 		},
@@ -75,10 +75,10 @@ func NewServer(o ServerOptions) *Server {
 	return s
 }
 
-// serve answers one request. A deadline, even of none, is what makes fasthttp (v1.78.0) send the
-// answer before it serves a request that has come meanwhile: an early answer to that would overtake
-// it.
-func (s *Server) serve(ctx *fasthttp.RequestCtx) {
+// serveRequest answers one request. A deadline, even of none, is what makes fasthttp (v1.78.0) send
+// the answer before it serves a request that has come meanwhile: an early answer to that would
+// overtake it.
+func (s *Server) serveRequest(ctx *fasthttp.RequestCtx) {
 	s.options.Handler.ServeHTTP(ctx)
 	_ = ctx.SetWriteDeadline(time.Time{}) // a connection that is closed needs none
 	if s.draining.Load() && ctx.Response.StatusCode() != fasthttp.StatusSwitchingProtocols {
@@ -113,7 +113,8 @@ func (s *Server) Serve(ln *wire.Listener) error {
 // ends. A second call waits again.
 func (s *Server) Shutdown(ctx context.Context) error {
 	tunnels := s.options.Handler.tunnels.Close(ctx)
-	return errors.Join(s.fast.ShutdownWithContext(ctx), awaitAll(ctx, &s.resumed), s.options.Handler.pool.await(ctx),
+	return errors.Join(s.fast.ShutdownWithContext(ctx), awaitAll(ctx, &s.resumed),
+		s.options.Handler.pool.awaitEmpty(ctx),
 		awaitAll(ctx, &s.options.Handler.leaving), tunnels)
 }
 
@@ -132,40 +133,40 @@ func awaitAll(ctx context.Context, g *sync.WaitGroup) error {
 	}
 }
 
-// unreadable answers a request that fasthttp could not read.
-func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
+// answerUnreadable answers a request that fasthttp could not read.
+func (s *Server) answerUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	d := s.options.Handler.pool.get(s.options.Handler)
-	defer func() { d.contain(ctx, recover()) }()
+	defer func() { d.endServing(ctx, recover()) }()
 	ctx.Response.Header.DisableNormalizing()
-	bad := unread(err)
+	bad := unreadRejection(err)
 	if bad.Status == fasthttp.StatusRequestEntityTooLarge || bad.Status == fasthttp.StatusRequestHeaderFieldsTooLarge {
 		wire.LingerOnClose(ctx.Conn())
 	}
-	d.answer(ctx, d.reject(bad))
+	d.answerWith(ctx, d.rejectWith(bad))
 	ctx.SetConnectionClose()
 }
 
-// unread returns what is wrong with a request that fasthttp could not read.
-func unread(err error) *Rejection {
+// unreadRejection returns what is wrong with a request that fasthttp could not read.
+func unreadRejection(err error) *Rejection {
 	var small *fasthttp.ErrSmallBuffer
 	var timeout interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &small):
-		return reject(codeHeaderTooLarge, "request line and header are larger than limits.request_header")
+		return newRejection(codeHeaderTooLarge, "request line and header are larger than limits.request_header")
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return reject(codeRequestTimeout, "the request did not arrive within limits.header_timeout, or its body "+
+		return newRejection(codeRequestTimeout, "the request did not arrive within limits.header_timeout, or its body "+
 			"within limits.body_timeout")
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		return bodyTooLarge()
 	}
-	return reject(codeBadRequest, "the request is not well-formed HTTP/1.1, or broke off")
+	return newRejection(codeBadRequest, "the request is not well-formed HTTP/1.1, or broke off")
 }
 
 // tooManyConnections returns the whole answer for a connection that is one too many.
 func tooManyConnections() []byte {
 	var ctx fasthttp.RequestCtx
-	r := reject(codeTooManyConns, "limits.max_connections are open; send the event again").refusal()
-	r.write(&ctx)
+	r := newRejection(codeTooManyConns, "limits.max_connections are open; send the event again").asRefusal()
+	r.writeTo(&ctx)
 	ctx.Response.Header.SetConnectionClose()
 	return []byte(ctx.Response.String())
 }
@@ -173,9 +174,9 @@ func tooManyConnections() []byte {
 // quoted matches a text in quotes, as %q writes it.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// unquoted returns an error of fasthttp without the lines and values of a head that it quotes: they
-// may be secrets.
-func unquoted(err error) string { return quoted.ReplaceAllString(err.Error(), `"…"`) }
+// withoutQuotes returns an error of fasthttp without the lines and values of a head that it quotes:
+// they may be secrets.
+func withoutQuotes(err error) string { return quoted.ReplaceAllString(err.Error(), `"…"`) }
 
 // quietLogger receives fasthttp's messages about broken connections, which are the senders' affair.
 type quietLogger struct{ log *slog.Logger }
@@ -184,7 +185,7 @@ type quietLogger struct{ log *slog.Logger }
 func (l quietLogger) Printf(format string, args ...any) {
 	for i, arg := range args {
 		if err, ok := arg.(error); ok {
-			args[i] = unquoted(err)
+			args[i] = withoutQuotes(err)
 		}
 	}
 	l.log.Debug("connection", "error", fmt.Sprintf(format, args...))

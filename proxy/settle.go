@@ -9,8 +9,8 @@ import (
 	"hooklock/idem/guard"
 )
 
-// settle writes down how the execution ended, before its sender is answered.
-func (a *attempt) settle() *ending {
+// settleExecution writes down how the execution ended, before its sender is answered.
+func (a *attempt) settleExecution() *ending {
 	answer := &a.call.answer
 	if a.err == nil {
 		a.report.UpstreamStatus = answer.Status
@@ -19,7 +19,7 @@ func (a *attempt) settle() *ending {
 	case a.err != nil:
 		return a.settleUnanswered()
 	case !answer.Whole: // the end of the stream settles
-		a.end = ending{decision: a.answered(), source: fromUpstream, stream: streamOf(a.delivery, a.execution)}
+		a.end = ending{decision: a.answeredDecision(), source: fromUpstream, stream: streamOf(a.delivery, a.execution)}
 		return &a.end
 	}
 	body := a.takeAnswer()
@@ -29,12 +29,12 @@ func (a *attempt) settle() *ending {
 	if end.On != "" {
 		return a.parkedAs(a.report.Execution, end.On)
 	}
-	a.end = ending{decision: a.answered(), source: fromUpstream, body: body, unrecorded: !end.Recorded}
+	a.end = ending{decision: a.answeredDecision(), source: fromUpstream, body: body, unrecorded: !end.Recorded}
 	return &a.end
 }
 
-// answered returns the decision about a delivery whose sender gets the upstream's answer.
-func (a *attempt) answered() idem.Decision {
+// answeredDecision returns the decision about a delivery whose sender gets the upstream's answer.
+func (a *attempt) answeredDecision() idem.Decision {
 	if a.report.Challenged = isChallenge(&a.req, &a.call.answer); a.report.Challenged {
 		return idem.DecisionChallenged
 	}
@@ -46,7 +46,7 @@ func (a *attempt) answered() idem.Decision {
 func (a *attempt) finishCall(answer *idem.Answer, responseBegun bool) guard.Ending {
 	t := guard.Tried{Answer: answer, Sent: a.sent, ResponseBegun: responseBegun}
 	if answer == nil {
-		t.Failure = a.why.recorded()
+		t.Failure = a.why.asRecorded()
 	} else {
 		t.Hold, t.Challenge = a.heldFor(), isChallenge(&a.req, &a.call.answer)
 	}
@@ -88,7 +88,7 @@ func (a *attempt) settleUnanswered() *ending {
 		mayForward = true
 	}
 	a.reportEnd(end)
-	told := a.tell(a.why, a.sent)
+	told := a.failureEnding(a.why, a.sent)
 	told.refusal.execution, told.unrecorded = a.report.Execution, !end.Recorded
 	switch {
 	case end.Unsure:
@@ -99,9 +99,9 @@ func (a *attempt) settleUnanswered() *ending {
 	return told
 }
 
-// tell returns the ending of a delivery whose call brought no answer.
-func (d *delivery) tell(why failure, sent bool) *ending {
-	end := d.refuse(why.decision)
+// failureEnding returns the ending of a delivery whose call brought no answer.
+func (d *delivery) failureEnding(why failure, sent bool) *ending {
+	end := d.refuseWith(why.decision)
 	end.refusal.detail = why.detail
 	if !sent { // that is known whatever the decision
 		end.refusal.effect = idem.EffectNo
@@ -120,7 +120,7 @@ func failureOf(decision idem.Decision, detail string) failure {
 	return failure{decision, detail, detail}
 }
 
-func (f *failure) recorded() idem.Failure {
+func (f *failure) asRecorded() idem.Failure {
 	return idem.Failure{Code: string(f.decision), Detail: f.cause}
 }
 
@@ -210,8 +210,8 @@ func lossOf(cause error, end guard.Ending) Loss {
 	return ""
 }
 
-// abandon ends an execution that was not settled, on whatever way the delivery ended.
-func (d *delivery) abandon() {
+// endUnsettled ends an execution that was not settled, on whatever way the delivery ended.
+func (d *delivery) endUnsettled() {
 	if x := d.execution; x != nil && !x.Ended() {
 		d.reportEnd(x.End(guard.Tried{Sent: true, ResponseBegun: true,
 			Failure: idem.Failure{Code: string(idem.DecisionInternalError), Detail: "the proxy did not end this " +

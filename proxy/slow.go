@@ -12,13 +12,13 @@ import (
 	"hooklock/proxy/wire"
 )
 
-// run calls the upstream for an admitted delivery, and settles. It returns nil if its sender was
-// answered meanwhile.
-func (d *delivery) run(ctx *fasthttp.RequestCtx) *ending {
+// runExecution calls the upstream for an admitted delivery, and settles. It returns nil if its
+// sender was answered meanwhile.
+func (d *delivery) runExecution(ctx *fasthttp.RequestCtx) *ending {
 	if d.parksSlow() {
 		d.early = &earlyAnswer{delivery: d, ctx: ctx}
 	}
-	end := d.execute()
+	end := d.callAndSettle()
 	if !d.accepted {
 		return end
 	}
@@ -43,8 +43,8 @@ func (e *ending) readAlone() {
 
 // earlyAnswer tells a sender whose patience ends during the call of the upstream that its event is
 // accepted. The call goes on in the goroutine of the delivery, which touches neither its report nor
-// fasthttp's request between start and stop. A timer writes the answer, because fasthttp does so
-// only when its handler returns; it is the last one of its connection.
+// fasthttp's request between startTimer and stopTimer. A timer writes the answer, because fasthttp
+// does so only when its handler returns; it is the last one of its connection.
 type earlyAnswer struct {
 	delivery *delivery
 	ctx      *fasthttp.RequestCtx
@@ -61,19 +61,19 @@ type earlyAnswer struct {
 // there may be room, or a store, again.
 const parkAgain = time.Second
 
-// start waits for the end of the sender's patience. e may be nil.
-func (e *earlyAnswer) start() {
+// startTimer waits for the end of the sender's patience. e may be nil.
+func (e *earlyAnswer) startTimer() {
 	if e != nil {
 		e.began = e.delivery.handler.options.Now()
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.timer = time.AfterFunc(e.delivery.patience(), e.try)
+		e.timer = time.AfterFunc(e.delivery.patienceLeft(), e.tryAccept)
 	}
 }
 
-// stop ends the wait, when the call has ended. Afterwards d.accepted says whether the sender was
-// answered. It may be called again, or without a start. e may be nil.
-func (e *earlyAnswer) stop() {
+// stopTimer ends the wait, when the call has ended. Afterwards d.accepted says whether the sender
+// was answered. It may be called again, or without a start. e may be nil.
+func (e *earlyAnswer) stopTimer() {
 	if e == nil || e.timer == nil {
 		return
 	}
@@ -93,8 +93,8 @@ func (e *earlyAnswer) stop() {
 	}
 }
 
-// try accepts the event, if that is possible.
-func (e *earlyAnswer) try() {
+// tryAccept accepts the event, if that is possible.
+func (e *earlyAnswer) tryAccept() {
 	e.mu.Lock()
 	if e.over {
 		e.mu.Unlock()
@@ -106,7 +106,7 @@ func (e *earlyAnswer) try() {
 	e.trying = trying
 	e.mu.Unlock()
 	defer close(trying)
-	accepted := e.accept(ctx)
+	accepted := e.parkAndAnswer(ctx)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.cancel()
@@ -115,9 +115,9 @@ func (e *earlyAnswer) try() {
 	}
 }
 
-// accept parks the execution and answers its sender. ctx ends with the call of the upstream. A
-// panic is that of front: d is in use by its call.
-func (e *earlyAnswer) accept(ctx context.Context) (accepted bool) {
+// parkAndAnswer parks the execution and answers its sender. ctx ends with the call of the upstream.
+// A panic is that of front: d is in use by its call.
+func (e *earlyAnswer) parkAndAnswer(ctx context.Context) (accepted bool) {
 	d := e.delivery
 	front := d.handler.pool.get(d.handler)
 	var answer bytes.Buffer
@@ -129,8 +129,8 @@ func (e *earlyAnswer) accept(ctx context.Context) (accepted bool) {
 			d.handler.pool.put(front)
 			return
 		}
-		front.finish()
-		e.send(answer.Bytes())
+		front.reportAndFree()
+		e.sendAndClose(answer.Bytes())
 	}()
 	if d.execution.Park(ctx) != nil {
 		return false
@@ -139,16 +139,16 @@ func (e *earlyAnswer) accept(ctx context.Context) (accepted bool) {
 	front.route, front.trace, front.report, front.names = d.route, d.trace, d.report, d.names
 	front.req.peer = append(front.req.peer, d.req.peer...)
 	front.report.Upstream = d.handler.options.Now().Sub(e.began) // so far
-	front.answer(e.ctx, front.parkedAs(d.execution.Lock().Execution, idem.ParkSlow))
+	front.answerWith(e.ctx, front.parkedAs(d.execution.Lock().Execution, idem.ParkSlow))
 	e.ctx.Response.SkipBody = e.ctx.IsHead()
 	e.ctx.Response.Header.SetConnectionClose()
 	_, _ = e.ctx.Response.WriteTo(&answer)
 	return true
 }
 
-// send writes the answer and closes the connection. The call and what follows it do not wait for
-// the sender.
-func (e *earlyAnswer) send(answer []byte) {
+// sendAndClose writes the answer and closes the connection. The call and what follows it do not
+// wait for the sender.
+func (e *earlyAnswer) sendAndClose(answer []byte) {
 	conn, sent := e.ctx.Conn(), make(chan struct{})
 	wire.SuppressResponse(e.ctx, sent)
 	wire.LingerOnClose(conn) // a sender may have sent its next request

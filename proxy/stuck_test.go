@@ -179,7 +179,7 @@ func TestTheEndOfARecordedAnswerHoldsNoEndUp(t *testing.T) {
 	end(guard.ErrShutdown)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := r.handler.pool.await(ctx); err != nil {
+	if err := r.handler.pool.awaitEmpty(ctx); err != nil {
 		t.Errorf("the delivery goes on: %v", err)
 	}
 	if err := server.Shutdown(ctx); err != nil {

@@ -14,7 +14,7 @@ import (
 // Policy returns the policy of a route; nil if there is no such route. A route in mode observe runs
 // what it accepted before. It implements worker.Options.Policy.
 func (h *Handler) Policy(route string) *idem.Policy {
-	if r := h.rules.Load().Table.named(route); r != nil {
+	if r := h.rules.Load().Table.routeNamed(route); r != nil {
 		return &r.Policy
 	}
 	return nil
@@ -28,7 +28,7 @@ func (h *Handler) AskRule(route string) (*idem.AskPolicy, *asking.Rule) {
 
 // AskRule is Handler.AskRule, for rules that no process runs by.
 func (r *Rules) AskRule(route string) (*idem.AskPolicy, *asking.Rule) {
-	if of := r.Table.named(route); of != nil && of.Ask != nil {
+	if of := r.Table.routeNamed(route); of != nil && of.Ask != nil {
 		return of.Policy.Ask, of.Ask
 	}
 	return nil, nil
@@ -44,18 +44,18 @@ func (h *Handler) Asks() bool {
 func (h *Handler) Try(x *guard.Execution, value []byte) {
 	d := h.pool.get(h)
 	d.accepted, d.execution = true, x
-	defer d.finish()
-	d.contained(func() *ending {
-		if err := (parkedTry{d}).restore(value); err != nil {
+	defer d.reportAndFree()
+	d.runRecovered(func() *ending {
+		if err := (parkedTry{d}).restoreRequest(value); err != nil {
 			x.End(guard.Tried{Failure: idem.Failure{Code: "request_unavailable", Detail: err.Error()}})
 			return nil
 		}
-		if err := d.req.renew(d.route.Renewer, h.options.Now()); err != nil {
+		if err := d.req.renewSignature(d.route.Renewer, h.options.Now()); err != nil {
 			x.End(guard.Tried{Hopeless: true,
 				Failure: idem.Failure{Code: "signature_not_renewed", Detail: err.Error()}})
 			return nil
 		}
-		end := d.execute()
+		end := d.callAndSettle()
 		end.readAlone()
 		return end
 	})
@@ -65,7 +65,7 @@ func (h *Handler) Try(x *guard.Execution, value []byte) {
 // request; "" if there is none.
 func (r *Route) QuestionOf(k *kept.Request) string {
 	var q request
-	if r.Ask == nil || q.restore(k) != nil {
+	if r.Ask == nil || q.restoreFrom(k) != nil {
 		return ""
 	}
 	q.msg.Vars, _ = r.Pattern.Match(q.place.path, nil)
@@ -79,8 +79,8 @@ func (r *Route) QuestionOf(k *kept.Request) string {
 // parkedTry is a delivery that is restored from the stored request, for one try.
 type parkedTry struct{ *delivery }
 
-// restore makes the delivery again as it came.
-func (d parkedTry) restore(value []byte) error {
+// restoreRequest makes the delivery again as it came.
+func (d parkedTry) restoreRequest(value []byte) error {
 	x := d.execution
 	lock := x.Lock()
 	ctx, cancel := context.WithTimeout(x.Context(), d.handler.options.Timeout)
@@ -89,10 +89,10 @@ func (d parkedTry) restore(value []byte) error {
 	if err != nil {
 		return err
 	}
-	if d.route = d.handler.rules.Load().Table.named(lock.Route); d.route == nil {
+	if d.route = d.handler.rules.Load().Table.routeNamed(lock.Route); d.route == nil {
 		return errors.New("the route " + lock.Route + " is not configured here any more")
 	}
-	if bad := d.req.restore(r); bad != nil {
+	if bad := d.req.restoreFrom(r); bad != nil {
 		return bad
 	}
 	d.memory.Hold(len(d.req.body))

@@ -42,16 +42,16 @@ func newTwins() *twins {
 	return &twins{seed: maphash.MakeSeed(), bodies: map[uint64]*twinned{}}
 }
 
-// find notes an event that came now, and returns the key of the first one of its body that came
-// within the window before; "" if there is none, or if this event was found before.
-func (t *twins) find(scope *twinScope, key string, now time.Time, window time.Duration) string {
+// findFirst notes an event that came now, and returns the key of the first one of its body that
+// came within the window before; "" if there is none, or if this event was found before.
+func (t *twins) findFirst(scope *twinScope, key string, now time.Time, window time.Duration) string {
 	sum := maphash.Comparable(t.seed, *scope)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known := t.bodies[sum]
 	switch {
 	case known == nil:
-		t.remember(sum, &twinned{at: now, first: key})
+		t.rememberBody(sum, &twinned{at: now, first: key})
 		return ""
 	case now.Sub(known.at) > window:
 		*known = twinned{at: now, first: key}
@@ -64,7 +64,7 @@ func (t *twins) find(scope *twinScope, key string, now time.Time, window time.Du
 	return known.first
 }
 
-func (t *twins) remember(sum uint64, body *twinned) {
+func (t *twins) rememberBody(sum uint64, body *twinned) {
 	t.bodies[sum] = body
 	if len(t.order) < maxBodies {
 		t.order = append(t.order, sum)
@@ -82,7 +82,7 @@ func (d *delivery) findTwin() {
 	}
 	if body, ok := d.route.Keys.TwinPrint(&d.req.msg, &d.names); ok {
 		scope := twinScope{d.route.Name, d.names.Workflow, body}
-		d.report.TwinOf = d.handler.twins.find(&scope, d.report.Key, d.report.Started, d.route.TwinWindow)
+		d.report.TwinOf = d.handler.twins.findFirst(&scope, d.report.Key, d.report.Started, d.route.TwinWindow)
 	}
 }
 

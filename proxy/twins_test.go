@@ -35,7 +35,8 @@ func TestATwinIsFoundOnceAndWithinTheWindow(t *testing.T) {
 		{"r", "w", 1, "a", window, "h"},
 	} {
 		now = now.Add(c.after)
-		if of := table.find(&twinScope{c.route, c.workflow, idem.Fingerprint{c.body}}, c.key, now, window); of != c.of {
+		if of := table.findFirst(&twinScope{c.route, c.workflow, idem.Fingerprint{c.body}}, c.key, now,
+			window); of != c.of {
 			t.Errorf("%d: %s is a twin of %q, not of %q", i, c.key, of, c.of)
 		}
 	}
@@ -45,7 +46,7 @@ func TestTheTableOfTwinsIsBounded(t *testing.T) {
 	t.Parallel()
 	table, now := newTwins(), time.Unix(1000, 0)
 	find := func(body int, key string) string {
-		return table.find(&twinScope{"r", fmt.Sprint(body), idem.Fingerprint{}}, key, now, time.Minute)
+		return table.findFirst(&twinScope{"r", fmt.Sprint(body), idem.Fingerprint{}}, key, now, time.Minute)
 	}
 	for i := range maxBodies + 1 {
 		find(i, "first")

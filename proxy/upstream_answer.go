@@ -20,17 +20,17 @@ type reply struct {
 	ctx *fasthttp.RequestCtx
 }
 
-// answer makes end the answer, by the route's rules.
-func (d *delivery) answer(ctx *fasthttp.RequestCtx, end *ending) {
-	(&reply{d, ctx}).write(d.policy(end))
+// answerWith makes end the answer, by the route's rules.
+func (d *delivery) answerWith(ctx *fasthttp.RequestCtx, end *ending) {
+	(&reply{d, ctx}).writeEnding(d.applyPolicy(end))
 }
 
-// write makes end the answer. It is the only place that does, and the last stage but the report; of
-// a streamed answer it makes the head, and the stream goes on with the rest, the settling and the
-// report.
-func (d *reply) write(end *ending) {
+// writeEnding makes end the answer. It is the only place that does, and the last stage but the
+// report; of a streamed answer it makes the head, and the stream goes on with the rest, the
+// settling and the report.
+func (d *reply) writeEnding(end *ending) {
 	if end.source == fromFirst && !d.memory.Take(len(end.first.Body)) {
-		end = d.reject(badBody(wire.ErrMemory)) // it may come again
+		end = d.rejectWith(badBody(wire.ErrMemory)) // it may come again
 	}
 	d.noteLeft(d.ctx.Conn())
 	switch end.source {
@@ -49,14 +49,14 @@ func (d *reply) write(end *ending) {
 		wire.LingerOnClose(d.ctx.Conn())
 		d.ctx.SetConnectionClose()
 	}
-	d.mark(end)
+	d.markDecision(end)
 	switch {
 	case end.stream != nil:
-		d.stream(end.stream)
+		d.streamRest(end.stream)
 	case end.pooled:
 		d.lendAnswer()
 	case end.body != nil:
-		d.lend(end.body)
+		d.lendBody(end.body)
 	}
 }
 
@@ -81,13 +81,13 @@ func (d *reply) writeRefusal(end *ending) {
 	case idem.DecisionParked:
 		r.writeParked(d.ctx)
 	default:
-		r.write(d.ctx)
+		r.writeTo(d.ctx)
 	}
 }
 
 // writeFirst writes the answer of the first delivery of the event, without its body.
 func writeFirst(ctx *fasthttp.RequestCtx, end *ending) {
-	own(ctx)
+	beginOwnAnswer(ctx)
 	ctx.Response.SetStatusCode(end.first.Status)
 	if end.bare {
 		return
@@ -105,7 +105,7 @@ func writeFirst(ctx *fasthttp.RequestCtx, end *ending) {
 // writeGreeting writes the answer to a handshake. It repeats data that any client may have sent, so
 // browsers must not take it for a page.
 func writeGreeting(ctx *fasthttp.RequestCtx, a *sender.HandshakeAnswer) {
-	own(ctx)
+	beginOwnAnswer(ctx)
 	h := &ctx.Response.Header
 	if a.ContentType != "" {
 		h.SetContentType(a.ContentType)
@@ -117,8 +117,8 @@ func writeGreeting(ctx *fasthttp.RequestCtx, a *sender.HandshakeAnswer) {
 	ctx.Response.SetBodyRaw(a.Body)
 }
 
-// mark writes the decision into the answer and the report.
-func (d *reply) mark(end *ending) {
+// markDecision writes the decision into the answer and the report.
+func (d *reply) markDecision(end *ending) {
 	d.report.Decision, d.report.Status = end.decision, d.ctx.Response.StatusCode()
 	h := &d.ctx.Response.Header
 	switch {
@@ -159,12 +159,12 @@ func (d *reply) writeAnswer() {
 	head = strconv.AppendInt(head, int64(d.call.answer.Status), 10)
 	head = append(append(append(head, ' '), d.call.answer.Reason...), "\r\n"...)
 	head = d.appendFields(head)
-	head = append(append(head, d.framing()...), "\r\n"...)
+	head = append(append(head, d.framingHeader()...), "\r\n"...)
 	d.call.head = head
 	if err := d.parser.parse(head, &d.ctx.Response.Header); err != nil {
 		// Our own parser let it through and fasthttp's does not: the answer matters more than its
 		// head.
-		d.handler.options.Log.Warn("answer.head", "error", unquoted(err), "trace_id", d.trace.TraceID())
+		d.handler.options.Log.Warn("answer.head", "error", withoutQuotes(err), "trace_id", d.trace.TraceID())
 		d.ctx.Response.Header.Reset()
 		d.ctx.Response.SetStatusCode(d.call.answer.Status)
 	}
@@ -210,10 +210,10 @@ func (d *reply) appendFields(head []byte) []byte {
 	return head
 }
 
-// framing keeps fasthttp from guessing. It writes the real framing when it writes the body; only
-// without one does the upstream's Content-Length stand, if there is one, because it is that of a
-// GET. A 204 has none (RFC 9110 section 8.6).
-func (d *reply) framing() string {
+// framingHeader keeps fasthttp from guessing. It writes the real framing when it writes the body;
+// only without one does the upstream's Content-Length stand, if there is one, because it is that of
+// a GET. A 204 has none (RFC 9110 section 8.6).
+func (d *reply) framingHeader() string {
 	length := d.call.answer.Get("content-length")
 	switch {
 	case d.call.answer.Status == fasthttp.StatusNoContent:
@@ -248,14 +248,14 @@ func (c *call) replayHeader() []idem.HeaderField {
 	fields := c.endToEnd()
 	kept := make([]idem.HeaderField, 0, len(fields))
 	for _, f := range fields {
-		if !isReserved(f.Name) && !personal(f.Name) {
+		if !isReserved(f.Name) && !isPersonal(f.Name) {
 			kept = append(kept, idem.HeaderField{Name: string(f.Name), Value: string(f.Value)})
 		}
 	}
 	return kept
 }
 
-func personal(name []byte) bool {
+func isPersonal(name []byte) bool {
 	switch string(bytes.ToLower(name)) {
 	case "date", "set-cookie", "www-authenticate":
 		return true

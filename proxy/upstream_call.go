@@ -31,25 +31,25 @@ type call struct {
 	extra  []byte       // Hooklock's lines in head
 }
 
-// begin begins a call at that time.
-func (c *call) begin(at time.Time, timeout time.Duration) {
+// beginAt begins a call at that time.
+func (c *call) beginAt(at time.Time, timeout time.Duration) {
 	c.timeout, c.among, c.began = timeout, nil, at
 	c.Begin(at, timeout)
 }
 
-// progress gives the upstream its whole time again, because data has moved.
-func (c *call) progress() { c.Give(c.timeout) }
+// extendTimeout gives the upstream its whole time again, because data has moved.
+func (c *call) extendTimeout() { c.Give(c.timeout) }
 
 // end ends the call.
 func (c *call) end() {
 	if c.among != nil {
-		c.among.leave(c.Call)
+		c.among.removeCall(c.Call)
 	}
 	c.End()
 }
 
-// cut ends a call that a panic may have left under way.
-func (c *call) cut() {
+// cutOff ends a call that a panic may have left under way.
+func (c *call) cutOff() {
 	if c.answer.Rest != nil {
 		_ = c.answer.Rest.Close()
 	}
@@ -66,11 +66,11 @@ type attempt struct {
 	why  failure
 }
 
-// execute sends an admitted delivery to the upstream once, and settles.
-func (d *delivery) execute() *ending {
+// callAndSettle sends an admitted delivery to the upstream once, and settles.
+func (d *delivery) callAndSettle() *ending {
 	a := attempt{delivery: d}
 	a.callUpstream()
-	return a.settle()
+	return a.settleExecution()
 }
 
 // callUpstream makes the attempt. The call goes on if its answer is too long to be read whole.
@@ -83,13 +83,13 @@ func (a *attempt) callUpstream() {
 		a.why = stopOf(a.err, false)
 		return
 	}
-	a.archive(x.Lock())
-	c.begin(a.handler.options.Now(), a.handler.options.Timeout)
+	a.archiveRequest(x.Lock())
+	c.beginAt(a.handler.options.Now(), a.handler.options.Timeout)
 	c.Follow(x.Context())
-	a.early.start()
-	defer a.early.stop() // also after a panic
-	a.err = a.send(x)
-	a.early.stop() // until then the report is read by the early answer
+	a.early.startTimer()
+	defer a.early.stopTimer() // also after a panic
+	a.err = a.sendUpstream(x)
+	a.early.stopTimer() // until then the report is read by the early answer
 	a.noteCall()
 	if a.err == nil {
 		a.noteFailedAnswer()
@@ -106,8 +106,9 @@ func (a *attempt) callUpstream() {
 	}
 }
 
-// send sends a delivery of a route to the upstream; x is nil if it is forwarded without a lock.
-func (d *delivery) send(x *guard.Execution) error {
+// sendUpstream sends a delivery of a route to the upstream; x is nil if it is forwarded without a
+// lock.
+func (d *delivery) sendUpstream(x *guard.Execution) error {
 	keeps := d.handler.options.Upstream.Reuses(d.req.body) // its connection may be used again
 	d.call.head = d.req.head.AppendTo(d.call.head[:0], d.headOptions(x, keeps))
 	return d.handler.options.Upstream.Send(d.call.Call, d.call.head, d.req.body, keeps, &d.call.answer)

@@ -38,10 +38,10 @@ type inspected struct {
 	answeredHere bool
 }
 
-// inspect checks a delivery before anything is claimed for it: a forged one takes no lock and uses
-// up no event ID. A handshake does not bypass the signature. Only OPTIONS, which its sender cannot
-// sign and which has no effect, is let through without one.
-func (v *Verification) inspect(d *sender.Delivery, now time.Time) inspected {
+// inspectDelivery checks a delivery before anything is claimed for it: a forged one takes no lock
+// and uses up no event ID. A handshake does not bypass the signature. Only OPTIONS, which its
+// sender cannot sign and which has no effect, is let through without one.
+func (v *Verification) inspectDelivery(d *sender.Delivery, now time.Time) inspected {
 	if v.Handshake != nil && v.Handshake.Matches(d) {
 		return v.inspectRuled(d, now)
 	}
@@ -77,9 +77,9 @@ func (v *Verification) inspectRuled(d *sender.Delivery, now time.Time) inspected
 	return found
 }
 
-// asks reports whether a delivery with a method that the route does not take is the handshake of
-// its sender.
-func (v *Verification) asks(q *question) bool {
+// isHandshake reports whether a delivery with a method that the route does not take is the
+// handshake of its sender.
+func (v *Verification) isHandshake(q *question) bool {
 	if v.Handshake == nil || v.Handshake.Method != string(q.method) || !q.bare {
 		return false
 	}
@@ -107,25 +107,25 @@ func (v *Verification) checkHead(q *request) *sender.SignatureError {
 	return v.brokenBy(sender.CheckHead(v.Verifier, q.asSigned()))
 }
 
-// forged returns the ending of a delivery whose signature is not right.
-func (d *delivery) forged(broken *sender.SignatureError) *ending {
+// forgedEnding returns the ending of a delivery whose signature is not right.
+func (d *delivery) forgedEnding(broken *sender.SignatureError) *ending {
 	d.report.noteSignature(d.route.Verify.Scheme, broken)
 	d.signature = broken
-	end := d.refuse(idem.DecisionUnverified)
+	end := d.refuseWith(idem.DecisionUnverified)
 	end.err, end.refusal.detail = broken, cmp.Or(broken.Part, "signature")+": "+broken.Detail+"; nothing was executed"
 	return end
 }
 
-// verify checks the signature, and finds out whether the delivery is an event at all.
-func (d *delivery) verify() *ending {
+// verifySignature checks the signature, and finds out whether the delivery is an event at all.
+func (d *delivery) verifySignature() *ending {
 	v := &d.route.Verify
 	if v.Verifier == nil && v.Preset == nil && v.Handshake == nil {
 		return nil
 	}
-	found := v.inspect(d.req.asSigned(), d.handler.options.Now())
+	found := v.inspectDelivery(d.req.asSigned(), d.handler.options.Now())
 	switch {
 	case found.broken != nil:
-		return d.forged(found.broken).forwarded(forwardByRule)
+		return d.forgedEnding(found.broken).withForward(forwardByRule)
 	case found.unsigned:
 		d.report.UnsignedHandshake, d.report.Verified = true, false
 	case v.Verifier != nil:
@@ -139,5 +139,5 @@ func (d *delivery) verify() *ending {
 			greeting: found.answer}
 		return &d.end
 	}
-	return d.refuse(idem.DecisionExecuted).forwarded(forwardAlways)
+	return d.refuseWith(idem.DecisionExecuted).withForward(forwardAlways)
 }

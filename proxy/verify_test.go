@@ -58,7 +58,7 @@ func TestASignatureIsInspectedBeforeAHandshakePasses(t *testing.T) {
 		{"a harmless method is no way around the signature of an event", verification("cloudevents", token), "OPTIONS",
 			"", nil, true, "", false},
 	} {
-		got := c.verification.inspect(&sender.Delivery{Method: []byte(c.method), Target: []byte("/"),
+		got := c.verification.inspectDelivery(&sender.Delivery{Method: []byte(c.method), Target: []byte("/"),
 			Body: []byte(c.body), Fields: c.fields}, time.Now())
 		name := ""
 		if got.handshake != nil {
@@ -97,7 +97,7 @@ func TestWhatPassesAVerifiedRouteByIsNoDeliveryOfIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		table := &Table{Routes: []*Route{{Pattern: pattern, Methods: c.takes, Policy: idem.Policy{Verified: true}}}}
-		if _, _, bad := table.find(&question{method: []byte(c.method), path: []byte("/x"),
+		if _, _, bad := table.findRoute(&question{method: []byte(c.method), path: []byte("/x"),
 			bare: true}); (bad != nil) != c.refused {
 			t.Errorf("%s where %v are deliveries: %v", c.method, c.takes, bad)
 		}
@@ -168,7 +168,7 @@ func TestATokenIsNeededAlsoWhereTheServiceAnswersTheHandshake(t *testing.T) {
 		v := &Verification{Scheme: "none", Handshake: handshake}
 		for target, reason := range map[string]sender.Reason{"/?challenge=1&token=t": "",
 			"/?challenge=1&token=u": sender.Mismatch, "/?challenge=1": sender.Missing} {
-			got := v.inspect(&sender.Delivery{Method: []byte("GET"), Target: []byte(target)}, time.Now())
+			got := v.inspectDelivery(&sender.Delivery{Method: []byte("GET"), Target: []byte(target)}, time.Now())
 			if got.handshake == nil || (got.broken != nil) != (reason != "") ||
 				got.broken != nil && got.broken.Reason != reason {
 				t.Errorf("%s, answered with %q: %+v", target, answer, got.broken)

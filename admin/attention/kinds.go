@@ -16,7 +16,7 @@ import (
 
 // ofReplicas returns replicas that are gone, and configurations that differ or are not in force.
 func (in *Input) ofReplicas() (all []client.AttentionItem) {
-	replaced := in.replaced()
+	replaced := in.replacedReplicas()
 	for i := range in.Replicas {
 		r := &in.Replicas[i]
 		switch r.State() {
@@ -27,7 +27,7 @@ func (in *Input) ofReplicas() (all []client.AttentionItem) {
 					Text:    "replica " + r.Replica + " is gone",
 					Cause:   "it has ended without stopping",
 					Next:    "what it ran is taken over, or its outcome is unknown",
-					SinceAt: at(r.At), LatestAt: at(r.At), Command: "hooklock status",
+					SinceAt: timeAt(r.At), LatestAt: timeAt(r.At), Command: "hooklock status",
 				})
 			}
 		case client.ReplicaLive:
@@ -47,9 +47,9 @@ func (in *Input) ofReplicas() (all []client.AttentionItem) {
 	return all
 }
 
-// replaced returns the replicas that have ended and were started again, as by a supervisor: one
-// that starts replaces the one that ended last on its host, and no other.
-func (in *Input) replaced() map[*Replica]bool {
+// replacedReplicas returns the replicas that have ended and were started again, as by a supervisor:
+// one that starts replaces the one that ended last on its host, and no other.
+func (in *Input) replacedReplicas() map[*Replica]bool {
 	hostOf := func(r *Replica) string {
 		host, _, _ := strings.Cut(r.Replica, "/")
 		return host
@@ -87,7 +87,7 @@ func (in *Input) ofConfigurations() (item client.AttentionItem, differ bool) {
 		if first == nil {
 			first = r.Config.Parts
 		}
-		for _, part := range differences(first, r.Config.Parts) {
+		for _, part := range differentParts(first, r.Config.Parts) {
 			parts[part] = true
 		}
 		var key strings.Builder
@@ -123,7 +123,7 @@ func (in *Input) ofQueues() []client.AttentionItem {
 			continue // the blocked execution is found
 		}
 		state := stateOf(&q.Lock)
-		one := all.of(client.AttentionItem{
+		one := all.groupOf(client.AttentionItem{
 			ID: client.AttentionHeld + ":" + q.Route + ":" + state, Kind: client.AttentionHeld, Bad: true,
 			Route: q.Route, Workflow: q.Workflow, ExecutionID: q.ExecutionID,
 			Query: map[string]string{"route": q.Route, "status": string(client.Pending)}, Command: "hooklock queue",
@@ -169,8 +169,8 @@ type group struct {
 // groups are in the order in which their first thing was added.
 type groups []*group
 
-// of returns the group of an item, by its ID.
-func (g *groups) of(item client.AttentionItem) *group {
+// groupOf returns the group of an item, by its ID.
+func (g *groups) groupOf(item client.AttentionItem) *group {
 	if at := slices.IndexFunc(*g, func(one *group) bool { return one.ID == item.ID }); at >= 0 {
 		return (*g)[at]
 	}
@@ -307,8 +307,8 @@ func kindsOfFound() map[string]kindOfFound {
 	}
 }
 
-// cause is why an execution is as it is: equal ones are one item. said is what the service said.
-func (s *Attended) cause(kind string) (cause, said string) {
+// causeOf is why an execution is as it is: equal ones are one item. said is what the service said.
+func (s *Attended) causeOf(kind string) (cause, said string) {
 	x := &s.Execution
 	if kind == client.AttentionLost {
 		if x.Arrivals == nil || len(x.Arrivals.Newest) == 0 {
@@ -317,17 +317,17 @@ func (s *Attended) cause(kind string) (cause, said string) {
 		return story.Words(x.Arrivals.Newest[0].Decision), ""
 	}
 	if n := len(x.FailedAnswers); n > 0 {
-		return answered(x.FailedAnswers[n-1].Status), strings.Join(strings.Fields(x.FailedAnswers[n-1].Text), " ")
+		return serviceSays(x.FailedAnswers[n-1].Status), strings.Join(strings.Fields(x.FailedAnswers[n-1].Text), " ")
 	}
 	if p := x.Parked; p != nil && p.LastEvidence != nil {
 		if p.LastEvidence.Status != 0 {
-			return answered(p.LastEvidence.Status), ""
+			return serviceSays(p.LastEvidence.Status), ""
 		}
 		return cmp.Or(story.Words(p.LastEvidence.Code), p.Blocked), ""
 	}
 	switch {
 	case x.Response != nil:
-		return answered(x.Response.Status), ""
+		return serviceSays(x.Response.Status), ""
 	case x.Error != nil:
 		return story.Words(x.Error.Code), ""
 	case x.Status == client.Aborted:
@@ -336,7 +336,7 @@ func (s *Attended) cause(kind string) (cause, said string) {
 	return "", ""
 }
 
-func answered(status int) string { return "the service says " + strconv.Itoa(status) }
+func serviceSays(status int) string { return "the service says " + strconv.Itoa(status) }
 
 // items returns one item for the executions of each route and cause. Behind those that block a
 // queue, events wait.
@@ -347,14 +347,14 @@ func (f *Found) items(queues []Queue) []client.AttentionItem {
 		s := &f.Executions[i]
 		cause, words := "", ""
 		if kind.needsCause {
-			cause, words = s.cause(f.Kind)
+			cause, words = s.causeOf(f.Kind)
 		}
 		query, command := maps.Clone(kind.query), slices.Clone(kind.command)
 		if s.Route != "" { // a lock of the lock API has none
 			query["route"] = s.Route
 			command = append(command, "--route", s.Route)
 		}
-		one := all.of(client.AttentionItem{
+		one := all.groupOf(client.AttentionItem{
 			ID: strings.Join([]string{f.Kind, s.Route, cause}, ":"), Kind: f.Kind, Bad: kind.bad, Route: s.Route,
 			Workflow: s.Workflow, ExecutionID: s.ExecutionID,
 			Cause: cause, Next: kind.next, Query: query, Command: ofEvents(command...),

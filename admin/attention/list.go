@@ -93,7 +93,7 @@ func List(in *Input) []client.AttentionItem {
 	return all
 }
 
-func at(t time.Time) client.Time { return client.Time{Time: t} }
+func timeAt(t time.Time) client.Time { return client.Time{Time: t} }
 
 // ofEtcd returns whether etcd answers, and how full its members are.
 func (in *Input) ofEtcd() (all []client.AttentionItem) {
@@ -157,16 +157,16 @@ func (in *Input) ofRoutes() (all []client.AttentionItem) {
 				state.addSpell(spell)
 			}
 		}
-		near, next := nearest(rules.Sender, &state.standing)
+		near, next := nearestLimit(rules.Sender, &state.standing)
 		switch {
 		case state.spell != nil:
-			all = append(all, failing(rules.Route, state, live, next))
+			all = append(all, failingRoute(rules.Route, state, live, next))
 		case near >= halfway:
 			all = append(all, client.AttentionItem{
 				ID: client.AttentionSenderLimit + ":" + rules.Route, Kind: client.AttentionSenderLimit, Bad: near >= 1,
 				Route: rules.Route, Count: 1,
 				Text: fmt.Sprintf("%s is at %.0f%% of a limit", rules.Route, 100*near), Next: next,
-				SinceAt: at(state.standing.First), LatestAt: at(state.standing.Last),
+				SinceAt: timeAt(state.standing.First), LatestAt: timeAt(state.standing.Last),
 				Command: ofEvents("--route", rules.Route, "--status", string(client.Failed)),
 			})
 		}
@@ -250,8 +250,8 @@ func (s *routeState) addSpell(spell *report.Spell) {
 	}
 }
 
-// failing returns the item of a route that fails.
-func failing(route string, s *routeState, live int, next string) client.AttentionItem {
+// failingRoute returns the item of a route that fails.
+func failingRoute(route string, s *routeState, live int, next string) client.AttentionItem {
 	text := fmt.Sprintf("%s fails now: %d of %d", route, s.spell.Failed, s.spell.All)
 	if len(s.at) > 0 && len(s.at) < live {
 		text += fmt.Sprintf(", at %s of %d replicas", strings.Join(s.at, ", "), live)
@@ -259,15 +259,16 @@ func failing(route string, s *routeState, live int, next string) client.Attentio
 	return client.AttentionItem{
 		ID: client.AttentionRouteFails + ":" + route, Kind: client.AttentionRouteFails, Bad: true, Route: route,
 		Count: s.spell.Failed, Text: text,
-		Cause: s.spell.Cause, Said: s.spell.Said, Next: next, SinceAt: at(s.spell.Since), LatestAt: at(s.spell.Last),
-		Query:   map[string]string{"route": route, "status": string(client.Failed)},
-		Command: ofEvents("--route", route, "--status", string(client.Failed)),
+		Cause: s.spell.Cause, Said: s.spell.Said, Next: next, SinceAt: timeAt(s.spell.Since),
+		LatestAt: timeAt(s.spell.Last),
+		Query:    map[string]string{"route": route, "status": string(client.Failed)},
+		Command:  ofEvents("--route", route, "--status", string(client.Failed)),
 	}
 }
 
-// nearest returns how near a sender is to its nearest limit, and what it does then; "" = nothing is
-// known of it, or it is not near.
-func nearest(sender *client.RouteSender, s *report.Standing) (near float64, next string) {
+// nearestLimit returns how near a sender is to its nearest limit, and what it does then; "" =
+// nothing is known of it, or it is not near.
+func nearestLimit(sender *client.RouteSender, s *report.Standing) (near float64, next string) {
 	if sender == nil {
 		return 0, ""
 	}

@@ -130,7 +130,7 @@ func TestFailuresOfAReplicaThatHasEndedCountUntilOneSucceeds(t *testing.T) {
 	in.Rules[0].Sender, in.Replicas[1] = nil, noteOf("host/1", true, ago(0))
 	in.Replicas[1].StartedAt = ago(time.Minute)
 	in.Lately.Routes = []client.RouteCounts{{Route: "r", Steps: []client.CountStep{
-		{At: at(ago(9 * time.Minute)), Counts: client.Counts{Succeeded: 1}}}}}
+		{At: timeAt(ago(9 * time.Minute)), Counts: client.Counts{Succeeded: 1}}}}}
 	if got := texts(in); strings.Contains(got, "fails") {
 		t.Errorf("after a success that is counted alone: %q", got)
 	}
@@ -146,7 +146,7 @@ func TestFailuresBeforeASuccessAreNotAddedToThoseOfNow(t *testing.T) {
 	in.Replicas[1].StartedAt = ago(29 * time.Minute)
 	inOrder(t, texts(in), "r fails now: 69 of 75, at host/2 of 2 replicas")
 	in.Lately.Routes = []client.RouteCounts{{Route: "r", Steps: []client.CountStep{
-		{At: at(ago(20 * time.Minute)), Counts: client.Counts{Succeeded: 600}}}}}
+		{At: timeAt(ago(20 * time.Minute)), Counts: client.Counts{Succeeded: 600}}}}}
 	inOrder(t, texts(in), "r fails now: 3 of 3, at host/2 of 2 replicas")
 }
 
@@ -283,11 +283,11 @@ func TestEachItemFitsTwoLinesOfATerminal(t *testing.T) {
 	refused.Config.File, refused.Config.Refused = "sidecar.yaml", []string{"sidecar.yaml:8:5: routes[0].path: missing"}
 	other := noteOf("shop-2/7", true, ago(0), failing)
 	other.Config.Parts = map[string]string{"upstream.url": "2"}
-	counts := []client.RouteCounts{{Route: orders, LastAt: at(ago(2 * time.Hour)), Steps: []client.CountStep{
-		{At: at(ago(time.Minute)), Counts: client.Counts{BadSignatures: 12, Changed: 4, Duplicates: 6}}}}}
+	counts := []client.RouteCounts{{Route: orders, LastAt: timeAt(ago(2 * time.Hour)), Steps: []client.CountStep{
+		{At: timeAt(ago(time.Minute)), Counts: client.Counts{BadSignatures: 12, Changed: 4, Duplicates: 6}}}}}
 	in := &Input{Now: now,
 		Status: client.ReplicaStatus{Etcd: client.EtcdStatus{Members: []client.Contact{{Address: "http://etcd-0:2379",
-			State: client.ContactFails, FailedAt: at(ago(0)), Failure: "connection refused"}}}},
+			State: client.ContactFails, FailedAt: timeAt(ago(0)), Failure: "connection refused"}}}},
 		Rules: []client.RouteRules{{Route: orders}, {Route: "stripe", Sender: &client.RouteSender{Preset: "stripe",
 			GivesUp: "disabled", Limits: []client.SenderLimit{{Limit: "8_in_a_row"}}}}},
 		Replicas: []Replica{refused, other, noteOf("shop-3/7", false, ago(time.Minute), Route{Route: "stripe",

@@ -83,7 +83,7 @@ func Views(all []Replica) []client.Replica {
 			ConfigSHA256: r.Config.SHA256,
 		}
 		if i >= 0 && v.State == client.ReplicaLive {
-			v.Differs = differences(all[i].Config.Parts, r.Config.Parts)
+			v.Differs = differentParts(all[i].Config.Parts, r.Config.Parts)
 		}
 		views = append(views, v)
 	}
@@ -98,8 +98,8 @@ func Views(all []Replica) []client.Replica {
 	return views
 }
 
-// differences returns the names of the parts that are not equal, in their order.
-func differences(one, other map[string]string) (names []string) {
+// differentParts returns the names of the parts that are not equal, in their order.
+func differentParts(one, other map[string]string) (names []string) {
 	for name, hash := range one {
 		if other[name] != hash {
 			names = append(names, name)

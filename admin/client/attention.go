@@ -143,6 +143,6 @@ func (c *Client) MarkSeen(ctx context.Context, concern, until, reason string) (*
 // UnmarkSeen removes a mark. reason may be "". A *Problem with CodeMarkNotFound means that there is
 // none.
 func (c *Client) UnmarkSeen(ctx context.Context, concern, reason string) (*SeenMark, error) {
-	return ask[SeenMark](ctx, c, call{method: http.MethodDelete, path: "/v1/seen/" + segment(concern),
-		query: query("reason", reason), has: "concern"})
+	return ask[SeenMark](ctx, c, call{method: http.MethodDelete, path: "/v1/seen/" + pathSegment(concern),
+		query: queryOfPairs("reason", reason), has: "concern"})
 }

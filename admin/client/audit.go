@@ -72,6 +72,6 @@ func (c *Client) AuditPage(ctx context.Context, q AuditQuery) (*AuditPage, error
 // Audits returns all audits from q.Cursor on, the newest first, page after page. The sequence ends
 // after an error.
 func (c *Client) Audits(ctx context.Context, q AuditQuery) iter.Seq2[*Audit, error] {
-	return each(&q.Cursor, func() (*AuditPage, error) { return c.AuditPage(ctx, q) },
+	return eachOfPages(&q.Cursor, func() (*AuditPage, error) { return c.AuditPage(ctx, q) },
 		func(p *AuditPage) ([]Audit, string) { return p.Audits, p.NextCursor })
 }

@@ -42,13 +42,13 @@ func CallbackFrom(h http.Header) (Callback, error) {
 // Callback returns the right to act on the execution that has the lock.
 func (a *Acquired) Callback() Callback { return Callback{a.ExecutionID, a.Token, a.CallbackKey} }
 
-// callback sends a call with the execution's own key instead of the client's token.
-func (c *Client) callback(ctx context.Context, cb Callback, action string, call call) error {
+// sendCallback sends a call with the execution's own key instead of the client's token.
+func (c *Client) sendCallback(ctx context.Context, cb Callback, action string, call call) error {
 	if cb.Key == "" {
 		return errors.New("the callback key is empty")
 	}
 	call.method, call.path, call.bearer = http.MethodPost, executionPath(cb.ExecutionID, action), cb.Key
-	_, err := c.do(ctx, call)
+	_, err := c.sendOnce(ctx, call)
 	return err
 }
 
@@ -77,14 +77,15 @@ func (c *Client) Guard(ctx context.Context, cb Callback, step string, plan []str
 		Plan  []string `json:"plan,omitempty"`
 	}{cb.Token, step, plan}
 	v := new(Verdict)
-	if err := c.callback(ctx, cb, "guard", call{body: body, into: v, has: "proceed", accept: v.refusal}); err != nil {
+	if err := c.sendCallback(ctx, cb, "guard",
+		call{body: body, into: v, has: "proceed", accept: v.readRefusal}); err != nil {
 		return nil, err
 	}
 	return v, nil
 }
 
-// refusal reads a 409 that is a Verdict.
-func (v *Verdict) refusal(status int, body []byte) bool {
+// readRefusal reads a 409 that is a Verdict.
+func (v *Verdict) readRefusal(status int, body []byte) bool {
 	var said struct {
 		Proceed *bool           `json:"proceed"`
 		Status  json.RawMessage `json:"status"`
@@ -112,8 +113,8 @@ func (c *Client) Heartbeat(ctx context.Context, cb Callback, ttl time.Duration) 
 		TTL   duration `json:"ttl,omitzero"`
 	}{cb.Token, duration(ttl)}
 	v := &Verdict{Proceed: true} // an answer that extends the hold has no "proceed"
-	if err := c.callback(ctx, cb, "heartbeat",
-		call{body: body, into: v, has: "executionId", accept: v.refusal}); err != nil {
+	if err := c.sendCallback(ctx, cb, "heartbeat",
+		call{body: body, into: v, has: "executionId", accept: v.readRefusal}); err != nil {
 		return nil, err
 	}
 	return v, nil
@@ -161,7 +162,7 @@ func (c *Client) Complete(ctx context.Context, cb Callback, f Final) (*Execution
 		Error    *Failure `json:"error,omitempty"`
 	}{cb.Token, f.Status, f.Answer, f.Error}
 	x := new(Execution)
-	if err := c.callback(ctx, cb, "complete", call{body: body, into: x, has: "executionId"}); err != nil {
+	if err := c.sendCallback(ctx, cb, "complete", call{body: body, into: x, has: "executionId"}); err != nil {
 		return nil, err
 	}
 	return x, nil

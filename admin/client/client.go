@@ -49,7 +49,7 @@ func New(o Options) (*Client, error) {
 	o.URL = cmp.Or(o.URL, DefaultURL)
 	u, err := url.Parse(o.URL)
 	if err != nil {
-		return nil, fmt.Errorf("parse URL: %w", bare(err))
+		return nil, fmt.Errorf("parse URL: %w", withoutURL(err))
 	}
 	transport, err := newTransport(u, o.TLS)
 	if err != nil {
@@ -88,18 +88,18 @@ type call struct {
 	accept func(status int, body []byte) bool
 }
 
-// do sends a call once and returns the status of its answer.
-func (c *Client) do(ctx context.Context, call call) (status int, err error) {
+// sendOnce sends a call once and returns the status of its answer.
+func (c *Client) sendOnce(ctx context.Context, call call) (status int, err error) {
 	what := call.method + " " + call.path
 	ctx, cancel := context.WithTimeout(ctx, c.timeout+call.wait)
 	defer cancel()
-	request, err := c.request(ctx, call)
+	request, err := c.newRequest(ctx, call)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", what, err)
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", what, bare(err))
+		return 0, fmt.Errorf("%s: %w", what, withoutURL(err))
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
@@ -117,7 +117,7 @@ func (c *Client) do(ctx context.Context, call call) (status int, err error) {
 		return 0, newProblem(answer, nil)
 	case call.into == nil:
 		return answer.StatusCode, nil
-	case call.has != "" && !has(body, call.has):
+	case call.has != "" && !hasMember(body, call.has):
 		return 0, newProblem(answer, nil)
 	}
 	if text, ok := call.into.(*[]byte); ok {
@@ -135,7 +135,7 @@ func (c *Client) do(ctx context.Context, call call) (status int, err error) {
 func ask[T any](ctx context.Context, c *Client, call call) (*T, error) {
 	answer := new(T)
 	call.into = answer
-	if _, err := c.do(ctx, call); err != nil {
+	if _, err := c.sendOnce(ctx, call); err != nil {
 		return nil, err
 	}
 	return answer, nil
@@ -156,15 +156,15 @@ func (r *raw) RawJSON() []byte { return r.text }
 
 // read reads the object into plain, which is it without its methods, and keeps it for RawJSON.
 func (r *raw) read(text []byte, plain any) error {
-	r.keep(text)
+	r.keepText(text)
 	return json.Unmarshal(text, plain)
 }
 
-func (r *raw) keep(text []byte) { r.text = bytes.Clone(bytes.TrimSpace(text)) }
+func (r *raw) keepText(text []byte) { r.text = bytes.Clone(bytes.TrimSpace(text)) }
 
-// has reports whether body may be an answer with that member. A body that is no JSON object fails
-// when it is decoded.
-func has(body []byte, member string) bool {
+// hasMember reports whether body may be an answer with that member. A body that is no JSON object
+// fails when it is decoded.
+func hasMember(body []byte, member string) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
 		return true
@@ -176,7 +176,7 @@ func has(body []byte, member string) bool {
 // errNoName prevents a call about one thing from becoming one about all of them.
 var errNoName = errors.New("the name of what it is about is empty")
 
-func (c *Client) request(ctx context.Context, call call) (*http.Request, error) {
+func (c *Client) newRequest(ctx context.Context, call call) (*http.Request, error) {
 	if strings.HasSuffix(call.path, "/") || strings.Contains(call.path, "//") {
 		return nil, errNoName
 	}
@@ -213,25 +213,25 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 	return request, nil
 }
 
-// bare removes the URL, which the caller knows, and which may hold a password.
-func bare(err error) error {
+// withoutURL removes the URL, which the caller knows, and which may hold a password.
+func withoutURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err
 }
 
-// segment escapes text to be one segment of a path. A segment of one or two dots would be taken for
-// a way up.
-func segment(text string) string {
+// pathSegment escapes text to be one segment of a path. A segment of one or two dots would be taken
+// for a way up.
+func pathSegment(text string) string {
 	if text == "." || text == ".." {
 		return strings.ReplaceAll(text, ".", "%2E")
 	}
 	return url.PathEscape(text)
 }
 
-// query makes a query of pairs of name and value; empty values are left out.
-func query(pairs ...string) url.Values {
+// queryOfPairs makes a query of pairs of name and value; empty values are left out.
+func queryOfPairs(pairs ...string) url.Values {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -273,19 +273,19 @@ func (t Time) MarshalJSON() ([]byte, error) { return t.UTC().AppendFormat(nil, t
 // Options.Timeout does not end it, ctx does. A *Problem with CodeNoEmbeddedEtcd means that the
 // replica has none.
 func (c *Client) Backup(ctx context.Context, w io.Writer) error {
-	return c.stream(ctx, call{path: "/v1/embedded/backup"}, "application/octet-stream", w)
+	return c.streamTo(ctx, call{path: "/v1/embedded/backup"}, "application/octet-stream", w)
 }
 
-// stream writes what a GET answers, which is of that media type, to w while it comes.
-func (c *Client) stream(ctx context.Context, what call, media string, w io.Writer) error {
+// streamTo writes what a GET answers, which is of that media type, to w while it comes.
+func (c *Client) streamTo(ctx context.Context, what call, media string, w io.Writer) error {
 	what.method = http.MethodGet
-	request, err := c.request(ctx, what)
+	request, err := c.newRequest(ctx, what)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what.method, what.path, err)
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", what.method, what.path, bare(err))
+		return fmt.Errorf("%s %s: %w", what.method, what.path, withoutURL(err))
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {

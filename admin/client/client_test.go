@@ -533,7 +533,7 @@ func FuzzNoAnswerBreaksTheClient(f *testing.F) {
 		if p.Status != 409 || p.Error() == "" {
 			t.Errorf("%+v", p)
 		}
-		new(Verdict).refusal(409, text)
+		new(Verdict).readRefusal(409, text)
 		for _, v := range []any{
 			new(Lock), new(Execution), new(Acquired), new(Cancelled), new(LockPage), new(ExecutionPage)} {
 			_ = json.Unmarshal(text, v)

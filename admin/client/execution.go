@@ -191,13 +191,13 @@ type ExecutionPage struct {
 // page. The sequence ends after an error. An execution that moves in the list meanwhile may come
 // twice.
 func (c *Client) Executions(ctx context.Context, q ExecutionQuery) iter.Seq2[*Execution, error] {
-	return each(&q.Cursor, func() (*ExecutionPage, error) { return c.ExecutionPage(ctx, q) },
+	return eachOfPages(&q.Cursor, func() (*ExecutionPage, error) { return c.ExecutionPage(ctx, q) },
 		func(p *ExecutionPage) ([]Execution, string) { return p.Executions, p.NextCursor })
 }
 
 // executionPath returns the path of an execution.
 func executionPath(id, action string) string {
-	path := "/v1/executions/" + segment(id)
+	path := "/v1/executions/" + pathSegment(id)
 	if action != "" {
 		path += "/" + action
 	}
@@ -213,7 +213,7 @@ func (c *Client) Execution(ctx context.Context, id string) (*Execution, error) {
 // AwaitExecution returns an execution as soon as it changes, at once if it has ended, and after
 // wait as it is then. The server waits for at most 5 minutes.
 func (c *Client) AwaitExecution(ctx context.Context, id string, wait time.Duration) (*Execution, error) {
-	q := query()
+	q := queryOfPairs()
 	if wait > 0 {
 		q.Set("wait", wait.String())
 	}
@@ -260,7 +260,7 @@ func (c *Client) CancelIf(ctx context.Context, id string, only Status, reason st
 		Only   Status `json:"ifStatus,omitempty"`
 	}{reason, final, only}
 	cancelled := new(Cancelled)
-	status, err := c.do(ctx,
+	status, err := c.sendOnce(ctx,
 		call{method: http.MethodPost, path: executionPath(id, "cancel"), body: body, into: cancelled,
 			has: "executionId"})
 	if err != nil {
@@ -275,7 +275,7 @@ func (c *Client) CancelIf(ctx context.Context, id string, only Status, reason st
 // ended, one with CodeSuperseded that the event has run again since.
 func (c *Client) Forget(ctx context.Context, id, reason string) (*Execution, error) {
 	return ask[Execution](ctx, c,
-		call{method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason),
+		call{method: http.MethodDelete, path: executionPath(id, ""), query: queryOfPairs("reason", reason),
 			has: "executionId"})
 }
 
@@ -283,7 +283,7 @@ func (c *Client) Forget(ctx context.Context, id, reason string) (*Execution, err
 // arrived.
 func (c *Client) Erase(ctx context.Context, id, reason string) (*Execution, error) {
 	return ask[Execution](ctx, c, call{
-		method: http.MethodDelete, path: executionPath(id, ""), query: query("reason", reason, "erase", "true"),
+		method: http.MethodDelete, path: executionPath(id, ""), query: queryOfPairs("reason", reason, "erase", "true"),
 		has: "executionId",
 	})
 }

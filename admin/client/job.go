@@ -147,7 +147,7 @@ func (c *Client) Jobs(ctx context.Context) (*JobList, error) {
 
 // Job returns a job. A *Problem with CodeJobNotFound means that there is none of that ID.
 func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
-	return get[Job](ctx, c, "/v1/jobs/"+segment(id), "state", nil)
+	return get[Job](ctx, c, "/v1/jobs/"+pathSegment(id), "state", nil)
 }
 
 // StopJob stops a job. What it has let run goes on. A *Problem with CodeStatusChanged means that
@@ -164,6 +164,6 @@ func (c *Client) ResumeJob(ctx context.Context, id, reason string) (*Job, error)
 
 func (c *Client) changeJob(ctx context.Context, id, what, reason string) (*Job, error) {
 	body := map[string]string{"reason": reason}
-	return ask[Job](ctx, c, call{method: http.MethodPost, path: "/v1/jobs/" + segment(id) + "/" + what, body: body,
+	return ask[Job](ctx, c, call{method: http.MethodPost, path: "/v1/jobs/" + pathSegment(id) + "/" + what, body: body,
 		has: "state"})
 }

@@ -85,15 +85,15 @@ func (c *Client) LockPage(ctx context.Context, q LockQuery) (*LockPage, error) {
 
 // Locks returns all locks from q.Cursor on, page after page. The sequence ends after an error.
 func (c *Client) Locks(ctx context.Context, q LockQuery) iter.Seq2[*Lock, error] {
-	return each(&q.Cursor, func() (*LockPage, error) { return c.LockPage(ctx, q) },
+	return eachOfPages(&q.Cursor, func() (*LockPage, error) { return c.LockPage(ctx, q) },
 		func(p *LockPage) ([]Lock, string) { return p.Locks, p.NextCursor })
 }
 
-// each yields the elements of all pages from cursor on. get gets the page at it, and parts takes
-// one apart.
-func each[P, T any](cursor *string, get func() (*P, error), parts func(*P) ([]T, string)) iter.Seq2[*T, error] {
+// eachOfPages yields the elements of all pages from cursor on. get gets the page at it, and parts
+// takes one apart.
+func eachOfPages[P, T any](cursor *string, get func() (*P, error), parts func(*P) ([]T, string)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		for page, err := range pages(cursor, get, func(p *P) string { _, next := parts(p); return next }) {
+		for page, err := range eachPage(cursor, get, func(p *P) string { _, next := parts(p); return next }) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -108,8 +108,8 @@ func each[P, T any](cursor *string, get func() (*P, error), parts func(*P) ([]T,
 	}
 }
 
-// pages yields pages from cursor on, until next returns no cursor or one fails.
-func pages[P any](cursor *string, get func() (*P, error), next func(*P) string) iter.Seq2[*P, error] {
+// eachPage yields pages from cursor on, until next returns no cursor or one fails.
+func eachPage[P any](cursor *string, get func() (*P, error), next func(*P) string) iter.Seq2[*P, error] {
 	return func(yield func(*P, error) bool) {
 		for {
 			page, err := get()
@@ -127,15 +127,15 @@ func pages[P any](cursor *string, get func() (*P, error), next func(*P) string) 
 
 // lockPath returns the path of a workflow's lock.
 func lockPath(workflow, action string) string {
-	path := "/v1/locks/" + segment(workflow)
+	path := "/v1/locks/" + pathSegment(workflow)
 	if action != "" {
 		path += "/" + action
 	}
 	return path
 }
 
-// lock sends a call about one lock.
-func (c *Client) lock(ctx context.Context, workflow, action string, call call) (*Lock, error) {
+// sendLockCall sends a call about one lock.
+func (c *Client) sendLockCall(ctx context.Context, workflow, action string, call call) (*Lock, error) {
 	call.path, call.has = lockPath(workflow, action), "workflow"
 	return ask[Lock](ctx, c, call)
 }
@@ -143,13 +143,14 @@ func (c *Client) lock(ctx context.Context, workflow, action string, call call) (
 // Lock returns the lock of a workflow. A *Problem with CodeLockNotFound means that it is free. If a
 // lock.limit above 1 gives a workflow several locks, it returns the oldest one.
 func (c *Client) Lock(ctx context.Context, workflow string) (*Lock, error) {
-	return c.lock(ctx, workflow, "", call{method: http.MethodGet})
+	return c.sendLockCall(ctx, workflow, "", call{method: http.MethodGet})
 }
 
 // LockOf returns the lock that an execution has: it tells the locks of a workflow apart whose route
 // has a lock.limit above 1. A *Problem with CodeLockNotFound means that the execution has none.
 func (c *Client) LockOf(ctx context.Context, workflow, executionID string) (*Lock, error) {
-	return c.lock(ctx, workflow, "", call{method: http.MethodGet, query: query("execution", executionID)})
+	return c.sendLockCall(ctx, workflow, "",
+		call{method: http.MethodGet, query: queryOfPairs("execution", executionID)})
 }
 
 // ForceRelease takes the lock from an execution, and returns the execution as it ended: it is
@@ -157,7 +158,7 @@ func (c *Client) LockOf(ctx context.Context, workflow, executionID string) (*Loc
 // answered with lock_lost. A *Problem with CodeLockLost means that another execution has the lock.
 func (c *Client) ForceRelease(ctx context.Context, workflow, executionID, reason string) (*Execution, error) {
 	return ask[Execution](ctx, c, call{method: http.MethodDelete, path: lockPath(workflow, ""),
-		query: query("execution", executionID, "reason", reason), has: "executionId"})
+		query: queryOfPairs("execution", executionID, "reason", reason), has: "executionId"})
 }
 
 // AcquireRequest asks for a lock that belongs to no delivery.
@@ -215,7 +216,7 @@ func (c *Client) Renew(ctx context.Context, workflow, executionID string, token 
 		Token       int64    `json:"token"`
 		TTL         duration `json:"ttl,omitzero"`
 	}{executionID, token, duration(ttl)}
-	return c.lock(ctx, workflow, "renew", call{method: http.MethodPost, body: body})
+	return c.sendLockCall(ctx, workflow, "renew", call{method: http.MethodPost, body: body})
 }
 
 // Release gives an acquired lock back. A *Problem with status 412 means that the lock had been
@@ -225,7 +226,7 @@ func (c *Client) Release(ctx context.Context, workflow, executionID string, toke
 		ExecutionID string `json:"executionId"`
 		Token       int64  `json:"token"`
 	}{executionID, token}
-	_, err := c.do(ctx, call{method: http.MethodPost, path: lockPath(workflow, "release"), body: body})
+	_, err := c.sendOnce(ctx, call{method: http.MethodPost, path: lockPath(workflow, "release"), body: body})
 	return err
 }
 

@@ -62,17 +62,17 @@ const (
 // CodeNotParked, CodeRequestNotKept, CodeAlreadyFinished or CodeInFlight says why it cannot be
 // done.
 func (c *Client) Act(ctx context.Context, action ParkedAction, id, reason string) (*Execution, error) {
-	return c.act(ctx, id, string(action), map[string]any{"reason": reason})
+	return c.sendAction(ctx, id, string(action), map[string]any{"reason": reason})
 }
 
 // RunAgain lets an event run again that has ended, also one that was settled. It runs as the next
 // attempt, the last of its queue, and RunAgain returns that execution. The route must keep the
 // requests of all events. The problems are those of Act.
 func (c *Client) RunAgain(ctx context.Context, id, reason string) (*Execution, error) {
-	return c.act(ctx, id, string(Rerun), map[string]any{"reason": reason, "again": true})
+	return c.sendAction(ctx, id, string(Rerun), map[string]any{"reason": reason, "again": true})
 }
 
-func (c *Client) act(ctx context.Context, id, action string, body map[string]any) (*Execution, error) {
+func (c *Client) sendAction(ctx context.Context, id, action string, body map[string]any) (*Execution, error) {
 	return ask[Execution](ctx, c, call{method: http.MethodPost, path: executionPath(id, action), body: body,
 		has: "executionId"})
 }
@@ -148,7 +148,7 @@ const bulkTime = 30 * time.Second
 // answer to each request that this takes. The sequence ends after an error; a Bulk with the last
 // NextCursor goes on there.
 func (c *Client) Bulk(ctx context.Context, action ParkedAction, b Bulk) iter.Seq2[*BulkResult, error] {
-	return pages(&b.Cursor, func() (*BulkResult, error) {
+	return eachPage(&b.Cursor, func() (*BulkResult, error) {
 		return ask[BulkResult](ctx, c, call{method: http.MethodPost, path: "/v1/executions/" + string(action), body: b,
 			has: "matched", wait: bulkTime})
 	}, func(r *BulkResult) string { return r.NextCursor })
@@ -163,5 +163,6 @@ func (c *Client) Request(ctx context.Context, id string, to io.Writer) error {
 
 // RequestFor is Request with a reason, which the audit log shows.
 func (c *Client) RequestFor(ctx context.Context, id, reason string, to io.Writer) error {
-	return c.stream(ctx, call{path: executionPath(id, "request"), query: query("reason", reason)}, "message/http", to)
+	return c.streamTo(ctx, call{path: executionPath(id, "request"), query: queryOfPairs("reason", reason)},
+		"message/http", to)
 }

@@ -76,7 +76,7 @@ func (c *Client) Pauses(ctx context.Context) (*PauseList, error) {
 // Pause returns a pause. A *Problem with CodePauseNotFound means that nothing of that scope is
 // paused.
 func (c *Client) Pause(ctx context.Context, scope string) (*Pause, error) {
-	return get[Pause](ctx, c, "/v1/pauses/"+segment(scope), "scope", nil)
+	return get[Pause](ctx, c, "/v1/pauses/"+pathSegment(scope), "scope", nil)
 }
 
 // BeginPause pauses a scope, which is route:NAME or workflow:PATTERN, for d, or with 0 until it is
@@ -93,6 +93,6 @@ func (c *Client) BeginPause(ctx context.Context, scope, reason string, d time.Du
 // Resume ends a pause. Executions that wait go on in their order. reason may be "". A *Problem with
 // CodePauseNotFound means that nothing of that scope is paused.
 func (c *Client) Resume(ctx context.Context, scope, reason string) (*EndedPause, error) {
-	return ask[EndedPause](ctx, c, call{method: http.MethodDelete, path: "/v1/pauses/" + segment(scope),
-		query: query("reason", reason), has: "scope"})
+	return ask[EndedPause](ctx, c, call{method: http.MethodDelete, path: "/v1/pauses/" + pathSegment(scope),
+		query: queryOfPairs("reason", reason), has: "scope"})
 }

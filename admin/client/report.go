@@ -167,7 +167,7 @@ type Example struct {
 // Report returns what was found since then: a time (RFC 3339), or how long ago (24h); "" is all
 // that is known.
 func (c *Client) Report(ctx context.Context, since string) (*Report, error) {
-	return get[Report](ctx, c, "/v1/report", "routes", query("since", since))
+	return get[Report](ctx, c, "/v1/report", "routes", queryOfPairs("since", since))
 }
 
 // SuggestionList has the routes that one replica suggests.
@@ -222,5 +222,5 @@ type Predicted struct {
 // Suggestions returns the routes that fit the deliveries since then: a time (RFC 3339), or how long
 // ago (24h); "" is all that are known. route selects one by its name or path; "" selects all.
 func (c *Client) Suggestions(ctx context.Context, since, route string) (*SuggestionList, error) {
-	return get[SuggestionList](ctx, c, "/v1/suggestions", "suggestions", query("since", since, "route", route))
+	return get[SuggestionList](ctx, c, "/v1/suggestions", "suggestions", queryOfPairs("since", since, "route", route))
 }

@@ -184,7 +184,7 @@ func (c *Client) Config(ctx context.Context, origin bool) (*RunningConfig, error
 	if origin {
 		asked = "true"
 	}
-	return get[RunningConfig](ctx, c, "/v1/config", "yaml", query("origin", asked))
+	return get[RunningConfig](ctx, c, "/v1/config", "yaml", queryOfPairs("origin", asked))
 }
 
 // Reloaded is a configuration that was taken over.
@@ -263,7 +263,7 @@ func (c *Client) TestNotify(ctx context.Context) (*NotifyTest, error) {
 
 // Live returns nil if the replica answers.
 func (c *Client) Live(ctx context.Context) error {
-	_, err := c.do(ctx, call{method: http.MethodGet, path: "/livez"})
+	_, err := c.sendOnce(ctx, call{method: http.MethodGet, path: "/livez"})
 	return err
 }
 
@@ -274,7 +274,7 @@ const CodeNotReady = "not_ready"
 // CodeNotReady says why it does not.
 func (c *Client) Ready(ctx context.Context) error {
 	var why string
-	status, err := c.do(ctx, call{method: http.MethodGet, path: "/readyz", query: query("verbose", "1"),
+	status, err := c.sendOnce(ctx, call{method: http.MethodGet, path: "/readyz", query: queryOfPairs("verbose", "1"),
 		accept: func(status int, body []byte) (ok bool) {
 			why, ok = strings.CutPrefix(string(body), "not ready")
 			return ok && status == http.StatusServiceUnavailable
@@ -287,13 +287,15 @@ func (c *Client) Ready(ctx context.Context) error {
 }
 
 // Metrics returns the metrics in Prometheus' text format.
-func (c *Client) Metrics(ctx context.Context) ([]byte, error) { return c.raw(ctx, "/metrics") }
+func (c *Client) Metrics(ctx context.Context) ([]byte, error) { return c.getBytes(ctx, "/metrics") }
 
 // OpenAPI returns the description of the API, in JSON.
-func (c *Client) OpenAPI(ctx context.Context) ([]byte, error) { return c.raw(ctx, "/openapi.json") }
+func (c *Client) OpenAPI(ctx context.Context) ([]byte, error) {
+	return c.getBytes(ctx, "/openapi.json")
+}
 
-func (c *Client) raw(ctx context.Context, path string) ([]byte, error) {
+func (c *Client) getBytes(ctx context.Context, path string) ([]byte, error) {
 	var text []byte
-	_, err := c.do(ctx, call{method: http.MethodGet, path: path, into: &text})
+	_, err := c.sendOnce(ctx, call{method: http.MethodGet, path: path, into: &text})
 	return text, err
 }

@@ -52,11 +52,11 @@ func newTransport(u *url.URL, t TLS) (*http.Transport, error) {
 		return nil, errors.New("certificates need a URL that begins with https://")
 	}
 	var err error
-	transport.TLSClientConfig, err = t.config()
+	transport.TLSClientConfig, err = t.tlsConfig()
 	return transport, err
 }
 
-func (t TLS) config() (*tls.Config, error) {
+func (t TLS) tlsConfig() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	if t.CAFile != "" {
 		pem, err := os.ReadFile(t.CAFile)

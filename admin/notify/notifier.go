@@ -111,7 +111,7 @@ func (n *Notifier) Test(ctx context.Context) (Answer, error) {
 	if to == "" {
 		return Answer{}, ErrNoReceiver
 	}
-	return post(ctx, n.client, to, "Hooklock at "+clean(n.options.Replica, "", mostKept)+
+	return postMessage(ctx, n.client, to, "Hooklock at "+cleanText(n.options.Replica, "", mostKept)+
 		": this is a test. What needs attention will be told here.")
 }
 
@@ -122,15 +122,15 @@ func (n *Notifier) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ticker.C:
-			n.look(context.WithoutCancel(ctx))
+			n.lookOnce(context.WithoutCancel(ctx))
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// look compares what needs attention with what was told, and sends the difference.
-func (n *Notifier) look(ctx context.Context) {
+// lookOnce compares what needs attention with what was told, and sends the difference.
+func (n *Notifier) lookOnce(ctx context.Context) {
 	set, now := n.settings.Load(), n.options.Now()
 	if set.URL == "" {
 		n.failures, n.paused = 0, time.Time{}
@@ -139,7 +139,7 @@ func (n *Notifier) look(ctx context.Context) {
 	if now.Before(n.paused) {
 		return
 	}
-	kept, err := n.read(ctx)
+	kept, err := n.readNotices(ctx)
 	if err != nil {
 		n.tellApart(ctx, set, now)
 		return
@@ -152,16 +152,16 @@ func (n *Notifier) look(ctx context.Context) {
 		clear(n.gone)
 		return
 	}
-	n.tell(ctx, set, now, &kept)
+	n.tellChanges(ctx, set, now, &kept)
 }
 
-func (n *Notifier) read(ctx context.Context) (idem.Notices, error) {
+func (n *Notifier) readNotices(ctx context.Context) (idem.Notices, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	return n.options.Ledger.Notices(ctx)
 }
 
-func (n *Notifier) keep(ctx context.Context, s *state, since int64) (int64, error) {
+func (n *Notifier) storeState(ctx context.Context, s *state, since int64) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	says, err := json.Marshal(s)
@@ -171,8 +171,8 @@ func (n *Notifier) keep(ctx context.Context, s *state, since int64) (int64, erro
 	return n.options.Ledger.StoreNotices(ctx, says, since)
 }
 
-// tell sends what has changed since what is kept, as the process that tells.
-func (n *Notifier) tell(ctx context.Context, set *Settings, now time.Time, kept *idem.Notices) {
+// tellChanges sends what has changed since what is kept, as the process that tells.
+func (n *Notifier) tellChanges(ctx context.Context, set *Settings, now time.Time, kept *idem.Notices) {
 	var was state
 	_ = json.Unmarshal(kept.Says, &was) // of a newer release: it is told again
 	base := was.Told
@@ -180,13 +180,13 @@ func (n *Notifier) tell(ctx context.Context, set *Settings, now time.Time, kept 
 		base = n.undo.notices
 	}
 	list := n.options.Attention(ctx)
-	p := n.planner(set, now)
-	plan := p.make(&list, slices.Concat(base, n.apart))
+	p := n.newPlanner(set, now)
+	plan := p.makePlan(&list, slices.Concat(base, n.apart))
 	if len(plan.lines) == 0 && kept.Self && slices.Equal(plan.next, was.Told) {
 		return
 	}
 	next := state{Writes: was.Writes + 1, Told: plan.next}
-	revision, err := n.keep(ctx, &next, kept.Revision)
+	revision, err := n.storeState(ctx, &next, kept.Revision)
 	switch {
 	case err != nil: // it may be kept, though it is not told
 		n.undo = &undone{next.Writes, base}
@@ -196,12 +196,13 @@ func (n *Notifier) tell(ctx context.Context, set *Settings, now time.Time, kept 
 		return
 	}
 	n.tells, n.undo = true, nil
-	if len(plan.lines) == 0 || n.send(ctx, set, now, &plan) {
+	if len(plan.lines) == 0 || n.sendMessage(ctx, set, now, &plan) {
 		n.apart = nil
 		return
 	}
 	n.undo = &undone{next.Writes, base}
-	if revision, err = n.keep(ctx, &state{Writes: next.Writes + 1, Told: base}, revision); err == nil && revision != 0 {
+	if revision, err = n.storeState(ctx, &state{Writes: next.Writes + 1, Told: base}, revision); err == nil &&
+		revision != 0 {
 		n.undo = nil
 	}
 }
@@ -217,21 +218,21 @@ func (n *Notifier) tellApart(ctx context.Context, set *Settings, now time.Time) 
 		isTold := slices.ContainsFunc(n.apart, func(t notice) bool { return t.Item == hashOf(i.ID) })
 		return i.Kind != client.AttentionEtcdDown && i.Kind != client.AttentionEtcdFull || !n.tells && !isTold
 	})
-	p := n.planner(set, now)
-	plan := p.make(&list, n.apart)
-	if len(plan.lines) == 0 || n.send(ctx, set, now, &plan) {
+	p := n.newPlanner(set, now)
+	plan := p.makePlan(&list, n.apart)
+	if len(plan.lines) == 0 || n.sendMessage(ctx, set, now, &plan) {
 		n.apart = plan.next
 	}
 }
 
-func (n *Notifier) planner(set *Settings, now time.Time) *planner {
+func (n *Notifier) newPlanner(set *Settings, now time.Time) *planner {
 	return &planner{now: now.UTC().Truncate(time.Second), every: set.Every, routes: set.Routes, gone: n.gone}
 }
 
-// send sends a message, and reports whether the receiver took it. Of failures in a row the first is
-// logged.
-func (n *Notifier) send(ctx context.Context, set *Settings, now time.Time, p *plan) (taken bool) {
-	_, err := post(ctx, n.client, set.URL, p.message(n.options.Replica))
+// sendMessage sends a message, and reports whether the receiver took it. Of failures in a row the
+// first is logged.
+func (n *Notifier) sendMessage(ctx context.Context, set *Settings, now time.Time, p *plan) (taken bool) {
+	_, err := postMessage(ctx, n.client, set.URL, p.messageText(n.options.Replica))
 	if n.options.Told != nil {
 		n.options.Told(err == nil)
 	}

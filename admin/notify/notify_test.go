@@ -114,7 +114,7 @@ func (w *world) pass(d time.Duration) {
 	for ; d > 0; d -= lookEvery {
 		w.now = w.now.Add(lookEvery)
 		for _, n := range w.running {
-			n.look(context.Background())
+			n.lookOnce(context.Background())
 		}
 	}
 }
@@ -303,8 +303,8 @@ func TestAMessageIsBoundedAndWhatStrangersNamedIsTextAlone(t *testing.T) {
 			Text: "workflow <!channel> @all [a](https://evil.example)\n" + strings.Repeat("w", 5000)})
 	}
 	p := planner{gone: map[string]time.Time{}}
-	plan := p.make(&list, nil)
-	text := plan.message("host")
+	plan := p.makePlan(&list, nil)
+	text := plan.messageText("host")
 	if len(text) > 4000 || !strings.HasSuffix(text, " more: hooklock status") || len(plan.next) != mostTold {
 		t.Errorf("%d bytes, %d told: %s", len(text), len(plan.next), text)
 	}
@@ -317,7 +317,7 @@ func TestAMessageIsBoundedAndWhatStrangersNamedIsTextAlone(t *testing.T) {
 	if err != nil || len(kept) > 256<<10 {
 		t.Errorf("%d bytes are kept, %v", len(kept), err)
 	}
-	if again := p.make(&list, plan.next); len(again.lines) != 0 {
+	if again := p.makePlan(&list, plan.next); len(again.lines) != 0 {
 		t.Errorf("then %d lines", len(again.lines))
 	}
 }
@@ -341,7 +341,7 @@ func TestTheAddressOfAReceiverIsInNoError(t *testing.T) {
 		gone.URL + path:                  "connection refused",
 		"https://user:s3cr3t@h\x7f/":     "the URL of the receiver is none",
 	} {
-		_, err := post(context.Background(), newClient(), to, "x")
+		_, err := postMessage(context.Background(), newClient(), to, "x")
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cr3t") ||
 			len(err.Error()) > 400 {
 			t.Errorf("%s: %v", to, err)

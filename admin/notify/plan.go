@@ -60,14 +60,14 @@ type planner struct {
 	gone map[string]time.Time
 }
 
-// make compares the list with what was told. Of a list with something that is not known, nothing is
-// over.
-func (p *planner) make(list *client.Attention, before []notice) (out plan) {
+// makePlan compares the list with what was told. Of a list with something that is not known,
+// nothing is over.
+func (p *planner) makePlan(list *client.Attention, before []notice) (out plan) {
 	listed := map[string]bool{}
 	for i := range list.Items {
 		item := &list.Items[i]
 		hash := hashOf(item.ID)
-		if !p.wanted(item.Route) || listed[hash] {
+		if !p.isWanted(item.Route) || listed[hash] {
 			continue
 		}
 		listed[hash] = true
@@ -78,29 +78,29 @@ func (p *planner) make(list *client.Attention, before []notice) (out plan) {
 		case known < 0:
 			since := cmp.Or(item.SinceAt.Time, p.now)
 			out.next = append(out.next, notice{Item: hash, Kind: item.Kind, Route: item.Route,
-				Text: clean(item.Text, item.Kind, mostKept), Since: since.UTC(), At: p.now})
+				Text: cleanText(item.Text, item.Kind, mostKept), Since: since.UTC(), At: p.now})
 			out.begun++
-			out.lines = append(out.lines, line(begins(item), item))
+			out.lines = append(out.lines, itemLine(headOfNew(item), item))
 		case p.every > 0 && p.now.Sub(before[known].At) >= p.every:
 			again := before[known]
 			again.At = p.now
 			out.next = append(out.next, again)
 			out.lasting++
-			out.lines = append(out.lines, line("Still: ", item))
+			out.lines = append(out.lines, itemLine("Still: ", item))
 		default:
 			out.next = append(out.next, before[known])
 		}
 	}
 	for i := range before {
-		if t := &before[i]; !listed[t.Item] && p.wanted(t.Route) {
-			p.leave(t, len(list.NotKnown) > 0, &out)
+		if t := &before[i]; !listed[t.Item] && p.isWanted(t.Route) {
+			p.endNotice(t, len(list.NotKnown) > 0, &out)
 		}
 	}
 	return out
 }
 
-// leave looks at something that was told and is not listed any more.
-func (p *planner) leave(t *notice, unsure bool, out *plan) {
+// endNotice looks at something that was told and is not listed any more.
+func (p *planner) endNotice(t *notice, unsure bool, out *plan) {
 	since, is := p.gone[t.Item]
 	if !is && !unsure {
 		since = p.now
@@ -126,20 +126,20 @@ func (p *planner) leave(t *notice, unsure bool, out *plan) {
 	out.lines = append(out.lines, text+what+", after "+after)
 }
 
-// wanted reports whether what is of a route is told. What is of none always is.
-func (p *planner) wanted(route string) bool {
+// isWanted reports whether what is of a route is told. What is of none always is.
+func (p *planner) isWanted(route string) bool {
 	return route == "" || len(p.routes) == 0 || slices.Contains(p.routes, route)
 }
 
-func begins(item *client.AttentionItem) string {
+func headOfNew(item *client.AttentionItem) string {
 	if item.Bad {
 		return "New, urgent: "
 	}
 	return "New: "
 }
 
-// line returns the line of an item. What its service said is left out: it may be personal.
-func line(head string, item *client.AttentionItem) string {
+// itemLine returns the line of an item. What its service said is left out: it may be personal.
+func itemLine(head string, item *client.AttentionItem) string {
 	text := item.Text
 	if !item.SinceAt.IsZero() {
 		text += ", since " + item.SinceAt.UTC().Format("2006-01-02 15:04 UTC")
@@ -152,11 +152,11 @@ func line(head string, item *client.AttentionItem) string {
 	if item.Command != "" {
 		text += ". " + item.Command
 	}
-	return head + clean(text, item.Kind, mostLine)
+	return head + cleanText(text, item.Kind, mostLine)
 }
 
-// message returns the text of a message.
-func (p *plan) message(replica string) string {
+// messageText returns the text of a message.
+func (p *plan) messageText(replica string) string {
 	var counts []string
 	for _, c := range []struct {
 		n    int
@@ -166,7 +166,7 @@ func (p *plan) message(replica string) string {
 			counts = append(counts, fmt.Sprintf("%d %s", c.n, c.what))
 		}
 	}
-	text := fmt.Sprintf("Hooklock at %s: %s", clean(replica, "", mostKept), strings.Join(counts, ", "))
+	text := fmt.Sprintf("Hooklock at %s: %s", cleanText(replica, "", mostKept), strings.Join(counts, ", "))
 	for i, line := range p.lines {
 		rest := len(p.lines) - i
 		if i == mostLines || len(text)+len(line) > mostText {
@@ -177,10 +177,10 @@ func (p *plan) message(replica string) string {
 	return text
 }
 
-// clean returns a text on one line that a receiver takes for nothing but text: names of workflows
-// are made of what strangers send, and "<!channel>", "@all" or an address would call people, or
-// lead them away.
-func clean(text, kind string, most int) string {
+// cleanText returns a text on one line that a receiver takes for nothing but text: names of
+// workflows are made of what strangers send, and "<!channel>", "@all" or an address would call
+// people, or lead them away.
+func cleanText(text, kind string, most int) string {
 	text = strings.NewReplacer("<", "‹", ">", "›", "@", "＠", "`", "'", "](", "] (").Replace(oneLine(text, most))
 	if kind != client.AttentionEtcdDown && kind != client.AttentionEtcdFull {
 		text = strings.ReplaceAll(text, "://", "[:]//")

@@ -30,10 +30,10 @@ type Answer struct {
 	Text   string // the beginning of its body, on one line
 }
 
-// post posts a message as JSON that has a text alone: Google Chat takes no other member. It returns
-// an error unless the receiver said 2xx. The error does not have the path and the query of its
-// address, which are its secret.
-func post(ctx context.Context, client *http.Client, to, text string) (a Answer, err error) {
+// postMessage posts a message as JSON that has a text alone: Google Chat takes no other member. It
+// returns an error unless the receiver said 2xx. The error does not have the path and the query of
+// its address, which are its secret.
+func postMessage(ctx context.Context, client *http.Client, to, text string) (a Answer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
 	body, err := json.Marshal(struct {
@@ -54,18 +54,18 @@ func post(ctx context.Context, client *http.Client, to, text string) (a Answer, 
 	}
 	defer answer.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
-	a = Answer{Status: answer.StatusCode, Text: hide(oneLine(string(said), mostShown), to)}
+	a = Answer{Status: answer.StatusCode, Text: hideAddress(oneLine(string(said), mostShown), to)}
 	switch {
 	case a.Status/100 != 2:
-		return a, fmt.Errorf("the receiver answered %d%s", a.Status, after(a.Text))
+		return a, fmt.Errorf("the receiver answered %d%s", a.Status, answerAfterStatus(a.Text))
 	case err != nil:
 		return a, fmt.Errorf("the receiver answered %d, and its answer broke off: %w", a.Status, withoutURL(err, to))
 	}
 	return a, nil
 }
 
-// after returns what a receiver said behind its status; "" if it said nothing.
-func after(text string) string {
+// answerAfterStatus returns what a receiver said behind its status; "" if it said nothing.
+func answerAfterStatus(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -80,11 +80,12 @@ func withoutURL(err error, to string) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("the receiver did not answer within %v", sendTime)
 	}
-	return errors.New(hide(oneLine(err.Error(), mostShown), to))
+	return errors.New(hideAddress(oneLine(err.Error(), mostShown), to))
 }
 
-// hide replaces the secret parts of an address in a text: receivers quote it, and so do proxies.
-func hide(text, to string) string {
+// hideAddress replaces the secret parts of an address in a text: receivers quote it, and so do
+// proxies.
+func hideAddress(text, to string) string {
 	target, err := url.Parse(to)
 	if err != nil {
 		return strings.ReplaceAll(text, to, "…")

@@ -52,14 +52,14 @@ func (q *question) Curl() []shellLine {
 	var lines []shellLine
 	for i := range q.Requests {
 		if i == most {
-			return append(lines, shellLine{syntax(fmt.Sprintf("# and %d more", len(q.Requests)-most))})
+			return append(lines, shellLine{shellSyntax(fmt.Sprintf("# and %d more", len(q.Requests)-most))})
 		}
-		lines = append(lines, q.Requests[i].curl())
+		lines = append(lines, q.Requests[i].curlLine())
 	}
 	return lines
 }
 
-func (r *request) curl() shellLine {
+func (r *request) curlLine() shellLine {
 	target := shellWord{theBase, {Text: r.Path}}
 	separator := "?"
 	if len(r.Query) > 0 {
@@ -73,11 +73,11 @@ func (r *request) curl() shellLine {
 	if r.Reason == "query" {
 		target = append(target, piece{Text: separator + "reason="}, piece{Value: "reason", As: "url"})
 	}
-	line := words("curl", "-X", r.Method, "-H", syntax(`"Authorization: Bearer $TOKEN"`), target)
+	line := shellWords("curl", "-X", r.Method, "-H", shellSyntax(`"Authorization: Bearer $TOKEN"`), target)
 	if r.Body == nil {
 		return line
 	}
-	return append(line, words("-d", r.bodyWord())...)
+	return append(line, shellWords("-d", r.bodyWord())...)
 }
 
 // bodyWord returns the body of the request, with what the dialog adds to it.
@@ -101,16 +101,18 @@ func (r *request) bodyWord() shellWord {
 	return append(word, piece{Text: "}"})
 }
 
-// ask responds with a question.
-func (p *Page) ask(w http.ResponseWriter, r *http.Request) {
-	v, err := p.visit(r)
+// showQuestion responds with a question.
+func (p *Page) showQuestion(w http.ResponseWriter, r *http.Request) {
+	v, err := p.newVisit(r)
 	if err != nil {
-		p.problem(w, err)
+		p.showProblem(w, err)
 		return
 	}
 	do, known := map[string]func(*visit) (*question, error){
-		"cancel": cancel, "release": release, "forget": forget, "run": run, "skip": skip, "rerun": rerun,
-		"again": runAgain, "reload": reload, "pause": pause, "resume": resume, "seen": seen, "unseen": unseen,
+		"cancel": askCancel, "release": askRelease, "forget": askForget, "run": askRun, "skip": askSkip,
+		"rerun": askRerun,
+		"again": runAgain, "reload": askReload, "pause": askPause, "resume": askResume, "seen": askSeen,
+		"unseen":     askUnseen,
 		"all-cancel": allCancel, "all-forget": allForget, "all-run": allOf("run"), "all-skip": allOf("skip"),
 		"all-rerun": allOf("rerun"),
 		"job-stop":  changeJob("stop"), "job-resume": changeJob("resume"),
@@ -127,34 +129,34 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request) {
 	}
 	q, err := do(v)
 	if err != nil {
-		p.problem(w, err)
+		p.showProblem(w, err)
 		return
 	}
-	p.render(w, http.StatusOK, "question", q)
+	p.renderTemplate(w, http.StatusOK, "question", q)
 }
 
-// execution returns an execution.
-func (v *visit) execution(id string) (*client.Execution, error) {
-	return read[client.Execution](v, "/v1/executions/"+escape(id))
+// getExecution returns an execution.
+func (v *visit) getExecution(id string) (*client.Execution, error) {
+	return readObject[client.Execution](v, "/v1/executions/"+pathSegment(id))
 }
 
-// subject returns the execution that the question is about.
-func (v *visit) subject() (*client.Execution, error) { return v.execution(v.query.Get("id")) }
+// getSubject returns the execution that the question is about.
+func (v *visit) getSubject() (*client.Execution, error) { return v.getExecution(v.query.Get("id")) }
 
 func executionPath(id, action string) string {
-	path := "v1/executions/" + escape(id)
+	path := "v1/executions/" + pathSegment(id)
 	if action != "" {
 		path += "/" + action
 	}
 	return path
 }
 
-func named(x *client.Execution) string {
+func namedExecution(x *client.Execution) string {
 	return fmt.Sprintf("event %s of %s (%s)", eventName(x), x.Workflow, x.ExecutionID)
 }
 
-// evidence says how far an execution went.
-func evidence(x *client.Execution) string {
+// evidenceOf says how far an execution went.
+func evidenceOf(x *client.Execution) string {
 	if x.Error != nil && x.Error.Detail != "" {
 		return x.Error.Code + ": " + x.Error.Detail
 	}
@@ -183,12 +185,12 @@ func cancelRequest(x *client.Execution) request {
 	}
 }
 
-func cancel(v *visit) (*question, error) {
-	x, err := v.subject()
+func askCancel(v *visit) (*question, error) {
+	x, err := v.getSubject()
 	if err != nil {
 		return nil, err
 	}
-	q := &question{Title: "Cancel " + named(x), Verb: "Cancel this run", Reason: true, Final: true}
+	q := &question{Title: "Cancel " + namedExecution(x), Verb: "Cancel this run", Reason: true, Final: true}
 	switch {
 	case x.Status.Terminal():
 		q.Stop = "It has ended: " + string(x.Status) + "."
@@ -223,17 +225,17 @@ func cancel(v *visit) (*question, error) {
 	q.Facts = append(q.Facts, "The event may run again when its sender sends it again.",
 		"Does nothing if it is no longer "+string(x.Status)+" by then.")
 	q.Requests = []request{cancelRequest(x)}
-	q.Commands = []shellLine{command("cancel", x.ExecutionID, "--if-status", string(x.Status), "--reason",
+	q.Commands = []shellLine{hooklockCommand("cancel", x.ExecutionID, "--if-status", string(x.Status), "--reason",
 		theReason, asFinal)}
 	return q, nil
 }
 
-func release(v *visit) (*question, error) {
+func askRelease(v *visit) (*question, error) {
 	workflow, id := v.query.Get("workflow"), v.query.Get("id")
 	q := &question{Title: "Release the lock of " + workflow, Verb: "Release this lock", Reason: true}
-	l, err := v.lock(workflow)
+	l, err := v.getLock(workflow)
 	switch {
-	case is(err, client.CodeLockNotFound):
+	case isProblem(err, client.CodeLockNotFound):
 		q.Stop = "The lock is free."
 		return q, nil
 	case err != nil:
@@ -243,10 +245,10 @@ func release(v *visit) (*question, error) {
 		return q, nil
 	}
 	said := ""
-	if x, err := v.execution(id); err != nil && !is(err, client.CodeExecutionNotFound) {
+	if x, err := v.getExecution(id); err != nil && !isProblem(err, client.CodeExecutionNotFound) {
 		return nil, err
-	} else if err == nil && evidence(x) != "" {
-		said = " (" + evidence(x) + ")"
+	} else if err == nil && evidenceOf(x) != "" {
+		said = " (" + evidenceOf(x) + ")"
 	}
 	switch {
 	case l.Cooling:
@@ -272,11 +274,12 @@ func release(v *visit) (*question, error) {
 		story.Count(l.Waiting, "event waits", "events wait")+" for the lock.",
 		"Does nothing if another execution has the lock by then.")
 	q.Requests = []request{{
-		Method: http.MethodDelete, Path: "v1/locks/" + escape(workflow), Query: map[string]string{"execution": id},
+		Method: http.MethodDelete, Path: "v1/locks/" + pathSegment(workflow), Query: map[string]string{"execution": id},
 		Reason: "query", Names: workflow,
 		Done: done,
 	}}
-	q.Commands = []shellLine{command("locks", "release", argument(workflow), "--execution", id, "--reason", theReason)}
+	q.Commands = []shellLine{hooklockCommand("locks", "release", argument(workflow), "--execution", id, "--reason",
+		theReason)}
 	return q, nil
 }
 
@@ -285,12 +288,12 @@ func forgetRequest(x *client.Execution) request {
 		Names: shortID(x.ExecutionID)}
 }
 
-func forget(v *visit) (*question, error) {
-	x, err := v.subject()
+func askForget(v *visit) (*question, error) {
+	x, err := v.getSubject()
 	if err != nil {
 		return nil, err
 	}
-	q := &question{Title: "Allow again: " + named(x), Verb: "Allow again", Reason: true}
+	q := &question{Title: "Allow again: " + namedExecution(x), Verb: "Allow again", Reason: true}
 	if !x.Status.Terminal() {
 		q.Stop = "It is " + string(x.Status) + ": cancel it first, or wait until it ends."
 		return q, nil
@@ -298,10 +301,11 @@ func forget(v *visit) (*question, error) {
 	q.Facts = []string{fmt.Sprintf("It ended %s ago: %s.", story.Span(v.now.Sub(x.FinishedAt.Time)), x.Status)}
 	switch x.Outcome {
 	case client.Unknown:
-		q.Facts = append(q.Facts, "Its outcome is unknown ("+evidence(x)+
+		q.Facts = append(q.Facts, "Its outcome is unknown ("+evidenceOf(x)+
 			"): if it took effect, the event takes effect twice.")
 	case client.Executed:
-		q.Facts = append(q.Facts, "It ran ("+evidence(x)+"): the event takes effect a second time when it comes again.")
+		q.Facts = append(q.Facts, "It ran ("+evidenceOf(
+			x)+"): the event takes effect a second time when it comes again.")
 	case client.NotExecuted:
 		q.Facts = append(q.Facts, "Nothing was sent to the service.")
 	}
@@ -315,17 +319,17 @@ func forget(v *visit) (*question, error) {
 	q.Facts = append(q.Facts, "Nothing runs now: the sender has to send it again. Every replica allows it within 2 s.",
 		"Does nothing if the event runs, or has run again, by then.")
 	q.Requests = []request{forgetRequest(x)}
-	q.Commands = []shellLine{command("forget", x.ExecutionID, "--reason", theReason)}
+	q.Commands = []shellLine{hooklockCommand("forget", x.ExecutionID, "--reason", theReason)}
 	return q, nil
 }
 
 // parkedQuestion asks about an execution whose request is kept.
 func parkedQuestion(v *visit, do, verb string, facts func(x *client.Execution) []string) (*question, error) {
-	x, err := v.subject()
+	x, err := v.getSubject()
 	if err != nil {
 		return nil, err
 	}
-	q := &question{Title: verb + ": " + named(x), Verb: verb, Reason: true}
+	q := &question{Title: verb + ": " + namedExecution(x), Verb: verb, Reason: true}
 	switch {
 	case do == "rerun" && !x.RequestKept:
 		q.Stop = "Its request is not kept: its sender can send it again."
@@ -337,13 +341,13 @@ func parkedQuestion(v *visit, do, verb string, facts func(x *client.Execution) [
 	q.Facts = facts(x)
 	q.Requests = []request{{Method: http.MethodPost, Path: executionPath(x.ExecutionID, do), Body: map[string]any{},
 		Reason: "body", Names: shortID(x.ExecutionID)}}
-	q.Commands = []shellLine{command(do, x.ExecutionID, "--reason", theReason)}
+	q.Commands = []shellLine{hooklockCommand(do, x.ExecutionID, "--reason", theReason)}
 	return q, nil
 }
 
 func triedSoFar(x *client.Execution) string {
 	said := fmt.Sprintf("It was tried %s, %d failed.", story.Count(x.Parked.Tries, "time", "times"), x.Parked.Failures)
-	if e := evidence(x); e != "" {
+	if e := evidenceOf(x); e != "" {
 		said += " " + story.Sentence(e)
 	}
 	return said
@@ -352,12 +356,12 @@ func triedSoFar(x *client.Execution) string {
 // lockEvent names what holds a lock.
 func lockEvent(l *client.Lock) string {
 	if l.EventID != "" {
-		return cut(l.EventID).Text
+		return cutCell(l.EventID).Text
 	}
 	return l.Holder
 }
 
-func run(v *visit) (*question, error) {
+func askRun(v *visit) (*question, error) {
 	return parkedQuestion(v, "run", "Run now", func(x *client.Execution) []string {
 		facts := []string{triedSoFar(x)}
 		if x.Parked.Blocked != "" {
@@ -368,7 +372,7 @@ func run(v *visit) (*question, error) {
 	})
 }
 
-func skip(v *visit) (*question, error) {
+func askSkip(v *visit) (*question, error) {
 	return parkedQuestion(v, "skip", "Skip", func(x *client.Execution) []string {
 		return []string{
 			triedSoFar(x), "It becomes a dead letter: its request is kept and can be retried later. The next event " +
@@ -379,10 +383,10 @@ func skip(v *visit) (*question, error) {
 	})
 }
 
-func rerun(v *visit) (*question, error) {
+func askRerun(v *visit) (*question, error) {
 	return parkedQuestion(v, "rerun", "Rerun", func(x *client.Execution) []string {
 		facts := []string{fmt.Sprintf("It ended after %s: %s. %s", story.Count(x.Tries, "try", "tries"), x.Status,
-			story.Sentence(evidence(x)))}
+			story.Sentence(evidenceOf(x)))}
 		if x.Outcome != client.NotExecuted {
 			facts = append(facts, "Its outcome is "+string(x.Outcome)+": if it took effect, it takes effect twice.")
 		}
@@ -390,7 +394,7 @@ func rerun(v *visit) (*question, error) {
 	})
 }
 
-func reload(*visit) (*question, error) {
+func askReload(*visit) (*question, error) {
 	return &question{
 		Title: "Reload the configuration of this replica", Verb: "Reload",
 		Requests: []request{{Method: http.MethodPost, Path: "v1/config/reload", Names: "configuration"}},
@@ -398,18 +402,18 @@ func reload(*visit) (*question, error) {
 			"The file is read again, as on SIGHUP. If it has an error, the configuration in force stays.",
 			"Running deliveries keep the rules they started with. Other replicas are not reloaded.",
 		},
-		Commands: []shellLine{command("reload")},
+		Commands: []shellLine{hooklockCommand("reload")},
 	}, nil
 }
 
 // mostAtOnce bounds one question about several executions.
 const mostAtOnce = 100
 
-// several asks about the executions that match the filter of the screen.
-func several(v *visit, verb string, kind client.JobKind, fits func(*client.Execution) bool,
+// askAboutSeveral asks about the executions that match the filter of the screen.
+func askAboutSeveral(v *visit, verb string, kind client.JobKind, fits func(*client.Execution) bool,
 	of func(*client.Execution) request, line func(status client.Status, ids []string) shellLine,
 	facts ...string) (*question, error) {
-	page, err := v.chosen()
+	page, err := v.chosenExecutions()
 	if err != nil {
 		return nil, err
 	}
@@ -471,21 +475,21 @@ func severalJobs(kind client.JobKind, ids map[client.Status][]string) (requests 
 	return []request{jobRequest(kind, "executions", all)}
 }
 
-// chosen returns the executions that a bulk question is about: those that were selected, or else
-// those that match the search.
-func (v *visit) chosen() (*client.ExecutionPage, error) {
+// chosenExecutions returns the executions that a bulk question is about: those that were selected,
+// or else those that match the search.
+func (v *visit) chosenExecutions() (*client.ExecutionPage, error) {
 	picked := v.query["pick"]
 	if len(picked) == 0 {
 		v.readSearch()
-		page, _, err := v.found(mostAtOnce)
+		page, _, err := v.findMatches(mostAtOnce)
 		return page, err
 	}
 	page := &client.ExecutionPage{}
 	for _, id := range picked[:min(len(picked), mostAtOnce)] {
-		switch x, err := v.execution(id); {
+		switch x, err := v.getExecution(id); {
 		case err == nil:
 			page.Executions = append(page.Executions, *x)
-		case !is(err, client.CodeExecutionNotFound):
+		case !isProblem(err, client.CodeExecutionNotFound):
 			return nil, err
 		}
 	}
@@ -495,7 +499,7 @@ func (v *visit) chosen() (*client.ExecutionPage, error) {
 // pickedParked asks about selected executions whose requests are stored.
 func pickedParked(do, verb, fact string) func(v *visit) (*question, error) {
 	return func(v *visit) (*question, error) {
-		return several(v, verb, client.JobKind(do), func(x *client.Execution) bool {
+		return askAboutSeveral(v, verb, client.JobKind(do), func(x *client.Execution) bool {
 			return slices.Contains(canDo(x), do)
 		},
 			func(x *client.Execution) request {
@@ -503,17 +507,17 @@ func pickedParked(do, verb, fact string) func(v *visit) (*question, error) {
 					Reason: "body", Names: shortID(x.ExecutionID)}
 			},
 			func(_ client.Status, ids []string) shellLine {
-				return forEach(ids, command(do, theID, "--reason", theReason))
+				return forEach(ids, hooklockCommand(do, theID, "--reason", theReason))
 			}, fact, "Events that changed meanwhile are left alone.")
 	}
 }
 
 func allCancel(v *visit) (*question, error) {
-	return several(v, "Cancel", client.JobCancel, func(x *client.Execution) bool {
+	return askAboutSeveral(v, "Cancel", client.JobCancel, func(x *client.Execution) bool {
 		return !x.Status.Terminal() && x.Status != client.CancelRequested
 	}, cancelRequest,
 		func(status client.Status, ids []string) shellLine {
-			return forEach(ids, command("cancel", theID, "--if-status", string(status), "--reason",
+			return forEach(ids, hooklockCommand("cancel", theID, "--if-status", string(status), "--reason",
 				theReason))
 		},
 		"Waiting events end without having run. Running requests are closed; their outcome may be unknown. Held "+
@@ -522,11 +526,11 @@ func allCancel(v *visit) (*question, error) {
 }
 
 func allForget(v *visit) (*question, error) {
-	return several(v, "Allow again", client.JobForget, func(x *client.Execution) bool {
+	return askAboutSeveral(v, "Allow again", client.JobForget, func(x *client.Execution) bool {
 		return x.Status.Terminal()
 	}, forgetRequest,
 		func(_ client.Status, ids []string) shellLine {
-			return forEach(ids, command("forget", theID, "--reason", theReason))
+			return forEach(ids, hooklockCommand("forget", theID, "--reason", theReason))
 		},
 		"They run when their senders send them again; nothing runs now.",
 		"Events that run, or have run again, meanwhile are left alone.")
@@ -534,8 +538,8 @@ func allForget(v *visit) (*question, error) {
 
 // stateFlags are the flags of the command line for a state. There is none for "parked and not
 // blocked".
-var stateFlags = map[client.ParkState]shellLine{client.ParkBlocked: words("--blocked"),
-	client.ParkDeadLetter: words("--dead-letters")}
+var stateFlags = map[client.ParkState]shellLine{client.ParkBlocked: shellWords("--blocked"),
+	client.ParkDeadLetter: shellWords("--dead-letters")}
 
 // bulkFilters are the filters that bulk requests take besides a state.
 var bulkFilters = []string{"workflow", "route", "label"}
@@ -553,7 +557,7 @@ func allOf(do string) func(*visit) (*question, error) {
 		for _, name := range bulkFilters {
 			if value := v.query.Get(name); value != "" {
 				filter[name] = value
-				flags = append(flags, words("--"+name, value)...)
+				flags = append(flags, shellWords("--"+name, value)...)
 			}
 		}
 		state := v.query.Get("state")
@@ -575,7 +579,7 @@ func allOf(do string) func(*visit) (*question, error) {
 			"It goes on when this page is closed, and can be stopped."}
 		q.Requests = []request{jobRequest(client.JobKind(do), "filter", filter)}
 		if client.ParkState(state) != client.ParkWaiting {
-			q.Commands = []shellLine{command(do, flags, "--reason", theReason)}
+			q.Commands = []shellLine{hooklockCommand(do, flags, "--reason", theReason)}
 		}
 		return q, nil
 	}

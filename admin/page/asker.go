@@ -19,11 +19,11 @@ type asker struct {
 	of  *http.Request
 }
 
-// read reads the object at path; pairs of name and value are its query. Its error is a
+// readObject reads the object at path; pairs of name and value are its query. Its error is a
 // *client.Problem.
-func read[T any](v *visit, path string, pairs ...string) (*T, error) {
+func readObject[T any](v *visit, path string, pairs ...string) (*T, error) {
 	into := new(T)
-	if err := v.api.get(path, values(pairs...), into); err != nil {
+	if err := v.api.get(path, queryOf(pairs...), into); err != nil {
 		return nil, err
 	}
 	return into, nil
@@ -100,19 +100,19 @@ func problemOf(err error) *client.Problem {
 		Detail: "a bug in Hooklock: " + err.Error()}
 }
 
-// is reports whether the API refused with that code.
-func is(err error, code string) bool { return err != nil && problemOf(err).Code == code }
+// isProblem reports whether the API refused with that code.
+func isProblem(err error, code string) bool { return err != nil && problemOf(err).Code == code }
 
-// escape returns text as one segment of a path of the API.
-func escape(segment string) string {
+// pathSegment returns text as one segment of a path of the API.
+func pathSegment(segment string) string {
 	if segment == "." || segment == ".." {
 		return strings.ReplaceAll(segment, ".", "%2E")
 	}
 	return url.PathEscape(segment)
 }
 
-// values returns a query of pairs of name and value, without those whose value is empty.
-func values(pairs ...string) url.Values {
+// queryOf returns a query of pairs of name and value, without those whose value is empty.
+func queryOf(pairs ...string) url.Values {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {

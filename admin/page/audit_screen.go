@@ -9,8 +9,8 @@ import (
 // auditPage is the number of audits on a screen.
 const auditPage = 100
 
-// audit lists the changes: by whom, when and why.
-func audit(v *visit) ([]section, error) {
+// auditScreen lists the changes: by whom, when and why.
+func auditScreen(v *visit) ([]section, error) {
 	fields := []input{
 		{Name: "execution", Label: "Execution", Main: true},
 		{Name: "who", Label: "Who"},
@@ -19,22 +19,22 @@ func audit(v *visit) ([]section, error) {
 		{Name: "since", Label: "Since", Hint: "24h, or a time"},
 		{Name: "until", Label: "Until"},
 	}
-	pairs := v.given(fields, auditPage)
+	pairs := v.fillFields(fields, auditPage)
 	s := section{
 		ID: "audits", Title: "Audit", Search: &search{"audit", fields},
 		Empty: "No one has changed anything in 30 days.",
 		Note: "Changes of the last 30 days, on all replicas, done or refused. The log also has those of clients of " +
 			"the lock API.",
 	}
-	page, err := read[client.AuditPage](v, "/v1/audit", pairs...)
+	page, err := readObject[client.AuditPage](v, "/v1/audit", pairs...)
 	if err != nil {
-		return s.alone(err, "Not known: etcd does not answer. The log of each replica has its own changes.")
+		return s.aloneWithout(err, "Not known: etcd does not answer. The log of each replica has its own changes.")
 	}
 	if s.Count = len(page.Audits); s.Count > 0 {
 		s.Table = lineTable("Changes", auditColumns(), page.Audits)
 	}
 	if page.NextCursor != "" {
-		s.Links = append(s.Links, link{"Older", to("audit", v.keep("cursor", page.NextCursor)...)})
+		s.Links = append(s.Links, link{"Older", screenLink("audit", v.queryWith("cursor", page.NextCursor)...)})
 	}
 	return []section{s}, nil
 }
@@ -42,12 +42,12 @@ func audit(v *visit) ([]section, error) {
 // auditColumns show an audit.
 func auditColumns() []column[client.Audit] {
 	return []column[client.Audit]{
-		{"When", func(a *client.Audit) cell { return when(a.At, "at") }},
-		{"Who", func(a *client.Audit) cell { return cut(a.Who) }},
-		{"What", func(a *client.Audit) cell { return text(a.What) }},
-		{"Why", func(a *client.Audit) cell { return whole(a.Why) }},
+		{"When", func(a *client.Audit) cell { return timeCell(a.At, "at") }},
+		{"Who", func(a *client.Audit) cell { return cutCell(a.Who) }},
+		{"What", func(a *client.Audit) cell { return textCell(a.What) }},
+		{"Why", func(a *client.Audit) cell { return titledCell(a.Why) }},
 		{"Result", func(a *client.Audit) cell {
-			c := text(a.Result)
+			c := textCell(a.Result)
 			switch {
 			case a.Code != "":
 				c = cell{Text: a.Result + ": " + a.Code, Class: "warn"}
@@ -59,15 +59,15 @@ func auditColumns() []column[client.Audit] {
 		{"Workflow, event", func(a *client.Audit) cell {
 			event := ofExecution(a.ExecutionID)
 			if a.Workflow != "" {
-				event.Text, event.Title, event.Class = cut(a.Workflow).Text, a.Workflow+" "+a.ExecutionID, ""
+				event.Text, event.Title, event.Class = cutCell(a.Workflow).Text, a.Workflow+" "+a.ExecutionID, ""
 			}
 			return event
 		}},
 		{"Change", func(a *client.Audit) cell {
 			if a.Before == "" {
-				return whole(a.After)
+				return titledCell(a.After)
 			}
-			return whole(a.Before + " → " + a.After)
+			return titledCell(a.Before + " → " + a.After)
 		}},
 		{"From", func(a *client.Audit) cell {
 			host, _, err := net.SplitHostPort(a.Remote)

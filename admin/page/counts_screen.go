@@ -42,11 +42,12 @@ type countKind struct {
 	screen      string   // that lists them; "" = find
 }
 
-// cell shows how many of the kind c has, with a link to these events. where are the other filters.
-func (k *countKind) cell(c *client.Counts, where ...string) cell {
-	n := number(k.of(c))
+// countCell shows how many of the kind c has, with a link to these events. where are the other
+// filters.
+func (k *countKind) countCell(c *client.Counts, where ...string) cell {
+	n := numberCell(k.of(c))
 	if n.Text != "" {
-		n.Href = to(cmp.Or(k.screen, "find"), slices.Concat(where, k.filter)...)
+		n.Href = screenLink(cmp.Or(k.screen, "find"), slices.Concat(where, k.filter)...)
 	}
 	return n
 }
@@ -82,9 +83,9 @@ func lookbacks() []lookback {
 		{"30d", "720h", "6h", "30 days"}}
 }
 
-// counted shows the traffic of the routes over time, over all replicas. It reads counts and no
-// records. status is nil if the token may not see it. Links to other times lead to that screen.
-func (v *visit) counted(status *client.ReplicaStatus, screen string) (section, error) {
+// countsSection shows the traffic of the routes over time, over all replicas. It reads counts and
+// no records. status is nil if the token may not see it. Links to other times lead to that screen.
+func (v *visit) countsSection(status *client.ReplicaStatus, screen string) (section, error) {
 	s := section{ID: "rates", Title: "Routes"}
 	if status == nil {
 		s.Note = notAll
@@ -92,14 +93,14 @@ func (v *visit) counted(status *client.ReplicaStatus, screen string) (section, e
 	}
 	span := lookbacks()[1]
 	for _, one := range lookbacks() {
-		s.Links = append(s.Links, link{one.title, to(screen, v.keep("range", one.name)...)})
+		s.Links = append(s.Links, link{one.title, screenLink(screen, v.queryWith("range", one.name)...)})
 		if v.query.Get("range") == one.name {
 			span = one
 		}
 	}
-	list, err := v.counts(span.since, span.step)
+	list, err := v.getCounts(span.since, span.step)
 	if err != nil {
-		return s.without(err, "The counts are not known: etcd does not answer.")
+		return s.withoutContent(err, "The counts are not known: etcd does not answer.")
 	}
 	s.Note = "All replicas, " + strings.ToLower(span.title) + ", also from before a restart. Succeeded: the service " +
 		"answered 2xx. Failed: it answered another status. Errors: no whole answer came."
@@ -111,8 +112,8 @@ func (v *visit) counted(status *client.ReplicaStatus, screen string) (section, e
 	return s, nil
 }
 
-// counts reads the counts, once. A stream reads them again once in attentionEvery.
-func (v *visit) counts(since, step string) (*client.CountList, error) {
+// getCounts reads the counts, once. A stream reads them again once in attentionEvery.
+func (v *visit) getCounts(since, step string) (*client.CountList, error) {
 	if v.kept != nil {
 		if v.now.Sub(v.kept.countsAt) >= attentionEvery {
 			v.kept.counts, v.kept.countsAt = nil, v.now
@@ -122,7 +123,7 @@ func (v *visit) counts(since, step string) (*client.CountList, error) {
 	if list := v.read[since]; list != nil {
 		return list, nil
 	}
-	list, err := read[client.CountList](v, "/v1/routes/counts", "since", since, "step", step, "latency", "false")
+	list, err := readObject[client.CountList](v, "/v1/routes/counts", "since", since, "step", step, "latency", "false")
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (v *visit) counts(since, step string) (*client.CountList, error) {
 // chartOf draws counts; nil if there are none. Its links have the filters in where, too.
 func chartOf(list *client.CountList, where ...string) *chart {
 	sums := map[time.Time]*client.Counts{}
-	step := seconds(list.StepSeconds)
+	step := secondsDuration(list.StepSeconds)
 	kinds := countKinds()
 	for i := range list.Routes {
 		for _, one := range list.Routes[i].Steps {
@@ -181,15 +182,15 @@ func chartOf(list *client.CountList, where ...string) *chart {
 				X: percent(steps[i].At.Sub(list.Since.Time)), Width: percent(step * 9 / 10), Y: y, Height: height,
 				Class: k.Class,
 				Title: fmt.Sprintf("%s: %d", k.Name, count),
-				Href:  k.cell(&steps[i].Counts, during(steps[i].At)...).Href,
+				Href:  k.countCell(&steps[i].Counts, during(steps[i].At)...).Href,
 			})
 		}
 	}
 	c.Ticks = ticksOf(list.Since.Time, list.Until.Time, step, chartHeight+16, percent)
-	columns := []column[client.CountStep]{{"From", func(s *client.CountStep) cell { return when(s.At, "at") }}}
+	columns := []column[client.CountStep]{{"From", func(s *client.CountStep) cell { return timeCell(s.At, "at") }}}
 	for _, k := range kinds {
 		columns = append(columns, column[client.CountStep]{k.Name, func(s *client.CountStep) cell {
-			return k.cell(&s.Counts, during(s.At)...)
+			return k.countCell(&s.Counts, during(s.At)...)
 		}})
 	}
 	c.Table = tableOf("Outcomes over time", columns, steps, func(s *client.CountStep) string { return s.At.String() })
@@ -209,8 +210,8 @@ func addCounts(to, more *client.Counts) {
 	to.BadSignatures, to.Refused = to.BadSignatures+more.BadSignatures, to.Refused+more.Refused
 }
 
-// roughly formats an estimate in seconds.
-func roughly(estimate float64) string {
+// roughSeconds formats an estimate in seconds.
+func roughSeconds(estimate float64) string {
 	d := story.Estimate(estimate)
 	if d < time.Second {
 		return fmt.Sprintf("%d ms", d.Milliseconds())
@@ -225,11 +226,13 @@ func countColumns(list *client.CountList, status *client.ReplicaStatus) []column
 		parked = status.Parked
 	}
 	columns := []column[client.RouteCounts]{
-		{"Route", func(r *client.RouteCounts) cell { return cell{Text: r.Route, Href: to("find", "route", r.Route)} }},
+		{"Route", func(r *client.RouteCounts) cell {
+			return cell{Text: r.Route, Href: screenLink("find", "route", r.Route)}
+		}},
 		{"Mode", func(r *client.RouteCounts) cell {
 			for i := range status.Routes {
 				if status.Routes[i].Route == r.Route {
-					return mode(status.Routes[i].Mode)
+					return modeCell(status.Routes[i].Mode)
 				}
 			}
 			return cell{}
@@ -240,7 +243,7 @@ func countColumns(list *client.CountList, status *client.ReplicaStatus) []column
 	}
 	for _, k := range countKinds() {
 		columns = append(columns, column[client.RouteCounts]{k.Name, func(r *client.RouteCounts) cell {
-			return k.cell(&r.Total, "route", r.Route, "since", list.Since.UTC().Format(time.RFC3339))
+			return k.countCell(&r.Total, "route", r.Route, "since", list.Since.UTC().Format(time.RFC3339))
 		}})
 	}
 	return append(columns,
@@ -250,15 +253,15 @@ func countColumns(list *client.CountList, status *client.ReplicaStatus) []column
 			if r.P95Seconds == 0 {
 				return cell{}
 			}
-			return cell{Text: roughly(r.P50Seconds) + " / " + roughly(r.P95Seconds),
-				Href: to("latency", "route", r.Route), Title: "over time"}
+			return cell{Text: roughSeconds(r.P50Seconds) + " / " + roughSeconds(r.P95Seconds),
+				Href: screenLink("latency", "route", r.Route), Title: "over time"}
 		}},
 		column[client.RouteCounts]{"Trend", func(r *client.RouteCounts) cell { return cell{Trend: trendOf(list, r)} }},
 		column[client.RouteCounts]{"Last", func(r *client.RouteCounts) cell {
 			if r.LastAt.IsZero() {
 				return cell{Text: "none", Class: "dim"}
 			}
-			return when(r.LastAt, "ago")
+			return timeCell(r.LastAt, "ago")
 		}},
 		column[client.RouteCounts]{"Actions", func(r *client.RouteCounts) cell {
 			return cell{Asks: []ask{pauseAsk("route:"+r.Route, status)}}
@@ -271,7 +274,7 @@ func eventsNow(counts []client.RouteCount) func(*client.RouteCounts) cell {
 	return func(r *client.RouteCounts) cell {
 		for _, n := range counts {
 			if n.Route == r.Route {
-				return number(int64(n.Count))
+				return numberCell(int64(n.Count))
 			}
 		}
 		return cell{}

@@ -24,10 +24,10 @@ type item struct {
 	Cells []cell
 }
 
-// event shows all that is known of one event.
-func event(v *visit) ([]section, error) {
-	x, err := v.event()
-	if is(err, client.CodeStoreUnavailable) {
+// eventScreen shows all that is known of one event.
+func eventScreen(v *visit) ([]section, error) {
+	x, err := v.getEvent()
+	if isProblem(err, client.CodeStoreUnavailable) {
 		return []section{{ID: "story", Title: "Event", Trouble: "The event cannot be read now: etcd does not " +
 			"answer. The log of the replicas has its lines."}}, nil
 	}
@@ -39,15 +39,15 @@ func event(v *visit) ([]section, error) {
 	if x.ExecutionID != "" && !x.Status.Terminal() {
 		lock = v.lockOf(x)
 	}
-	told := story.Story{Execution: x, Lock: lock, Rules: v.rules(x.Route), Now: v.now, Stamp: marked}
+	told := story.Story{Execution: x, Lock: lock, Rules: v.rulesOf(x.Route), Now: v.now, Stamp: markTime}
 	facts, details := eventFacts(x)
 	head := section{ID: "event", Title: cmp.Or(eventName(x), "Event"),
-		Lead: []cell{timed(told.Happened()), timed(told.Todo())}, Facts: facts, Asks: asksOf(x)}
+		Lead: []cell{splitAtTimes(told.Happened()), splitAtTimes(told.Todo())}, Facts: facts, Asks: asksOf(x)}
 	items = append(items, lockItems(x, lock, v.now)...)
 	if lock != nil && lock.ExecutionID == x.ExecutionID {
-		head.Asks = append(head.Asks, asking("Release…", "release", "workflow", x.Workflow, "id", x.ExecutionID))
+		head.Asks = append(head.Asks, askFor("Release…", "release", "workflow", x.Workflow, "id", x.ExecutionID))
 	}
-	status, _ := v.replica()                // without it, a paused workflow can be paused again
+	status, _ := v.getReplica()             // without it, a paused workflow can be paused again
 	if !strings.Contains(x.Workflow, "*") { // which would be a pattern
 		head.Asks = append(head.Asks, pauseAsk("workflow:"+x.Workflow, status))
 	}
@@ -59,32 +59,33 @@ func event(v *visit) ([]section, error) {
 	all := []section{head, {ID: "axis", Title: "Timeline", Picture: newTimeline(x.Workflow, v.spellsOf(x, lock), v.now),
 		Story: inOrder(items), Note: leftOut(x)}}
 	if x.EventID != "" {
-		if unsigned, found := v.claimed(x.Route, x.EventID); found {
+		if unsigned, found := v.claimedSection(x.Route, x.EventID); found {
 			all = append(all, unsigned)
 		}
 	}
 	if len(x.FailedAnswers) > 0 {
 		all = append(all, section{ID: "tries", Title: "Failed tries",
 			Table: tableOf("Failed tries", []column[client.FailedAnswer]{
-				{"Time", func(a *client.FailedAnswer) cell { return when(a.At, "at") }},
-				{"Answer", func(a *client.FailedAnswer) cell { return number(int64(a.Status)) }},
-				{"The service said", func(a *client.FailedAnswer) cell { return text(a.Text) }},
+				{"Time", func(a *client.FailedAnswer) cell { return timeCell(a.At, "at") }},
+				{"Answer", func(a *client.FailedAnswer) cell { return numberCell(int64(a.Status)) }},
+				{"The service said", func(a *client.FailedAnswer) cell { return textCell(a.Text) }},
 			}, x.FailedAnswers, func(a *client.FailedAnswer) string { return a.At.String() })})
 	}
-	return append(all, section{ID: "details", Title: "Details", Fold: "IDs and numbers", Facts: details}, elsewhere(x)),
+	return append(all, section{ID: "details", Title: "Details", Fold: "IDs and numbers", Facts: details},
+			elsewhereSection(x)),
 		nil
 }
 
-// event returns the event that the URL names, by one of its executions, or by its key where none
+// getEvent returns the event that the URL names, by one of its executions, or by its key where none
 // ran.
-func (v *visit) event() (*client.Execution, error) {
+func (v *visit) getEvent() (*client.Execution, error) {
 	if id := v.query.Get("id"); id != "" {
-		return v.execution(id)
+		return v.getExecution(id)
 	}
 	if v.query.Get("key") == "" {
 		return nil, &client.Problem{Status: 400, Code: client.CodeBadRequest, Detail: "name an event by id or key"}
 	}
-	page, err := read[client.ExecutionPage](v, "/v1/executions", "key", v.query.Get("key"), "workflow",
+	page, err := readObject[client.ExecutionPage](v, "/v1/executions", "key", v.query.Get("key"), "workflow",
 		v.query.Get("workflow"), "limit", "1")
 	if err != nil {
 		return nil, err
@@ -97,12 +98,12 @@ func (v *visit) event() (*client.Execution, error) {
 	if x.ExecutionID == "" {
 		return x, nil
 	}
-	return v.execution(x.ExecutionID)
+	return v.getExecution(x.ExecutionID)
 }
 
-// rules returns what a route does; nil = nothing is known, or not visible to this token.
-func (v *visit) rules(route string) *client.RouteRules {
-	list, err := read[client.RouteList](v, "/v1/routes")
+// rulesOf returns what a route does; nil = nothing is known, or not visible to this token.
+func (v *visit) rulesOf(route string) *client.RouteRules {
+	list, err := readObject[client.RouteList](v, "/v1/routes")
 	if err != nil {
 		return nil
 	}
@@ -111,7 +112,7 @@ func (v *visit) rules(route string) *client.RouteRules {
 
 func eventName(x *client.Execution) string {
 	if x.EventID != "" {
-		return cut(x.EventID).Text
+		return cutCell(x.EventID).Text
 	}
 	return x.IdempotencyKey[:min(16, len(x.IdempotencyKey))]
 }
@@ -120,53 +121,53 @@ func eventName(x *client.Execution) string {
 func eventFacts(x *client.Execution) (facts, details []fact) {
 	facts = []fact{{"status", []cell{stateCell(x), outcomeCell(x.Outcome), parkedCell(x)}}}
 	add := func(to *[]fact, name string, cells ...cell) {
-		if len(cells) > 0 && !cells[0].empty() {
+		if len(cells) > 0 && !cells[0].isEmpty() {
 			*to = append(*to, fact{name, cells})
 		}
 	}
 	if x.Arrivals != nil && len(x.Arrivals.Newest) > 0 {
 		a := &x.Arrivals.Newest[0]
-		add(&facts, "sender got", text(fmt.Sprintf("%d (%s)", a.Status, story.Words(a.Decision))),
-			when(client.Time{Time: a.Answered()}, "at"))
+		add(&facts, "sender got", textCell(fmt.Sprintf("%d (%s)", a.Status, story.Words(a.Decision))),
+			timeCell(client.Time{Time: a.Answered()}, "at"))
 	} else if x.Response != nil && x.ParkedOn == "" {
-		add(&facts, "sender got", text(fmt.Sprint(x.Response.Status)), when(x.FinishedAt, "at"))
+		add(&facts, "sender got", textCell(fmt.Sprint(x.Response.Status)), timeCell(x.FinishedAt, "at"))
 	}
 	if r := x.Response; r != nil {
 		kept := "not kept"
 		if r.Kept {
 			kept = "kept for duplicates"
 		}
-		add(&facts, "answer", text(fmt.Sprintf("%d, %d B, %s", r.Status, r.Bytes, kept)))
+		add(&facts, "answer", textCell(fmt.Sprintf("%d, %d B, %s", r.Status, r.Bytes, kept)))
 	}
-	add(&facts, "duplicates", number(x.Duplicates))
+	add(&facts, "duplicates", numberCell(x.Duplicates))
 	for _, name := range slices.Sorted(maps.Keys(x.Labels)) {
-		add(&facts, name, cell{Text: x.Labels[name], Href: to("find", "label", name+"="+x.Labels[name])})
+		add(&facts, name, cell{Text: x.Labels[name], Href: screenLink("find", "label", name+"="+x.Labels[name])})
 	}
-	w := text(x.Workflow)
-	w.Href = to("find", "workflow", x.Workflow)
+	w := textCell(x.Workflow)
+	w.Href = screenLink("find", "workflow", x.Workflow)
 	add(&facts, "workflow", w)
-	route := text(x.Route)
-	route.Href = to("find", "route", x.Route)
+	route := textCell(x.Route)
+	route.Href = screenLink("find", "route", x.Route)
 	add(&facts, "route", route)
 	if o := x.Order; o != nil && o.Stale != "" {
-		add(&facts, "order", text(o.Stale+" older than the newest that went through:"), ofExecution(o.Newest))
+		add(&facts, "order", textCell(o.Stale+" older than the newest that went through:"), ofExecution(o.Newest))
 	}
 	if x.Final {
-		add(&facts, "final", text("never runs again, unless it is allowed again"))
+		add(&facts, "final", textCell("never runs again, unless it is allowed again"))
 	}
 	add(&facts, "replaced by", ofExecution(x.SupersededBy))
 	if l := x.Latest; l != nil {
-		add(&facts, "latest", text("a newer event would replace it; it replaced "+strconv.Itoa(l.Replaced)))
+		add(&facts, "latest", textCell("a newer event would replace it; it replaced "+strconv.Itoa(l.Replaced)))
 	}
-	add(&details, "event ID", text(x.EventID))
+	add(&details, "event ID", textCell(x.EventID))
 	add(&details, "execution", cell{Text: x.ExecutionID, Class: "id"})
 	add(&details, "key", cell{Text: x.IdempotencyKey, Class: "id"})
 	add(&details, "fingerprint", cell{Text: x.Fingerprint, Class: "id"})
-	add(&details, "fencing number", number(x.Token))
-	add(&details, "request stored", text(x.RequestStored))
-	add(&details, "replica", text(x.Holder))
+	add(&details, "fencing number", numberCell(x.Token))
+	add(&details, "request stored", textCell(x.RequestStored))
+	add(&details, "replica", textCell(x.Holder))
 	if x.Error != nil {
-		add(&details, "error", text(x.Error.Code), text(x.Error.Detail))
+		add(&details, "error", textCell(x.Error.Code), textCell(x.Error.Detail))
 	}
 	return facts, details
 }
@@ -249,7 +250,7 @@ func arrivalItems(a *client.Arrival, own map[string]time.Time) (items []item) {
 		i.Title = "Delivery answered after " + story.Span(took)
 	}
 	i.Title += fmt.Sprintf(": %s, the sender got %d", story.Words(a.Decision), a.Status)
-	i.Why = story.Sentence(story.Why(a, marked))
+	i.Why = story.Sentence(story.Why(a, markTime))
 	if len(a.Differs) > 0 {
 		i.Why += " What differs: " + strings.Join(a.Differs, ", ") + "."
 	}
@@ -257,10 +258,10 @@ func arrivalItems(a *client.Arrival, own map[string]time.Time) (items []item) {
 		i.Why += " It came as " + a.EventID + ", with the body of this event (twins: same_event)."
 	}
 	if a.From != "" {
-		i.Cells = append(i.Cells, text("from "+a.From))
+		i.Cells = append(i.Cells, textCell("from "+a.From))
 	}
 	if _, itself := own[a.ExecutionID]; !itself && a.ExecutionID != "" {
-		i.Cells = append(i.Cells, text("running then:"), ofExecution(a.ExecutionID))
+		i.Cells = append(i.Cells, textCell("running then:"), ofExecution(a.ExecutionID))
 	}
 	if a.TraceID != "" {
 		i.Cells = append(i.Cells, cell{Text: "trace " + a.TraceID, Class: "id"})
@@ -289,7 +290,7 @@ func attemptItems(n int, a *client.Attempt) []item {
 		return items
 	}
 	end := item{At: a.FinishedAt.Time, Kind: "end", Title: fmt.Sprintf("Attempt %d ended: %s", n, a.Status),
-		Cells: []cell{text("after " + story.Span(a.FinishedAt.Sub(a.StartedAt.Time)))}}
+		Cells: []cell{textCell("after " + story.Span(a.FinishedAt.Sub(a.StartedAt.Time)))}}
 	switch a.Outcome {
 	case client.Executed:
 		end.Why = "The service answered"
@@ -309,7 +310,7 @@ func attemptItems(n int, a *client.Attempt) []item {
 		}
 	}
 	if a.Tries > 0 {
-		end.Cells = append(end.Cells, text(story.Count(a.Tries, "try", "tries")))
+		end.Cells = append(end.Cells, textCell(story.Count(a.Tries, "try", "tries")))
 	}
 	return append(items, end)
 }
@@ -324,7 +325,7 @@ func stepItems(s client.Step, x *client.Execution) []item {
 	}
 	i := item{At: s.StartedAt.Time, Kind: "step", Title: "Step " + s.Name + ": " + s.Status}
 	if !s.FinishedAt.IsZero() {
-		i.Cells = []cell{text("after " + story.Span(s.FinishedAt.Sub(s.StartedAt.Time)))}
+		i.Cells = []cell{textCell("after " + story.Span(s.FinishedAt.Sub(s.StartedAt.Time)))}
 	}
 	return []item{i}
 }
@@ -336,13 +337,13 @@ func parkItems(x *client.Execution) []item {
 	}
 	items := []item{{
 		At: p.Since.Time, Kind: "park", Title: "Accepted to run later: " + p.On,
-		Cells: []cell{text(fmt.Sprintf("%s, %d failed", story.Count(p.Tries, "try", "tries"), p.Failures))},
+		Cells: []cell{textCell(fmt.Sprintf("%s, %d failed", story.Count(p.Tries, "try", "tries"), p.Failures))},
 	}}
 	if e := p.LastEvidence; e != nil {
 		i := item{At: e.At.Time, Kind: "park", Title: "Latest try: " + strings.ReplaceAll(string(e.Outcome), "_", " "),
 			Why: strings.TrimPrefix(e.Code+": "+e.Detail, ": ")}
 		if e.Status != 0 {
-			i.Cells = []cell{text(fmt.Sprintf("the service answered %d", e.Status))}
+			i.Cells = []cell{textCell(fmt.Sprintf("the service answered %d", e.Status))}
 		}
 		items = append(items, i)
 	}
@@ -358,12 +359,12 @@ func parkItems(x *client.Execution) []item {
 
 // lockOf returns the lock of the event's workflow; nil = it is free, or not known.
 func (v *visit) lockOf(x *client.Execution) *client.Lock {
-	l, _ := v.lock(x.Workflow)
+	l, _ := v.getLock(x.Workflow)
 	return l
 }
 
-func (v *visit) lock(workflow string) (*client.Lock, error) {
-	return read[client.Lock](v, "/v1/locks/"+escape(workflow))
+func (v *visit) getLock(workflow string) (*client.Lock, error) {
+	return readObject[client.Lock](v, "/v1/locks/"+pathSegment(workflow))
 }
 
 // lockItems says whether the event holds the lock now or waits for it.
@@ -375,22 +376,22 @@ func lockItems(x *client.Execution, l *client.Lock, now time.Time) []item {
 		return []item{{
 			At: now, Kind: "now", Title: "Waiting: another event of the workflow runs",
 			Why:   story.Sentence(idem.DecisionLocked.Row().Happened),
-			Cells: []cell{ofExecution(l.ExecutionID), text(fmt.Sprint(l.Waiting, " waiting"))},
+			Cells: []cell{ofExecution(l.ExecutionID), textCell(fmt.Sprint(l.Waiting, " waiting"))},
 		}}
 	}
-	state, behind := lockState(l), text(fmt.Sprint(l.Waiting, " waiting"))
+	state, behind := lockState(l), textCell(fmt.Sprint(l.Waiting, " waiting"))
 	state.Text += ","
 	i := item{At: now, Kind: "now", Title: "Has the lock of its workflow", Cells: []cell{state, behind}}
 	if !l.ExpiresAt.IsZero() {
 		i.Cells[1].Text += ","
-		i.Cells = append(i.Cells, text("ends by "+l.EndsBy), when(l.ExpiresAt, "in"))
+		i.Cells = append(i.Cells, textCell("ends by "+l.EndsBy), timeCell(l.ExpiresAt, "in"))
 	}
 	return []item{i}
 }
 
 // auditItems returns the changes by operators.
 func (v *visit) auditItems(x *client.Execution) []item {
-	page, err := read[client.AuditPage](v, "/v1/audit", "execution", x.ExecutionID, "limit", "50")
+	page, err := readObject[client.AuditPage](v, "/v1/audit", "execution", x.ExecutionID, "limit", "50")
 	if err != nil {
 		return nil
 	}
@@ -429,18 +430,18 @@ func leftOut(x *client.Execution) string {
 	return said
 }
 
-// elsewhere gives the commands that find the event in logs, traces and on the command line.
-func elsewhere(x *client.Execution) section {
+// elsewhereSection gives the commands that find the event in logs, traces and on the command line.
+func elsewhereSection(x *client.Execution) section {
 	s := section{ID: "elsewhere", Title: "Logs and commands"}
 	add := func(name, said string) { s.Facts = append(s.Facts, fact{name, []cell{{Text: said, Class: "id"}}}) }
 	if x.ExecutionID != "" {
-		add("log", selecting("execution", x.ExecutionID))
+		add("log", logQuery("execution", x.ExecutionID))
 	} else {
-		add("log", selecting("key", x.IdempotencyKey[:min(16, len(x.IdempotencyKey))]))
+		add("log", logQuery("key", x.IdempotencyKey[:min(16, len(x.IdempotencyKey))]))
 	}
 	if x.TraceID != "" {
 		add("trace", x.TraceID)
-		add("log of the trace", selecting("trace_id", x.TraceID))
+		add("log of the trace", logQuery("trace_id", x.TraceID))
 	}
 	if x.ExecutionID != "" {
 		add("command line", story.ShellLine("hooklock", "show", x.ExecutionID))
@@ -448,8 +449,8 @@ func elsewhere(x *client.Execution) section {
 	return s
 }
 
-// selecting returns a command that finds lines of the log.
-func selecting(name, value string) string {
+// logQuery returns a command that finds lines of the log.
+func logQuery(name, value string) string {
 	return story.ShellLine("jq", "-c", "select(."+name+" == "+strconv.Quote(value)+")")
 }
 

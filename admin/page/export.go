@@ -16,24 +16,24 @@ const (
 	mostExported = 5000
 )
 
-// export responds with the events that were selected or match the search, as JSON or CSV. The
+// serveExport responds with the events that were selected or match the search, as JSON or CSV. The
 // header X-Hooklock-More says that there are more.
-func (p *Page) export(w http.ResponseWriter, r *http.Request) {
-	v, err := p.visit(r)
+func (p *Page) serveExport(w http.ResponseWriter, r *http.Request) {
+	v, err := p.newVisit(r)
 	if err != nil {
-		p.problem(w, err)
+		p.showProblem(w, err)
 		return
 	}
 	var all []client.Execution
 	var page *client.ExecutionPage
 	if v.query.Has("pick") {
-		if page, err = v.chosen(); err == nil {
+		if page, err = v.chosenExecutions(); err == nil {
 			all = page.Executions
 		}
 	} else {
 		v.readSearch()
 		for {
-			if page, _, err = v.found(exportPage); err != nil {
+			if page, _, err = v.findMatches(exportPage); err != nil {
 				break
 			}
 			all = append(all, page.Executions...)
@@ -44,7 +44,7 @@ func (p *Page) export(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		p.problem(w, err)
+		p.showProblem(w, err)
 		return
 	}
 	if page.NextCursor != "" {

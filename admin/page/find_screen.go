@@ -16,12 +16,12 @@ import (
 // findPage is the number of events on a screen.
 const findPage = 50
 
-// filter returns the filters of the query for the API.
-func (v *visit) filter() url.Values {
+// filterQuery returns the filters of the query for the API.
+func (v *visit) filterQuery() url.Values {
 	q := url.Values{}
 	for _, name := range qualifiers {
-		if value := v.query.Get(parameter(name)); value != "" {
-			q.Set(parameter(name), value)
+		if value := v.query.Get(apiParameter(name)); value != "" {
+			q.Set(apiParameter(name), value)
 		}
 	}
 	return q
@@ -36,15 +36,15 @@ func (v *visit) readSearch() {
 	}
 }
 
-// find lists the events that match.
-func find(v *visit) ([]section, error) {
+// findScreen lists the events that match.
+func findScreen(v *visit) ([]section, error) {
 	v.readSearch()
 	s := section{ID: "found", Title: "Events", Search: &search{"find", []input{{
 		Name: "text", Label: "Event, delivery or trace ID; narrow with route: workflow: status: since: until: got: " +
 			"label:", Hint: "status:failed since:02:13", Value: searchText(v.query), Main: true,
-	}}}, Links: v.tabs(nil)}
-	page, q, err := v.found(findPage)
-	if is(err, client.CodeStoreUnavailable) {
+	}}}, Links: v.tabLinks(nil)}
+	page, q, err := v.findMatches(findPage)
+	if isProblem(err, client.CodeStoreUnavailable) {
 		s.Trouble = "etcd does not answer, so nothing can be searched now. Refresh in a moment."
 		return []section{s}, nil
 	}
@@ -56,8 +56,8 @@ func find(v *visit) ([]section, error) {
 		return nil, err
 	}
 	s.Count, s.More = len(page.Executions), page.NextCursor != ""
-	numbers, note := v.numbers()
-	s.Links, s.Note = v.tabs(numbers), note
+	numbers, note := v.tabNumbers()
+	s.Links, s.Note = v.tabLinks(numbers), note
 	switch {
 	case s.Count == 0 && s.More:
 		s.Trouble = "No match among the newest records; there are older ones."
@@ -86,14 +86,14 @@ func find(v *visit) ([]section, error) {
 		if s.Count == 0 {
 			older = "Search further"
 		}
-		s.Next = append(s.Next, link{older, to("find", v.keep("cursor", page.NextCursor)...)})
+		s.Next = append(s.Next, link{older, screenLink("find", v.queryWith("cursor", page.NextCursor)...)})
 	}
 	if v.query.Get("cursor") != "" {
-		s.Next = append(s.Next, link{"Newest", to("find", v.keep("cursor", "")...)})
+		s.Next = append(s.Next, link{"Newest", screenLink("find", v.queryWith("cursor", "")...)})
 	}
 	s.Asks = bulkAsks(q, page.Executions)
 	if id := cmp.Or(v.query.Get("text"), v.query.Get("event")); s.Count == 0 && id != "" {
-		if bad, found := v.claimed("", id); found {
+		if bad, found := v.claimedSection("", id); found {
 			return []section{s, bad}, nil
 		}
 	}
@@ -107,8 +107,8 @@ func wholeQueue(q url.Values, page *client.ExecutionPage) bool {
 		!strings.Contains(workflow, "*") && page.NextCursor == "" && len(page.Executions) > 0
 }
 
-// found returns a page of matches, and the filter that found it.
-func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
+// findMatches returns a page of matches, and the filter that found it.
+func (v *visit) findMatches(limit int) (*client.ExecutionPage, url.Values, error) {
 	ask := func(q url.Values) (*client.ExecutionPage, error) {
 		page := &client.ExecutionPage{}
 		q = maps.Clone(q)
@@ -122,7 +122,7 @@ func (v *visit) found(limit int) (*client.ExecutionPage, url.Values, error) {
 		q.Set("parked", "true")
 		return page, v.api.get("/v1/executions", q, page)
 	}
-	q := v.filter()
+	q := v.filterQuery()
 	given := v.query.Get("text")
 	if given == "" {
 		page, err := ask(q)
@@ -166,17 +166,17 @@ func eventColumns(now time.Time) []column[client.Execution] {
 			}
 			return cell{Pick: x.ExecutionID, Text: "Select " + story.Name(x), Class: strings.Join(canDo(x), " ")}
 		}},
-		{"Time", ended},
+		{"Time", endedCell},
 		{"Event", func(x *client.Execution) cell {
-			c := middle(story.Name(x))
+			c := middleCutCell(story.Name(x))
 			c.Href = storyOf(x)
 			if labels := story.Labels(x); labels != "" {
-				return cell{More: []cell{c, {Text: middle(labels).Text, Title: labels, Class: "dim"}}}
+				return cell{More: []cell{c, {Text: middleCutCell(labels).Text, Title: labels, Class: "dim"}}}
 			}
 			return c
 		}},
 		{"Route · workflow", func(x *client.Execution) cell {
-			return cell{Text: x.Route + " · " + middle(x.Workflow).Text, Title: x.Workflow}
+			return cell{Text: x.Route + " · " + middleCutCell(x.Workflow).Text, Title: x.Workflow}
 		}},
 		{"What happened", func(x *client.Execution) cell {
 			said := story.Short(x, now)
@@ -191,7 +191,7 @@ func eventColumns(now time.Time) []column[client.Execution] {
 			if !known {
 				return cell{}
 			}
-			return text(story.Span(took))
+			return textCell(story.Span(took))
 		}},
 	}
 }
@@ -211,16 +211,16 @@ func canDo(x *client.Execution) []string {
 	return []string{"cancel"}
 }
 
-// ended returns when an execution ended; when it started if it has not; or when a refused event
+// endedCell returns when an execution ended; when it started if it has not; or when a refused event
 // last arrived.
-func ended(x *client.Execution) cell {
+func endedCell(x *client.Execution) cell {
 	switch {
 	case !x.FinishedAt.IsZero():
-		return when(x.FinishedAt, "ago")
+		return timeCell(x.FinishedAt, "ago")
 	case x.StartedAt.IsZero() && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
-		return when(x.Arrivals.Newest[0].At, "ago")
+		return timeCell(x.Arrivals.Newest[0].At, "ago")
 	}
-	return when(x.StartedAt, "ago")
+	return timeCell(x.StartedAt, "ago")
 }
 
 func parkedCell(x *client.Execution) cell {
@@ -228,7 +228,7 @@ func parkedCell(x *client.Execution) cell {
 	case x.Parked != nil && x.Parked.Blocked != "":
 		return cell{Text: "blocked", Class: "bad", Title: x.Parked.Blocked}
 	case x.Parked != nil:
-		return text("accepted, waiting")
+		return textCell("accepted, waiting")
 	case x.RequestKept:
 		return cell{Text: "dead letter", Class: "bad"}
 	}
@@ -238,9 +238,9 @@ func parkedCell(x *client.Execution) cell {
 // storyOf links to the screen of an event.
 func storyOf(x *client.Execution) string {
 	if x.ExecutionID == "" {
-		return to("story", "key", x.IdempotencyKey, "workflow", x.Workflow)
+		return screenLink("story", "key", x.IdempotencyKey, "workflow", x.Workflow)
 	}
-	return to("story", "id", x.ExecutionID)
+	return screenLink("story", "id", x.ExecutionID)
 }
 
 // actions are the names of the buttons.
@@ -254,7 +254,7 @@ func asksOf(x *client.Execution) (asks []ask) {
 		return nil
 	}
 	for _, do := range canDo(x) {
-		asks = append(asks, asking(actions[do], do, "id", x.ExecutionID))
+		asks = append(asks, askFor(actions[do], do, "id", x.ExecutionID))
 	}
 	return asks
 }
@@ -270,7 +270,7 @@ func bulkAsks(q url.Values, some []client.Execution) []ask {
 		pairs = append(pairs, name, q.Get(name))
 		narrower = narrower || !slices.Contains(bulkFilters, name) && name != "state"
 	}
-	all := func(name, do string) ask { return asking(name, "all-"+do, pairs...) }
+	all := func(name, do string) ask { return askFor(name, "all-"+do, pairs...) }
 	if q.Get("state") != "" && narrower {
 		return nil
 	}
@@ -299,8 +299,8 @@ func bulkAsks(q url.Values, some []client.Execution) []ask {
 var qualifiers = []string{"route", "workflow", "prefix", "status", "outcome", "got", "state", "lost", "since", "until",
 	"event", "key", "id", "trace", "label"}
 
-// parameter returns the name of a qualifier in the API.
-func parameter(qualifier string) string {
+// apiParameter returns the name of a qualifier in the API.
+func apiParameter(qualifier string) string {
 	if qualifier == "got" { // what the sender got
 		return "decision"
 	}
@@ -333,7 +333,7 @@ func parseSearch(field string) url.Values {
 			}
 			value = strings.ToUpper(value)
 		}
-		q.Set(parameter(name), value)
+		q.Set(apiParameter(name), value)
 	}
 	if text := strings.Join(rest, " "); text != "" {
 		q.Set("text", text)
@@ -369,7 +369,7 @@ func searchText(q url.Values) string {
 		words = append(words, text)
 	}
 	for _, name := range qualifiers {
-		if value := q.Get(parameter(name)); value != "" {
+		if value := q.Get(apiParameter(name)); value != "" {
 			add(name + ":" + value)
 		}
 	}
@@ -384,18 +384,18 @@ const (
 	tabDead      = "Dead letters"
 )
 
-// tabs returns links to the same search by the state of an event. A tab that is in numbers has its
-// number in its text.
-func (v *visit) tabs(numbers map[string]int64) []link {
+// tabLinks returns links to the same search by the state of an event. A tab that is in numbers has
+// its number in its text.
+func (v *visit) tabLinks(numbers map[string]int64) []link {
 	keep := func(tab, name, value string) link {
-		pairs := v.keep("cursor", "", "status", "", "outcome", "", "state", "")
+		pairs := v.queryWith("cursor", "", "status", "", "outcome", "", "state", "")
 		if name != "" {
 			pairs = append(pairs, name, value)
 		}
 		if n, known := numbers[tab]; known {
 			tab += " " + strconv.FormatInt(n, 10)
 		}
-		return link{tab, to("find", pairs...)}
+		return link{tab, screenLink("find", pairs...)}
 	}
 	return []link{
 		keep("All", "", ""), keep(tabSucceeded, "status", string(client.Success)),
@@ -410,18 +410,18 @@ func (v *visit) tabs(numbers map[string]int64) []link {
 // otherRoutes is the name under which routes beyond the first hundred are counted together.
 const otherRoutes = "(others)"
 
-// numbers returns the numbers of the tabs, and what they count. They come from counts, which cost
-// no search: there are none for a filter by anything but route and since, and for a token that is
-// limited to some workflows.
-func (v *visit) numbers() (numbers map[string]int64, note string) {
+// tabNumbers returns the numbers of the tabs, and what they count. They come from counts, which
+// cost no search: there are none for a filter by anything but route and since, and for a token that
+// is limited to some workflows.
+func (v *visit) tabNumbers() (numbers map[string]int64, note string) {
 	for _, name := range append([]string{"text"}, qualifiers...) {
-		if v.query.Get(parameter(name)) != "" &&
+		if v.query.Get(apiParameter(name)) != "" &&
 			!slices.Contains([]string{"route", "since", "status", "outcome", "state"}, name) {
 			return nil, ""
 		}
 	}
 	route, since := v.query.Get("route"), v.query.Get("since")
-	list, err := v.counts(cmp.Or(since, "24h"), "")
+	list, err := v.getCounts(cmp.Or(since, "24h"), "")
 	if err != nil {
 		return nil, ""
 	}
@@ -442,7 +442,7 @@ func (v *visit) numbers() (numbers map[string]int64, note string) {
 		return numbers, "Succeeded counts that time."
 	}
 	note = "Succeeded counts the last 24 hours."
-	status, err := v.replica()
+	status, err := v.getReplica()
 	if route != "" || err != nil {
 		return numbers, note
 	}

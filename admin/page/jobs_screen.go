@@ -9,9 +9,9 @@ import (
 	"hooklock/admin/story"
 )
 
-// jobs is the screen of actions on many events.
-func jobs(v *visit) ([]section, error) {
-	l, err := read[client.JobList](v, "/v1/jobs")
+// jobsScreen is the screen of actions on many events.
+func jobsScreen(v *visit) ([]section, error) {
+	l, err := readObject[client.JobList](v, "/v1/jobs")
 	if err != nil {
 		return nil, err
 	}
@@ -22,13 +22,13 @@ func jobs(v *visit) ([]section, error) {
 		Table: tableOf("Jobs", []column[client.Job]{
 			{"Job", func(j *client.Job) cell {
 				return cell{Text: j.JobID, Class: "id", Title: j.Who + ": " + j.Reason,
-					Href: to("jobs", "job", j.JobID)}
+					Href: screenLink("jobs", "job", j.JobID)}
 			}},
-			{"Does", func(j *client.Job) cell { return text(jobVerb(j) + " " + jobAbout(j)) }},
+			{"Does", func(j *client.Job) cell { return textCell(jobVerb(j) + " " + jobAbout(j)) }},
 			{"Progress", jobProgress},
-			{"Failed", func(j *client.Job) cell { return number(int64(j.Failed)) }},
-			{"Left alone", func(j *client.Job) cell { return number(int64(j.Refused)) }},
-			{"Started", func(j *client.Job) cell { return when(j.StartedAt, "ago") }},
+			{"Failed", func(j *client.Job) cell { return numberCell(int64(j.Failed)) }},
+			{"Left alone", func(j *client.Job) cell { return numberCell(int64(j.Refused)) }},
+			{"Started", func(j *client.Job) cell { return timeCell(j.StartedAt, "ago") }},
 			{"Result", jobResult},
 			{"Actions", func(j *client.Job) cell { return cell{Asks: jobAsks(j)} }},
 		}, l.Jobs, func(j *client.Job) string { return j.JobID }),
@@ -47,23 +47,23 @@ func oneJob(j *client.Job) section {
 	add := func(name string, cells ...cell) { s.Facts = append(s.Facts, fact{name, cells}) }
 	add("Job", cell{Text: j.JobID, Class: "id"})
 	add("Progress", jobProgress(j), jobResult(j))
-	add("By", text(j.Who+": "+j.Reason))
-	add("Started", when(j.StartedAt, "at"))
+	add("By", textCell(j.Who+": "+j.Reason))
+	add("Started", timeCell(j.StartedAt, "at"))
 	if j.Replica != "" {
-		add("Replica", text(j.Replica))
+		add("Replica", textCell(j.Replica))
 	}
 	s.Table = tableOf("The first that failed or were left alone", []column[client.JobFailure]{
 		{"Event", func(f *client.JobFailure) cell {
-			return cell{Text: f.ExecutionID, Class: "id", Href: to("story", "id", f.ExecutionID)}
+			return cell{Text: f.ExecutionID, Class: "id", Href: screenLink("story", "id", f.ExecutionID)}
 		}},
-		{"Workflow", func(f *client.JobFailure) cell { return cut(f.Workflow) }},
+		{"Workflow", func(f *client.JobFailure) cell { return cutCell(f.Workflow) }},
 		{"Outcome", func(f *client.JobFailure) cell {
 			if f.Refused {
-				return text("left alone")
+				return textCell("left alone")
 			}
 			return cell{Text: "failed", Class: "bad"}
 		}},
-		{"Why", func(f *client.JobFailure) cell { return cut(f.Why) }},
+		{"Why", func(f *client.JobFailure) cell { return cutCell(f.Why) }},
 	}, j.Failures, func(f *client.JobFailure) string { return f.ExecutionID })
 	return s
 }
@@ -99,10 +99,10 @@ func jobAbout(j *client.Job) string {
 // jobProgress is a bar, and the numbers behind it.
 func jobProgress(j *client.Job) cell {
 	if j.Matched < 0 {
-		return text("begins")
+		return textCell("begins")
 	}
 	return cell{More: []cell{{Done: j.Ended(), Of: max(j.Matched, 1)},
-		text(fmt.Sprintf("%d of %s", j.Ended(), story.Count(j.Matched, "event", "events")))}}
+		textCell(fmt.Sprintf("%d of %s", j.Ended(), story.Count(j.Matched, "event", "events")))}}
 }
 
 func jobResult(j *client.Job) cell {
@@ -114,9 +114,9 @@ func jobResult(j *client.Job) cell {
 	case j.Result != "":
 		return cell{Text: j.Result, Class: "good"}
 	case j.SecondsLeft > 0:
-		return text(story.Span(seconds(j.SecondsLeft)) + " left")
+		return textCell(story.Span(secondsDuration(j.SecondsLeft)) + " left")
 	case j.Waiting > 0:
-		return text(story.Count(j.Waiting, "waits or runs", "wait or run"))
+		return textCell(story.Count(j.Waiting, "waits or runs", "wait or run"))
 	}
 	return cell{}
 }
@@ -124,9 +124,9 @@ func jobResult(j *client.Job) cell {
 func jobAsks(j *client.Job) []ask {
 	switch j.State {
 	case client.JobRunning:
-		return []ask{asking("Stop…", "job-stop", "id", j.JobID)}
+		return []ask{askFor("Stop…", "job-stop", "id", j.JobID)}
 	case client.JobStopped:
-		return []ask{asking("Resume…", "job-resume", "id", j.JobID)}
+		return []ask{askFor("Resume…", "job-resume", "id", j.JobID)}
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func jobAsks(j *client.Job) []ask {
 // changeJob asks about stopping a job, or letting it go on.
 func changeJob(what string) func(*visit) (*question, error) {
 	return func(v *visit) (*question, error) {
-		j, err := read[client.Job](v, "/v1/jobs/"+escape(v.query.Get("id")))
+		j, err := readObject[client.Job](v, "/v1/jobs/"+pathSegment(v.query.Get("id")))
 		if err != nil {
 			return nil, err
 		}
@@ -148,9 +148,9 @@ func changeJob(what string) func(*visit) (*question, error) {
 			q.Stop = "It is " + string(j.State) + " by now."
 			return q, nil
 		}
-		q.Requests = []request{{Method: http.MethodPost, Path: "v1/jobs/" + escape(j.JobID) + "/" + what,
+		q.Requests = []request{{Method: http.MethodPost, Path: "v1/jobs/" + pathSegment(j.JobID) + "/" + what,
 			Body: map[string]any{}, Reason: "body", Names: j.JobID, Done: "Done."}}
-		q.Commands = []shellLine{command("jobs", what, j.JobID, "--reason", theReason)}
+		q.Commands = []shellLine{hooklockCommand("jobs", what, j.JobID, "--reason", theReason)}
 		return q, nil
 	}
 }

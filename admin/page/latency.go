@@ -41,20 +41,20 @@ func timeRanges() []timeRange {
 	}
 }
 
-// latency shows one route over time: how long its service took, and outcomes.
-func latency(v *visit) ([]section, error) {
+// latencyScreen shows one route over time: how long its service took, and outcomes.
+func latencyScreen(v *visit) ([]section, error) {
 	route := v.query.Get("route")
 	s := section{ID: "latency", Title: "Route " + route, Empty: "The service was not called in this time."}
 	span := timeRanges()[1]
 	for _, one := range timeRanges() {
-		s.Links = append(s.Links, link{one.title, to("latency", v.keep("range", one.name)...)})
+		s.Links = append(s.Links, link{one.title, screenLink("latency", v.queryWith("range", one.name)...)})
 		if v.query.Get("range") == one.name {
 			span = one
 		}
 	}
-	list, err := read[client.CountList](v, "/v1/routes/counts", "since", span.since, "step", span.step)
+	list, err := readObject[client.CountList](v, "/v1/routes/counts", "since", span.since, "step", span.step)
 	if err != nil {
-		return s.alone(err, "The counts are not known: etcd does not answer.")
+		return s.aloneWithout(err, "The counts are not known: etcd does not answer.")
 	}
 	r := list.Of(route)
 	if r == nil {
@@ -69,7 +69,7 @@ func latency(v *visit) ([]section, error) {
 
 // halfOf returns where the second half of a list begins, after whole steps.
 func halfOf(list *client.CountList) time.Time {
-	step := seconds(list.StepSeconds)
+	step := secondsDuration(list.StepSeconds)
 	return list.Since.Add((list.Until.Sub(list.Since.Time) / 2).Truncate(step))
 }
 
@@ -91,7 +91,7 @@ type stepTimes struct {
 
 // linesOf draws the times of steps; nil if there are none.
 func linesOf(list *client.CountList, steps []client.CountStep, before bool) *lineChart {
-	step, from := seconds(list.StepSeconds), list.Since.Time
+	step, from := secondsDuration(list.StepSeconds), list.Since.Time
 	if step <= 0 {
 		return nil
 	}
@@ -118,16 +118,17 @@ func linesOf(list *client.CountList, steps []client.CountStep, before bool) *lin
 	if most == 0 {
 		return nil
 	}
-	c := &lineChart{Title: "p50 and p95 of the service", Width: len(all), Height: latencyHeight, Top: roughly(most)}
+	c := &lineChart{Title: "p50 and p95 of the service", Width: len(all), Height: latencyHeight,
+		Top: roughSeconds(most)}
 	now := func(s *stepTimes) *client.CountStep { return s.now }
 	old := func(s *stepTimes) *client.CountStep { return s.old }
 	p50 := func(s *client.CountStep) float64 { return s.P50Seconds }
 	p95 := func(s *client.CountStep) float64 { return s.P95Seconds }
-	c.add("p95", "p95", all, now, p95, most)
-	c.add("p50", "p50", all, now, p50, most)
+	c.addLine("p95", "p95", all, now, p95, most)
+	c.addLine("p50", "p50", all, now, p50, most)
 	if before {
-		c.add("p95 before", "p95 a week before", all, old, p95, most)
-		c.add("p50 before", "p50 a week before", all, old, p50, most)
+		c.addLine("p95 before", "p95 a week before", all, old, p95, most)
+		c.addLine("p50 before", "p50 a week before", all, old, p50, most)
 	}
 	c.Ticks = ticksOf(from, list.Until.Time, step, 16, func(after time.Duration) string {
 		return fmt.Sprintf("%.2f%%", chartWidth*float64(after)/float64(step)/float64(len(all)))
@@ -136,8 +137,8 @@ func linesOf(list *client.CountList, steps []client.CountStep, before bool) *lin
 	return c
 }
 
-// add adds a line. It has a gap where there was no call.
-func (c *lineChart) add(class, name string, all []stepTimes, of func(*stepTimes) *client.CountStep,
+// addLine adds a line. It has a gap where there was no call.
+func (c *lineChart) addLine(class, name string, all []stepTimes, of func(*stepTimes) *client.CountStep,
 	value func(*client.CountStep) float64, most float64) {
 	var path strings.Builder
 	pen := "M"
@@ -163,7 +164,7 @@ func timesTable(all []stepTimes, before bool) *table {
 			if one == nil {
 				return cell{}
 			}
-			return text(roughly(value(one)))
+			return textCell(roughSeconds(value(one)))
 		}
 	}
 	now := func(s *stepTimes) *client.CountStep { return s.now }
@@ -201,7 +202,7 @@ type trend struct {
 
 // trendOf draws the counts of a route; nil if there are none.
 func trendOf(list *client.CountList, r *client.RouteCounts) *trend {
-	step := seconds(list.StepSeconds)
+	step := secondsDuration(list.StepSeconds)
 	if step <= 0 {
 		return nil
 	}
@@ -209,31 +210,31 @@ func trendOf(list *client.CountList, r *client.RouteCounts) *trend {
 	most, busiest := int64(0), int64(0)
 	for i := range r.Steps {
 		busiest = max(busiest, r.Steps[i].Counts.Deliveries)
-		most = max(most, busiest, failures(&r.Steps[i].Counts))
+		most = max(most, busiest, failureCount(&r.Steps[i].Counts))
 	}
 	var all, failed strings.Builder
 	for i := range r.Steps {
 		at := r.Steps[i].At.Sub(list.Since.Time)
 		if x := int(at / step); at >= 0 && x < t.Steps {
 			c := &r.Steps[i].Counts
-			stroke(&all, x, c.Deliveries, most, 1)
-			stroke(&failed, x, failures(c), most, 2) // one of a thousand is seen, too
+			addStroke(&all, x, c.Deliveries, most, 1)
+			addStroke(&failed, x, failureCount(c), most, 2) // one of a thousand is seen, too
 		}
 	}
 	if t.All, t.Failed = all.String(), failed.String(); t.All == "" && t.Failed == "" {
 		return nil
 	}
 	t.Title = fmt.Sprintf("%s, %d failed; at most %d in %s", story.Count(r.Total.Deliveries, "delivery", "deliveries"),
-		failures(&r.Total), busiest, story.Span(step))
+		failureCount(&r.Total), busiest, story.Span(step))
 	return t
 }
 
-// failures returns how many requests to the service had no success.
-func failures(c *client.Counts) int64 { return c.Failed + c.Errors }
+// failureCount returns how many requests to the service had no success.
+func failureCount(c *client.Counts) int64 { return c.Failed + c.Errors }
 
-// stroke adds the line of a step: as high as count is of most, and at least as high as low. It adds
-// none for 0.
-func stroke(path *strings.Builder, x int, count, most int64, low int) {
+// addStroke adds the line of a step: as high as count is of most, and at least as high as low. It
+// adds none for 0.
+func addStroke(path *strings.Builder, x int, count, most int64, low int) {
 	if count > 0 {
 		fmt.Fprintf(path, "M%d %dV%d", x, trendHeight, trendHeight-max(low, int(count*trendHeight/most)))
 	}

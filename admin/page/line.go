@@ -45,11 +45,11 @@ var (
 	until   = shellLine{{{Text: "--until", If: "period"}}, {{Value: "period", If: "period"}}}
 )
 
-// syntax returns words of the shell itself.
-func syntax(text string) shellWord { return shellWord{{Text: text, Syntax: true}} }
+// shellSyntax returns words of the shell itself.
+func shellSyntax(text string) shellWord { return shellWord{{Text: text, Syntax: true}} }
 
-// words returns a line of texts, arguments, pieces, words and parts of lines.
-func words(args ...any) shellLine {
+// shellWords returns a line of texts, arguments, pieces, words and parts of lines.
+func shellWords(args ...any) shellLine {
 	var line, last shellLine
 	for _, a := range args {
 		switch a := a.(type) {
@@ -75,22 +75,22 @@ func words(args ...any) shellLine {
 	return line
 }
 
-// command returns a hooklock command for the address of this page.
-func command(args ...any) shellLine {
-	return words(append(append([]any{"hooklock"}, args...), "--admin", theBase)...)
+// hooklockCommand returns a hooklock command for the address of this page.
+func hooklockCommand(args ...any) shellLine {
+	return shellWords(append(append([]any{"hooklock"}, args...), "--admin", theBase)...)
 }
 
 // forEach returns a loop that does a command with each of some IDs, which is $id in it.
 func forEach(ids []string, do shellLine) shellLine {
-	line := shellLine{syntax("for id in")}
+	line := shellLine{shellSyntax("for id in")}
 	for _, id := range ids {
 		line = append(line, shellWord{{Text: id}})
 	}
-	return append(append(append(line, syntax("; do")), do...), syntax("; done"))
+	return append(append(append(line, shellSyntax("; do")), do...), shellSyntax("; done"))
 }
 
 // theID is the ID at which a loop is.
-var theID = syntax(`"$id"`)
+var theID = shellSyntax(`"$id"`)
 
 // JSON returns the line for the script.
 func (l shellLine) JSON() (string, error) {

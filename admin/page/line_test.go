@@ -88,14 +88,15 @@ func hostileTexts() []string {
 func TestWhatASenderOrAPersonWritesIsTextInACopiedLine(t *testing.T) {
 	var all []copied
 	for _, text := range hostileTexts() {
-		r := request{Method: "POST", Path: "v1/x/" + escape(text), Query: map[string]string{"execution": text},
+		r := request{Method: "POST", Path: "v1/x/" + pathSegment(text), Query: map[string]string{"execution": text},
 			Body: map[string]any{"scope": text}, Reason: "body", Final: true, Period: true}
 		inQuery := request{Method: "DELETE", Path: "v1/x", Reason: "query"}
 		all = append(all, copied{
 			[]shellLine{
-				command("pause", argument(text), "--label", text, "--reason", theReason, until, asFinal), r.curl(),
-				inQuery.curl(),
-				forEach([]string{"exec_1", text}, command("skip", theID, "--reason", theReason)),
+				hooklockCommand("pause", argument(text), "--label", text, "--reason", theReason, until, asFinal),
+				r.curlLine(),
+				inQuery.curlLine(),
+				forEach([]string{"exec_1", text}, hooklockCommand("skip", theID, "--reason", theReason)),
 			},
 			typed{"base": "http://[::1]:8079/", "reason": text, "period": text, "final": "yes"},
 		})

@@ -26,10 +26,10 @@ type change struct {
 	At       string            `json:"at"`
 }
 
-// live sends the overview and then its changes as server-sent events. The script reads them with
-// fetch, because EventSource cannot send a token. Each read of the API uses the visitor's token, so
-// revoking it ends the stream.
-func (p *Page) live(w http.ResponseWriter, r *http.Request) {
+// serveLive sends the overview and then its changes as server-sent events. The script reads them
+// with fetch, because EventSource cannot send a token. Each read of the API uses the visitor's
+// token, so revoking it ends the stream.
+func (p *Page) serveLive(w http.ResponseWriter, r *http.Request) {
 	if visitor := r.Header.Get("Authorization"); p.openStream(visitor) {
 		defer p.closeStream(visitor)
 	} else {
@@ -38,20 +38,20 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s := &stream{page: p, w: w, sections: map[string]string{}, rows: map[string]string{}}
-	defer s.extend()
+	defer s.extendDeadline()
 	ticker := time.NewTicker(p.o.Every)
 	defer ticker.Stop()
 	for first := true; ; first = false {
-		v, err := p.visit(r)
+		v, err := p.newVisit(r)
 		if err == nil {
 			v.kept = &s.attention
 			err = s.send(v)
 		}
 		if err != nil {
 			if first {
-				p.problem(w, err)
+				p.showProblem(w, err)
 			} else {
-				s.event("problem", problemOf(err))
+				s.sendEvent("problem", problemOf(err))
 			}
 			return
 		}
@@ -103,34 +103,34 @@ type stream struct {
 
 // send sends the changes, or an empty event that keeps the stream alive.
 func (s *stream) send(v *visit) error {
-	sections, err := now(v)
+	sections, err := nowScreen(v)
 	if err != nil {
 		return err
 	}
 	c := change{Sections: map[string]string{}, Rows: map[string]string{},
-		At: functions()["iso"].(func(time.Time) string)(v.now)}
+		At: templateFunctions()["iso"].(func(time.Time) string)(v.now)}
 	for i := range sections {
 		one := &sections[i]
 		if one.Table != nil && one.Table.Live {
 			if c.Trouble = one.Trouble; c.Trouble == "" {
-				s.compare(one.Table, &c)
+				s.compareRows(one.Table, &c)
 			}
 			continue
 		}
-		if html := s.html("section", one); s.sections[one.ID] != html {
+		if html := s.renderHTML("section", one); s.sections[one.ID] != html {
 			s.sections[one.ID], c.Sections[one.ID] = html, html
 		}
 	}
-	s.event("change", c)
+	s.sendEvent("change", c)
 	return nil
 }
 
-// compare adds the rows that differ from those sent before.
-func (s *stream) compare(t *table, c *change) {
+// compareRows adds the rows that differ from those sent before.
+func (s *stream) compareRows(t *table, c *change) {
 	rows, order, same := map[string]string{}, make([]string, 0, len(t.Rows)), len(t.Rows) == len(s.order)
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		html := s.html("row", struct {
+		html := s.renderHTML("row", struct {
 			*row
 			Head []string
 		}{r, t.Head})
@@ -152,7 +152,7 @@ func (s *stream) compare(t *table, c *change) {
 	s.rows, s.order, c.Count = rows, order, &n
 }
 
-func (s *stream) html(name string, data any) string {
+func (s *stream) renderHTML(name string, data any) string {
 	var text bytes.Buffer
 	if err := s.page.templates.ExecuteTemplate(&text, name, data); err != nil {
 		panic(err) // recovered by the server
@@ -160,7 +160,7 @@ func (s *stream) html(name string, data any) string {
 	return text.String()
 }
 
-func (s *stream) event(name string, data any) {
+func (s *stream) sendEvent(name string, data any) {
 	if !s.begun {
 		s.begun = true
 		s.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -171,13 +171,13 @@ func (s *stream) event(name string, data any) {
 	if err != nil {
 		panic(err) // of texts and numbers
 	}
-	s.extend()
+	s.extendDeadline()
 	_, err = fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", name, text)
 	s.broken = err != nil || http.NewResponseController(s.w).Flush() != nil
 }
 
-// extend sets the deadline of the next write. Without one, the kernel notices a client that stopped
-// reading.
-func (s *stream) extend() {
+// extendDeadline sets the deadline of the next write. Without one, the kernel notices a client that
+// stopped reading.
+func (s *stream) extendDeadline() {
 	_ = http.NewResponseController(s.w).SetWriteDeadline(time.Now().Add(writeTime))
 }

@@ -20,8 +20,8 @@ const (
 	mostAsked = 10
 )
 
-// needs shows everything that needs attention.
-func needs(v *visit) ([]section, error) {
+// needsScreen shows everything that needs attention.
+func needsScreen(v *visit) ([]section, error) {
 	s, err := v.attentionSection(true)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (v *visit) attentionList() (*client.Attention, error) {
 		return v.needs, nil
 	}
 	var err error
-	v.needs, err = read[client.Attention](v, "/v1/attention")
+	v.needs, err = readObject[client.Attention](v, "/v1/attention")
 	return v.needs, err
 }
 
@@ -50,8 +50,8 @@ type kept struct {
 	countsAt time.Time
 }
 
-// attention returns what needs attention, for the overview; a stream reads it now and then.
-func (v *visit) attention() (section, error) {
+// readAttention returns what needs attention, for the overview; a stream reads it now and then.
+func (v *visit) readAttention() (section, error) {
 	if v.kept == nil {
 		return v.attentionSection(false)
 	}
@@ -104,20 +104,20 @@ func (v *visit) attentionSection(full bool) (section, error) {
 		}},
 		{"Cause", func(i *client.AttentionItem) cell {
 			if full {
-				return text(i.CauseText())
+				return textCell(i.CauseText())
 			}
-			return whole(strings.Trim(i.CauseText()+"; "+i.Next, "; "))
+			return titledCell(strings.Trim(i.CauseText()+"; "+i.Next, "; "))
 		}},
-		{"Since", func(i *client.AttentionItem) cell { return when(i.SinceAt, "at") }},
+		{"Since", func(i *client.AttentionItem) cell { return timeCell(i.SinceAt, "at") }},
 		{"What follows", func(i *client.AttentionItem) cell {
 			if !full {
 				return cell{}
 			}
-			return text(i.Next)
+			return textCell(i.Next)
 		}},
 		{"Actions", func(i *client.AttentionItem) cell {
 			asked++
-			return cell{Asks: v.asks(i, list, asked <= mostAsked)}
+			return cell{Asks: v.asksOf(i, list, asked <= mostAsked)}
 		}},
 	}, list.Items, func(i *client.AttentionItem) string { return i.ID })
 	s.Table.Lines = !full
@@ -128,12 +128,12 @@ func (v *visit) attentionSection(full bool) (section, error) {
 func placeOf(i *client.AttentionItem) string {
 	switch {
 	case i.ExecutionID != "":
-		return to("story", "id", i.ExecutionID)
+		return screenLink("story", "id", i.ExecutionID)
 	case i.Kind == client.AttentionReplicaGone, i.Kind == client.AttentionConfigDiffers,
 		i.Kind == client.AttentionConfigRefused, i.Kind == client.AttentionEtcdDown, i.Kind == client.AttentionEtcdFull:
 		return "#now"
 	case i.Kind == client.AttentionBadSignatures:
-		return to("signatures", "route", i.Route)
+		return screenLink("signatures", "route", i.Route)
 	case len(i.Query) == 0:
 		return "#routes"
 	}
@@ -143,21 +143,21 @@ func placeOf(i *client.AttentionItem) string {
 			pairs = append(pairs, name, value)
 		}
 	}
-	return to("find", pairs...)
+	return screenLink("find", pairs...)
 }
 
-// asks are the buttons of an item.
-func (v *visit) asks(i *client.AttentionItem, list *client.Attention, look bool) (asks []ask) {
+// asksOf are the buttons of an item.
+func (v *visit) asksOf(i *client.AttentionItem, list *client.Attention, look bool) (asks []ask) {
 	switch {
 	case i.ExecutionID != "" && look:
-		if x, err := v.execution(i.ExecutionID); err == nil {
+		if x, err := v.getExecution(i.ExecutionID); err == nil {
 			asks = asksOf(x)
 		}
 	case i.Kind == client.AttentionDeadLetters:
-		asks = []ask{asking("Rerun all…", "all-rerun", "state", string(client.ParkDeadLetter), "route", i.Route)}
+		asks = []ask{askFor("Rerun all…", "all-rerun", "state", string(client.ParkDeadLetter), "route", i.Route)}
 	}
 	if !list.Limited && i.Route != "" && slices.Contains(idem.ConcernKind("").Choices(), i.Kind) {
-		asks = append(asks, asking("Looked at…", "seen", "kind", i.Kind, "route", i.Route))
+		asks = append(asks, askFor("Looked at…", "seen", "kind", i.Kind, "route", i.Route))
 	}
 	return asks
 }
@@ -173,15 +173,15 @@ func (v *visit) lookedAt() section {
 	s.Table = tableOf("What was looked at", []column[client.SeenMark]{
 		{"What", func(m *client.SeenMark) cell {
 			kind, route, _ := strings.Cut(m.Concern, ":")
-			c := cut(story.Words(kind) + " of " + route)
+			c := cutCell(story.Words(kind) + " of " + route)
 			c.Href = placeOfKind(kind, route)
 			return c
 		}},
-		{"Until", func(m *client.SeenMark) cell { return when(m.Until, "at") }},
-		{"By", func(m *client.SeenMark) cell { return cut(m.By) }},
-		{"Reason", func(m *client.SeenMark) cell { return cut(m.Reason) }},
+		{"Until", func(m *client.SeenMark) cell { return timeCell(m.Until, "at") }},
+		{"By", func(m *client.SeenMark) cell { return cutCell(m.By) }},
+		{"Reason", func(m *client.SeenMark) cell { return cutCell(m.Reason) }},
 		{"Actions", func(m *client.SeenMark) cell {
-			return cell{Asks: []ask{asking("Show again…", "unseen", "concern", m.Concern)}}
+			return cell{Asks: []ask{askFor("Show again…", "unseen", "concern", m.Concern)}}
 		}},
 	}, v.marks, func(m *client.SeenMark) string { return m.Concern })
 	return s
@@ -201,27 +201,27 @@ func placeOfKind(kind, route string) string {
 	if of == nil {
 		return "#routes"
 	}
-	return to("find", append(of, "route", route)...)
+	return screenLink("find", append(of, "route", route)...)
 }
 
 // readMarks reads what was looked at. away: etcd does not answer. A token that is limited to some
 // workflows sees no marks, and nothing is hidden from it.
 func (v *visit) readMarks() (away bool, err error) {
-	list, err := read[client.SeenList](v, "/v1/seen")
+	list, err := readObject[client.SeenList](v, "/v1/seen")
 	switch {
 	case err == nil:
 		v.marks = list.Seen
-	case is(err, client.CodeStoreUnavailable):
+	case isProblem(err, client.CodeStoreUnavailable):
 		return true, nil
-	case !limited(err):
+	case !isLimited(err):
 		return false, err
 	}
 	return false, nil
 }
 
-// seen asks whether what needs attention is to be marked as looked at: of one kind, on one route or
-// on all.
-func seen(v *visit) (*question, error) {
+// askSeen asks whether what needs attention is to be marked as looked at: of one kind, on one route
+// or on all.
+func askSeen(v *visit) (*question, error) {
 	kind, only := v.query.Get("kind"), v.query.Get("route")
 	if !slices.Contains(idem.ConcernKind("").Choices(), kind) {
 		return nil, &client.Problem{Status: http.StatusNotFound, Code: client.CodeNotFound, Detail: "no such kind"}
@@ -246,12 +246,14 @@ func seen(v *visit) (*question, error) {
 	for _, route := range slices.Sorted(maps.Keys(texts)) {
 		concern, until := idem.Concern{Kind: idem.ConcernKind(kind), Route: route}.String(),
 			newest[route].UTC().Format("2006-01-02T15:04:05.000Z")
-		q.Facts = append(q.Facts, fmt.Sprintf("%s, up to %s.", strings.Join(texts[route], ", "), stamp(newest[route])))
+		q.Facts = append(q.Facts, fmt.Sprintf("%s, up to %s.", strings.Join(texts[route], ", "),
+			formatTime(newest[route])))
 		q.Requests = append(q.Requests, request{
 			Method: http.MethodPost, Path: "v1/seen", Body: map[string]any{"concern": concern, "until": until},
 			Reason: "body", Names: concern, Done: concern + " is marked as looked at",
 		})
-		q.Commands = append(q.Commands, command("seen", argument(concern), "--until", until, "--reason", theReason))
+		q.Commands = append(q.Commands, hooklockCommand("seen", argument(concern), "--until", until, "--reason",
+			theReason))
 	}
 	if len(q.Requests) == 0 {
 		q.Stop = "None is left."
@@ -262,14 +264,14 @@ func seen(v *visit) (*question, error) {
 	return q, nil
 }
 
-// unseen asks whether a mark is to be removed.
-func unseen(v *visit) (*question, error) {
+// askUnseen asks whether a mark is to be removed.
+func askUnseen(v *visit) (*question, error) {
 	concern := v.query.Get("concern")
 	return &question{
 		Title: "Show again: " + concern, Verb: "Show again", Reason: true,
 		Facts: []string{"All of it that is still kept needs attention again, on all replicas."},
-		Requests: []request{{Method: http.MethodDelete, Path: "v1/seen/" + escape(concern), Reason: "query",
+		Requests: []request{{Method: http.MethodDelete, Path: "v1/seen/" + pathSegment(concern), Reason: "query",
 			Names: concern, Done: concern + " is shown again"}},
-		Commands: []shellLine{command("seen", argument(concern), "--undo", "--reason", theReason)},
+		Commands: []shellLine{hooklockCommand("seen", argument(concern), "--undo", "--reason", theReason)},
 	}, nil
 }

@@ -15,41 +15,42 @@ const (
 	maxLocks = 2000 // on one screen
 )
 
-// now returns the overview: what needs attention, what is paused, what is busy, and the routes.
-func now(v *visit) ([]section, error) {
-	process, status, err := v.process()
+// nowScreen returns the overview: what needs attention, what is paused, what is busy, and the
+// routes.
+func nowScreen(v *visit) ([]section, error) {
+	process, status, err := v.processSection()
 	if err != nil {
 		return nil, err
 	}
-	rates, err := v.counted(status, "now")
+	rates, err := v.countsSection(status, "now")
 	if err != nil {
 		return nil, err
 	}
-	attention, err := v.attention()
+	attention, err := v.readAttention()
 	if err != nil {
 		return nil, err
 	}
-	locks, err := v.locks(status)
+	locks, err := v.locksSection(status)
 	if err != nil {
 		return nil, err
 	}
-	limits, err := v.slots(status)
+	limits, err := v.slotsSection(status)
 	if err != nil {
 		return nil, err
 	}
-	replicas, err := v.replicas()
+	replicas, err := v.replicasSection()
 	if err != nil {
 		return nil, err
 	}
-	return []section{attention, paused(status), rates, locks, limits, replicas, process}, nil
+	return []section{attention, pausedSection(status), rates, locks, limits, replicas, process}, nil
 }
 
 // slotPage is the number of slots, and of slot waiters, on a screen.
 const slotPage = 200
 
-// slots lists the slots in use and the slot waiters, of all replicas; the section is hidden if
-// there are none.
-func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
+// slotsSection lists the slots in use and the slot waiters, of all replicas; the section is hidden
+// if there are none.
+func (v *visit) slotsSection(status *client.ReplicaStatus) (section, error) {
 	s := section{ID: "slots", Title: "Concurrency limits"}
 	if status == nil {
 		s.Note = notAll
@@ -58,9 +59,9 @@ func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
 	var all []client.Slot
 	more := false
 	for _, waiting := range []string{"", "true"} {
-		page, err := read[client.SlotPage](v, "/v1/slots", "limit", fmt.Sprint(slotPage), "waiting", waiting)
+		page, err := readObject[client.SlotPage](v, "/v1/slots", "limit", fmt.Sprint(slotPage), "waiting", waiting)
 		if err != nil {
-			return s.without(err, "The slots are not known: etcd does not answer.")
+			return s.withoutContent(err, "The slots are not known: etcd does not answer.")
 		}
 		all = append(all, page.Slots...)
 		more = more || page.NextCursor != ""
@@ -70,18 +71,18 @@ func (v *visit) slots(status *client.ReplicaStatus) (section, error) {
 	}
 	for _, limit := range limitsOf(all) {
 		s.Facts = append(s.Facts, fact{limit.name,
-			[]cell{text(fmt.Sprintf("%d in use, %d waiting, on all replicas", limit.taken, limit.waiting))}})
+			[]cell{textCell(fmt.Sprintf("%d in use, %d waiting, on all replicas", limit.taken, limit.waiting))}})
 	}
 	s.Table = tableOf("Slots in use and waiting", []column[client.Slot]{
-		{"Limit", func(n *client.Slot) cell { return cut(n.Limit) }},
+		{"Limit", func(n *client.Slot) cell { return cutCell(n.Limit) }},
 		{"Slot", func(n *client.Slot) cell {
 			if n.Number < 0 {
 				return cell{Text: "waiting", Class: "warn"}
 			}
-			return text(fmt.Sprintf("%d of %d", n.Number, n.Of))
+			return textCell(fmt.Sprintf("%d of %d", n.Number, n.Of))
 		}},
-		{"Workflow", func(n *client.Slot) cell { return cut(n.Workflow) }},
-		{"Route", func(n *client.Slot) cell { return cut(n.Route) }},
+		{"Workflow", func(n *client.Slot) cell { return cutCell(n.Workflow) }},
+		{"Route", func(n *client.Slot) cell { return cutCell(n.Route) }},
 		{"Execution", func(n *client.Slot) cell { return ofExecution(n.ExecutionID) }},
 	}, all, func(n *client.Slot) string { return fmt.Sprint(n.Limit, n.Number, n.ExecutionID) })
 	if s.Count = len(all); more {
@@ -112,58 +113,59 @@ func limitsOf(slots []client.Slot) (all []limitUse) {
 	return all
 }
 
-// paused lists what is paused, as this replica knows it; the section is hidden if nothing is.
-// status is nil if the token may not see it.
-func paused(status *client.ReplicaStatus) section {
+// pausedSection lists what is paused, as this replica knows it; the section is hidden if nothing
+// is. status is nil if the token may not see it.
+func pausedSection(status *client.ReplicaStatus) section {
 	s := section{ID: "paused"}
 	if status == nil || len(status.Paused) == 0 {
 		return s
 	}
 	s.Title, s.Count, s.Note = "Paused", len(status.Paused), "No event of these starts, on any replica."
 	s.Table = tableOf("What is paused", []column[client.PauseStatus]{
-		{"Scope", func(p *client.PauseStatus) cell { return cut(p.Scope) }},
-		{"Since", func(p *client.PauseStatus) cell { return when(p.Since, "ago") }},
+		{"Scope", func(p *client.PauseStatus) cell { return cutCell(p.Scope) }},
+		{"Since", func(p *client.PauseStatus) cell { return timeCell(p.Since, "ago") }},
 		{"Ends", func(p *client.PauseStatus) cell {
 			if p.Until.IsZero() {
 				return cell{Text: "when resumed", Class: "dim"}
 			}
-			return when(p.Until, "in")
+			return timeCell(p.Until, "in")
 		}},
-		{"Waiting", func(p *client.PauseStatus) cell { return number(int64(p.Parked)) }},
-		{"By", func(p *client.PauseStatus) cell { return cut(p.By) }},
-		{"Reason", func(p *client.PauseStatus) cell { return cut(p.Reason) }},
+		{"Waiting", func(p *client.PauseStatus) cell { return numberCell(int64(p.Parked)) }},
+		{"By", func(p *client.PauseStatus) cell { return cutCell(p.By) }},
+		{"Reason", func(p *client.PauseStatus) cell { return cutCell(p.Reason) }},
 		{"Actions", func(p *client.PauseStatus) cell {
-			return cell{Asks: []ask{asking("Resume…", "resume", "scope", p.Scope)}}
+			return cell{Asks: []ask{askFor("Resume…", "resume", "scope", p.Scope)}}
 		}},
 	}, status.Paused, func(p *client.PauseStatus) string { return p.Scope })
 	return s
 }
 
-// process shows this replica. A token that is limited to some workflows does not see it.
-func (v *visit) process() (doing section, status *client.ReplicaStatus, err error) {
+// processSection shows this replica. A token that is limited to some workflows does not see it.
+func (v *visit) processSection() (doing section, status *client.ReplicaStatus, err error) {
 	doing = section{ID: "process", Title: "This replica",
 		Fold: "This replica: session, etcd, service and configuration"}
-	s, err := v.replica()
+	s, err := v.getReplica()
 	if err != nil {
-		doing, err = doing.without(err, "")
+		doing, err = doing.withoutContent(err, "")
 		return doing, nil, err
 	}
 	doing.Facts = factsOf(s)
 	return doing, s, nil
 }
 
-// replicas lists all replicas, with what differs in the configuration of one from that of this one.
-func (v *visit) replicas() (section, error) {
+// replicasSection lists all replicas, with what differs in the configuration of one from that of
+// this one.
+func (v *visit) replicasSection() (section, error) {
 	s := section{ID: "replicas", Title: "Replicas"}
-	list, err := read[client.ReplicaList](v, "/v1/replicas")
+	list, err := readObject[client.ReplicaList](v, "/v1/replicas")
 	if err != nil {
-		return s.without(err, "The other replicas are not known: etcd does not answer.")
+		return s.withoutContent(err, "The other replicas are not known: etcd does not answer.")
 	}
 	s.Count = len(list.Replicas)
 	s.Note = "Also those that ended in the last hour. Configurations are compared with that of the replica that " +
 		"answers."
 	s.Table = tableOf("Replicas", []column[client.Replica]{
-		{"Replica", func(r *client.Replica) cell { return cut(r.Replica) }},
+		{"Replica", func(r *client.Replica) cell { return cutCell(r.Replica) }},
 		{"State", func(r *client.Replica) cell {
 			c := cell{Text: r.State, Class: "good"}
 			switch {
@@ -179,14 +181,14 @@ func (v *visit) replicas() (section, error) {
 			}
 			return c
 		}},
-		{"Up since", func(r *client.Replica) cell { return when(r.StartedAt, "at") }},
+		{"Up since", func(r *client.Replica) cell { return timeCell(r.StartedAt, "at") }},
 		{"Last seen", func(r *client.Replica) cell {
 			if r.State == client.ReplicaLive {
 				return cell{Text: "now", Class: "dim"}
 			}
-			return when(r.SeenAt, "ago")
+			return timeCell(r.SeenAt, "ago")
 		}},
-		{"Version", func(r *client.Replica) cell { return text(r.Version) }},
+		{"Version", func(r *client.Replica) cell { return textCell(r.Version) }},
 		{"Configuration", func(r *client.Replica) cell {
 			c := cell{Text: r.ConfigSHA256[:min(len(r.ConfigSHA256), 12)], Class: "id", Title: r.ConfigFile}
 			if len(r.Differs) > 0 {
@@ -205,9 +207,9 @@ func (v *visit) replicas() (section, error) {
 func factsOf(s *client.ReplicaStatus) []fact {
 	crowd := func(n int, since client.Time, more string) []cell {
 		if since.IsZero() {
-			return []cell{text(fmt.Sprint(n) + more)}
+			return []cell{textCell(fmt.Sprint(n) + more)}
 		}
-		return []cell{text(fmt.Sprint(n) + more + ", longest"), when(since, "for")}
+		return []cell{textCell(fmt.Sprint(n) + more + ", longest"), timeCell(since, "for")}
 	}
 	ready := []cell{{Text: "ready", Class: "good"}}
 	if s.NotReady != "" {
@@ -218,7 +220,7 @@ func factsOf(s *client.ReplicaStatus) []fact {
 		session = []cell{{Text: "none: " + s.Session.Reason, Class: "bad"}}
 	}
 	facts := []fact{
-		{"replica", append([]cell{text(s.Replica + ", " + s.Version + ", up for"), when(s.StartedAt, "for")},
+		{"replica", append([]cell{textCell(s.Replica + ", " + s.Version + ", up for"), timeCell(s.StartedAt, "for")},
 			ready...)},
 		{"session", session},
 	}
@@ -226,7 +228,7 @@ func factsOf(s *client.ReplicaStatus) []fact {
 		facts = append(facts, fact{"etcd", contactCells(&s.Etcd.Members[i])})
 	}
 	if s.Etcd.Space != "" {
-		facts = append(facts, fact{"etcd space", []cell{text(s.Etcd.Space)}})
+		facts = append(facts, fact{"etcd space", []cell{textCell(s.Etcd.Space)}})
 	}
 	facts = append(facts,
 		fact{"upstream", append(contactCells(&s.Upstream), reuseCell(&s.UpstreamReuse))},
@@ -253,22 +255,22 @@ func reuseCell(r *client.UpstreamReuse) cell {
 	case r.Ended != "":
 		return cell{Class: "warn", Text: "; connections are not reused any more: it " + r.Ended}
 	case r.Setting == "auto" && r.Known == "" && r.Server != "":
-		return text(fmt.Sprintf("; connections are not reused: nothing is known of %q", r.Server))
+		return textCell(fmt.Sprintf("; connections are not reused: nothing is known of %q", r.Server))
 	case r.Reused == 0:
 		return cell{}
 	}
-	return text(fmt.Sprintf("; %d requests on reused connections", r.Reused))
+	return textCell(fmt.Sprintf("; %d requests on reused connections", r.Reused))
 }
 
 func contactCells(c *client.Contact) []cell {
-	cells := []cell{text(c.Address)}
+	cells := []cell{textCell(c.Address)}
 	switch c.State {
 	case client.ContactAnswers:
 		cells = append(cells, cell{Text: "ok", Class: "good"})
 	case client.ContactFails:
-		cells = append(cells, cell{Text: "fails,", Class: "bad"}, when(c.FailedAt, "ago"), text(": "+c.Failure))
+		cells = append(cells, cell{Text: "fails,", Class: "bad"}, timeCell(c.FailedAt, "ago"), textCell(": "+c.Failure))
 		if !c.AnsweredAt.IsZero() {
-			cells = append(cells, text("; its last answer came"), when(c.AnsweredAt, "ago"))
+			cells = append(cells, textCell("; its last answer came"), timeCell(c.AnsweredAt, "ago"))
 		}
 	default:
 		cells = append(cells, cell{Text: "no request yet", Class: "dim"})
@@ -277,24 +279,25 @@ func contactCells(c *client.Contact) []cell {
 }
 
 func configCells(c *client.ConfigStatus) []cell {
-	cells := []cell{text(c.File + " sha256:" + c.SHA256[:min(len(c.SHA256), 12)] + ", loaded"), when(c.LoadedAt, "ago")}
+	cells := []cell{textCell(c.File + " sha256:" + c.SHA256[:min(len(c.SHA256), 12)] + ", loaded"),
+		timeCell(c.LoadedAt, "ago")}
 	if r := c.Refused; r != nil {
 		class, said := "warn", "; a change was refused"
 		if c.Stale {
 			class, said = "bad", "; STALE: the changed file was refused"
 		}
-		cells = append(cells, cell{Text: said, Class: class}, when(r.At, "ago"),
+		cells = append(cells, cell{Text: said, Class: class}, timeCell(r.At, "ago"),
 			cell{Text: ": " + strings.Join(r.Problems, "; "), Class: class})
 	}
-	return append(cells, cell{Asks: []ask{asking("Reload…", "reload")}})
+	return append(cells, cell{Asks: []ask{askFor("Reload…", "reload")}})
 }
 
-// mode shows a mode other than enforce.
-func mode(name string) cell {
+// modeCell shows a mode other than enforce.
+func modeCell(name string) cell {
 	if name == "enforce" {
 		return cell{}
 	}
-	return text(name)
+	return textCell(name)
 }
 
 // pauseAsk returns the button that pauses a scope, or resumes it if it is paused. status may be
@@ -304,20 +307,20 @@ func pauseAsk(scope string, status *client.ReplicaStatus) ask {
 	if status != nil && slices.ContainsFunc(status.Paused, func(p client.PauseStatus) bool {
 		return p.Scope == scope
 	}) {
-		return asking("Resume "+what+"…", "resume", "scope", scope)
+		return askFor("Resume "+what+"…", "resume", "scope", scope)
 	}
-	return asking("Pause "+what+"…", "pause", "scope", scope)
+	return askFor("Pause "+what+"…", "pause", "scope", scope)
 }
 
-// locks lists the locks that are held, the oldest first. status may be nil.
-func (v *visit) locks(status *client.ReplicaStatus) (section, error) {
+// locksSection lists the locks that are held, the oldest first. status may be nil.
+func (v *visit) locksSection(status *client.ReplicaStatus) (section, error) {
 	s := section{
 		ID: "locks", Title: "Busy now",
 		Search: &search{"now", []input{{Name: "prefix", Label: "Workflow begins with", Value: v.query.Get("prefix"),
 			Main: true}}},
 	}
 	all, more, err := v.allLocks()
-	if is(err, client.CodeStoreUnavailable) {
+	if isProblem(err, client.CodeStoreUnavailable) {
 		s.Trouble = "The locks are not known: etcd does not answer."
 		s.Table = liveTable("Locks", lockColumns(), nil, lockKey)
 		if status != nil {
@@ -348,7 +351,7 @@ func lockKey(l *client.Lock) string { return l.ExecutionID + " " + l.Workflow }
 // allLocks reads as many locks as a screen shows.
 func (v *visit) allLocks() (all []client.Lock, more bool, err error) {
 	for cursor := ""; ; {
-		page, err := read[client.LockPage](v, "/v1/locks", "prefix", v.query.Get("prefix"), "limit",
+		page, err := readObject[client.LockPage](v, "/v1/locks", "prefix", v.query.Get("prefix"), "limit",
 			fmt.Sprint(lockPage), "cursor", cursor)
 		if err != nil {
 			return nil, false, err
@@ -370,21 +373,21 @@ func (v *visit) allLocks() (all []client.Lock, more bool, err error) {
 func lockColumns() []column[client.Lock] {
 	return []column[client.Lock]{
 		{"Workflow", func(l *client.Lock) cell {
-			c := cut(l.Workflow)
-			c.Href = to("find", "workflow", l.Workflow)
+			c := cutCell(l.Workflow)
+			c.Href = screenLink("find", "workflow", l.Workflow)
 			return c
 		}},
 		{"Event", func(l *client.Lock) cell {
-			c := middle(l.EventID)
+			c := middleCutCell(l.EventID)
 			if l.EventID == "" {
-				c = cut(l.Holder)
+				c = cutCell(l.Holder)
 			}
-			c.Href = to("story", "id", l.ExecutionID)
+			c.Href = screenLink("story", "id", l.ExecutionID)
 			return c
 		}},
 		{"State", lockState},
 		{"Held for", func(l *client.Lock) cell {
-			held := cell{More: []cell{when(l.LockedAt, "for")}}
+			held := cell{More: []cell{timeCell(l.LockedAt, "for")}}
 			if l.Parked == nil && !l.Cooling && !l.ExpiresAt.IsZero() {
 				held.More = append(held.More, cell{Text: "of " + story.Span(l.ExpiresAt.Sub(l.LockedAt.Time)),
 					Title: l.EndsBy}, cell{At: l.ExpiresAt.Time, From: l.LockedAt.Time})
@@ -396,24 +399,24 @@ func lockColumns() []column[client.Lock] {
 			case l.Parked != nil && l.Parked.Blocked != "":
 				return cell{Text: "needs a decision", Class: "bad"}
 			case l.Parked != nil && !l.Parked.NextAttempt.IsZero():
-				return cell{More: []cell{{Text: "next try"}, when(l.Parked.NextAttempt, "in")}}
+				return cell{More: []cell{{Text: "next try"}, timeCell(l.Parked.NextAttempt, "in")}}
 			case l.Parked != nil:
 				return cell{Text: "next in line", Class: "dim"}
 			case l.ExpiresAt.IsZero():
 				return cell{Text: "when the service answers", Class: "dim"}
 			}
-			return when(l.ExpiresAt, "in")
+			return timeCell(l.ExpiresAt, "in")
 		}},
 		{"Waiting", func(l *client.Lock) cell {
 			if l.Waiting == 0 {
 				return cell{}
 			}
 			return cell{Text: fmt.Sprintf("%d waiting", l.Waiting),
-				Href: to("find", "workflow", l.Workflow, "status", string(client.Pending))}
+				Href: screenLink("find", "workflow", l.Workflow, "status", string(client.Pending))}
 		}},
 		{"Actions", func(l *client.Lock) cell {
-			return cell{Asks: []ask{asking("Cancel…", "cancel", "id", l.ExecutionID),
-				asking("Release…", "release", "workflow", l.Workflow, "id", l.ExecutionID)}}
+			return cell{Asks: []ask{askFor("Cancel…", "cancel", "id", l.ExecutionID),
+				askFor("Release…", "release", "workflow", l.Workflow, "id", l.ExecutionID)}}
 		}},
 	}
 }

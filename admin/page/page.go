@@ -65,19 +65,19 @@ type screen struct {
 	make   func(*visit) ([]section, error)
 }
 
-// screens returns all screens, in the order of the navigation.
-func screens() []screen {
+// allScreens returns all screens, in the order of the navigation.
+func allScreens() []screen {
 	return []screen{
-		{"now", "Overview", "1", false, now},
-		{"find", "Events", "2", false, find},
-		{"needs", "Needs attention", "3", false, needs},
-		{"routes", "Routes", "4", false, routes},
-		{"audit", "Audit", "5", false, audit},
-		{"jobs", "Jobs", "6", false, jobs},
-		{"suggestions", "Suggestions", "7", false, suggestions},
-		{"story", "Event", "", true, event},
-		{"signatures", "Bad signatures", "", true, signatures},
-		{"latency", "Route over time", "", true, latency},
+		{"now", "Overview", "1", false, nowScreen},
+		{"find", "Events", "2", false, findScreen},
+		{"needs", "Needs attention", "3", false, needsScreen},
+		{"routes", "Routes", "4", false, routesScreen},
+		{"audit", "Audit", "5", false, auditScreen},
+		{"jobs", "Jobs", "6", false, jobsScreen},
+		{"suggestions", "Suggestions", "7", false, suggestionsScreen},
+		{"story", "Event", "", true, eventScreen},
+		{"signatures", "Bad signatures", "", true, signaturesScreen},
+		{"latency", "Route over time", "", true, latencyScreen},
 	}
 }
 
@@ -86,8 +86,8 @@ func New(o Options) *Page {
 	if o.Every == 0 {
 		o.Every = 2 * time.Second
 	}
-	p := &Page{o: o, screens: screens(), assets: map[string]asset{}, streams: map[string]int{}}
-	p.templates = template.Must(template.New("page").Funcs(functions()).ParseFS(static, "static/*.html"))
+	p := &Page{o: o, screens: allScreens(), assets: map[string]asset{}, streams: map[string]int{}}
+	p.templates = template.Must(template.New("page").Funcs(templateFunctions()).ParseFS(static, "static/*.html"))
 	for name, media := range map[string]string{"page.css": "text/css; charset=utf-8",
 		"page.js": "text/javascript; charset=utf-8", "lines.js": "text/javascript; charset=utf-8",
 		"icon.svg": "image/svg+xml"} {
@@ -123,43 +123,43 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, Prefix)
 	switch a, is := p.assets[name]; {
 	case r.URL.Path == "/":
-		p.render(w, http.StatusOK, "shell", p.screens)
+		p.renderTemplate(w, http.StatusOK, "shell", p.screens)
 	case is:
 		h.Set("Content-Type", a.media)
 		h.Set("Cache-Control", "no-cache") // ask each time whether it is the same
 		h.Set("ETag", a.tag)
 		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(a.text))
 	case name == "live":
-		p.live(w, r)
+		p.serveLive(w, r)
 	case name == "ask":
-		p.ask(w, r)
+		p.showQuestion(w, r)
 	case name == "export":
-		p.export(w, r)
+		p.serveExport(w, r)
 	case name == "bar":
-		p.bar(w, r)
+		p.serveBar(w, r)
 	default:
-		p.show(w, r, name)
+		p.showScreen(w, r, name)
 	}
 }
 
-// show responds with a screen.
-func (p *Page) show(w http.ResponseWriter, r *http.Request, name string) {
+// showScreen responds with a screen.
+func (p *Page) showScreen(w http.ResponseWriter, r *http.Request, name string) {
 	for i := range p.screens {
 		s := &p.screens[i]
 		if s.Name != name {
 			continue
 		}
-		v, err := p.visit(r)
+		v, err := p.newVisit(r)
 		if err != nil {
-			p.problem(w, err)
+			p.showProblem(w, err)
 			return
 		}
 		sections, err := s.make(v)
 		if err != nil {
-			p.problem(w, err)
+			p.showProblem(w, err)
 			return
 		}
-		p.render(w, http.StatusOK, "screen", shown{s, v.standing(), sections, time.Now()})
+		p.renderTemplate(w, http.StatusOK, "screen", shown{s, v.standingLines(), sections, time.Now()})
 		return
 	}
 	p.refuse(w, http.StatusNotFound, "not_found", "no such screen")
@@ -173,8 +173,8 @@ type shown struct {
 	At       time.Time
 }
 
-// render writes a template. It writes nothing if the template fails.
-func (p *Page) render(w http.ResponseWriter, status int, name string, data any) {
+// renderTemplate writes a template. It writes nothing if the template fails.
+func (p *Page) renderTemplate(w http.ResponseWriter, status int, name string, data any) {
 	var text bytes.Buffer
 	if err := p.templates.ExecuteTemplate(&text, name, data); err != nil {
 		panic(err) // recovered by the server
@@ -184,8 +184,8 @@ func (p *Page) render(w http.ResponseWriter, status int, name string, data any) 
 	_, _ = w.Write(text.Bytes()) // the client may have disconnected
 }
 
-// problem responds with an error of the API, under its status.
-func (p *Page) problem(w http.ResponseWriter, err error) {
+// showProblem responds with an error of the API, under its status.
+func (p *Page) showProblem(w http.ResponseWriter, err error) {
 	said := problemOf(err)
 	if after := said.RetryAfter; after > 0 {
 		w.Header().Set("Retry-After", "1")
@@ -195,7 +195,7 @@ func (p *Page) problem(w http.ResponseWriter, err error) {
 
 func (p *Page) refuse(w http.ResponseWriter, status int, code, detail string) {
 	w.Header().Set("X-Hooklock-Code", code)
-	p.render(w, status, "problem", &client.Problem{Status: status, Code: code, Detail: detail})
+	p.renderTemplate(w, status, "problem", &client.Problem{Status: status, Code: code, Detail: detail})
 }
 
 // visit is a request for a screen.
@@ -210,17 +210,17 @@ type visit struct {
 	needs  *client.Attention            // once attentionList has been called
 }
 
-// replica returns the status of this replica.
-func (v *visit) replica() (*client.ReplicaStatus, error) {
+// getReplica returns the status of this replica.
+func (v *visit) getReplica() (*client.ReplicaStatus, error) {
 	if v.status != nil {
 		return v.status, nil
 	}
 	var err error
-	v.status, err = read[client.ReplicaStatus](v, "/v1/status")
+	v.status, err = readObject[client.ReplicaStatus](v, "/v1/status")
 	return v.status, err
 }
 
-func (p *Page) visit(r *http.Request) (*visit, error) {
+func (p *Page) newVisit(r *http.Request) (*visit, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, &client.Problem{Status: http.StatusBadRequest, Code: client.CodeBadRequest,

@@ -10,8 +10,8 @@ import (
 	"hooklock/idem"
 )
 
-// pause asks whether a route or a workflow is to be paused.
-func pause(v *visit) (*question, error) {
+// askPause asks whether a route or a workflow is to be paused.
+func askPause(v *visit) (*question, error) {
 	scope := v.query.Get("scope")
 	q := &question{Title: "Pause " + scope, Verb: "Pause", Reason: true, Period: true}
 	if p, err := v.pauseOf(scope); err != nil {
@@ -20,11 +20,11 @@ func pause(v *visit) (*question, error) {
 		q.Facts = []string{fmt.Sprintf("Already paused by %s: %s. Pausing it again replaces that.", p.By, p.Reason)}
 	}
 	if workflow, found := strings.CutPrefix(scope, "workflow:"); found {
-		switch l, err := v.lock(workflow); {
+		switch l, err := v.getLock(workflow); {
 		case err == nil:
 			q.Facts = append(q.Facts, fmt.Sprintf("%s holds its lock now, %s.", lockEvent(l),
 				story.Count(l.Waiting, "event waits", "events wait")))
-		case is(err, client.CodeLockNotFound):
+		case isProblem(err, client.CodeLockNotFound):
 			q.Facts = append(q.Facts, "Nothing of it runs now.")
 		}
 	}
@@ -33,7 +33,7 @@ func pause(v *visit) (*question, error) {
 		v.duringPause(scope))
 	q.Requests = []request{{Method: http.MethodPost, Path: "v1/pauses", Body: map[string]any{"scope": scope},
 		Reason: "body", Names: scope, Period: true, Done: scope + " is paused"}}
-	q.Commands = []shellLine{command("pause", argument(scope), "--reason", theReason, until)}
+	q.Commands = []shellLine{hooklockCommand("pause", argument(scope), "--reason", theReason, until)}
 	return q, nil
 }
 
@@ -42,7 +42,7 @@ func (v *visit) duringPause(scope string) string {
 	const park = " A route with park accepts events and keeps them."
 	said := "Senders get 503 workflow_paused: an event whose sender does not send it again is lost." + park
 	name, isRoute := strings.CutPrefix(scope, "route:")
-	rules := v.rules(name)
+	rules := v.rulesOf(name)
 	if !isRoute || rules == nil {
 		return said
 	}
@@ -63,8 +63,8 @@ func (v *visit) duringPause(scope string) string {
 	return said + park
 }
 
-// resume asks whether a pause is to end.
-func resume(v *visit) (*question, error) {
+// askResume asks whether a pause is to end.
+func askResume(v *visit) (*question, error) {
 	scope := v.query.Get("scope")
 	q := &question{Title: "Resume " + scope, Verb: "Resume", Reason: true}
 	p, err := v.pauseOf(scope)
@@ -80,16 +80,16 @@ func resume(v *visit) (*question, error) {
 		fmt.Sprintf("%d running, %d waiting, %d accepted and waiting: they run in the order in which they came.",
 			p.Running, p.Waiting, p.Parked),
 	}
-	q.Requests = []request{{Method: http.MethodDelete, Path: "v1/pauses/" + escape(scope), Reason: "query",
+	q.Requests = []request{{Method: http.MethodDelete, Path: "v1/pauses/" + pathSegment(scope), Reason: "query",
 		Names: scope, Done: scope + " is resumed"}}
-	q.Commands = []shellLine{command("resume", argument(scope), "--reason", theReason)}
+	q.Commands = []shellLine{hooklockCommand("resume", argument(scope), "--reason", theReason)}
 	return q, nil
 }
 
 // pauseOf returns the pause of a scope; nil = it is not paused.
 func (v *visit) pauseOf(scope string) (*client.Pause, error) {
-	p, err := read[client.Pause](v, "/v1/pauses/"+escape(scope))
-	if is(err, client.CodePauseNotFound) {
+	p, err := readObject[client.Pause](v, "/v1/pauses/"+pathSegment(scope))
+	if isProblem(err, client.CodePauseNotFound) {
 		return nil, nil
 	}
 	return p, err
@@ -107,24 +107,24 @@ type line struct {
 	Asks []ask
 }
 
-// bar responds with the bar, for a screen that stays.
-func (p *Page) bar(w http.ResponseWriter, r *http.Request) {
-	v, err := p.visit(r)
+// serveBar responds with the bar, for a screen that stays.
+func (p *Page) serveBar(w http.ResponseWriter, r *http.Request) {
+	v, err := p.newVisit(r)
 	if err != nil {
-		p.problem(w, err)
+		p.showProblem(w, err)
 		return
 	}
 	list, err := v.attentionList()
 	if err != nil {
-		p.problem(w, err)
+		p.showProblem(w, err)
 		return
 	}
-	p.render(w, http.StatusOK, "bar", bar{len(list.Items), v.standing()})
+	p.renderTemplate(w, http.StatusOK, "bar", bar{len(list.Items), v.standingLines()})
 }
 
-// standing returns what stands still; nothing for a token that may not see it.
-func (v *visit) standing() (all []line) {
-	s, err := v.replica()
+// standingLines returns what stands still; nothing for a token that may not see it.
+func (v *visit) standingLines() (all []line) {
+	s, err := v.getReplica()
 	if err != nil {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (v *visit) standing() (all []line) {
 		all = append(all, line{
 			fmt.Sprintf(
 				"PAUSED %s by %s, %s: %s", one.Scope, one.By, story.Span(v.now.Sub(one.Since.Time)), one.Reason),
-			[]ask{asking("Resume…", "resume", "scope", one.Scope)},
+			[]ask{askFor("Resume…", "resume", "scope", one.Scope)},
 		})
 	}
 	return all

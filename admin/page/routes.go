@@ -11,13 +11,13 @@ import (
 	"hooklock/idem"
 )
 
-// routes shows one line for each route, the problems of routes, and their rules, folded.
-func routes(v *visit) ([]section, error) {
-	_, status, err := v.process()
+// routesScreen shows one line for each route, the problems of routes, and their rules, folded.
+func routesScreen(v *visit) ([]section, error) {
+	_, status, err := v.processSection()
 	if err != nil {
 		return nil, err
 	}
-	rates, err := v.counted(status, "routes")
+	rates, err := v.countsSection(status, "routes")
 	if err != nil {
 		return nil, err
 	}
@@ -28,11 +28,11 @@ func routes(v *visit) ([]section, error) {
 		Search: &search{"routes", []input{{Name: "since", Label: "Since", Value: since, Hint: "24h, or a time",
 			Main: true}}},
 	}
-	report, err := read[client.Report](v, "/v1/report", "since", since)
+	report, err := readObject[client.Report](v, "/v1/report", "since", since)
 	switch {
-	case limited(err):
+	case isLimited(err):
 		return []section{{ID: "rates", Title: "Routes", Note: notAll}}, nil
-	case is(err, client.CodeBadRequest):
+	case isProblem(err, client.CodeBadRequest):
 		found.Trouble, report = problemOf(err).Detail, &client.Report{}
 	case err != nil:
 		return nil, err
@@ -51,7 +51,7 @@ func routes(v *visit) ([]section, error) {
 	if examples := examplesOf(report); examples.Table != nil {
 		all = append(all, examples)
 	}
-	list, err := read[client.RouteList](v, "/v1/routes")
+	list, err := readObject[client.RouteList](v, "/v1/routes")
 	if err != nil {
 		return nil, err
 	}
@@ -64,19 +64,19 @@ func routes(v *visit) ([]section, error) {
 // reportColumns show the problems of a route.
 func reportColumns() []column[client.RouteReport] {
 	finding := func(of func(*client.RouteReport) *client.Finding) func(*client.RouteReport) cell {
-		return func(r *client.RouteReport) cell { return number(of(r).Count) }
+		return func(r *client.RouteReport) cell { return numberCell(of(r).Count) }
 	}
 	return []column[client.RouteReport]{
-		{"Route", func(r *client.RouteReport) cell { return text(r.Route) }},
-		{"Mode", func(r *client.RouteReport) cell { return mode(r.Mode) }},
-		{"Deliveries", func(r *client.RouteReport) cell { return number(r.Deliveries) }},
+		{"Route", func(r *client.RouteReport) cell { return textCell(r.Route) }},
+		{"Mode", func(r *client.RouteReport) cell { return modeCell(r.Mode) }},
+		{"Deliveries", func(r *client.RouteReport) cell { return numberCell(r.Deliveries) }},
 		{"Stale", finding(func(r *client.RouteReport) *client.Finding { return &r.Stale })},
 		{"Duplicates", finding(func(r *client.RouteReport) *client.Finding { return &r.Duplicates })},
 		{"Of them changed", func(r *client.RouteReport) cell {
-			return cell{Text: number(r.Changed.Count).Text, Class: "warn", Title: r.ChangedText()}
+			return cell{Text: numberCell(r.Changed.Count).Text, Class: "warn", Title: r.ChangedText()}
 		}},
 		{"Twins", func(r *client.RouteReport) cell {
-			return cell{Text: number(r.Twins.Count).Text, Title: r.TwinsText()}
+			return cell{Text: numberCell(r.Twins.Count).Text, Title: r.TwinsText()}
 		}},
 		{"Busy", finding(func(r *client.RouteReport) *client.Finding { return &r.Overlaps })},
 		{"Mismatches", finding(func(r *client.RouteReport) *client.Finding { return &r.Mismatches })},
@@ -132,29 +132,30 @@ func examplesOf(report *client.Report) section {
 func exampleColumns() []column[example] {
 	return []column[example]{
 		{"When", func(e *example) cell { return cell{At: e.At.Time, Way: "ago"} }},
-		{"Route", func(e *example) cell { return text(e.route) }},
-		{"Problem", func(e *example) cell { return text(e.kind) }},
-		{"Sender got", func(e *example) cell { return number(int64(e.Status)) }},
+		{"Route", func(e *example) cell { return textCell(e.route) }},
+		{"Problem", func(e *example) cell { return textCell(e.kind) }},
+		{"Sender got", func(e *example) cell { return numberCell(int64(e.Status)) }},
 		{"Why", func(e *example) cell {
 			switch {
 			case e.Signature != "":
-				return whole("signature: " + e.Signature)
+				return titledCell("signature: " + e.Signature)
 			case e.Code != "":
-				return whole(e.Code)
+				return titledCell(e.Code)
 			case e.TwinOf != "":
-				return whole("has the body of " + e.TwinOf)
+				return titledCell("has the body of " + e.TwinOf)
 			case len(e.Differs) > 0:
-				return whole("another " + strings.Join(e.Differs, ", ") + " than the first delivery of the event ID")
+				return titledCell("another " + strings.Join(e.Differs, ", ") +
+					" than the first delivery of the event ID")
 			}
-			return whole(idem.Decision(e.Decision).Row().Happened)
+			return titledCell(idem.Decision(e.Decision).Row().Happened)
 		}},
-		{"Workflow", func(e *example) cell { return cut(e.Workflow) }},
+		{"Workflow", func(e *example) cell { return cutCell(e.Workflow) }},
 		{"Event", func(e *example) cell {
 			if e.Key == "" {
 				return cell{}
 			}
 			return cell{Text: e.Key[:min(16, len(e.Key))], Class: "id", Title: e.Key,
-				Href: to("story", "key", e.Key, "workflow", e.Workflow)}
+				Href: screenLink("story", "key", e.Key, "workflow", e.Workflow)}
 		}},
 		{"Trace", func(e *example) cell {
 			return cell{Text: e.TraceID[:min(8, len(e.TraceID))], Class: "id", Title: e.TraceID}
@@ -166,23 +167,23 @@ func exampleColumns() []column[example] {
 // do is not.
 func rulesOf(r *client.RouteRules) section {
 	s := section{ID: "route-" + r.Route, Title: "Route " + r.Route, Fold: "Rules, answers and sender",
-		Facts: []fact{{"path", []cell{text(r.Path)}}, {"mode", []cell{text(r.Mode)}}}}
+		Facts: []fact{{"path", []cell{textCell(r.Path)}}, {"mode", []cell{textCell(r.Mode)}}}}
 	add := func(name string, cells ...cell) {
 		if len(cells) > 0 && cells[0].Text != "" {
 			s.Facts = append(s.Facts, fact{name, cells})
 		}
 	}
 	if p := r.Sender; p != nil {
-		add("sender", text(p.Preset))
+		add("sender", textCell(p.Preset))
 		if p.Patience > 0 {
-			add("waits for an answer", text(story.Span(seconds(p.Patience))))
+			add("waits for an answer", textCell(story.Span(secondsDuration(p.Patience))))
 		}
-		add("retries", text(p.RetriesOn))
+		add("retries", textCell(p.RetriesOn))
 		if p.RetriesFor > 0 {
-			add("retries for", text(story.Span(seconds(p.RetriesFor))))
+			add("retries for", textCell(story.Span(secondsDuration(p.RetriesFor))))
 		}
-		add("disables the endpoint", text(p.GivesUp))
-		near := nearness(p.Limits)
+		add("disables the endpoint", textCell(p.GivesUp))
+		near := nearnessCells(p.Limits)
 		add("failures so far", near...)
 		if slices.ContainsFunc(p.Limits, func(l client.SenderLimit) bool { return l.Ratio >= 0.5 }) {
 			s.Lead = []cell{{More: append([]cell{{Text: "Failures until the sender disables this endpoint: "}},
@@ -191,15 +192,16 @@ func rulesOf(r *client.RouteRules) section {
 	}
 	s.Table = tableOf("What each decision answers on route "+r.Route, []column[client.RouteAnswer]{
 		{"Decision", func(a *client.RouteAnswer) cell {
-			return cell{Text: a.Decision, Href: to("find", "route", r.Route, "decision", a.Decision, "since", "24h")}
+			return cell{Text: a.Decision,
+				Href: screenLink("find", "route", r.Route, "decision", a.Decision, "since", "24h")}
 		}},
-		{"Answers", func(a *client.RouteAnswer) cell { return text(a.Text) }},
+		{"Answers", func(a *client.RouteAnswer) cell { return textCell(a.Text) }},
 	}, r.Answers, func(a *client.RouteAnswer) string { return a.Decision })
 	return s
 }
 
-// nearness returns how near a sender is to each of its limits.
-func nearness(limits []client.SenderLimit) []cell {
+// nearnessCells returns how near a sender is to each of its limits.
+func nearnessCells(limits []client.SenderLimit) []cell {
 	var all []cell
 	for _, l := range limits {
 		c := cell{Text: fmt.Sprintf("%.0f%% of %s", 100*l.Ratio, strings.ReplaceAll(l.Limit, "_", " "))}

@@ -58,14 +58,14 @@ func TestAnIDIsFoundAsTheListCutsIt(t *testing.T) {
 	api := &scripted{answers: map[string]any{
 		"/v1/executions": &client.ExecutionPage{Executions: []client.Execution{event(other), event(mine)}}}}
 	server := newPage(t, api)
-	for _, shown := range []string{middle(mine).Text, middle("a-workflow-of-a-long-name/" + mine).Text} {
+	for _, shown := range []string{middleCutCell(mine).Text, middleCutCell("a-workflow-of-a-long-name/" + mine).Text} {
 		api.asked = nil
 		_, text := get(t, server, "/page/find?"+url.Values{"text": {shown}}.Encode())
 		if !strings.Contains(text, mine) || strings.Contains(text, other) {
 			t.Errorf("%s: %s", shown, text)
 		}
 		begin, _, _ := strings.Cut(shown, "…")
-		if want := "GET /v1/executions?" + values("event", begin, "limit", "50").Encode(); api.asked[0] != want {
+		if want := "GET /v1/executions?" + queryOf("event", begin, "limit", "50").Encode(); api.asked[0] != want {
 			t.Errorf("%s asks %q", shown, api.asked)
 		}
 	}

@@ -7,15 +7,15 @@ import (
 // signaturePage is the number of bad signatures on a screen.
 const signaturePage = 100
 
-// signatures lists deliveries whose signature was not valid.
-func signatures(v *visit) ([]section, error) {
+// signaturesScreen lists deliveries whose signature was not valid.
+func signaturesScreen(v *visit) ([]section, error) {
 	fields := []input{
 		{Name: "route", Label: "Route", Main: true},
 		{Name: "event", Label: "Event ID"},
 		{Name: "since", Label: "Since", Hint: "24h, or a time"},
 		{Name: "until", Label: "Until"},
 	}
-	pairs := v.given(fields, signaturePage)
+	pairs := v.fillFields(fields, signaturePage)
 	s := section{
 		ID: "signatures", Title: "Bad signatures", Search: &search{"signatures", fields},
 		Empty: "No delivery had a bad signature.",
@@ -23,13 +23,13 @@ func signatures(v *visit) ([]section, error) {
 			"Nothing " +
 			"proves an event ID here.",
 	}
-	page, err := read[client.BadSignaturePage](v, "/v1/signatures", pairs...)
+	page, err := readObject[client.BadSignaturePage](v, "/v1/signatures", pairs...)
 	if err != nil {
-		return s.alone(err, "Not known: etcd does not answer.")
+		return s.aloneWithout(err, "Not known: etcd does not answer.")
 	}
 	s.Count, s.Table = len(page.BadSignatures), signatureTable(page.BadSignatures)
 	if page.NextCursor != "" {
-		s.Next = append(s.Next, link{"Older", to("signatures", v.keep("cursor", page.NextCursor)...)})
+		s.Next = append(s.Next, link{"Older", screenLink("signatures", v.queryWith("cursor", page.NextCursor)...)})
 	}
 	return []section{s}, nil
 }
@@ -39,17 +39,17 @@ func signatureTable(all []client.BadSignature) *table {
 		return nil
 	}
 	return lineTable("Bad signatures", []column[client.BadSignature]{
-		{"When", func(b *client.BadSignature) cell { return when(b.At, "at") }},
-		{"Route", func(b *client.BadSignature) cell { return text(b.Route) }},
-		{"From", func(b *client.BadSignature) cell { return text(b.From) }},
+		{"When", func(b *client.BadSignature) cell { return timeCell(b.At, "at") }},
+		{"Route", func(b *client.BadSignature) cell { return textCell(b.Route) }},
+		{"From", func(b *client.BadSignature) cell { return textCell(b.From) }},
 		{"Wrong", func(b *client.BadSignature) cell { return cell{Text: b.Reason, Class: "warn", Title: b.Part} }},
 		{"Why", func(b *client.BadSignature) cell {
 			return cell{Text: b.Part + ": " + b.Detail, Title: b.Part + ": " + b.Detail}
 		}},
-		{"Event ID", func(b *client.BadSignature) cell { return middle(b.EventID) }},
-		{"Sender got", func(b *client.BadSignature) cell { return number(int64(b.Status)) }},
+		{"Event ID", func(b *client.BadSignature) cell { return middleCutCell(b.EventID) }},
+		{"Sender got", func(b *client.BadSignature) cell { return numberCell(int64(b.Status)) }},
 		{"And more", func(b *client.BadSignature) cell {
-			c := number(b.More)
+			c := numberCell(b.More)
 			c.Title = "of the route, which came so soon after it that they are not listed"
 			return c
 		}},
@@ -59,9 +59,11 @@ func signatureTable(all []client.BadSignature) *table {
 	}, all)
 }
 
-// claimed returns the deliveries that say an event ID and had no valid signature; route may be "".
-func (v *visit) claimed(route, eventID string) (s section, found bool) {
-	page, err := read[client.BadSignaturePage](v, "/v1/signatures", "route", route, "event", eventID, "limit", "20")
+// claimedSection returns the deliveries that say an event ID and had no valid signature; route may
+// be "".
+func (v *visit) claimedSection(route, eventID string) (s section, found bool) {
+	page, err := readObject[client.BadSignaturePage](v, "/v1/signatures", "route", route, "event", eventID, "limit",
+		"20")
 	if err != nil || len(page.BadSignatures) == 0 {
 		return s, false
 	}

@@ -9,18 +9,18 @@ import (
 	"hooklock/admin/story"
 )
 
-// suggestions shows the routes that fit the deliveries which came, each to paste into the
+// suggestionsScreen shows the routes that fit the deliveries which came, each to paste into the
 // configuration.
-func suggestions(v *visit) ([]section, error) {
+func suggestionsScreen(v *visit) ([]section, error) {
 	since := cmp.Or(v.query.Get("since"), "24h")
 	head := section{
 		ID: "suggestions", Title: "Suggestions", Empty: "No delivery came to learn from: send one, or wait.",
 		Search: &search{"suggestions",
 			[]input{{Name: "since", Label: "Since", Value: since, Hint: "24h, or a time", Main: true}}},
 	}
-	list, err := read[client.SuggestionList](v, "/v1/suggestions", "since", since)
+	list, err := readObject[client.SuggestionList](v, "/v1/suggestions", "since", since)
 	if err != nil {
-		return head.alone(err, "Not known: etcd does not answer.")
+		return head.aloneWithout(err, "Not known: etcd does not answer.")
 	}
 	head.Count = len(list.Suggestions)
 	head.Note = fmt.Sprintf("Learned by %s from hashes of deliveries, since its start. No value is kept.", list.Replica)
@@ -42,16 +42,16 @@ func suggestionOf(n int, s *client.Suggestion) section {
 	one := section{ID: fmt.Sprintf("suggestion-%d", n), Title: s.Path, Paste: s.Paste()}
 	add := func(name string, c ...cell) { one.Facts = append(one.Facts, fact{name, c}) }
 	if s.Configured {
-		add("Route", text(s.Route))
+		add("Route", textCell(s.Route))
 	} else {
 		add("Route", cell{Text: "none", Class: "warn"})
 	}
-	add("Deliveries", number(int64(s.Deliveries)))
-	add("Latest", when(s.Until, "ago"))
+	add("Deliveries", numberCell(int64(s.Deliveries)))
+	add("Latest", timeCell(s.Until, "ago"))
 	if p := s.Predicted; p != nil {
-		add("It would run", text(strconv.Itoa(p.Events)))
-		add("answer as repeats", text(strconv.Itoa(p.Repeats)))
-		add("refuse", text(strconv.Itoa(p.Others)))
+		add("It would run", textCell(strconv.Itoa(p.Events)))
+		add("answer as repeats", textCell(strconv.Itoa(p.Repeats)))
+		add("refuse", textCell(strconv.Itoa(p.Others)))
 	}
 	return one
 }

@@ -59,21 +59,21 @@ func newTimeline(workflow string, spells []spell, now time.Time) *timeline {
 		}
 		return 1
 	})
-	from, to := extent(spells)
+	from, to := spellsRange(spells)
 	d := drawing{t: &timeline{Height: 16}, from: from, whole: max(to.Sub(from), time.Millisecond)}
 	others := slices.IndexFunc(spells, func(s spell) bool { return !s.own })
 	if others < 0 {
 		others = len(spells)
 	}
-	d.lane("This event", spells[:others])
-	d.lane("Other events of "+cut(workflow).Text, spells[others:])
-	d.axis()
+	d.addLane("This event", spells[:others])
+	d.addLane("Other events of "+cutCell(workflow).Text, spells[others:])
+	d.addAxis()
 	d.t.Table = spellTable(spells, now)
 	return d.t
 }
 
-// extent returns when the first of spells begins and the last ends.
-func extent(spells []spell) (from, to time.Time) {
+// spellsRange returns when the first of spells begins and the last ends.
+func spellsRange(spells []spell) (from, to time.Time) {
 	from, to = spells[0].from, spells[0].to
 	for _, s := range spells {
 		if s.from.Before(from) {
@@ -93,12 +93,12 @@ type drawing struct {
 	whole time.Duration
 }
 
-// at returns the place of a moment, or the width of a span, in per cent.
-func (d *drawing) at(span time.Duration) float64 { return float64(span) * 94 / float64(d.whole) }
+// percentOf returns the place of a moment, or the width of a span, in per cent.
+func (d *drawing) percentOf(span time.Duration) float64 { return float64(span) * 94 / float64(d.whole) }
 
-// lane adds spells, which are in the order in which they begin, on as few rows as they fit without
-// overlap.
-func (d *drawing) lane(name string, spells []spell) {
+// addLane adds spells, which are in the order in which they begin, on as few rows as they fit
+// without overlap.
+func (d *drawing) addLane(name string, spells []spell) {
 	if len(spells) == 0 {
 		return
 	}
@@ -115,7 +115,7 @@ func (d *drawing) lane(name string, spells []spell) {
 			row, ends = len(ends), append(ends, 0)
 		}
 		ends[row] = max(p.x+p.width, p.to)
-		d.bar(&s, p, top+row*rowHeight)
+		d.addBar(&s, p, top+row*rowHeight)
 	}
 	d.t.Height = top + len(ends)*rowHeight
 }
@@ -124,7 +124,7 @@ func (d *drawing) lane(name string, spells []spell) {
 type place struct{ x, width, from, to float64 }
 
 func (d *drawing) placeOf(s *spell) place {
-	p := place{x: d.at(s.from.Sub(d.from)), width: max(0.5, d.at(s.to.Sub(s.from)))}
+	p := place{x: d.percentOf(s.from.Sub(d.from)), width: max(0.5, d.percentOf(s.to.Sub(s.from)))}
 	p.from, p.to = p.x, p.x+float64(utf8.RuneCountInString(s.label()))*letterWidth
 	if p.to > 100 {
 		p.from, p.to = p.x+p.width-(p.to-p.from), p.x+p.width
@@ -132,7 +132,7 @@ func (d *drawing) placeOf(s *spell) place {
 	return p
 }
 
-func (d *drawing) bar(s *spell, p place, y int) {
+func (d *drawing) addBar(s *spell, p place, y int) {
 	b := stretch{
 		X: fmt.Sprintf("%.2f%%", p.x), Width: fmt.Sprintf("%.2f%%", p.width), Y: y,
 		LabelX: fmt.Sprintf("%.2f%%", p.x), Before: p.from < p.x,
@@ -147,12 +147,12 @@ func (d *drawing) bar(s *spell, p place, y int) {
 	d.t.Bars = append(d.t.Bars, b)
 }
 
-func (d *drawing) axis() {
+func (d *drawing) addAxis() {
 	d.t.Height += 6
 	for n := range 5 {
 		after := d.whole * time.Duration(n) / 4
-		tick := stretch{X: fmt.Sprintf("%.2f%%", d.at(after)), Y: d.t.Height + 16,
-			Text: "+" + story.Span(after.Truncate(precision(d.whole)))}
+		tick := stretch{X: fmt.Sprintf("%.2f%%", d.percentOf(after)), Y: d.t.Height + 16,
+			Text: "+" + story.Span(after.Truncate(axisPrecision(d.whole)))}
 		if n == 0 {
 			tick.At = d.from
 		}
@@ -164,9 +164,9 @@ func (d *drawing) axis() {
 // spellTable returns a timeline as a table.
 func spellTable(spells []spell, now time.Time) *table {
 	return tableOf("Timeline", []column[spell]{
-		{"What", func(s *spell) cell { return text(s.what) }},
+		{"What", func(s *spell) cell { return textCell(s.what) }},
 		{"Event", func(s *spell) cell {
-			c := middle(s.event)
+			c := middleCutCell(s.event)
 			if s.id != "" {
 				c.Href = toExecution(s.id)
 			}
@@ -178,19 +178,19 @@ func spellTable(spells []spell, now time.Time) *table {
 			case s.from:
 				return cell{}
 			case now:
-				return text("now")
+				return textCell("now")
 			}
 			return cell{At: s.to, Way: "at"}
 		}},
-		{"Result", func(s *spell) cell { return text(s.result) }},
+		{"Result", func(s *spell) cell { return textCell(s.result) }},
 	}, spells, func(s *spell) string { return s.what + s.id + s.from.String() })
 }
 
 // toExecution links to the event of an execution.
-func toExecution(id string) string { return to("story", "id", id) }
+func toExecution(id string) string { return screenLink("story", "id", id) }
 
-// precision returns how exact the labels of an axis are.
-func precision(whole time.Duration) time.Duration {
+// axisPrecision returns how exact the labels of an axis are.
+func axisPrecision(whole time.Duration) time.Duration {
 	switch {
 	case whole < 100*time.Millisecond:
 		return 100 * time.Microsecond
@@ -205,7 +205,7 @@ func (s *spell) label() string {
 	if s.own {
 		return s.result
 	}
-	return middle(s.event).Text + " " + s.result
+	return middleCutCell(s.event).Text + " " + s.result
 }
 
 // spellsOf returns the attempts and deliveries of an event, and the other events that ran at the
@@ -227,8 +227,8 @@ func (v *visit) spellsOf(x *client.Execution, lock *client.Lock) []spell {
 	if lock != nil && !lock.Cooling {
 		others.add(lock.ExecutionID, lockEvent(lock), "running", lock.LockedAt.Time, time.Time{})
 	}
-	from, to := extent(slices.Concat(own, others.spells))
-	page, err := read[client.ExecutionPage](v, "/v1/executions", "workflow", x.Workflow, "since",
+	from, to := spellsRange(slices.Concat(own, others.spells))
+	page, err := readObject[client.ExecutionPage](v, "/v1/executions", "workflow", x.Workflow, "since",
 		from.UTC().Format(time.RFC3339Nano), "until", to.UTC().Format(time.RFC3339Nano), "limit",
 		fmt.Sprint(mostNeighbours))
 	if err != nil { // the picture of what is known already

@@ -88,7 +88,7 @@ func tableOf[T any](name string, columns []column[T], all []T, key func(*T) stri
 	t := liveTable(name, columns, all, key)
 	t.Live = false
 	for n := len(t.Head) - 1; n >= 0 && len(all) > 0; n-- {
-		if slices.ContainsFunc(t.Rows, func(r row) bool { return !r.Cells[n].empty() }) {
+		if slices.ContainsFunc(t.Rows, func(r row) bool { return !r.Cells[n].isEmpty() }) {
 			continue
 		}
 		t.Head = slices.Delete(t.Head, n, n+1)
@@ -123,10 +123,10 @@ func liveTable[T any](name string, columns []column[T], all []T, key func(*T) st
 	return t
 }
 
-func (c *cell) empty() bool {
+func (c *cell) isEmpty() bool {
 	return c.Text == "" && c.Of == 0 && c.At.IsZero() && c.Trend == nil && len(c.Asks) == 0 &&
 		!slices.ContainsFunc(c.More, func(m cell) bool {
-			return !m.empty()
+			return !m.isEmpty()
 		})
 }
 
@@ -139,13 +139,13 @@ type ask struct {
 	Href string // below page/
 }
 
-func asking(text, do string, pairs ...string) ask {
-	return ask{text, "ask?" + values(append([]string{"do", do}, pairs...)...).Encode()}
+func askFor(text, do string, pairs ...string) ask {
+	return ask{text, "ask?" + queryOf(append([]string{"do", do}, pairs...)...).Encode()}
 }
 
-// to returns a link to a screen.
-func to(screen string, pairs ...string) string {
-	if q := values(pairs...).Encode(); q != "" {
+// screenLink returns a link to a screen.
+func screenLink(screen string, pairs ...string) string {
+	if q := queryOf(pairs...).Encode(); q != "" {
 		return "#" + screen + "?" + q
 	}
 	return "#" + screen
@@ -163,8 +163,8 @@ type input struct {
 	Main                     bool // the one that is meant as a rule
 }
 
-// given fills the fields from the query, and returns the query of the API that they make.
-func (v *visit) given(fields []input, limit int) (pairs []string) {
+// fillFields fills the fields from the query, and returns the query of the API that they make.
+func (v *visit) fillFields(fields []input, limit int) (pairs []string) {
 	pairs = []string{"limit", strconv.Itoa(limit), "cursor", v.query.Get("cursor")}
 	for i := range fields {
 		fields[i].Value = v.query.Get(fields[i].Name)
@@ -173,50 +173,51 @@ func (v *visit) given(fields []input, limit int) (pairs []string) {
 	return pairs
 }
 
-// functions returns the functions of the templates.
-func functions() template.FuncMap {
+// templateFunctions returns the functions of the templates.
+func templateFunctions() template.FuncMap {
 	return template.FuncMap{
 		"iso":   func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
-		"clock": stamp,
-		"timed": func(s string) []cell { return timed(s).More },
+		"clock": formatTime,
+		"timed": func(s string) []cell { return splitAtTimes(s).More },
 		"zero":  func(t time.Time) bool { return t.IsZero() },
 		"add":   func(a, b int) int { return a + b },
 	}
 }
 
-// stamp formats a time in UTC, for readers without the script that converts it to the zone of the
-// browser.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+// formatTime formats a time in UTC, for readers without the script that converts it to the zone of
+// the browser.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 
-func text(s string) cell { return cell{Text: s} }
+func textCell(s string) cell { return cell{Text: s} }
 
-// marked returns a time inside a text, which timed finds again.
-func marked(t time.Time) string { return "\x00" + t.UTC().Format(time.RFC3339Nano) + "\x00" }
+// markTime returns a time inside a text, which timed finds again.
+func markTime(t time.Time) string { return "\x00" + t.UTC().Format(time.RFC3339Nano) + "\x00" }
 
-// timed splits a text at its marked times, so that a browser shows these in its reader's zone.
-func timed(s string) cell {
+// splitAtTimes splits a text at its marked times, so that a browser shows these in its reader's
+// zone.
+func splitAtTimes(s string) cell {
 	c := cell{}
 	for i, part := range strings.Split(s, "\x00") {
 		if at, err := time.Parse(time.RFC3339Nano, part); i%2 == 1 && err == nil {
 			c.More = append(c.More, cell{At: at, Way: "at"})
 		} else if part != "" {
-			c.More = append(c.More, text(part))
+			c.More = append(c.More, textCell(part))
 		}
 	}
 	return c
 }
 
-// whole shows a text in a row of one line: where it is cut there, its title has all of it.
-func whole(s string) cell { return cell{Text: s, Title: s} }
+// titledCell shows a text in a row of one line: where it is cut there, its title has all of it.
+func titledCell(s string) cell { return cell{Text: s, Title: s} }
 
-func number(n int64) cell {
+func numberCell(n int64) cell {
 	if n == 0 {
 		return cell{}
 	}
-	return text(strconv.FormatInt(n, 10))
+	return textCell(strconv.FormatInt(n, 10))
 }
 
-func when(t client.Time, way string) cell {
+func timeCell(t client.Time, way string) cell {
 	if t.IsZero() {
 		return cell{}
 	}
@@ -226,10 +227,10 @@ func when(t client.Time, way string) cell {
 // longest bounds the shown part of a text from a sender; the whole text is in the title.
 const longest = 80
 
-func cut(s string) cell {
+func cutCell(s string) cell {
 	letters := []rune(s)
 	if len(letters) <= longest {
-		return text(s)
+		return textCell(s)
 	}
 	return cell{Text: string(letters[:longest]) + "…", Title: s}
 }
@@ -237,12 +238,13 @@ func cut(s string) cell {
 // cutMark is in place of what is cut out of a text.
 const cutMark = "…"
 
-// middle cuts an ID in its middle, since IDs differ at their ends; the whole ID is in the title.
-func middle(id string) cell {
+// middleCutCell cuts an ID in its middle, since IDs differ at their ends; the whole ID is in the
+// title.
+func middleCutCell(id string) cell {
 	const most, head, tail = 28, 14, 10
 	letters := []rune(id)
 	if len(letters) <= most {
-		return text(id)
+		return textCell(id)
 	}
 	return cell{Text: string(letters[:head]) + cutMark + string(letters[len(letters)-tail:]), Title: id}
 }
@@ -262,7 +264,7 @@ func ofExecution(id string) cell {
 	if id == "" {
 		return cell{}
 	}
-	return cell{Text: shortID(id), Title: id, Href: to("story", "id", id), Class: "id"}
+	return cell{Text: shortID(id), Title: id, Href: screenLink("story", "id", id), Class: "id"}
 }
 
 // stateCell shows the status of an execution; nothing of a parked one that waits for a decision,
@@ -284,34 +286,34 @@ func statusCell(s client.Status) cell {
 }
 
 func outcomeCell(o client.Outcome) cell {
-	c := text(strings.ReplaceAll(string(o), "_", " "))
+	c := textCell(strings.ReplaceAll(string(o), "_", " "))
 	if o == client.Unknown {
 		c.Class = "bad"
 	}
 	return c
 }
 
-func seconds(s float64) time.Duration {
+func secondsDuration(s float64) time.Duration {
 	return time.Duration(max(0, min(s, 1e9)) * float64(time.Second))
 }
 
 const notAll = "Not for this token: it is limited to some workflows, and this covers all of them."
 
-// limited reports whether an error says that the token is limited to some workflows.
-func limited(err error) bool {
-	return is(err, client.CodeForbidden) && strings.Contains(problemOf(err).Detail, "limited to some")
+// isLimited reports whether an error says that the token is limited to some workflows.
+func isLimited(err error) bool {
+	return isProblem(err, client.CodeForbidden) && strings.Contains(problemOf(err).Detail, "limited to some")
 }
 
-// without says in the section why it has no content: the token is limited, etcd does not answer
-// (away says what is not known then), or a field of its search is mistyped. Any other error is
-// returned.
-func (s section) without(err error, away string) (section, error) {
+// withoutContent says in the section why it has no content: the token is limited, etcd does not
+// answer (away says what is not known then), or a field of its search is mistyped. Any other error
+// is returned.
+func (s section) withoutContent(err error, away string) (section, error) {
 	switch {
-	case limited(err):
+	case isLimited(err):
 		return section{ID: s.ID, Title: s.Title, Fold: s.Fold, Note: notAll}, nil
-	case is(err, client.CodeStoreUnavailable) && away != "":
+	case isProblem(err, client.CodeStoreUnavailable) && away != "":
 		s.Trouble, s.Empty = away, ""
-	case is(err, client.CodeBadRequest):
+	case isProblem(err, client.CodeBadRequest):
 		s.Trouble, s.Empty = problemOf(err).Detail, ""
 	default:
 		return s, err
@@ -319,14 +321,14 @@ func (s section) without(err error, away string) (section, error) {
 	return s, nil
 }
 
-// alone is without for the only section of a screen.
-func (s section) alone(err error, away string) ([]section, error) {
-	s, err = s.without(err, away)
+// aloneWithout is without for the only section of a screen.
+func (s section) aloneWithout(err error, away string) ([]section, error) {
+	s, err = s.withoutContent(err, away)
 	return []section{s}, err
 }
 
-// keep returns the query of the screen with the given pairs set.
-func (v *visit) keep(pairs ...string) []string {
+// queryWith returns the query of the screen with the given pairs set.
+func (v *visit) queryWith(pairs ...string) []string {
 	q := url.Values{}
 	maps.Copy(q, v.query)
 	for i := 0; i+1 < len(pairs); i += 2 {

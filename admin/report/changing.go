@@ -30,7 +30,7 @@ type attempts struct {
 // event tells events apart: the same ID in another workflow is another event.
 type event struct{ workflow, key string }
 
-func (d *Delivery) event() event { return event{d.Workflow, d.Key} }
+func (d *Delivery) eventKey() event { return event{d.Workflow, d.Key} }
 
 type attempt struct {
 	members []idem.Member
@@ -45,24 +45,24 @@ func (d *Delivery) isOther() bool { return d.Changed || d.Decision == idem.Decis
 
 // note remembers d, or compares it. Few deliveries that went well have members.
 func (a *attempts) note(d *Delivery, now moment) {
-	first, known := a.seen[d.event()]
+	first, known := a.seen[d.eventKey()]
 	switch {
 	case len(d.Members) == 0:
 	case !known:
 		a.remember(d)
 	case d.isOther():
-		a.compare(first, d, now)
+		a.noteDifferences(first, d, now)
 	case first.ran && len(idem.Differences(first.members, d.Members)) > 0: // it failed, and came again with other bytes
-		a.compare(first, d, now)
-		a.seen[d.event()] = attempt{d.Members, true}
+		a.noteDifferences(first, d, now)
+		a.seen[d.eventKey()] = attempt{d.Members, true}
 	case !first.ran: // the bytes of the first delivery come after others
-		a.compare(attempt{first.members, true}, d, now)
-		a.seen[d.event()] = attempt{d.Members, true}
+		a.noteDifferences(attempt{first.members, true}, d, now)
+		a.seen[d.eventKey()] = attempt{d.Members, true}
 	}
 }
 
-// compare notes what differs between first and d.
-func (a *attempts) compare(first attempt, d *Delivery, now moment) {
+// noteDifferences notes what differs between first and d.
+func (a *attempts) noteDifferences(first attempt, d *Delivery, now moment) {
 	differ := idem.Differences(first.members, d.Members)
 	switch {
 	case len(differ) == 0 && !first.ran: // neither is the first delivery, and only that would show it
@@ -95,8 +95,8 @@ func (a *attempts) remember(d *Delivery) {
 		delete(a.seen, a.order[0])
 		a.order = slices.Delete(a.order, 0, 1)
 	}
-	a.seen[d.event()] = attempt{d.Members, !d.isOther()}
-	a.order = append(a.order, d.event())
+	a.seen[d.eventKey()] = attempt{d.Members, !d.isOther()}
+	a.order = append(a.order, d.eventKey())
 }
 
 // since returns what was found, if the newest of it is not older than from.

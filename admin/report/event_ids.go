@@ -42,14 +42,14 @@ func (e *eventIDs) note(d *Delivery, now moment) {
 	}
 	switch {
 	case d.Placeholder:
-		e.name(client.IDPlaceholder, now)
+		e.nameWrong(client.IDPlaceholder, now)
 	case e.row >= constantAfter && e.others >= constantOthers:
-		e.name(client.IDConstant, now)
+		e.nameWrong(client.IDConstant, now)
 	}
 }
 
-// name notes that the newest ID is wrong.
-func (e *eventIDs) name(why string, now moment) {
+// nameWrong notes that the newest ID is wrong.
+func (e *eventIDs) nameWrong(why string, now moment) {
 	shown := strings.ToValidUTF8(e.last[:min(len(e.last), maxEventID)], "")
 	if e.found == nil || e.found.EventID != shown || e.found.Why != why {
 		e.found = &wrongID{WrongEventID: client.WrongEventID{EventID: shown, Why: why}}

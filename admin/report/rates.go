@@ -33,12 +33,12 @@ const (
 
 // Rates returns the traffic of all routes in the last Recent, in their order.
 func (t *Tally) Rates() []client.RouteRate {
-	now := t.clock()
+	now := t.clockTime()
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	rates := make([]client.RouteRate, 0, len(t.order))
 	for _, name := range t.order {
-		rate := t.routes[name].lately(now)
+		rate := t.routes[name].recentRate(now)
 		rate.Route, rate.Mode = name, t.modes[name]
 		rates = append(rates, rate)
 	}
@@ -77,7 +77,7 @@ func (r *recent) add(d idem.Decision, result Result, now time.Time) {
 	s.decisions[d]++
 }
 
-func (r *route) lately(now time.Time) client.RouteRate {
+func (r *route) recentRate(now time.Time) client.RouteRate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	from := now.Add(-findingsFor)

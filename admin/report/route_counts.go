@@ -14,13 +14,13 @@ func (t *Tally) Take() []idem.RouteCounts {
 	some := t.left
 	t.left = nil
 	for _, name := range t.order {
-		some = t.routes[name].take(name, some)
+		some = t.routes[name].takeCounts(name, some)
 	}
 	return some
 }
 
-// take appends what was counted since the last call, if anything was.
-func (r *route) take(name string, some []idem.RouteCounts) []idem.RouteCounts {
+// takeCounts appends what was counted since the last call, if anything was.
+func (r *route) takeCounts(name string, some []idem.RouteCounts) []idem.RouteCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.untaken.Counts != (idem.Counts{}) {

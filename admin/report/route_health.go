@@ -64,7 +64,7 @@ type Near struct {
 
 // Health returns the health of all routes, in their order.
 func (t *Tally) Health() []Health {
-	now := moment{t.clock(), t.now()}
+	now := moment{t.clockTime(), t.now()}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	all := make([]Health, 0, len(t.order))
@@ -80,7 +80,7 @@ const half = 0.5
 // NearLimit reports whether the sender of a route is half way to one of its limits, by verified
 // deliveries. It does not allocate.
 func (t *Tally) NearLimit(name string) bool {
-	now := moment{t.clock(), t.now()}
+	now := moment{t.clockTime(), t.now()}
 	t.mu.RLock()
 	r, limits, elsewhere := t.routes[name], t.senders[name].Limits, t.elsewhere[name].Verified
 	t.mu.RUnlock()
@@ -88,7 +88,7 @@ func (t *Tally) NearLimit(name string) bool {
 		return false
 	}
 	r.mu.Lock()
-	all := r.failures.standing(now)
+	all := r.failures.standingAt(now)
 	r.mu.Unlock()
 	all.Add(elsewhere)
 	return slices.ContainsFunc(limits, func(l Limit) bool { return all.Near(l) >= half })
@@ -117,11 +117,11 @@ func (t *Tally) HasLimits() bool {
 func (r *route) healthOf(name string, limits []Limit, elsewhere Standings, now moment) Health {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := Health{Route: name, Last: r.verified, Spell: r.spell.now(now)}
+	h := Health{Route: name, Last: r.verified, Spell: r.spell.spellAt(now)}
 	if len(limits) == 0 {
 		return h
 	}
-	h.Standings = Standings{r.failures.standing(now), r.suspected.standing(now)}
+	h.Standings = Standings{r.failures.standingAt(now), r.suspected.standingAt(now)}
 	all := h.Standings
 	all.Add(elsewhere)
 	for _, l := range limits {
@@ -223,11 +223,11 @@ func (f *failures) add(failed bool, now time.Time) {
 	f.last = now
 }
 
-// standing returns the failures as they are at that time.
-func (f *failures) standing(now moment) Standing {
-	s := Standing{InRow: f.inRow, Good: now.wall(f.good)}
+// standingAt returns the failures as they are at that time.
+func (f *failures) standingAt(now moment) Standing {
+	s := Standing{InRow: f.inRow, Good: now.wallTime(f.good)}
 	if f.inRow > 0 {
-		s.First, s.Last = now.wall(f.first), now.wall(f.last)
+		s.First, s.Last = now.wallTime(f.first), now.wallTime(f.last)
 	}
 	for i := range f.hour {
 		if m := &f.hour[i]; m.at > now.at.Unix()/60-minutes && m.at <= now.at.Unix()/60 {
@@ -307,10 +307,10 @@ func (s *spell) add(result Result, why Failure, now time.Time) {
 	}
 }
 
-// now returns the spell as it is at that time; nil: the route does not fail.
-func (s *spell) now(at moment) *Spell {
+// spellAt returns the spell as it is at that time; nil: the route does not fail.
+func (s *spell) spellAt(at moment) *Spell {
 	if s.failed < spellFrom || at.at.Sub(s.last) > spellKept {
 		return nil
 	}
-	return &Spell{Since: at.wall(s.since), Last: at.wall(s.last), Failed: s.failed, All: s.all, Failure: s.why}
+	return &Spell{Since: at.wallTime(s.since), Last: at.wallTime(s.last), Failed: s.failed, All: s.all, Failure: s.why}
 }

@@ -22,7 +22,7 @@ func afterwards(results string) (*Spell, time.Time) {
 		}
 		at = at.Add(time.Second)
 	}
-	return s.now(moment{at, at}), began
+	return s.spellAt(moment{at, at}), began
 }
 
 func TestARouteFailsFromTheThirdFailureUntilThreeSuccessesInARow(t *testing.T) {

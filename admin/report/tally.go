@@ -127,8 +127,9 @@ func New(replica string, now func() time.Time, elapsed func() time.Duration) *Ta
 		modes: map[string]string{}}
 }
 
-// clock returns the time for counting: the wall clock as if it had not been set since the start.
-func (t *Tally) clock() time.Time { return t.started.Add(t.elapsed()) }
+// clockTime returns the time for counting: the wall clock as if it had not been set since the
+// start.
+func (t *Tally) clockTime() time.Time { return t.started.Add(t.elapsed()) }
 
 // Route is a configured route as the report shows it.
 type Route struct {
@@ -151,7 +152,7 @@ func (t *Tally) SetRoutes(routes []Route) {
 	}
 	for name, r := range old {
 		if t.routes[name] == nil {
-			t.left = r.take(name, t.left)
+			t.left = r.takeCounts(name, t.left)
 		}
 	}
 }
@@ -160,8 +161,8 @@ func (t *Tally) SetRoutes(routes []Route) {
 // the service took, and why it failed. counted: not for Take, because it is counted with its
 // outcome. One of an unknown route is not counted.
 func (t *Tally) CountTry(name string, result Result, took time.Duration, why Failure, counted bool) {
-	t.with(name, func(r *route) {
-		now := t.clock()
+	t.withRoute(name, func(r *route) {
+		now := t.clockTime()
 		r.recent.add("", result, now)
 		if !counted {
 			r.countCall(result, took)
@@ -170,8 +171,8 @@ func (t *Tally) CountTry(name string, result Result, took time.Duration, why Fai
 	})
 }
 
-// with calls f with a route, locked.
-func (t *Tally) with(name string, f func(*route)) {
+// withRoute calls f with a route, locked.
+func (t *Tally) withRoute(name string, f func(*route)) {
 	t.mu.RLock()
 	r := t.routes[name]
 	t.mu.RUnlock()
@@ -189,7 +190,7 @@ func (t *Tally) Note(d *Delivery) {
 	r, from := t.routes[d.Route], t.senders[d.Route]
 	t.mu.RUnlock()
 	if r != nil {
-		r.note(d, len(from.Limits) > 0 && from.Fails(d.Status, d.Took), moment{t.clock(), t.now()})
+		r.note(d, len(from.Limits) > 0 && from.Fails(d.Status, d.Took), moment{t.clockTime(), t.now()})
 	}
 }
 
@@ -199,9 +200,9 @@ type moment struct {
 	shown time.Time // by the wall clock
 }
 
-// wall returns a time of the clock of the tally by the wall clock, in whole milliseconds; the zero
-// time as it is.
-func (m moment) wall(at time.Time) time.Time {
+// wallTime returns a time of the clock of the tally by the wall clock, in whole milliseconds; the
+// zero time as it is.
+func (m moment) wallTime(at time.Time) time.Time {
 	if at.IsZero() {
 		return at
 	}
@@ -239,22 +240,22 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 	r.noteSender(d, failed, now)
 	k := kind(d.Decision.Row().Class)
 	if k >= duplicate && k <= unnamed {
-		r.find(k, d, at, now)
+		r.addFinding(k, d, at, now)
 	}
 	if d.MissingID {
-		r.find(missingID, d, at, now)
+		r.addFinding(missingID, d, at, now)
 	}
 	if d.Stale || k == stale {
-		r.find(stale, d, at, now)
+		r.addFinding(stale, d, at, now)
 	}
 	if d.Changed {
-		r.find(changed, d, at, now)
+		r.addFinding(changed, d, at, now)
 	}
 	if d.Redirected {
-		r.find(redirected, d, at, now)
+		r.addFinding(redirected, d, at, now)
 	}
 	if d.TwinOf != "" {
-		r.find(twin, d, at, now)
+		r.addFinding(twin, d, at, now)
 	}
 	r.ids.note(d, now)
 	r.attempts.note(d, now)
@@ -272,7 +273,7 @@ func (r *route) noteSender(d *Delivery, failed bool, now moment) {
 	}
 }
 
-func (r *route) find(k kind, d *Delivery, at int64, now moment) {
+func (r *route) addFinding(k kind, d *Delivery, at int64, now moment) {
 	if r.found[k] == nil {
 		r.found[k] = new(ring)
 	}
@@ -350,7 +351,7 @@ func (e *examples) since(from time.Time) []client.Example {
 // Report returns what was found since then, by the clock as it is set now. The zero time means
 // everything that is kept.
 func (t *Tally) Report(since time.Time) client.Report {
-	shown, now := t.now(), t.clock()
+	shown, now := t.now(), t.clockTime()
 	// by how much it was set since the start; less does not show in the steps
 	set := shown.Round(0).Sub(now).Round(time.Minute)
 	since = since.Add(-set)
@@ -369,14 +370,14 @@ func (t *Tally) Report(since time.Time) client.Report {
 		Until: client.Time{Time: shown}, Routes: []client.RouteReport{},
 	}
 	for _, name := range t.order {
-		c := t.routes[name].count(since, from, to)
+		c := t.routes[name].countSince(since, from, to)
 		c.Route, c.Mode = name, t.modes[name]
 		r.Routes = append(r.Routes, c)
 	}
 	return r
 }
 
-func (r *route) count(since time.Time, from, to int64) client.RouteReport {
+func (r *route) countSince(since time.Time, from, to int64) client.RouteReport {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	finding := func(k kind) client.Finding {

@@ -33,7 +33,8 @@ func CSVRow(x *client.Execution, now time.Time) []string {
 		at, trace = x.Arrivals.Newest[0].At, x.Arrivals.Newest[0].TraceID
 	}
 	return []string{
-		CSVTime(at), Name(x), x.Route, x.Workflow, ShownStatus(x), string(x.Outcome), Short(x, now), told(x), seconds,
+		CSVTime(at), Name(x), x.Route, x.Workflow, ShownStatus(x), string(x.Outcome), Short(x, now), statusTold(x),
+		seconds,
 		strconv.Itoa(x.Attempt),
 		strconv.FormatInt(x.Duplicates, 10), Labels(x), x.ExecutionID, trace,
 	}
@@ -69,9 +70,9 @@ func CSVTime(t client.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// told returns the status that the sender of an event got at last, as far as it is known: accepted
-// for one that ran after its answer.
-func told(x *client.Execution) string {
+// statusTold returns the status that the sender of an event got at last, as far as it is known:
+// accepted for one that ran after its answer.
+func statusTold(x *client.Execution) string {
 	switch {
 	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		return strconv.Itoa(x.Arrivals.Newest[0].Status)
@@ -96,7 +97,7 @@ func WriteCSV(to io.Writer, row []string) error {
 		if i > 0 {
 			line.WriteByte(',')
 		}
-		if field = inert(field); strings.ContainsAny(field, ",;\t\"\r\n") || strings.HasPrefix(field, " ") {
+		if field = inertCell(field); strings.ContainsAny(field, ",;\t\"\r\n") || strings.HasPrefix(field, " ") {
 			field = `"` + strings.ReplaceAll(field, `"`, `""`) + `"`
 		}
 		line.WriteString(field)
@@ -106,8 +107,8 @@ func WriteCSV(to io.Writer, row []string) error {
 	return err
 }
 
-// inert keeps a spreadsheet from taking a sender's text for a formula.
-func inert(text string) string {
+// inertCell keeps a spreadsheet from taking a sender's text for a formula.
+func inertCell(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
 	}

@@ -17,15 +17,15 @@ func (s *Story) Markdown(link string) string {
 			fmt.Fprintf(&b, "- %s: %s\n", name, value)
 		}
 	}
-	fmt.Fprintf(&b, "**%s** %s\n\n%s\n", code(Name(s.Execution)), s.Status, literal.Replace(s.Happened()))
+	fmt.Fprintf(&b, "**%s** %s\n\n%s\n", codeSpan(Name(s.Execution)), s.Status, literal.Replace(s.Happened()))
 	if todo := s.Todo(); todo != "" {
 		b.WriteString("\n" + literal.Replace(todo) + "\n")
 	}
 	b.WriteString("\n")
-	line("Route", code(s.Route))
-	line("Workflow", code(s.Workflow))
-	line("Labels", code(Labels(s.Execution)))
-	line("Execution", code(s.ExecutionID))
+	line("Route", codeSpan(s.Route))
+	line("Workflow", codeSpan(s.Workflow))
+	line("Labels", codeSpan(Labels(s.Execution)))
+	line("Execution", codeSpan(s.ExecutionID))
 	if !s.StartedAt.IsZero() {
 		line("Started", s.Stamp(s.StartedAt.Time))
 	}
@@ -35,25 +35,25 @@ func (s *Story) Markdown(link string) string {
 	for _, a := range s.FailedAnswers {
 		text := ""
 		if a.Text != "" {
-			text = ": " + code(strings.Join(strings.Fields(a.Text), " "))
+			text = ": " + codeSpan(strings.Join(strings.Fields(a.Text), " "))
 		}
 		line("The service said at "+s.Stamp(a.At.Time), fmt.Sprint(a.Status)+text)
 	}
 	if r := s.Response; r != nil {
 		line("The service answered", fmt.Sprint(r.Status))
 	}
-	for i := range s.newest() {
-		a := &s.newest()[i]
+	for i := range s.newestArrivals() {
+		a := &s.newestArrivals()[i]
 		line("The sender got at "+s.Stamp(a.Answered()),
 			fmt.Sprintf("%d (%s)", a.Status, literal.Replace(Why(a, s.Stamp))))
 	}
-	line("Trace", code(s.TraceID))
+	line("Trace", codeSpan(s.TraceID))
 	line("Page", link)
-	line("Command", code(ShellLine("hooklock", "show", cmp.Or(s.ExecutionID, Name(s.Execution)))))
+	line("Command", codeSpan(ShellLine("hooklock", "show", cmp.Or(s.ExecutionID, Name(s.Execution)))))
 	return b.String()
 }
 
-func (s *Story) newest() []client.Arrival {
+func (s *Story) newestArrivals() []client.Arrival {
 	if s.Arrivals == nil {
 		return nil
 	}
@@ -64,8 +64,8 @@ func (s *Story) newest() []client.Arrival {
 var literal = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "\n",
 	" ")
 
-// code formats text that Markdown shows unchanged, whatever a sender has put into it.
-func code(text string) string {
+// codeSpan formats text that Markdown shows unchanged, whatever a sender has put into it.
+func codeSpan(text string) string {
 	if text == "" {
 		return ""
 	}

@@ -93,7 +93,7 @@ func (s *Story) shortTries(n int) string {
 
 // shortRefusal says how the newest delivery of an event was answered, and which event had the lock.
 func (s *Story) shortRefusal() string {
-	a := s.last()
+	a := s.lastArrival()
 	if a.Decision == "" {
 		return ""
 	}

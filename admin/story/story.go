@@ -48,7 +48,7 @@ func Labels(x *client.Execution) string {
 func (s *Story) Happened() string {
 	switch {
 	case s.Status == client.Refused:
-		return s.refused() + s.lost()
+		return s.refusedText() + s.lostText()
 	case s.Status == client.Released && s.Released != nil:
 		return Sentence(s.Released.By + " allowed it to run again at " + s.Stamp(s.Released.At.Time) + " (" +
 			s.Released.Reason + "); the run before had ended as " +
@@ -60,15 +60,15 @@ func (s *Story) Happened() string {
 		return "The service has answered and works on since " + s.Stamp(s.StartedAt.Time) +
 			": the lock is kept until it reports the end" + s.lockEnd() + "."
 	case s.Parked != nil:
-		return s.parked()
+		return s.parkedText()
 	case s.Status == client.Pending:
-		return s.waits()
+		return s.waitsText()
 	case s.Status == client.Running:
 		return "The service has been working on it since " + s.Stamp(s.StartedAt.Time) + "."
 	case s.Status == client.Aborted:
-		return s.aborted()
+		return s.abortedText()
 	}
-	return s.ended() + s.changed() + s.duplicates() + s.stored() + s.lost()
+	return s.endedText() + s.changedText() + s.duplicatesText() + s.storedText() + s.lostText()
 }
 
 // isHeld reports whether the service works on after its answer, also to a try of an accepted event.
@@ -76,8 +76,8 @@ func (s *Story) isHeld() bool {
 	return s.Status == client.Running && s.Lock != nil && s.Lock.Held && s.Lock.ExecutionID == s.ExecutionID
 }
 
-// stored says whether the request is in the request store.
-func (s *Story) stored() string {
+// storedText says whether the request is in the request store.
+func (s *Story) storedText() string {
 	switch s.RequestStored {
 	case client.StoredYes:
 		return " Its request is in the request store."
@@ -89,9 +89,9 @@ func (s *Story) stored() string {
 	return ""
 }
 
-// changed says what of the request of the last attempt was not as in the attempt before; "" =
+// changedText says what of the request of the last attempt was not as in the attempt before; "" =
 // nothing, or it is not known.
-func (s *Story) changed() string {
+func (s *Story) changedText() string {
 	n := len(s.Attempts)
 	if n < 2 || len(s.Attempts[n-1].Differs) == 0 {
 		return ""
@@ -109,10 +109,11 @@ func (s *Story) Todo() string {
 	case s.isLost():
 		return Sentence(todoForLost(s.Execution))
 	case s.Status == client.Refused:
-		row := s.last().Decision.Row()
-		return join(todoAbout(s.last()), s.again(row.Class != idem.ClassForged && s.last().Status > 299))
+		row := s.lastArrival().Decision.Row()
+		return joinSentences(todoAbout(s.lastArrival()),
+			s.againText(row.Class != idem.ClassForged && s.lastArrival().Status > 299))
 	case s.Status == client.Released:
-		return join("Resend it at the sender if it does not come again", s.again(true))
+		return joinSentences("Resend it at the sender if it does not come again", s.againText(true))
 	case s.Parked != nil && s.Parked.Blocked != "":
 		return "Repair what made it fail, then run it now; or skip it, so that the next event of its queue runs."
 	case s.isBehindBlocked():
@@ -126,8 +127,8 @@ func (s *Story) Todo() string {
 	case !s.Status.Terminal():
 		return "Wait, or cancel it if it is stuck."
 	case s.wasSettled():
-		return join("An attempt before it succeeded, so its duplicates do not run, and get the status of that",
-			s.kept())
+		return joinSentences("An attempt before it succeeded, so its duplicates do not run, and get the status of that",
+			s.keptText())
 	case s.isExhausted():
 		return "It failed as often as its route lets it: repair the service or the event, then allow it again."
 	case s.SupersededBy != "":
@@ -135,15 +136,15 @@ func (s *Story) Todo() string {
 	case s.Final:
 		return "Nothing: it never runs again, unless it is allowed again."
 	case s.Outcome == client.Unknown:
-		return s.unclear()
+		return s.unclearText()
 	case s.RequestKept:
-		return join("", s.kept())
+		return joinSentences("", s.keptText())
 	case s.Response != nil && s.Response.Kept:
 		return "Its duplicates get this answer. To run it again, allow it again, then resend it at the sender."
 	case s.Outcome == client.Executed:
-		return join("Repair the service", s.again(true))
+		return joinSentences("Repair the service", s.againText(true))
 	}
-	return s.again(true)
+	return s.againText(true)
 }
 
 // wasSettled reports whether an attempt before has settled the event, so that a person has let this
@@ -176,7 +177,7 @@ type arrival struct {
 	Decision idem.Decision
 }
 
-func (s *Story) last() arrival {
+func (s *Story) lastArrival() arrival {
 	if s.Arrivals == nil || len(s.Arrivals.Newest) == 0 {
 		return arrival{&client.Arrival{}, ""}
 	}
@@ -184,8 +185,8 @@ func (s *Story) last() arrival {
 	return arrival{a, idem.Decision(a.Decision)}
 }
 
-func (s *Story) refused() string {
-	a := s.last()
+func (s *Story) refusedText() string {
+	a := s.lastArrival()
 	if a.Decision == "" {
 		return "It did not run; its deliveries are no longer known."
 	}
@@ -230,7 +231,7 @@ func Why(a *client.Arrival, stamp func(time.Time) string) string {
 		stamp(b.FinishedAt.Time) + " (" + Span(b.FinishedAt.Sub(b.StartedAt.Time)) + ")"
 }
 
-func (s *Story) parked() string {
+func (s *Story) parkedText() string {
 	p := s.Parked
 	tried := "not tried yet"
 	if p.Tries > 0 {
@@ -242,13 +243,13 @@ func (s *Story) parked() string {
 	}
 	switch {
 	case p.Blocked != "":
-		text += ". It " + blocks(p)
+		text += ". It " + blocksText(p)
 	case !p.NextAttempt.IsZero():
 		text += ". The next try is at " + s.Stamp(p.NextAttempt.Time)
 	case s.isBehindBlocked():
-		text += ". It waits behind " + s.lockOwner() + ", which " + blocks(s.Lock.Parked)
+		text += ". It waits behind " + s.lockOwner() + ", which " + blocksText(s.Lock.Parked)
 	case s.Lock != nil && s.Lock.ExecutionID != s.ExecutionID:
-		text += ". It waits for its turn: " + s.holder()
+		text += ". It waits for its turn: " + s.holderText()
 	}
 	return text + "."
 }
@@ -271,18 +272,18 @@ func (s *Story) lastTry() string {
 	return Words(string(e.Outcome))
 }
 
-func (s *Story) waits() string {
+func (s *Story) waitsText() string {
 	if s.Lock == nil {
 		return "It waits for the lock of its workflow since " + s.Stamp(s.StartedAt.Time) + "."
 	}
 	if s.isBehindBlocked() {
 		return "It waits since " + s.Stamp(s.StartedAt.Time) + " behind " + s.lockOwner() + ", which " +
-			blocks(s.Lock.Parked) + "."
+			blocksText(s.Lock.Parked) + "."
 	}
-	return "It waits for the lock of its workflow since " + s.Stamp(s.StartedAt.Time) + ": " + s.holder() + "."
+	return "It waits for the lock of its workflow since " + s.Stamp(s.StartedAt.Time) + ": " + s.holderText() + "."
 }
 
-func blocks(p *client.Parked) string {
+func blocksText(p *client.Parked) string {
 	return "blocks its queue until a person decides (" + Words(p.Blocked) + ")"
 }
 
@@ -296,8 +297,8 @@ func (s *Story) isBehindBlocked() bool {
 // lockOwner returns the event that has the lock of the workflow.
 func (s *Story) lockOwner() string { return cmp.Or(s.Lock.EventID, s.Lock.ExecutionID) }
 
-// holder says which event has the lock.
-func (s *Story) holder() string {
+// holderText says which event has the lock.
+func (s *Story) holderText() string {
 	return cmp.Or(s.Lock.EventID, s.Lock.Holder) + " has had it since " + s.Stamp(s.Lock.LockedAt.Time) + ", " +
 		Count(s.Lock.Waiting, "event waits", "events wait")
 }
@@ -309,7 +310,7 @@ func (s *Story) lockEnd() string {
 	return ", at the latest until " + s.Stamp(s.Lock.ExpiresAt.Time)
 }
 
-func (s *Story) aborted() string {
+func (s *Story) abortedText() string {
 	if s.SupersededBy != "" {
 		return "It did not run: a newer event of its scope replaced it at " + s.Stamp(s.FinishedAt.Time) + "."
 	}
@@ -317,11 +318,11 @@ func (s *Story) aborted() string {
 	if s.AbortReason != "" {
 		text += ": " + s.AbortReason
 	}
-	return Sentence(text) + " " + s.effect()
+	return Sentence(text) + " " + s.effectText()
 }
 
-// effect says whether a cancelled event ran.
-func (s *Story) effect() string {
+// effectText says whether a cancelled event ran.
+func (s *Story) effectText() string {
 	switch s.Outcome {
 	case client.Executed:
 		return "The service had answered."
@@ -331,8 +332,8 @@ func (s *Story) effect() string {
 	return "The outcome is unknown: it had begun, and how far it came is not known."
 }
 
-// ended says how a run ended that was not cancelled.
-func (s *Story) ended() string {
+// endedText says how a run ended that was not cancelled.
+func (s *Story) endedText() string {
 	at := " at " + s.Stamp(s.FinishedAt.Time)
 	if !s.StartedAt.IsZero() {
 		at += " after " + Span(s.FinishedAt.Sub(s.StartedAt.Time))
@@ -370,37 +371,37 @@ func (s *Story) ended() string {
 	return Sentence("The service answered" + at + s.LastFailed())
 }
 
-func (s *Story) duplicates() string {
+func (s *Story) duplicatesText() string {
 	if s.Duplicates == 0 {
 		return ""
 	}
 	return " " + Count(s.Duplicates, "duplicate", "duplicates") + " answered without running it again."
 }
 
-// unclear says what to do about an unknown outcome. An event that runs again by itself need not be
-// allowed.
-func (s *Story) unclear() string {
+// unclearText says what to do about an unknown outcome. An event that runs again by itself need not
+// be allowed.
+func (s *Story) unclearText() string {
 	const check = "Check the service for this event"
 	switch {
 	case s.Rules == nil || s.Rules.OnUnknown != string(idem.UnknownRetry):
-		return join(check+", then allow it again if it took no effect", s.kept())
+		return joinSentences(check+", then allow it again if it took no effect", s.keptText())
 	case s.RequestKept:
 		return check + ", then rerun it if it took no effect: its request is kept. Its next delivery runs it again, " +
 			"too."
 	}
-	return join(check+": its next delivery runs it again", s.again(true))
+	return joinSentences(check+": its next delivery runs it again", s.againText(true))
 }
 
-// kept says that the request is stored and can be sent again.
-func (s *Story) kept() string {
+// keptText says that the request is stored and can be sent again.
+func (s *Story) keptText() string {
 	if !s.RequestKept {
 		return ""
 	}
 	return "Its request is kept: rerun it when the service is ready, or allow it again."
 }
 
-// again says until when the sender sends the event again, as far as is known.
-func (s *Story) again(refused bool) string {
+// againText says until when the sender sends the event again, as far as is known.
+func (s *Story) againText(refused bool) string {
 	switch {
 	case !refused:
 		return ""
@@ -423,8 +424,8 @@ func (s *Story) again(refused bool) string {
 	return name + " sends it again by itself, until " + s.Stamp(until) + " at the latest."
 }
 
-// join joins sentences.
-func join(parts ...string) string {
+// joinSentences joins sentences.
+func joinSentences(parts ...string) string {
 	var all []string
 	for _, p := range parts {
 		if p != "" {
@@ -484,8 +485,8 @@ func Span(d time.Duration) string {
 // isLost reports whether an event is possibly lost: it was refused and did not come again in time.
 func (s *Story) isLost() bool { return !s.LostAt.IsZero() }
 
-// lost says that the sender has not sent a refused event again.
-func (s *Story) lost() string {
+// lostText says that the sender has not sent a refused event again.
+func (s *Story) lostText() string {
 	if !s.isLost() {
 		return ""
 	}

@@ -79,7 +79,7 @@ With --running a running hooklock is asked which events it has accepted: those t
 			if output != "text" && output != "json" {
 				return cli.Misuse(fmt.Errorf("-o %s: use text or json", cli.Plain(output)))
 			}
-			report, loaded, err := validate(e, path, !elsewhere)
+			report, loaded, err := validateFile(e, path, !elsewhere)
 			if err != nil {
 				return err
 			}
@@ -116,9 +116,9 @@ With --running a running hooklock is asked which events it has accepted: those t
 // validation is the problems, warnings and notes of a configuration file.
 type validation struct{ problems, warnings, notes config.Problems }
 
-// validate checks a configuration file. loaded is not nil if there are no problems. The error is
-// that the file cannot be read.
-func validate(e *cli.Environment, path string, files bool) (v validation, loaded *config.Loaded, err error) {
+// validateFile checks a configuration file. loaded is not nil if there are no problems. The error
+// is that the file cannot be read.
+func validateFile(e *cli.Environment, path string, files bool) (v validation, loaded *config.Loaded, err error) {
 	loaded, err = wiring.Load(e, path, nil, files)
 	if err == nil {
 		err = wiring.Check(loaded, files)

@@ -101,9 +101,9 @@ func parseRecorded(name string, text []byte) recorded {
 	return r
 }
 
-// samples returns what is to be explained of a recorded delivery: itself, or its body at each
+// samplesOf returns what is to be explained of a recorded delivery: itself, or its body at each
 // route.
-func (r *recorded) samples(c *config.Config, header [][2]string) []*proxy.Sample {
+func (r *recorded) samplesOf(c *config.Config, header [][2]string) []*proxy.Sample {
 	if r.sample.Target != "" {
 		s := r.sample
 		s.Header = slices.Concat(s.Header, header)
@@ -160,7 +160,7 @@ func readRules(e *cli.Environment, path string) (r reading, err error) {
 	return r, err
 }
 
-func (r *reading) explain(s *proxy.Sample, now time.Time) *proxy.Explanation {
+func (r *reading) explainSample(s *proxy.Sample, now time.Time) *proxy.Explanation {
 	return r.rules.Explain(s, int(r.loaded.Config.Limits.RequestHeader), now)
 }
 
@@ -181,14 +181,14 @@ func explainAll(e *cli.Environment, now reading, old *reading, files []string, h
 	}
 	at, deliveries, differing := time.Now(), 0, 0
 	for i := range all {
-		for _, s := range all[i].samples(now.loaded.Config, header) {
+		for _, s := range all[i].samplesOf(now.loaded.Config, header) {
 			deliveries++
-			is := now.explain(s, at)
+			is := now.explainSample(s, at)
 			if old == nil {
 				t.Add(all[i].name, cmp.Or(is.Route, "none"), is.Workflow, eventIn(is), refusalsOf(is))
 				continue
 			}
-			rows := differences(old.explain(s, at), is)
+			rows := explanationDifferences(old.explainSample(s, at), is)
 			for _, row := range rows {
 				t.Add(all[i].name, cmp.Or(is.Route, "none"), row[0], row[1], row[2])
 			}
@@ -226,18 +226,18 @@ func refusalsOf(x *proxy.Explanation) string {
 	return strings.Join(all, ", ")
 }
 
-// differences returns what two configurations make of a delivery differently: the name of each
-// thing, what it was and what it is.
-func differences(old, is *proxy.Explanation) [][3]string {
-	rows := changes(partsOf(old), partsOf(is))
+// explanationDifferences returns what two configurations make of a delivery differently: the name
+// of each thing, what it was and what it is.
+func explanationDifferences(old, is *proxy.Explanation) [][3]string {
+	rows := changedTexts(partsOf(old), partsOf(is))
 	if old.Route != is.Route {
 		return rows // all of its answers may be others
 	}
-	return append(rows, changes(answersOf(old), answersOf(is))...)
+	return append(rows, changedTexts(answersOf(old), answersOf(is))...)
 }
 
-// changes compares texts by their names, which occur once in each of before and after.
-func changes(before, after [][2]string) (rows [][3]string) {
+// changedTexts compares texts by their names, which occur once in each of before and after.
+func changedTexts(before, after [][2]string) (rows [][3]string) {
 	was := map[string]string{}
 	for _, part := range before {
 		was[part[0]] = part[1]

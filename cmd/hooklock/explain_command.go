@@ -55,10 +55,10 @@ differently is printed, with exit code 1 if there is anything.`,
 			if err != nil {
 				return cli.Misuse(err)
 			}
-			x := now.explain(sample, time.Now())
+			x := now.explainSample(sample, time.Now())
 			said := ""
 			if ask {
-				if said, err = now.ask(cmd.Context(), x); err != nil {
+				if said, err = now.askService(cmd.Context(), x); err != nil {
 					return err
 				}
 			}
@@ -152,12 +152,12 @@ var errNotNamed = errors.New("this delivery would be refused")
 func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explanation, said string) error {
 	rows := explanationRows{tabwriter.NewWriter(e.Stdout, 0, 4, 2, ' ', 0)}
 	rows.addDelivery(loaded, x)
-	rows.add("it says", said)
+	rows.addRow("it says", said)
 	noRoute := x.Route == "" && (len(x.Refusals) == 0 || x.Refusals[0].Status == http.StatusNotFound)
 	if noRoute {
-		rows.add("unmatched", string(loaded.Config.Unmatched))
+		rows.addRow("unmatched", string(loaded.Config.Unmatched))
 		for _, note := range loaded.Notes {
-			rows.add("", note.String())
+			rows.addRow("", note.String())
 		}
 	}
 	rows.addAnswers(x)
@@ -177,8 +177,8 @@ func printExplanation(e *cli.Environment, loaded *config.Loaded, x *proxy.Explan
 // explanationRows are the lines of an explanation: a name and a value each.
 type explanationRows struct{ *tabwriter.Writer }
 
-// add writes a line, unless it has no value.
-func (w explanationRows) add(name, value string) {
+// addRow writes a line, unless it has no value.
+func (w explanationRows) addRow(name, value string) {
 	if value != "" {
 		fmt.Fprintf(w, "%s\t%s\n", name, value)
 	}
@@ -186,7 +186,7 @@ func (w explanationRows) add(name, value string) {
 
 // addDelivery writes what was read of the delivery, and what it is called.
 func (w explanationRows) addDelivery(loaded *config.Loaded, x *proxy.Explanation) {
-	row := w.add
+	row := w.addRow
 	row("route", x.Route)
 	row("pattern", x.Pattern)
 	for _, variable := range x.Vars {
@@ -223,7 +223,7 @@ func (w explanationRows) addDelivery(loaded *config.Loaded, x *proxy.Explanation
 func (w explanationRows) addAnswers(x *proxy.Explanation) {
 	name := "refused"
 	for _, refusal := range x.Refusals {
-		w.add(name, fmt.Sprintf("%d %s: %s", refusal.Status, refusal.Code, refusal.Detail))
+		w.addRow(name, fmt.Sprintf("%d %s: %s", refusal.Status, refusal.Code, refusal.Detail))
 		name = "and after that"
 	}
 	if len(x.Answers) == 0 {
@@ -256,8 +256,9 @@ func printRoute(w io.Writer, loaded *config.Loaded, name string) {
 	}
 }
 
-// ask asks the service what became of the event of x, once, and says what would follow from it.
-func (r *reading) ask(ctx context.Context, x *proxy.Explanation) (string, error) {
+// askService asks the service what became of the event of x, once, and says what would follow from
+// it.
+func (r *reading) askService(ctx context.Context, x *proxy.Explanation) (string, error) {
 	if x.Question == "" {
 		return "", cli.Misuse(errors.New("--ask: nothing is asked about this delivery: its route has no on_unknown: " +
 			"ask, or a value of ask.url is missing from it"))

@@ -50,15 +50,15 @@ GET, HEAD and OPTIONS without a body are left out.`,
 			if len(all) == 0 {
 				return errors.New("no delivery was found: give whole requests, a HAR file or JSON lines with bodies")
 			}
-			return observe(e.Stdout, all)
+			return printConclusions(e.Stdout, all)
 		},
 	}
 	cmd.Flags().StringVar(&from, "path", "/", "the path of bodies that are alone in their file")
 	return cmd
 }
 
-// observe prints what is concluded from deliveries.
-func observe(out io.Writer, all []*suggest.Delivery) error {
+// printConclusions prints what is concluded from deliveries.
+func printConclusions(out io.Writer, all []*suggest.Delivery) error {
 	slices.SortStableFunc(all, func(a, b *suggest.Delivery) int { return a.At.Compare(b.At) })
 	set := suggest.NewSet(0)
 	for _, d := range all {
@@ -79,8 +79,8 @@ func observe(out io.Writer, all []*suggest.Delivery) error {
 	return err
 }
 
-// delivery makes a delivery to learn from; nil if the request is none.
-func (r *recorded) delivery(at time.Time, took time.Duration, status int, path string) *suggest.Delivery {
+// deliveryOf makes a delivery to learn from; nil if the request is none.
+func (r *recorded) deliveryOf(at time.Time, took time.Duration, status int, path string) *suggest.Delivery {
 	m := &naming.Message{Method: []byte(cmp.Or(r.sample.Method, "POST")), Target: []byte(cmp.Or(r.sample.Target, path)),
 		Body: r.sample.Body}
 	if slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, string(m.Method)) && len(m.Body) == 0 {

@@ -60,7 +60,7 @@ func readDeliveriesOf(file, path string) (all []*suggest.Delivery, left int, err
 		return all, left, nil
 	}
 	r := parseRecorded(file, text)
-	if d := r.delivery(info.ModTime(), 0, 0, path); d != nil {
+	if d := r.deliveryOf(info.ModTime(), 0, 0, path); d != nil {
 		return []*suggest.Delivery{d}, 0, nil
 	}
 	return nil, 1, nil
@@ -109,7 +109,7 @@ func readHAR(text []byte) (all []*suggest.Delivery, left int, err error) {
 				r.sample.Body = body
 			}
 		}
-		d := r.delivery(entry.StartedDateTime, time.Duration(entry.Time*float64(time.Millisecond)),
+		d := r.deliveryOf(entry.StartedDateTime, time.Duration(entry.Time*float64(time.Millisecond)),
 			entry.Response.Status, "/")
 		if d == nil {
 			left++
@@ -180,5 +180,5 @@ func lineDelivery(line map[string]any) *suggest.Delivery {
 			r.sample.Header = append(r.sample.Header, [2]string{name, fmt.Sprint(value)})
 		}
 	}
-	return r.delivery(at, time.Duration(number("request_time")*float64(time.Second)), int(number("status")), "/")
+	return r.deliveryOf(at, time.Duration(number("request_time")*float64(time.Second)), int(number("status")), "/")
 }

@@ -46,7 +46,7 @@ its metrics what came of it, at health.listen, or at admin.listen; one that is r
 			if err != nil {
 				return err
 			}
-			return reload(cmd.Context(), e, loaded.Config, pid, wait)
+			return signalReload(cmd.Context(), e, loaded.Config, pid, wait)
 		},
 	}
 	r.Flags(cmd)
@@ -55,8 +55,8 @@ its metrics what came of it, at health.listen, or at admin.listen; one that is r
 	return cmd
 }
 
-// reload signals the process and waits until its count of reloads grows.
-func reload(ctx context.Context, e *cli.Environment, c *config.Config, pid int, wait time.Duration) error {
+// signalReload signals the process and waits until its count of reloads grows.
+func signalReload(ctx context.Context, e *cli.Environment, c *config.Config, pid int, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	own, err := metricsOf(c)

@@ -46,12 +46,12 @@ pair whose public key is the route's public_key_file.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := o.request(args[0])
+			r, err := o.buildRequest(args[0])
 			if err != nil {
 				return cli.Misuse(err)
 			}
 			if o.show {
-				_, err := io.WriteString(e.Stdout, curl(r, o.url))
+				_, err := io.WriteString(e.Stdout, curlLine(r, o.url))
 				return err
 			}
 			return sendSample(cmd.Context(), e, r, o.url)
@@ -69,8 +69,8 @@ pair whose public key is the route's public_key_file.`,
 	return cmd
 }
 
-// request builds the sample.
-func (o *sampleOptions) request(preset string) (*sender.Request, error) {
+// buildRequest builds the sample.
+func (o *sampleOptions) buildRequest(preset string) (*sender.Request, error) {
 	u, err := url.Parse(o.url)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("--url %q: give where Hooklock listens, such as http://127.0.0.1:8080/hooks/stripe",
@@ -151,8 +151,8 @@ func sendSample(ctx context.Context, e *cli.Environment, r *sender.Request, to s
 	return nil
 }
 
-// curl returns r as a command line.
-func curl(r *sender.Request, to string) string {
+// curlLine returns r as a command line.
+func curlLine(r *sender.Request, to string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "curl -i -X %s %s", r.Method, story.ShellWord(to))
 	for _, f := range r.Fields {

@@ -47,9 +47,10 @@ type Callbacks struct {
 // New returns callbacks.
 func New(o *Options) *Callbacks { return &Callbacks{options: o} }
 
-// allowed says why cb may not speak for the execution of e, or nil. The upstream of a lock that
-// covers one event alone is given no token, because that would fence nothing, and need show none.
-func allowed(cb *idem.Callback, e *idem.ExecutionFacts) error {
+// checkCallback says why cb may not speak for the execution of e, or nil. The upstream of a lock
+// that covers one event alone is given no token, because that would fence nothing, and need show
+// none.
+func checkCallback(cb *idem.Callback, e *idem.ExecutionFacts) error {
 	switch {
 	case !cb.AnyKey && (e.CallbackHash == "" || subtle.ConstantTimeCompare([]byte(idem.HashCallbackKey(cb.Key)),
 		[]byte(e.CallbackHash)) != 1):
@@ -75,10 +76,10 @@ func howItEnded(r *idem.Record) error {
 	return idem.ErrFinished
 }
 
-// current is the lock that cb may speak for, alive as far as this process knows; with
+// readCurrentLock reads the lock that cb may speak for, alive as far as this process knows; with
 // idem.ErrCancelled where it was asked to stop. Other errors are those of a callback; the execution
 // comes with them where cb is its own.
-func (s *Callbacks) current(ctx context.Context, cb *idem.Callback) (*history.State, *idem.Found, error) {
+func (s *Callbacks) readCurrentLock(ctx context.Context, cb *idem.Callback) (*history.State, *idem.Found, error) {
 	scope, err := s.options.Reader.Scope(ctx, cb.Execution)
 	if err != nil {
 		return nil, nil, err
@@ -95,7 +96,7 @@ func (s *Callbacks) current(ctx context.Context, cb *idem.Callback) (*history.St
 		case found.Short != nil: // its event has run again, and its key is not known any more
 			return nil, nil, idem.ErrStaleToken
 		}
-		if err := allowed(cb, found.Facts()); err != nil {
+		if err := checkCallback(cb, found.Facts()); err != nil {
 			return nil, nil, err
 		}
 		switch l := found.Lock; {
@@ -123,7 +124,7 @@ func (s *Callbacks) current(ctx context.Context, cb *idem.Callback) (*history.St
 func (s *Callbacks) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Duration) (found *idem.Found, err error) {
 	err = s.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		var at *history.State
-		at, found, err = s.current(ctx, &cb)
+		at, found, err = s.readCurrentLock(ctx, &cb)
 		switch {
 		case errors.Is(err, idem.ErrStoreUnavailable):
 			return false, err
@@ -140,15 +141,15 @@ func (s *Callbacks) Heartbeat(ctx context.Context, cb idem.Callback, ttl time.Du
 		if left <= 0 { // it has reached its MaxDuration, and nothing extends it any more; or the time left is unknown
 			return err == nil, err
 		}
-		found, err = s.beat(ctx, at, ttl, left)
+		found, err = s.renewHold(ctx, at, ttl, left)
 		return found != nil, err
 	})
 	return found, err
 }
 
-// beat puts the hold of at on a new lease, for left at most. Without an answer, and after a
+// renewHold puts the hold of at on a new lease, for left at most. Without an answer, and after a
 // refusal, found is nil.
-func (s *Callbacks) beat(ctx context.Context, at *history.State, ttl, left time.Duration) (found *idem.Found,
+func (s *Callbacks) renewHold(ctx context.Context, at *history.State, ttl, left time.Duration) (found *idem.Found,
 	err error) {
 	if ttl == 0 {
 		ttl = at.Lock.HoldTTL
@@ -191,7 +192,7 @@ func (s *Callbacks) beat(ctx context.Context, at *history.State, ttl, left time.
 func (s *Callbacks) Complete(ctx context.Context, cb idem.Callback, final idem.Final) (found *idem.Found, err error) {
 	err = s.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		var at *history.State
-		at, found, err = s.current(ctx, &cb)
+		at, found, err = s.readCurrentLock(ctx, &cb)
 		switch {
 		case errors.Is(err, idem.ErrStoreUnavailable):
 			return false, err

@@ -29,7 +29,7 @@ func TestACallbackNeedsTheKeyTheWorkflowAndTheTokenOfItsExecution(t *testing.T) 
 		"no token, where the event is locked": {idem.Callback{Key: "key"}, &event, nil},
 		"a wrong one there":                   {idem.Callback{Token: 4, Key: "key"}, &event, idem.ErrStaleToken},
 	} {
-		if err := allowed(&c.cb, c.e); !errors.Is(err, c.want) || c.want == nil && err != nil {
+		if err := checkCallback(&c.cb, c.e); !errors.Is(err, c.want) || c.want == nil && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -24,7 +24,7 @@ func TestWhatIsRememberedOfOthersLocksIsBounded(t *testing.T) {
 		}
 		weight := 0
 		for _, l := range c.locks {
-			weight += weigh(l)
+			weight += lockWeight(l)
 		}
 		if len(c.locks) != room || c.weight != weight {
 			t.Errorf("%d steps: %d locks, and not %d; they weigh %d, and not %d", steps, len(c.locks), room, weight,

@@ -128,7 +128,7 @@ func (s *Callbacks) claimForClient(ctx context.Context, q *idem.AcquireRequest) 
 func (s *Callbacks) ReleaseLock(ctx context.Context, workflow string, cb idem.Callback) error {
 	cb.Workflow = workflow
 	return s.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
-		at, _, err := s.current(ctx, &cb)
+		at, _, err := s.readCurrentLock(ctx, &cb)
 		switch {
 		case errors.Is(err, idem.ErrStoreUnavailable):
 			return false, err

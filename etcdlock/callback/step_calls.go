@@ -32,25 +32,25 @@ const (
 func (s *Callbacks) Guard(ctx context.Context, cb idem.Callback, step string, plan []string) (found *idem.Found,
 	err error) {
 	l := s.lastSeenOf(cb.Execution)
-	if l != nil && (l.Cancel != nil || allowed(&cb, &l.ExecutionFacts) != nil) {
+	if l != nil && (l.Cancel != nil || checkCallback(&cb, &l.ExecutionFacts) != nil) {
 		l = nil // only etcd may refuse
 	}
 	err = s.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		if l == nil {
-			_, found, err = s.current(ctx, &cb)
+			_, found, err = s.readCurrentLock(ctx, &cb)
 			if err != nil {
 				return !errors.Is(err, idem.ErrStoreUnavailable), err
 			}
 			l = found.Lock
 		}
-		next, err := s.pass(ctx, l, step, plan)
+		next, err := s.recordStep(ctx, l, step, plan)
 		if next == nil {
 			s.guarded.drop(cb.Execution)
 			l = nil
 			return errors.Is(err, idem.ErrTooManySteps), err
 		}
 		found = &idem.Found{Lock: next, Revision: next.Revision}
-		if s.saw(next); next.Cancel != nil { // it came between
+		if s.rememberLock(next); next.Cancel != nil { // it came between
 			return true, idem.ErrCancelled
 		}
 		return true, nil
@@ -58,9 +58,9 @@ func (s *Callbacks) Guard(ctx context.Context, cb idem.Callback, step string, pl
 	return found, err
 }
 
-// pass is the check itself. It returns the lock as it is then; nil: l is out of date, or etcd gave
-// no answer.
-func (s *Callbacks) pass(ctx context.Context, l *idem.Lock, step string, plan []string) (*idem.Lock, error) {
+// recordStep puts the step into the lock, and returns that; nil: l is out of date, or etcd gave no
+// answer.
+func (s *Callbacks) recordStep(ctx context.Context, l *idem.Lock, step string, plan []string) (*idem.Lock, error) {
 	next := l.BeginStep(step, plan, s.options.Clock.Now().UTC().Round(time.Millisecond))
 	if slices.Equal(next.Steps, l.Steps) && slices.Equal(next.Plan, l.Plan) {
 		return s.stillRuns(ctx, l)
@@ -121,8 +121,8 @@ func (s *Callbacks) lastSeenOf(id idem.ExecutionID) *idem.Lock {
 	return s.guarded.get(id)
 }
 
-// saw keeps a lock for the next guard.
-func (s *Callbacks) saw(l *idem.Lock) {
+// rememberLock keeps a lock for the next guard.
+func (s *Callbacks) rememberLock(l *idem.Lock) {
 	if h := s.options.Own.Of(l.Execution); h != nil {
 		h.See(l)
 		return
@@ -131,12 +131,12 @@ func (s *Callbacks) saw(l *idem.Lock) {
 }
 
 // maxLastSeen is how many locks of others are remembered, where they have few steps: it bounds what
-// weigh counts.
+// lockWeight counts.
 const maxLastSeen = 4096
 
-// weigh is how much room a lock takes, in locks without steps: one with a thousand steps takes a
-// hundred times as much.
-func weigh(l *idem.Lock) int { return 1 + (len(l.Steps)+len(l.Plan))/8 }
+// lockWeight is how much room a lock takes, in locks without steps: one with a thousand steps takes
+// a hundred times as much.
+func lockWeight(l *idem.Lock) int { return 1 + (len(l.Steps)+len(l.Plan))/8 }
 
 // lastSeen are locks as this process has seen them, of executions that others run or that are held.
 // They spare a read: what is sent because of one compares its revision.
@@ -161,7 +161,7 @@ func (c *lastSeen) put(l *idem.Lock) {
 	}
 	c.removeLocked(l.Execution)
 	c.locks[l.Execution] = l
-	c.weight += weigh(l)
+	c.weight += lockWeight(l)
 	for id := range c.locks {
 		if c.weight <= maxLastSeen {
 			return
@@ -180,7 +180,7 @@ func (c *lastSeen) drop(id idem.ExecutionID) {
 
 func (c *lastSeen) removeLocked(id idem.ExecutionID) {
 	if l := c.locks[id]; l != nil {
-		c.weight -= weigh(l)
+		c.weight -= lockWeight(l)
 		delete(c.locks, id)
 	}
 }

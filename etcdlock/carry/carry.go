@@ -61,8 +61,8 @@ func (c *Carrier) TakeParked(ctx context.Context, scope idem.Scope, mine func(ro
 	}
 	t := &taking{options: c.options, scope: scope, key: key}
 	t.parts.Store(1)
-	defer t.over()
-	taken, err := t.take(ctx, mine)
+	defer t.endPart()
+	taken, err := t.takeExecution(ctx, mine)
 	switch {
 	case errors.Is(err, idem.ErrNotClaimed), errors.Is(err, idem.ErrLockLost):
 		// another process has it, or a new look finds out
@@ -83,26 +83,26 @@ type taking struct {
 	parts   atomic.Int32 // of this look that are under way
 }
 
-// help runs a part of the look that goes on after its caller has given up. The queue is not looked
-// at again before it is over: a claim without an answer may have taken the lock, and puts it down
-// when it finds that out.
-func (t *taking) help(f func(context.Context)) bool {
+// runInBackground runs a part of the look that goes on after its caller has given up. The queue is
+// not looked at again before it is over: a claim without an answer may have taken the lock, and
+// puts it down when it finds that out.
+func (t *taking) runInBackground(f func(context.Context)) bool {
 	t.parts.Add(1)
-	if t.options.Tasks.Help(func(life context.Context) { defer t.over(); f(life) }) {
+	if t.options.Tasks.Help(func(life context.Context) { defer t.endPart(); f(life) }) {
 		return true
 	}
-	t.over()
+	t.endPart()
 	return false
 }
 
-// over is the end of a part.
-func (t *taking) over() {
+// endPart is the end of a part.
+func (t *taking) endPart() {
 	if t.parts.Add(-1) == 0 {
 		t.options.View.Parked.EndLook(t.key)
 	}
 }
 
-func (t *taking) take(ctx context.Context, mine func(route string) bool) (*idem.Taken, error) {
+func (t *taking) takeExecution(ctx context.Context, mine func(route string) bool) (*idem.Taken, error) {
 	session, _, err := t.options.Keeper.Current()
 	if err != nil {
 		return nil, commit.Unavailable(err)
@@ -184,11 +184,11 @@ func (t *taking) inLock(ctx context.Context, session *session.Session, l *idem.L
 		t.behind = l.Alive
 		return nil, nil
 	}
-	around, err := t.around(ctx, l)
+	around, err := t.readRelatedKeys(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	held, err := t.carry(ctx, session, l)
+	held, err := t.takeOver(ctx, session, l)
 	if held == nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ type around struct {
 	request []byte // nil = it is not there
 }
 
-func (t *taking) around(ctx context.Context, l *idem.Lock) (a around, err error) {
+func (t *taking) readRelatedKeys(ctx context.Context, l *idem.Lock) (a around, err error) {
 	k := t.options.Layout.Keys(l)
 	answers, _, err := t.options.Pool.Read(ctx, clientv3.OpGet(k.Record, clientv3.WithKeysOnly()),
 		clientv3.OpGet(k.Age, clientv3.WithKeysOnly()), clientv3.OpGet(k.Request))
@@ -222,7 +222,7 @@ func (t *taking) around(ctx context.Context, l *idem.Lock) (a around, err error)
 
 // fromQueue claims for the head of the queue.
 func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *idem.Lock) (*idem.Taken, error) {
-	around, err := t.around(ctx, l)
+	around, err := t.readRelatedKeys(ctx, l)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 	if limit := t.options.View.Slots.TurnOf(l.Execution); len(l.Slots) > 0 && limit != "" {
 		turn = t.options.Layout.SlotWaiter(limit, l.Execution)
 	}
-	held, seen, err := t.options.Claims.ClaimHead(ctx, l, session, around.prev, q, turn, t.help)
+	held, seen, err := t.options.Claims.ClaimHead(ctx, l, session, around.prev, q, turn, t.runInBackground)
 	if held != nil && len(l.Slots) > 0 {
 		t.options.View.Slots.Leave(l.Execution)
 	}
@@ -256,8 +256,8 @@ func (t *taking) fromQueue(ctx context.Context, session *session.Session, l *ide
 		nil
 }
 
-// carry takes the lock over. nil, nil: its process lives after all, or another one was faster.
-func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lock) (*owned.Lock, error) {
+// takeOver takes the lock over. nil, nil: its process lives after all, or another one was faster.
+func (t *taking) takeOver(ctx context.Context, session *session.Session, l *idem.Lock) (*owned.Lock, error) {
 	next := *l
 	next.Alive, next.Holder, next.Held, next.DeadlineLease = protocol.SessionAlive(session.Name), session.Holder(),
 		false, 0
@@ -271,7 +271,7 @@ func (t *taking) carry(ctx context.Context, session *session.Session, l *idem.Lo
 		held *owned.Lock
 		err  error
 	}
-	r, err := commit.InTime(ctx, t.help, func(life context.Context) result {
+	r, err := commit.InTime(ctx, t.runInBackground, func(life context.Context) result {
 		held, err := t.carryFor(life, session, l, &next, value)
 		return result{held, err}
 	}, func(life context.Context, late result) {
@@ -300,7 +300,7 @@ func (t *taking) carryFor(life context.Context, session *session.Session, l, nex
 		switch {
 		case answer.Applied() && adopts && k.HighWaterMark != "": // it does not bring the mark
 			st, err := history.Look(life, t.options.Pool, k)
-			return t.taken(session, next, st, err)
+			return t.addOwnLock(session, next, st, err)
 		case answer.Applied():
 			next.Token, next.Revision = answer.Revision, answer.Revision
 			protocol.Judge(next, protocol.HighWaterMarkIn(k, answer.Responses))
@@ -309,7 +309,7 @@ func (t *taking) carryFor(life context.Context, session *session.Session, l, nex
 			return nil, commit.Unavailable(answer.Err)
 		case answer.Err != nil:
 			st, err := t.options.Claims.LookAfter(life, answer.Err, session, epoch, k)
-			held, err := t.taken(session, next, st, err)
+			held, err := t.addOwnLock(session, next, st, err)
 			if errors.Is(err, idem.ErrNotClaimed) && !link.Fencing(answer.Err) {
 				err = commit.Unavailable(answer.Err)
 			}
@@ -331,8 +331,9 @@ func (t *taking) carryFor(life context.Context, session *session.Session, l, nex
 	}
 }
 
-// taken returns the lock that next has become in state st, which was read, or err.
-func (t *taking) taken(session *session.Session, next *idem.Lock, st *protocol.State, err error) (*owned.Lock, error) {
+// addOwnLock returns the lock that next has become in state st, which was read, or err.
+func (t *taking) addOwnLock(session *session.Session, next *idem.Lock, st *protocol.State, err error) (*owned.Lock,
+	error) {
 	switch {
 	case err != nil:
 		return nil, commit.Unavailable(err)

@@ -62,7 +62,7 @@ func New(o *Options) *Claims { return &Claims{o} }
 // Claim is that of idem.Ledger. It returns idem.ErrStoreUnavailable when ctx ends first; what then
 // still arrives in etcd is given back.
 func (s *Claims) Claim(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Obstacle, error) {
-	session, err := s.assign(&l)
+	session, err := s.assignToSession(&l)
 	// what was known stays in force
 	if pause := s.options.View.Pauses.Of(l.Route, l.Scope.Workflow); err != nil && pause != nil {
 		return nil, &idem.Obstacle{Paused: pause}, nil
@@ -112,8 +112,8 @@ func (s *Claims) ClaimHeld(
 	return c.run(ctx, nil)
 }
 
-// transaction takes the lock, if all is as in at.
-func (c *claimer) transaction(at protocol.Revisions) protocol.Op {
+// newTransaction returns the transaction that takes the lock, if all is as in at.
+func (c *claimer) newTransaction(at protocol.Revisions) protocol.Op {
 	lock := protocol.Leased{Value: c.value}
 	switch {
 	case c.hold != nil:
@@ -124,19 +124,19 @@ func (c *claimer) transaction(at protocol.Revisions) protocol.Op {
 	return protocol.Claim(c.keys, at, lock)
 }
 
-// claim takes r, which is on its way, to a definite end. When abandoned is closed, no caller waits
-// for the result any more.
-func (c *claimer) claim(life context.Context, abandoned <-chan struct{}, r *commit.Request,
+// claimUntilDefinite takes r, which is on its way, to a definite end. When abandoned is closed, no
+// caller waits for the result any more.
+func (c *claimer) claimUntilDefinite(life context.Context, abandoned <-chan struct{}, r *commit.Request,
 	epoch int64) (result claimed) {
 	defer func() {
 		if result.lock == nil {
-			c.unchoose()
+			c.unchooseSlots()
 		}
 	}()
-	for ; r != nil; r, epoch = c.depart(life) {
-		switch answer := c.await(abandoned, r); {
+	for ; r != nil; r, epoch = c.sendClaim(life) {
+		switch answer := c.awaitReply(abandoned, r); {
 		case answer.Applied():
-			return c.applied(answer)
+			return c.finishApplied(answer)
 		case answer.Err == nil:
 			if again := c.resolveRefusal(life, epoch, answer); again != nil {
 				return *again
@@ -144,7 +144,7 @@ func (c *claimer) claim(life context.Context, abandoned <-chan struct{}, r *comm
 		case link.Definite(answer.Err):
 			return claimed{err: commit.Unavailable(answer.Err)}
 		default:
-			return c.resolve(life, epoch, answer.Err)
+			return c.resolveUnknown(life, epoch, answer.Err)
 		}
 	}
 	return c.whilePaused(life)
@@ -156,7 +156,7 @@ func (c *claimer) resolveRefusal(life context.Context, epoch int64, answer commi
 	if err != nil {
 		return &claimed{err: commit.Unavailable(err)}
 	}
-	switch c.next(st, protocol.Refused) {
+	switch c.nextStep(st, protocol.Refused) {
 	case protocol.Decide:
 		r := c.inTheWay(life, st)
 		return &r
@@ -173,16 +173,17 @@ func (c *claimer) resolveRefusal(life context.Context, epoch int64, answer commi
 	return nil
 }
 
-// next is what follows a claim that was not applied as far as is known, when things stand as in st.
-func (c *claimer) next(st *protocol.State, answer protocol.Answer) protocol.Step {
+// nextStep is what follows a claim that was not applied as far as is known, when things stand as in
+// st.
+func (c *claimer) nextStep(st *protocol.State, answer protocol.Answer) protocol.Step {
 	return protocol.AfterClaim(st,
 		&protocol.Unapplied{Lock: &c.lock, At: protocol.Revisions{OtherLock: c.other, Entry: c.place, Record: c.prev},
 			Answer: answer})
 }
 
-// blocked reports whether a refusal is explained by what stands in etcd.
-func (c *claimer) blocked(st *protocol.State) bool {
-	return c.next(st, protocol.Refused) == protocol.Decide
+// isBlocked reports whether a refusal is explained by what stands in etcd.
+func (c *claimer) isBlocked(st *protocol.State) bool {
+	return c.nextStep(st, protocol.Refused) == protocol.Decide
 }
 
 // inTheWay is what the Guard decides on.
@@ -223,16 +224,16 @@ func (s *Options) lookAfter(
 	return history.Look(life, s.Pool, k)
 }
 
-// resolve finds out what became of a claim without a definite answer.
-func (c *claimer) resolve(life context.Context, epoch int64, cause error) claimed {
+// resolveUnknown finds out what became of a claim without a definite answer.
+func (c *claimer) resolveUnknown(life context.Context, epoch int64, cause error) claimed {
 	st, err := c.options.lookAfter(life, cause, c.session, epoch, c.keys)
 	if err != nil {
 		return claimed{err: commit.Unavailable(err)}
 	}
 	kind := AnswerOf(cause)
-	switch c.next(st, kind) {
+	switch c.nextStep(st, kind) {
 	case protocol.FindLock:
-		won := c.won(st.Lock.Created, st.Lock.Revision, st.HighWaterMark)
+		won := c.addOwnLock(st.Lock.Created, st.Lock.Revision, st.HighWaterMark)
 		won.lock.See(st.Lock)
 		if kind != protocol.Full {
 			return won
@@ -298,19 +299,19 @@ func (c *claimer) run(ctx context.Context, help func(func(life context.Context))
 		return nil, nil, commit.Unavailable(commit.ErrClosed)
 	}
 	defer c.options.Tasks.Leave()
-	if r := c.choose(ctx); r != nil {
+	if r := c.chooseSlots(ctx); r != nil {
 		return nil, r.obstacle, r.err
 	}
-	r, epoch := c.depart(ctx)
+	r, epoch := c.sendClaim(ctx)
 	if r == nil {
-		c.unchoose()
+		c.unchooseSlots()
 		result := c.whilePaused(ctx)
 		return nil, result.obstacle, result.err
 	}
 	select {
 	case answer := <-r.Reply:
 		if answer.Applied() {
-			return c.applied(answer).lock, nil, nil
+			return c.finishApplied(answer).lock, nil, nil
 		}
 		r.Reply <- answer
 	case <-ctx.Done():
@@ -319,7 +320,7 @@ func (c *claimer) run(ctx context.Context, help func(func(life context.Context))
 		help = c.options.Tasks.Help
 	}
 	result, err := commit.InTime(ctx, help, func(life context.Context) claimed {
-		return c.claim(life, ctx.Done(), r, epoch)
+		return c.claimUntilDefinite(life, ctx.Done(), r, epoch)
 	}, c.giveBack)
 	switch {
 	case err != nil:
@@ -330,15 +331,15 @@ func (c *claimer) run(ctx context.Context, help func(func(life context.Context))
 	return result.lock, nil, nil
 }
 
-// depart sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read
+// sendClaim sends the claim, with the epoch that it carries; nil: it is paused. The pauses are read
 // after the epoch, see view.Pauses.
-func (c *claimer) depart(ctx context.Context) (r *commit.Request, epoch int64) {
+func (c *claimer) sendClaim(ctx context.Context) (r *commit.Request, epoch int64) {
 	epoch = c.session.Epoch()
 	if c.pause = c.options.View.Pauses.Of(c.lock.Route, c.lock.Scope.Workflow); c.pause != nil {
 		return nil, epoch
 	}
 	r = commit.NewRequest(c.keys.Lock,
-		c.transaction(protocol.Revisions{Epoch: epoch, OtherLock: c.other, Record: c.prev, Entry: c.place}),
+		c.newTransaction(protocol.Revisions{Epoch: epoch, OtherLock: c.other, Record: c.prev, Entry: c.place}),
 		len(c.value)).AddSlots(c.keys).AddOtherLock(c.keys, &c.lock)
 	r.Unbatched = c.hold != nil
 	if c.place == 0 && c.hold == nil {
@@ -353,15 +354,15 @@ func (c *claimer) depart(ctx context.Context) (r *commit.Request, epoch int64) {
 // which explain nearly all refusals.
 func (c *claimer) stateAfter(life context.Context, answer commit.Reply) (*protocol.State, error) {
 	st, err := protocol.ReadState(answer.Responses, answer.Revision)
-	if err != nil || c.place != 0 || c.blocked(st) {
+	if err != nil || c.place != 0 || c.isBlocked(st) {
 		return st, err
 	}
 	return history.Look(life, c.options.Pool, c.keys)
 }
 
-// await returns the answer to r. A request that was not sent yet is withdrawn when abandoned is
-// closed.
-func (c *claimer) await(abandoned <-chan struct{}, r *commit.Request) commit.Reply {
+// awaitReply returns the answer to r. A request that was not sent yet is withdrawn when abandoned
+// is closed.
+func (c *claimer) awaitReply(abandoned <-chan struct{}, r *commit.Request) commit.Reply {
 	select {
 	case answer := <-r.Reply:
 		return answer
@@ -373,9 +374,9 @@ func (c *claimer) await(abandoned <-chan struct{}, r *commit.Request) commit.Rep
 	}
 }
 
-// applied is after the answer that the claim was applied.
-func (c *claimer) applied(answer commit.Reply) claimed {
-	r := c.won(answer.Revision, answer.Revision, protocol.HighWaterMarkIn(c.keys, answer.Responses))
+// finishApplied returns the lock of a claim whose answer is that it was applied.
+func (c *claimer) finishApplied(answer commit.Reply) claimed {
+	r := c.addOwnLock(answer.Revision, answer.Revision, protocol.HighWaterMarkIn(c.keys, answer.Responses))
 	var candidates protocol.Candidates
 	if c.place != 0 {
 		candidates = protocol.CandidatesAt(answer.Responses[protocol.ReadFirstAfterClaim], answer.Revision)
@@ -385,7 +386,7 @@ func (c *claimer) applied(answer commit.Reply) claimed {
 	return r
 }
 
-func (c *claimer) won(created, revision int64, mark *mvccpb.KeyValue) claimed {
+func (c *claimer) addOwnLock(created, revision int64, mark *mvccpb.KeyValue) claimed {
 	l := c.lock
 	l.Created, l.Token, l.Revision = created, created, revision
 	if len(l.Slots) > 0 {
@@ -406,10 +407,10 @@ func (c *claimer) giveBack(life context.Context, r claimed) {
 	}
 }
 
-// choose says which slots the claim is to take, where it counts against limits. What it returns is
-// why there is none for it. What is paused gets none, and is not refused for what it would wait for
-// besides.
-func (c *claimer) choose(ctx context.Context) *claimed {
+// chooseSlots says which slots the claim is to take, where it counts against limits. What it
+// returns is why there is none for it. What is paused gets none, and is not refused for what it
+// would wait for besides.
+func (c *claimer) chooseSlots(ctx context.Context) *claimed {
 	if len(c.lock.Slots) == 0 {
 		return nil
 	}
@@ -419,37 +420,38 @@ func (c *claimer) choose(ctx context.Context) *claimed {
 	}
 	for looked := false; ; looked = true {
 		c.lock.Slots = slices.Clone(c.lock.Slots) // a lock that was shown to others stays as it is
-		full := c.options.View.Slots.Choose(&c.lock, c.comes())
+		full := c.options.View.Slots.Choose(&c.lock, c.slotArrival())
 		if full == "" {
-			return c.encode()
+			return c.encodeLock()
 		}
 		if c.place != 0 && c.options.View.Slots.Knows() { // it goes on waiting, and the watch tells it
-			return &claimed{obstacle: &idem.Obstacle{Full: c.limit(full), Oldest: c.options.View.Slots.Oldest(full)}}
+			return &claimed{obstacle: &idem.Obstacle{Full: c.slotByLimit(full),
+				Oldest: c.options.View.Slots.Oldest(full)}}
 		}
 		st, err := c.options.View.Slots.Look(ctx, c.keys, c.lock.Slots)
 		switch {
 		case err != nil:
 			return &claimed{err: commit.Unavailable(err)}
-		case c.blocked(st) && c.place == 0:
+		case c.isBlocked(st) && c.place == 0:
 			r := c.inTheWay(ctx, st)
 			return &r
 		case looked || c.place != 0:
 			seen := st.Obstacle(c.lock.Scope.Key)
-			seen.Full, seen.Oldest = c.limit(full), c.options.View.Slots.Oldest(full)
+			seen.Full, seen.Oldest = c.slotByLimit(full), c.options.View.Slots.Oldest(full)
 			return &claimed{obstacle: seen}
 		}
 	}
 }
 
-func (c *claimer) comes() slots.Arrival {
+func (c *claimer) slotArrival() slots.Arrival {
 	if c.place != 0 {
 		return slots.AsHead
 	}
 	return slots.Late
 }
 
-// limit is the slot of that name.
-func (c *claimer) limit(name string) *idem.Slot {
+// slotByLimit is the slot of that name.
+func (c *claimer) slotByLimit(name string) *idem.Slot {
 	for i := range c.lock.Slots {
 		if c.lock.Slots[i].LimitName == name {
 			return &c.lock.Slots[i]
@@ -458,12 +460,12 @@ func (c *claimer) limit(name string) *idem.Slot {
 	return nil
 }
 
-// encode makes the keys and the value of the lock with its slots.
-func (c *claimer) encode() *claimed {
+// encodeLock makes the keys and the value of the lock with its slots.
+func (c *claimer) encodeLock() *claimed {
 	c.keys.Slots = slots.Chosen(c.options.Layout, &c.lock)
 	var err error
 	if c.value, err = protocol.EncodeLock(&c.lock); err != nil {
-		c.unchoose()
+		c.unchooseSlots()
 		return &claimed{err: commit.Unavailable(err)}
 	}
 	return nil
@@ -476,11 +478,11 @@ func (c *claimer) slotsTaken(life context.Context) (again bool, r *claimed) {
 		return false, nil
 	}
 	chosen := c.lock.Slots
-	c.unchoose()
+	c.unchooseSlots()
 	if _, err := c.options.View.Slots.Look(life, c.keys, chosen); err != nil {
 		return false, &claimed{err: commit.Unavailable(err)}
 	}
-	if r := c.choose(life); r != nil {
+	if r := c.chooseSlots(life); r != nil {
 		return false, r
 	}
 	if c.same++; !slices.Equal(chosen, c.lock.Slots) {
@@ -493,7 +495,7 @@ func (c *claimer) slotsTaken(life context.Context) (again bool, r *claimed) {
 // been taken, and freed since.
 const manyTimes = 3
 
-func (c *claimer) unchoose() {
+func (c *claimer) unchooseSlots() {
 	if len(c.lock.Slots) > 0 {
 		c.options.View.Slots.Unchoose(&c.lock)
 	}
@@ -512,7 +514,7 @@ func AnswerOf(err error) protocol.Answer {
 
 // Prepare makes l the lock of the live session, and its value.
 func (s *Claims) Prepare(l *idem.Lock) (*session.Session, []byte, error) {
-	session, err := s.assign(l)
+	session, err := s.assignToSession(l)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -523,8 +525,8 @@ func (s *Claims) Prepare(l *idem.Lock) (*session.Session, []byte, error) {
 	return session, value, nil
 }
 
-// assign makes l the lock of the live session.
-func (s *Claims) assign(l *idem.Lock) (*session.Session, error) {
+// assignToSession makes l the lock of the live session.
+func (s *Claims) assignToSession(l *idem.Lock) (*session.Session, error) {
 	session, _, err := s.options.Keeper.Current()
 	if err != nil {
 		return nil, commit.Unavailable(err)

@@ -17,7 +17,7 @@ func (s *Claims) FirstTwin(ctx context.Context, t *idem.Twin) (first idem.FirstT
 	n := &naming{options: s.options, twin: t}
 	n.keys, n.first = s.options.Layout.Twin(t)
 	err = s.options.Tasks.Repeat(ctx, func(ctx context.Context) (done bool, err error) {
-		done, err = n.try(ctx)
+		done, err = n.tryOnce(ctx)
 		return done, err
 	})
 	return n.found, err
@@ -32,17 +32,18 @@ type naming struct {
 	found   idem.FirstTwin
 }
 
-// try names the event the first one, or joins it to the first one. done false: things have changed.
-func (n *naming) try(ctx context.Context) (done bool, err error) {
-	index, err := n.lease(ctx, n.twin.Window, protocol.EncodeTwin(n.twin.Scope.Key, n.twin.EventID, ""))
+// tryOnce names the event the first one, or joins it to the first one. done false: things have
+// changed.
+func (n *naming) tryOnce(ctx context.Context) (done bool, err error) {
+	index, err := n.withSharedLease(ctx, n.twin.Window, protocol.EncodeTwin(n.twin.Scope.Key, n.twin.EventID, ""))
 	if err != nil {
 		return false, err
 	}
-	alias, err := n.lease(ctx, n.twin.Life, protocol.EncodeTwin(n.twin.Scope.Key, "", n.first))
+	alias, err := n.withSharedLease(ctx, n.twin.Life, protocol.EncodeTwin(n.twin.Scope.Key, "", n.first))
 	if err != nil {
 		return false, err
 	}
-	answer := n.send(ctx, protocol.NameFirst(n.keys, index, alias), &index, &alias)
+	answer := n.sendTransaction(ctx, protocol.NameFirst(n.keys, index, alias), &index, &alias)
 	if answer.Err != nil || answer.Succeeded {
 		return answer.Err == nil, answer.Err
 	}
@@ -51,45 +52,45 @@ func (n *naming) try(ctx context.Context) (done bool, err error) {
 	case err != nil:
 		return true, commit.Unavailable(err)
 	case known.Alias != nil:
-		n.is(known.Alias, false)
+		n.noteFirst(known.Alias, false)
 		return true, nil
 	case known.Record: // it has run under its own key
 		return true, nil
 	case known.First == nil: // its window has ended since
 		return false, nil
 	}
-	return n.join(ctx, &known, alias.Lease)
+	return n.joinFirst(ctx, &known, alias.Lease)
 }
 
-// join makes the event the first one.
-func (n *naming) join(ctx context.Context, known *protocol.Twins, lease clientv3.LeaseID) (done bool, err error) {
+// joinFirst makes the event the first one.
+func (n *naming) joinFirst(ctx context.Context, known *protocol.Twins, lease clientv3.LeaseID) (done bool, err error) {
 	alias := protocol.Leased{Value: protocol.EncodeTwin(known.First.Key, known.First.EventID, ""), Lease: lease}
 	back := protocol.Leased{Value: []byte(`{"v":1}`), Lease: lease}
 	joined := n.options.Layout.Joined(known.First.Key) + string(n.twin.Scope.Key)
-	answer := n.send(ctx, protocol.JoinFirst(n.keys, known.FirstAt, joined, alias, back), &alias, &alias)
+	answer := n.sendTransaction(ctx, protocol.JoinFirst(n.keys, known.FirstAt, joined, alias, back), &alias, &alias)
 	if answer.Err != nil || !answer.Succeeded {
 		return false, answer.Err
 	}
-	n.is(known.First, true)
+	n.noteFirst(known.First, true)
 	return true, nil
 }
 
-// is notes which event it is.
-func (n *naming) is(first *protocol.Twin, isNew bool) {
+// noteFirst notes which event it is.
+func (n *naming) noteFirst(first *protocol.Twin, isNew bool) {
 	if first.Key != n.twin.Scope.Key {
 		n.found = idem.FirstTwin{Key: first.Key, EventID: first.EventID, New: isNew}
 	}
 }
 
-// lease returns v on a lease that others share.
-func (n *naming) lease(ctx context.Context, life time.Duration, v []byte) (protocol.Leased, error) {
+// withSharedLease returns v on a lease that others share.
+func (n *naming) withSharedLease(ctx context.Context, life time.Duration, v []byte) (protocol.Leased, error) {
 	id, err := n.options.Leases.Take(ctx, life, "", nil)
 	return protocol.Leased{Value: v, Lease: id}, err
 }
 
-// send sends a transaction with two values. Two about one body, or about one event, do not travel
-// together.
-func (n *naming) send(ctx context.Context, op protocol.Op, one, two *protocol.Leased) commit.Reply {
+// sendTransaction sends a transaction with two values. Two about one body, or about one event, do
+// not travel together.
+func (n *naming) sendTransaction(ctx context.Context, op protocol.Op, one, two *protocol.Leased) commit.Reply {
 	r := commit.NewRequest(n.keys.First, op, len(one.Value)+len(two.Value))
 	r.Slots = []string{n.keys.Alias}
 	r.SharedLease, r.AnswerLease = one.Lease, two.Lease

@@ -56,8 +56,8 @@ type carriedApart struct {
 	answered func(error, []*Count)
 }
 
-// carry returns what travels with a batch; nil = nothing does.
-func (s *Sender) carry(batch []*Request) *carried {
+// collectCounts returns what travels with a batch; nil = nothing does.
+func (s *Sender) collectCounts(batch []*Request) *carried {
 	if s.counter == nil {
 		return nil
 	}
@@ -84,16 +84,16 @@ func (s *Sender) carry(batch []*Request) *carried {
 	return c
 }
 
-// of returns the transaction of a request of the batch, with what it counts.
-func (c *carried) of(i int, txn protocol.Op) protocol.Op {
+// withCounts returns the transaction of a request of the batch, with what it counts.
+func (c *carried) withCounts(i int, txn protocol.Op) protocol.Op {
 	if c == nil || c.apart == nil || c.apart[i].writes == nil {
 		return txn
 	}
 	return protocol.With(txn, c.apart[i].writes)
 }
 
-// answer tells the counter of the answer to the batch.
-func (c *carried) answer(response *pb.TxnResponse, err error) {
+// reportAnswer tells the counter of the answer to the batch.
+func (c *carried) reportAnswer(response *pb.TxnResponse, err error) {
 	var refused []*Count
 	for i, r := range c.batch {
 		var these []*Count

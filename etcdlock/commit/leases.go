@@ -155,7 +155,7 @@ func (b *Leases) nextLocked(c *current, of class) {
 		c.err, c.granting = err, nil
 		close(done)
 		b.mu.Unlock()
-		b.index(ctx, of.listedAs, old)
+		b.writeIndex(ctx, of.listedAs, old)
 	})
 	if !started {
 		c.err, c.granting = ErrClosed, nil
@@ -163,9 +163,9 @@ func (b *Leases) nextLocked(c *current, of class) {
 	}
 }
 
-// index has the index of a lease written that takes no more keys. Once it is written, its rows are
-// gone from here, and an index without them would hide what is on the lease.
-func (b *Leases) index(ctx context.Context, kind string, lease clientv3.LeaseID) {
+// writeIndex has the index of a lease written that takes no more keys. Once it is written, its rows
+// are gone from here, and an index without them would hide what is on the lease.
+func (b *Leases) writeIndex(ctx context.Context, kind string, lease clientv3.LeaseID) {
 	rows := b.Rows(lease)
 	if rows == nil {
 		return
@@ -195,7 +195,7 @@ func (b *Leases) Finish(ctx context.Context) {
 	b.mu.Unlock()
 	for lease, kind := range kinds {
 		if ctx.Err() == nil {
-			b.index(ctx, kind, lease)
+			b.writeIndex(ctx, kind, lease)
 		}
 	}
 }

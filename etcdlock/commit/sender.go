@@ -202,7 +202,7 @@ func (s *Sender) SendInPlace(ctx context.Context, r *Request) {
 	s.dispatchLocked()
 	s.mu.Unlock()
 	if len(batch) > 0 {
-		s.travel(batch)
+		s.sendAndRelease(batch)
 	}
 }
 
@@ -243,11 +243,11 @@ func (s *Sender) takeLocked(r *Request, key string) {
 	case at == nil:
 		s.conflicts[key] = &conflict{holders: 1, shared: r.Side == Enqueues}
 		return
-	case at.shared && r.Side == Enqueues && (at.shareable() && !r.HoldUntil.After(s.clock.Now()) ||
+	case at.shared && r.Side == Enqueues && (at.isShareable() && !r.HoldUntil.After(s.clock.Now()) ||
 		at.hold == nil && len(at.waiting) == 0):
 		at.holders++
 		return
-	case at.shared && r.Side == Ends && at.shareable():
+	case at.shared && r.Side == Ends && at.isShareable():
 		at.holders++
 		s.endArrivedLocked(at)
 		return
@@ -263,9 +263,9 @@ func (s *Sender) takeLocked(r *Request, key string) {
 	}
 }
 
-// shareable reports whether no exclusive request waits: it would wait for as long as one end
+// isShareable reports whether no exclusive request waits: it would wait for as long as one end
 // follows the other.
-func (at *conflict) shareable() bool { return len(at.waiting) == 0 || at.waiting[0].Side == Enqueues }
+func (at *conflict) isShareable() bool { return len(at.waiting) == 0 || at.waiting[0].Side == Enqueues }
 
 const (
 	// endWindow is for how long enqueue requests wait for the next end after a hand-off in this
@@ -283,7 +283,7 @@ const (
 func (s *Sender) ExpectEnd(lock string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at := s.conflicts[lock]; at != nil && at.hold == nil && at.shareable() && !s.closed {
+	if at := s.conflicts[lock]; at != nil && at.hold == nil && at.isShareable() && !s.closed {
 		s.holdLocked(lock, at, endWindow)
 	}
 }
@@ -392,13 +392,13 @@ func (s *Sender) dispatchLocked() {
 // its stack each time.
 func (s *Sender) run() {
 	for batch := range s.departing {
-		s.travel(batch)
+		s.sendAndRelease(batch)
 	}
 }
 
-// travel delivers a batch, and lets what has waited for its keys, or for its return, go.
-func (s *Sender) travel(batch []*Request) {
-	s.deliver(batch)
+// sendAndRelease delivers a batch, and lets what has waited for its keys, or for its return, go.
+func (s *Sender) sendAndRelease(batch []*Request) {
+	s.sendBatch(batch)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inFlight--
@@ -416,7 +416,7 @@ func (s *Sender) batchLocked() (batch []*Request) {
 		switch {
 		case r.state == withdrawn:
 			s.popLocked()
-			s.answer(r, Reply{Err: link.ErrNotSent})
+			s.deliverReply(r, Reply{Err: link.ErrNotSent})
 			s.freeAllLocked(r)
 			continue
 		case len(batch) > 0 && (r.Unbatched || batch[0].Unbatched || size+r.Size > MaxBatchBytes):
@@ -458,28 +458,28 @@ func (s *Sender) freeLocked(key string) {
 	}
 }
 
-// deliver sends a batch and hands out the answers.
-func (s *Sender) deliver(batch []*Request) {
+// sendBatch sends a batch and hands out the answers.
+func (s *Sender) sendBatch(batch []*Request) {
 	response, err := s.commitCounted(batch)
 	switch {
 	case err == nil:
 		for i, r := range batch {
-			s.answer(r, Reply{response.Responses[i].GetResponseTxn(), response.Header.Revision, nil})
+			s.deliverReply(r, Reply{response.Responses[i].GetResponseTxn(), response.Header.Revision, nil})
 		}
 	case len(batch) > 1 && link.MemberAlone(err):
 		half := len(batch) / 2
-		s.deliver(batch[:half])
-		s.deliver(batch[half:])
+		s.sendBatch(batch[:half])
+		s.sendBatch(batch[half:])
 	default:
 		for _, r := range batch {
-			s.answer(r, Reply{Err: err})
+			s.deliverReply(r, Reply{Err: err})
 		}
 	}
 }
 
-// answer hands out an answer, and ends the leases that it leaves unused: those of deleted holds,
-// and the request's own ones if it never will be applied.
-func (s *Sender) answer(r *Request, answer Reply) {
+// deliverReply hands out an answer, and ends the leases that it leaves unused: those of deleted
+// holds, and the request's own ones if it never will be applied.
+func (s *Sender) deliverReply(r *Request, answer Reply) {
 	if r.OnApplied != nil && answer.Applied() {
 		r.OnApplied(answer)
 	}
@@ -514,26 +514,26 @@ func (s *Sender) Drop(id clientv3.LeaseID) {
 // commitCounted sends a batch with the counts of its outcomes, and without these where etcd refuses
 // them: that must not keep an outcome back.
 func (s *Sender) commitCounted(batch []*Request) (*pb.TxnResponse, error) {
-	counts := s.carry(batch)
-	response, err := s.commit(batch, counts)
+	counts := s.collectCounts(batch)
+	response, err := s.commitBatch(batch, counts)
 	if counts == nil {
 		return response, err
 	}
-	counts.answer(response, err)
+	counts.reportAnswer(response, err)
 	if mayBeTheCounts(err) {
-		return s.commit(batch, nil)
+		return s.commitBatch(batch, nil)
 	}
 	return response, err
 }
 
-// commit sends a batch in one request, with counts if there are some.
-func (s *Sender) commit(batch []*Request, counts *carried) (*pb.TxnResponse, error) {
+// commitBatch sends a batch in one request, with counts if there are some.
+func (s *Sender) commitBatch(batch []*Request, counts *carried) (*pb.TxnResponse, error) {
 	txns := make(protocol.Writes, len(batch), len(batch)+1)
 	for i, r := range batch {
 		if r.Build != nil {
 			r.Txn = r.Build()
 		}
-		txns[i] = counts.of(i, r.Txn)
+		txns[i] = counts.withCounts(i, r.Txn)
 	}
 	if counts != nil {
 		txns = append(txns, counts.writes...)

@@ -32,14 +32,14 @@ func NewTasks() *Tasks {
 }
 
 // Start runs f as a task of its own. It returns false after Close.
-func (t *Tasks) Start(f func(context.Context)) bool { return t.run(f, false) }
+func (t *Tasks) Start(f func(context.Context)) bool { return t.startTask(f, false) }
 
 // Help runs f on behalf of a running task, also during Close. It returns false when no task runs
 // any more.
-func (t *Tasks) Help(f func(context.Context)) bool { return t.run(f, true) }
+func (t *Tasks) Help(f func(context.Context)) bool { return t.startTask(f, true) }
 
-func (t *Tasks) run(f func(context.Context), helps bool) bool {
-	if !t.add(helps) {
+func (t *Tasks) startTask(f func(context.Context), helps bool) bool {
+	if !t.addRunning(helps) {
 		return false
 	}
 	go func() {
@@ -88,7 +88,7 @@ func (t *Tasks) Within(ctx context.Context) (context.Context, context.CancelFunc
 }
 
 // Enter makes the caller itself a task until it calls Leave. It returns false after Close.
-func (t *Tasks) Enter() bool { return t.add(false) }
+func (t *Tasks) Enter() bool { return t.addRunning(false) }
 
 // Busy reports whether a task runs.
 func (t *Tasks) Busy() bool {
@@ -97,7 +97,7 @@ func (t *Tasks) Busy() bool {
 	return t.running > 0
 }
 
-func (t *Tasks) add(helps bool) bool {
+func (t *Tasks) addRunning(helps bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.shut && (!helps || t.running == 0) {

@@ -41,7 +41,7 @@ func Etcd(ctx context.Context, o etcdlock.Options, largest int) []Finding {
 
 func newDiagnosis(o etcdlock.Options) *diagnosis {
 	o = o.WithDefaults()
-	return &diagnosis{options: &o, layout: protocol.NewLayout(o.Prefix), status: status}
+	return &diagnosis{options: &o, layout: protocol.NewLayout(o.Prefix), status: readStatus}
 }
 
 // diagnosis is one run of Etcd.
@@ -62,18 +62,18 @@ type answered struct {
 	status   *clientv3.StatusResponse
 }
 
-func status(ctx context.Context, c *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error) {
+func readStatus(ctx context.Context, c *clientv3.Client, endpoint string) (*clientv3.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
 	return c.Status(ctx, endpoint)
 }
 
-func (d *diagnosis) say(check string, r Result, found, advice string) {
+func (d *diagnosis) addFinding(check string, r Result, found, advice string) {
 	d.findings = append(d.findings, Finding{Check: check, Result: r, Found: found, Advice: advice})
 }
 
-// fail reports an error of etcd, with the advice that belongs to it, or otherwise.
-func (d *diagnosis) fail(check, doing string, err error, otherwise string) {
+// addFailure reports an error of etcd, with the advice that belongs to it, or otherwise.
+func (d *diagnosis) addFailure(check, doing string, err error, otherwise string) {
 	advice := link.AdviceFor(err)
 	switch {
 	case advice != "":
@@ -83,12 +83,12 @@ func (d *diagnosis) fail(check, doing string, err error, otherwise string) {
 	default:
 		advice = otherwise
 	}
-	d.say(check, Failed, doing+": "+reason(err), advice)
+	d.addFinding(check, Failed, doing+": "+reasonText(err), advice)
 }
 
-// reason returns the text of an error of etcd; one that says only that the time was up says so in
-// words.
-func reason(err error) string {
+// reasonText returns the text of an error of etcd; one that says only that the time was up says so
+// in words.
+func reasonText(err error) string {
 	if isSilent(err) {
 		return "no answer within " + diagnoseTimeout.String()
 	}
@@ -102,7 +102,7 @@ func isSilent(err error) bool {
 
 func (d *diagnosis) run(ctx context.Context) {
 	for _, endpoint := range d.options.Endpoints {
-		d.endpoint(ctx, endpoint)
+		d.checkEndpoint(ctx, endpoint)
 	}
 	defer func() {
 		for _, a := range d.answered {
@@ -110,76 +110,78 @@ func (d *diagnosis) run(ctx context.Context) {
 		}
 	}()
 	if len(d.answered) == 0 {
-		d.say("etcd use", Skipped, "no endpoint answers, so nothing more can be said about etcd", "")
+		d.addFinding("etcd use", Skipped, "no endpoint answers, so nothing more can be said about etcd", "")
 		return
 	}
-	d.leader()
-	d.alarms()
-	d.space()
+	d.checkLeader()
+	d.checkAlarms()
+	d.checkSpace()
 	followers := d.voting
 	d.voting = slices.DeleteFunc(slices.Clone(followers), func(a answered) bool { return a.status.Leader == 0 })
 	if len(followers) > 0 && len(d.voting) == 0 {
-		d.say("etcd use", Skipped, "without a leader etcd answers no write, and no read that has to be current", "")
+		d.addFinding("etcd use", Skipped, "without a leader etcd answers no write, and no read that has to be current",
+			"")
 		return
 	}
-	d.members(ctx)
+	d.checkMembers(ctx)
 	if len(d.voting) == 0 {
-		d.say("etcd use", Skipped, "only learners answer, and they take no writes",
+		d.addFinding("etcd use", Skipped, "only learners answer, and they take no writes",
 			"name voting members in etcd.endpoints, or promote a learner")
 		return
 	}
-	d.use(ctx)
+	d.checkUse(ctx)
 }
 
-// endpoint checks one member by itself.
-func (d *diagnosis) endpoint(ctx context.Context, endpoint string) {
+// checkEndpoint checks one member by itself.
+func (d *diagnosis) checkEndpoint(ctx context.Context, endpoint string) {
 	check := "etcd " + endpoint
 	began := time.Now()
-	if advice, err := probe(ctx, endpoint, d.options.TLS); err != nil {
-		d.say(check, Failed, err.Error(), advice)
+	if advice, err := probeEndpoint(ctx, endpoint, d.options.TLS); err != nil {
+		d.addFinding(check, Failed, err.Error(), advice)
 		return
 	}
 	c, err := link.Dial(d.options.Target(), endpoint, diagnoseTimeout)
 	if err != nil {
-		d.fail(check, "log in", err, "look at this member's log")
+		d.addFailure(check, "log in", err, "look at this member's log")
 		return
 	}
 	s, err := d.status(ctx, c, endpoint)
 	if err != nil {
 		_ = c.Close()
-		d.fail(check, "ask for its status", err, "look at this member's log")
+		d.addFailure(check, "ask for its status", err, "look at this member's log")
 		return
 	}
 	d.answered = append(d.answered, answered{endpoint, c, s})
 	if s.IsLearner {
-		d.say(check, Warning, "is a learner, which takes no writes and no consistent reads: each attempt there is lost",
+		d.addFinding(check, Warning, "is a learner, which takes no writes and no consistent reads: each attempt "+
+			"there is lost",
 			"promote it (etcdctl member promote "+strconv.FormatUint(s.Header.MemberId, 16)+
 				"), or take it out of etcd.endpoints")
 	} else {
 		d.voting = append(d.voting, d.answered[len(d.answered)-1])
-		d.say(check, OK, fmt.Sprintf("answers after %s", milliseconds(time.Since(began))), "")
+		d.addFinding(check, OK, fmt.Sprintf("answers after %s", formatMilliseconds(time.Since(began))), "")
 	}
 	if err := link.CheckRelease(s.Version); err != nil {
-		d.say("etcd release "+endpoint, Failed, err.Error(), link.NewEnough)
+		d.addFinding("etcd release "+endpoint, Failed, err.Error(), link.NewEnough)
 	} else {
-		d.say("etcd release "+endpoint, OK, s.Version, "")
+		d.addFinding("etcd release "+endpoint, OK, s.Version, "")
 	}
 }
 
-// leader checks whether every member knows a leader.
-func (d *diagnosis) leader() {
+// checkLeader checks whether every member knows a leader.
+func (d *diagnosis) checkLeader() {
 	for _, a := range d.answered {
 		if a.status.Leader == 0 {
-			d.say("etcd leader", Failed, a.endpoint+" knows no leader",
+			d.addFinding("etcd leader", Failed, a.endpoint+" knows no leader",
 				"start the members that are away: a majority of them must be there")
 			return
 		}
 	}
-	d.say("etcd leader", OK, "known: member "+strconv.FormatUint(d.answered[0].status.Leader, 16), "")
+	d.addFinding("etcd leader", OK, "known: member "+strconv.FormatUint(d.answered[0].status.Leader, 16), "")
 }
 
-// alarms reads the alarms from the status of the members, which every user may see.
-func (d *diagnosis) alarms() {
+// checkAlarms reads the alarms from the status of the members, which every user may see.
+func (d *diagnosis) checkAlarms() {
 	var raised []string
 	for _, a := range d.answered {
 		for _, e := range a.status.Errors {
@@ -189,54 +191,55 @@ func (d *diagnosis) alarms() {
 		}
 	}
 	if len(raised) == 0 {
-		d.say("etcd alarms", OK, "none", "")
+		d.addFinding("etcd alarms", OK, "none", "")
 		return
 	}
-	d.say("etcd alarms", Failed, strings.Join(raised, ", ")+": etcd takes no new locks and records",
+	d.addFinding("etcd alarms", Failed, strings.Join(raised, ", ")+": etcd takes no new locks and records",
 		"NOSPACE: compact, defragment or raise the quota, then etcdctl alarm disarm. CORRUPT: replace the member, "+
 			"then disarm")
 }
 
-// space compares the fullest member with its quota.
-func (d *diagnosis) space() {
+// checkSpace compares the fullest member with its quota.
+func (d *diagnosis) checkSpace() {
 	full := slices.MaxFunc(d.answered, func(a, b answered) int { return int(a.status.DbSize - b.status.DbSize) })
 	s := full.status
-	found := fmt.Sprintf("the database has %s, %s of it in use", size(s.DbSize), size(s.DbSizeInUse))
+	found := fmt.Sprintf("the database has %s, %s of it in use", formatSize(s.DbSize), formatSize(s.DbSizeInUse))
 	switch {
 	case s.DbSizeQuota == 0:
-		d.say("etcd space", OK, found+"; this release does not tell its quota", "")
+		d.addFinding("etcd space", OK, found+"; this release does not tell its quota", "")
 	case float64(s.DbSize) > nearlyFull*float64(s.DbSizeQuota):
-		d.say("etcd space", Warning, found+", of a quota of "+size(s.DbSizeQuota),
+		d.addFinding("etcd space", Warning, found+", of a quota of "+formatSize(s.DbSizeQuota),
 			"defragment where little is in use; else raise the quota (--quota-backend-bytes), or shorten "+
 				"idempotency.retention")
 	default:
-		d.say("etcd space", OK, found+", of a quota of "+size(s.DbSizeQuota), "")
+		d.addFinding("etcd space", OK, found+", of a quota of "+formatSize(s.DbSizeQuota), "")
 	}
 }
 
-// members counts the members that are not configured. A hung member costs nothing if another one is
-// configured.
-func (d *diagnosis) members(ctx context.Context) {
+// checkMembers counts the members that are not configured. A hung member costs nothing if another
+// one is configured.
+func (d *diagnosis) checkMembers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
 	list, err := d.answered[0].client.MemberList(ctx)
 	switch n := len(d.options.Endpoints); {
 	case err != nil:
-		d.say("etcd members", Skipped, "the list of members: "+reason(err), "")
+		d.addFinding("etcd members", Skipped, "the list of members: "+reasonText(err), "")
 	case n < len(list.Members):
-		d.say("etcd members", Warning, fmt.Sprintf("the cluster has %d, etcd.endpoints names %d", len(list.Members), n),
+		d.addFinding("etcd members", Warning,
+			fmt.Sprintf("the cluster has %d, etcd.endpoints names %d", len(list.Members), n),
 			"name them all, so that Hooklock can avoid one that hangs; ignore this if the endpoint balances over "+
 				"several")
 	default:
-		d.say("etcd members", OK, strconv.Itoa(len(list.Members)), "")
+		d.addFinding("etcd members", OK, strconv.Itoa(len(list.Members)), "")
 	}
 }
 
-func milliseconds(d time.Duration) string {
+func formatMilliseconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) + " ms"
 }
 
-func size(n int64) string {
+func formatSize(n int64) string {
 	if n < 1<<20 {
 		return strconv.FormatInt(n>>10, 10) + " KiB"
 	}

@@ -159,7 +159,7 @@ func TestWhatAMembersStatusTellsIsJudged(t *testing.T) {
 			d := newDiagnosis(etcdlock.Options{Endpoints: []string{e.Endpoint}})
 			d.status = func(ctx context.Context, client *clientv3.Client, endpoint string) (*clientv3.StatusResponse,
 				error) {
-				s, err := status(ctx, client, endpoint)
+				s, err := readStatus(ctx, client, endpoint)
 				if err == nil {
 					c.change(s)
 				}
@@ -201,14 +201,14 @@ func TestAnEtcdWithoutAMajorityIsCalledThat(t *testing.T) {
 		"the member that is left knows it": func(ctx context.Context, c *clientv3.Client,
 			endpoint string) (s *clientv3.StatusResponse, err error) {
 			etcdtest.Eventually(t, "the member knows no leader", func() bool {
-				s, err = status(ctx, c, endpoint)
+				s, err = readStatus(ctx, c, endpoint)
 				return err == nil && s.Leader == 0
 			})
 			return s, err
 		},
 		"it does not know it yet": func(ctx context.Context, c *clientv3.Client,
 			endpoint string) (*clientv3.StatusResponse, error) {
-			s, err := status(ctx, c, endpoint)
+			s, err := readStatus(ctx, c, endpoint)
 			if err == nil {
 				s.Leader = 1
 			}

@@ -16,9 +16,9 @@ import (
 // preface is the beginning of an HTTP/2 connection (RFC 9113 §3.4), with an empty SETTINGS frame.
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 
-// probe connects to an endpoint up to the first bytes of HTTP/2. The etcd client would try until
-// its time is up, and then know no more than that.
-func probe(ctx context.Context, endpoint string, t *tls.Config) (advice string, err error) {
+// probeEndpoint connects to an endpoint up to the first bytes of HTTP/2. The etcd client would try
+// until its time is up, and then know no more than that.
+func probeEndpoint(ctx context.Context, endpoint string, t *tls.Config) (advice string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
 	address, secure := endpointAddress(endpoint, t != nil)

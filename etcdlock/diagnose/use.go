@@ -14,75 +14,76 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// use does once each thing that a Store does all the time: through each member what a Store needs
-// of it, and the rest through one.
-func (d *diagnosis) use(ctx context.Context) {
+// checkUse does once each thing that a Store does all the time: through each member what a Store
+// needs of it, and the rest through one.
+func (d *diagnosis) checkUse(ctx context.Context) {
 	for i, a := range d.voting {
 		of := ""
 		if len(d.voting) > 1 {
 			of = " " + a.endpoint
 		}
-		d.useMember(ctx, a.client, of, i == 0)
+		d.checkMemberUse(ctx, a.client, of, i == 0)
 	}
-	d.outside(ctx, d.voting[0].client)
-	d.compaction(ctx, d.voting[0].client)
+	d.checkOutsidePrefix(ctx, d.voting[0].client)
+	d.checkCompaction(ctx, d.voting[0].client)
 }
 
-// useMember does so through one member. of follows the names of its checks. The first member is
-// asked for what is the same at all.
-func (d *diagnosis) useMember(ctx context.Context, c *clientv3.Client, of string, first bool) {
-	granted := d.lease(ctx, c, "etcd lease"+of)
+// checkMemberUse does so through one member. of follows the names of its checks. The first member
+// is asked for what is the same at all.
+func (d *diagnosis) checkMemberUse(ctx context.Context, c *clientv3.Client, of string, first bool) {
+	granted := d.checkLease(ctx, c, "etcd lease"+of)
 	if granted == nil {
-		d.say("etcd transaction"+of, Skipped, "needs a lease", "")
+		d.addFinding("etcd transaction"+of, Skipped, "needs a lease", "")
 		if first {
-			d.say("etcd permissions", Skipped, "needs a lease", "")
+			d.addFinding("etcd permissions", Skipped, "needs a lease", "")
 		}
 		return
 	}
 	defer func() { // also when the caller is interrupted; if it fails, the keys go with the lease
-		_, _ = step(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		_, _ = runTimed(context.WithoutCancel(ctx), func(ctx context.Context) error {
 			_, err := c.Revoke(ctx, granted.ID)
 			return err
 		})
 	}()
 	key := d.layout.Root + "doctor/" + strings.ToLower(rand.Text())
-	passed := d.transaction(ctx, c, key, granted.ID, "etcd transaction"+of)
-	d.size(ctx, c, key, granted.ID, "etcd request size"+of)
+	passed := d.checkTransaction(ctx, c, key, granted.ID, "etcd transaction"+of)
+	d.checkRequestSize(ctx, c, key, granted.ID, "etcd request size"+of)
 	if !first {
 		return
 	}
 	if passed {
-		d.cluster(ctx, key)
+		d.checkSameCluster(ctx, key)
 	}
-	d.permissions(ctx, c, key, granted.ID)
+	d.checkPermissions(ctx, c, key, granted.ID)
 }
 
-// size puts a value as large as the largest that a Store may put. Each member has a limit of its
-// own.
-func (d *diagnosis) size(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID, check string) {
+// checkRequestSize puts a value as large as the largest that a Store may put. Each member has a
+// limit of its own.
+func (d *diagnosis) checkRequestSize(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID,
+	check string) {
 	if d.largest == 0 {
 		return
 	}
-	_, err := step(ctx, func(ctx context.Context) error {
+	_, err := runTimed(ctx, func(ctx context.Context) error {
 		_, err := c.Put(ctx, key+"-size", strings.Repeat("x", d.largest), clientv3.WithLease(lease))
 		return err
 	})
-	of := fmt.Sprintf("a request with %s", size(int64(d.largest)))
+	of := fmt.Sprintf("a request with %s", formatSize(int64(d.largest)))
 	switch {
 	case link.TooLarge(err):
-		d.say(check, Warning, of+" is refused: answers of that size are recorded as their status alone, and "+
+		d.addFinding(check, Warning, of+" is refused: answers of that size are recorded as their status alone, and "+
 			"requests are not parked",
 			"raise --max-request-bytes of each member (1.5 MiB by default), or lower idempotency.replay_body and "+
 				"park_store.inline")
 	case err != nil:
-		d.fail(check, of, err, "look at etcd's log")
+		d.addFailure(check, of, err, "look at etcd's log")
 	default:
-		d.say(check, OK, of+" is taken, the largest of this configuration", "")
+		d.addFinding(check, OK, of+" is taken, the largest of this configuration", "")
 	}
 }
 
-// step runs f with a limit of its own, and returns how long it took.
-func step(ctx context.Context, f func(context.Context) error) (took time.Duration, err error) {
+// runTimed runs f with a limit of its own, and returns how long it took.
+func runTimed(ctx context.Context, f func(context.Context) error) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 	defer cancel()
 	began := time.Now()
@@ -90,9 +91,9 @@ func step(ctx context.Context, f func(context.Context) error) (took time.Duratio
 	return time.Since(began), err
 }
 
-// lease measures the round trip of a lease. The lease that it returns is for the checks that
+// checkLease measures the round trip of a lease. The lease that it returns is for the checks that
 // follow; nil = there is none.
-func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client,
+func (d *diagnosis) checkLease(ctx context.Context, c *clientv3.Client,
 	check string) (granted *clientv3.LeaseGrantResponse) {
 	asked := min(d.options.SessionTTL, diagnoseLease)
 	took := map[string]time.Duration{}
@@ -108,28 +109,31 @@ func (d *diagnosis) lease(ctx context.Context, c *clientv3.Client,
 		{"revoke", func(ctx context.Context) error { return revokeAnother(ctx, c) }},
 	} {
 		var err error
-		if took[try.doing], err = step(ctx, try.f); err != nil {
-			d.fail(check, try.doing, err, "look at etcd's log")
+		if took[try.doing], err = runTimed(ctx, try.f); err != nil {
+			d.addFailure(check, try.doing, err, "look at etcd's log")
 			return granted
 		}
 	}
 	renewal, most := took["renew"], link.LimitsFor(d.options.RequestTimeout).Attempt
 	every := d.options.SessionTTL / 4
 	found := fmt.Sprintf("granted in %s, renewed in %s, granted and revoked in %s; session_ttl %v is renewed every %v",
-		milliseconds(took["grant"]), milliseconds(renewal), milliseconds(took["revoke"]), d.options.SessionTTL, every)
+		formatMilliseconds(took["grant"]), formatMilliseconds(renewal), formatMilliseconds(took["revoke"]),
+		d.options.SessionTTL, every)
 	switch {
 	case granted.TTL > link.LeaseSeconds(asked):
-		d.say(check, Warning, fmt.Sprintf("etcd made %d s of a lease of %v; %s", granted.TTL, asked, found),
+		d.addFinding(check, Warning, fmt.Sprintf("etcd made %d s of a lease of %v; %s", granted.TTL, asked, found),
 			fmt.Sprintf("etcd's election timeout is too long for this session_ttl: locks of a dead process stay "+
 				"closed for %d s", granted.TTL))
 	case renewal > most:
-		d.say(check, Failed, found, fmt.Sprintf("a renewal is given up after %v, a third of etcd.request_timeout: "+
-			"find out why etcd is slow (disk, network, CPU), or raise that", most))
+		d.addFinding(check, Failed, found,
+			fmt.Sprintf("a renewal is given up after %v, a third of etcd.request_timeout: "+
+				"find out why etcd is slow (disk, network, CPU), or raise that", most))
 	case renewal > most/2:
-		d.say(check, Warning, found, fmt.Sprintf("a renewal is given up after %v; with a password each costs etcd "+
-			"one hash, a client certificate none", most))
+		d.addFinding(check, Warning, found,
+			fmt.Sprintf("a renewal is given up after %v; with a password each costs etcd "+
+				"one hash, a client certificate none", most))
 	default:
-		d.say(check, OK, found, "")
+		d.addFinding(check, OK, found, "")
 	}
 	return granted
 }
@@ -149,34 +153,34 @@ func ifCreatedAt(revision int64, key string, lease clientv3.LeaseID) clientv3.Op
 		[]clientv3.Op{clientv3.OpPut(key, "doctor", clientv3.WithLease(lease))}, []clientv3.Op{clientv3.OpGet(key)})
 }
 
-// transaction sends two nested transactions in one request: the first must pass, and put the key,
-// and the second must be refused.
-func (d *diagnosis) transaction(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID,
+// checkTransaction sends two nested transactions in one request: the first must pass, and put the
+// key, and the second must be refused.
+func (d *diagnosis) checkTransaction(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID,
 	check string) (passed bool) {
 	another := key + "-2"
 	var response *clientv3.TxnResponse
-	took, err := step(ctx, func(ctx context.Context) (err error) {
+	took, err := runTimed(ctx, func(ctx context.Context) (err error) {
 		response, err = c.Txn(ctx).Then(ifCreatedAt(0, key, lease), ifCreatedAt(1, another, lease)).Commit()
 		return err
 	})
 	switch {
 	case err != nil:
-		d.fail(check, "a nested transaction", err,
+		d.addFailure(check, "a nested transaction", err,
 			"etcd must be reached without anything between that reads or changes requests")
 	case !response.Responses[0].GetResponseTxn().GetSucceeded() ||
 		response.Responses[1].GetResponseTxn().GetSucceeded():
-		d.say(check, Failed, "a nested transaction did what it must not",
+		d.addFinding(check, Failed, "a nested transaction did what it must not",
 			"is this etcd? Other stores with its protocol do not nest transactions")
 	default:
-		d.say(check, OK, "nested transactions work, "+milliseconds(took), "")
+		d.addFinding(check, OK, "nested transactions work, "+formatMilliseconds(took), "")
 		return true
 	}
 	return false
 }
 
-// cluster reads the key, which was put through the first endpoint, through the others. Cluster IDs
-// prove less: clusters that were set up alike have the same one.
-func (d *diagnosis) cluster(ctx context.Context, key string) {
+// checkSameCluster reads the key, which was put through the first endpoint, through the others.
+// Cluster IDs prove less: clusters that were set up alike have the same one.
+func (d *diagnosis) checkSameCluster(ctx context.Context, key string) {
 	const check = "etcd cluster"
 	first := d.voting[0]
 	if len(d.voting) == 1 {
@@ -184,23 +188,23 @@ func (d *diagnosis) cluster(ctx context.Context, key string) {
 	}
 	for _, a := range d.voting[1:] {
 		var got *clientv3.GetResponse
-		_, err := step(ctx, func(ctx context.Context) (err error) { got, err = a.client.Get(ctx, key); return err })
+		_, err := runTimed(ctx, func(ctx context.Context) (err error) { got, err = a.client.Get(ctx, key); return err })
 		switch {
 		case err != nil:
-			d.fail(check, "read through "+a.endpoint, err, "look at this member's log")
+			d.addFailure(check, "read through "+a.endpoint, err, "look at this member's log")
 			return
 		case len(got.Kvs) == 0:
-			d.say(check, Failed, "what is put through "+first.endpoint+" is not at "+a.endpoint+
+			d.addFinding(check, Failed, "what is put through "+first.endpoint+" is not at "+a.endpoint+
 				": each would have its own locks",
 				"name the endpoints of one cluster in etcd.endpoints")
 			return
 		}
 	}
-	d.say(check, OK, "the endpoints are one cluster", "")
+	d.addFinding(check, OK, "the endpoints are one cluster", "")
 }
 
-// permissions writes, watches, reads and deletes one key, and reads as far as the prefix goes.
-func (d *diagnosis) permissions(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID) {
+// checkPermissions writes, watches, reads and deletes one key, and reads as far as the prefix goes.
+func (d *diagnosis) checkPermissions(ctx context.Context, c *clientv3.Client, key string, lease clientv3.LeaseID) {
 	const check = "etcd permissions"
 	for _, try := range []struct {
 		doing string
@@ -217,17 +221,17 @@ func (d *diagnosis) permissions(ctx context.Context, c *clientv3.Client, key str
 		{"watch " + key, func(ctx context.Context) error { return watchOnce(ctx, c, key, lease) }},
 		{"delete " + key, func(ctx context.Context) error { _, err := c.Delete(ctx, key); return err }},
 	} {
-		if _, err := step(ctx, try.f); err != nil {
+		if _, err := runTimed(ctx, try.f); err != nil {
 			if link.Says(err, rpctypes.ErrPermissionDenied) {
-				d.say(check, Failed, try.doing+": "+err.Error(),
+				d.addFinding(check, Failed, try.doing+": "+err.Error(),
 					"etcdctl role grant-permission ROLE readwrite --prefix=true "+d.options.Prefix+"/")
 			} else {
-				d.fail(check, try.doing, err, "look at etcd's log")
+				d.addFailure(check, try.doing, err, "look at etcd's log")
 			}
 			return
 		}
 	}
-	d.say(check, OK, "put, get, delete and watch work below "+d.options.Prefix+"/", "")
+	d.addFinding(check, OK, "put, get, delete and watch work below "+d.options.Prefix+"/", "")
 }
 
 // watchOnce waits for the event of a put that it makes.
@@ -252,37 +256,40 @@ func watchOnce(ctx context.Context, c *clientv3.Client, key string, lease client
 	}
 }
 
-// outside reads, and writes nothing, outside of the prefix, which this user should not be allowed
-// to.
-func (d *diagnosis) outside(ctx context.Context, c *clientv3.Client) {
+// checkOutsidePrefix reads, and writes nothing, outside of the prefix, which this user should not
+// be allowed to.
+func (d *diagnosis) checkOutsidePrefix(ctx context.Context, c *clientv3.Client) {
 	const check = "etcd outside the prefix"
-	_, err := step(ctx, func(ctx context.Context) error {
+	_, err := runTimed(ctx, func(ctx context.Context) error {
 		_, err := c.Get(ctx, strings.TrimSuffix(d.options.Prefix, "/")+"-outside", clientv3.WithKeysOnly())
 		return err
 	})
 	switch {
 	case link.Says(err, rpctypes.ErrPermissionDenied):
-		d.say(check, OK, "denied, as it should be", "")
+		d.addFinding(check, OK, "denied, as it should be", "")
 	case err != nil:
-		d.say(check, Skipped, reason(err), "")
+		d.addFinding(check, Skipped, reasonText(err), "")
 	case d.options.Username == "" && (d.options.TLS == nil ||
 		d.options.TLS.GetClientCertificate == nil && len(d.options.TLS.Certificates) == 0):
-		d.say(check, OK, "allowed, without a name: any client that reaches this etcd can change locks and records "+
+		d.addFinding(check, OK, "allowed, without a name: any client that reaches this etcd can change locks and "+
+			"records "+
 			"unless etcd asks for users", "")
 	default:
-		d.say(check, OK, "allowed: this user may read more than it needs, or etcd asks for no users; a role for the "+
+		d.addFinding(check, OK, "allowed: this user may read more than it needs, or etcd asks for no users; a role "+
+			"for the "+
 			"prefix alone is enough", "")
 	}
 }
 
-// compaction warns if history was never compacted. Whether compaction is automatic cannot be seen.
-func (d *diagnosis) compaction(ctx context.Context, c *clientv3.Client) {
+// checkCompaction warns if history was never compacted. Whether compaction is automatic cannot be
+// seen.
+func (d *diagnosis) checkCompaction(ctx context.Context, c *clientv3.Client) {
 	const (
 		check = "etcd compaction"
 		many  = 100_000 // revisions; some hundred MiB
 	)
 	var got *clientv3.GetResponse
-	_, err := step(ctx, func(ctx context.Context) (err error) {
+	_, err := runTimed(ctx, func(ctx context.Context) (err error) {
 		got, err = c.Get(ctx, d.layout.Root+"doctor/", clientv3.WithRev(1), clientv3.WithCountOnly())
 		return err
 	})
@@ -290,12 +297,12 @@ func (d *diagnosis) compaction(ctx context.Context, c *clientv3.Client) {
 		"grows until it is full"
 	switch {
 	case errors.Is(err, rpctypes.ErrCompacted):
-		d.say(check, OK, "it has been compacted; whether that happens by itself cannot be seen from here", "")
+		d.addFinding(check, OK, "it has been compacted; whether that happens by itself cannot be seen from here", "")
 	case err != nil:
-		d.say(check, Skipped, reason(err), "")
+		d.addFinding(check, Skipped, reasonText(err), "")
 	case got.Header.Revision > many:
-		d.say(check, Warning, fmt.Sprintf("never compacted in %d revisions", got.Header.Revision), advice)
+		d.addFinding(check, Warning, fmt.Sprintf("never compacted in %d revisions", got.Header.Revision), advice)
 	default:
-		d.say(check, OK, "not yet compacted; whether that happens by itself cannot be seen from here", advice)
+		d.addFinding(check, OK, "not yet compacted; whether that happens by itself cannot be seen from here", advice)
 	}
 }

@@ -51,19 +51,19 @@ func TestALogThatStillComesBackIsNotBehindItsDatabase(t *testing.T) {
 	log := &catchUp{kept: 100, first: 10}
 	for has := uint64(10); has <= 101; has += 7 {
 		for range standstill - 1 {
-			if err := log.behind(has); err != nil {
+			if err := log.checkProgress(has); err != nil {
 				t.Fatalf("%d of 100: %v", has, err)
 			}
 		}
 	}
 	log = &catchUp{kept: 100, first: 10}
 	for range 2 * standstill {
-		if err := log.behind(10); err != nil {
+		if err := log.checkProgress(10); err != nil {
 			t.Fatalf("it has not begun: %v", err)
 		}
 	}
 	for look := 1; ; look++ {
-		if err := log.behind(41); err != nil && look == standstill {
+		if err := log.checkProgress(41); err != nil && look == standstill {
 			break
 		} else if err != nil || look > standstill {
 			t.Fatalf("look %d at a log that goes on no more: %v", look, err)

@@ -21,10 +21,10 @@ const (
 	lookAgain = 20 * time.Millisecond
 )
 
-// intact finds a database or a log that was cut short or is gone. etcd would die of it without a
-// message: it maps the database into memory, so the system ends the process at a page that is
+// checkIntact finds a database or a log that was cut short or is gone. etcd would die of it without
+// a message: it maps the database into memory, so the system ends the process at a page that is
 // missing, and its panic cannot be recovered.
-func intact(dir string) error {
+func checkIntact(dir string) error {
 	logs, err := filepath.Glob(filepath.Join(dir, "member", "wal", "*.wal"))
 	if err != nil {
 		return fmt.Errorf("look for the log: %w", err)
@@ -44,10 +44,10 @@ func intact(dir string) error {
 	case err != nil || info.Size() == 0:
 		return fmt.Errorf("its database %s is gone or empty, and its log is there; %s", path, whatToDo)
 	}
-	if err := unused(path); err != nil {
+	if err := checkUnused(path); err != nil {
 		return err
 	}
-	size, err := written(path)
+	size, err := writtenSize(path)
 	if err != nil {
 		return fmt.Errorf("its database %s: %w; %s", path, err, whatToDo)
 	}
@@ -57,10 +57,10 @@ func intact(dir string) error {
 	return nil
 }
 
-// find says what is in a directory before it is used. The lock file outlives its process, so it
-// tells a folder that was emptied from a new one.
-func find(dir string) Found {
-	for _, path := range data(dir) {
+// findContents says what is in a directory before it is used. The lock file outlives its process,
+// so it tells a folder that was emptied from a new one.
+func findContents(dir string) Found {
+	for _, path := range dataPaths(dir) {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return Records
 		}
@@ -71,9 +71,9 @@ func find(dir string) Found {
 	return Nothing
 }
 
-// unused returns an error if another program has the database open, as a tool that looks at it:
-// etcd would wait for that one for ever.
-func unused(path string) error {
+// checkUnused returns an error if another program has the database open, as a tool that looks at
+// it: etcd would wait for that one for ever.
+func checkUnused(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("open its database: %w; is this the user that hooklock runs as?", err)
@@ -89,8 +89,8 @@ func unused(path string) error {
 	return nil
 }
 
-// written returns how large a database has to be for everything that was written into it.
-func written(path string) (int64, error) {
+// writtenSize returns how large a database has to be for everything that was written into it.
+func writtenSize(path string) (int64, error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: opening})
 	if err != nil {
 		return 0, err

@@ -122,7 +122,7 @@ func TestSaysThatItsFilesWereDeletedWhileTheyCanStillBeCopied(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			s, log := small(t, dir, never)
-			if err := s.tidier.look(within(t)); err != nil || log.String() != "" {
+			if err := s.tidier.tidyOnce(within(t)); err != nil || log.String() != "" {
 				t.Fatalf("%v %q", err, log)
 			}
 			if _, err := s.Client().Put(within(t), "k", "v"); err != nil {
@@ -132,7 +132,7 @@ func TestSaysThatItsFilesWereDeletedWhileTheyCanStillBeCopied(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				if err := s.tidier.look(within(t)); err != nil {
+				if err := s.tidier.tidyOnce(within(t)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -165,7 +165,7 @@ func TestSaysThatItsFilesWereReplaced(t *testing.T) {
 			if err := s.tidier.defragment(); err != nil { // that puts another file there, too
 				t.Fatal(err)
 			}
-			if err := s.tidier.look(within(t)); err != nil || s.Space().Deleted {
+			if err := s.tidier.tidyOnce(within(t)); err != nil || s.Space().Deleted {
 				t.Fatalf("%v %q", err, log)
 			}
 			path := filepath.Join(dir, replaced)
@@ -175,7 +175,7 @@ func TestSaysThatItsFilesWereReplaced(t *testing.T) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.tidier.look(within(t)); err != nil || !s.Space().Deleted ||
+			if err := s.tidier.tidyOnce(within(t)); err != nil || !s.Space().Deleted ||
 				strings.Count(log.String(), "etcd.deleted") != 1 {
 				t.Errorf("%v %q", err, log)
 			}

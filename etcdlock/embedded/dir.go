@@ -15,9 +15,9 @@ import (
 // lockName is the file whose lock marks the directory as in use.
 const lockName = "lock"
 
-// prepare makes the directory and locks it for this process. etcd itself would wait for another
+// prepareDir makes the directory and locks it for this process. etcd itself would wait for another
 // process for ever.
-func prepare(dir string) (*os.File, error) {
+func prepareDir(dir string) (*os.File, error) {
 	if dir == "" {
 		return nil, errors.New("embedded etcd: no directory given; set data_dir")
 	}
@@ -48,7 +48,7 @@ func lockDir(dir string) (*os.File, error) {
 	// The lock belongs to the open file: it ends with the process, however that ends.
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
-		if err := writable(f); err != nil {
+		if err := checkWritable(f); err != nil {
 			_ = f.Close()
 			return nil, err
 		}
@@ -68,11 +68,11 @@ type files struct {
 	data []os.FileInfo // the database and the log, as last seen; nil of one that could not be read
 }
 
-// note records which files the database and the log are: a defragmentation puts another database
-// there.
-func (f *files) note() {
+// noteCurrent records which files the database and the log are: a defragmentation puts another
+// database there.
+func (f *files) noteCurrent() {
 	f.data = nil
-	for _, path := range data(filepath.Dir(f.lock.Name())) {
+	for _, path := range dataPaths(filepath.Dir(f.lock.Name())) {
 		info, _ := os.Stat(path)
 		f.data = append(f.data, info)
 	}
@@ -89,7 +89,7 @@ func (f *files) inPlace() bool {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(mine, there) {
 		return false
 	}
-	for i, path := range data(filepath.Dir(f.lock.Name())) {
+	for i, path := range dataPaths(filepath.Dir(f.lock.Name())) {
 		there, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && f.data[i] != nil && !os.SameFile(f.data[i], there) {
 			return false
@@ -98,13 +98,13 @@ func (f *files) inPlace() bool {
 	return true
 }
 
-// data returns the paths of the database and the log in a directory.
-func data(dir string) []string {
+// dataPaths returns the paths of the database and the log in a directory.
+func dataPaths(dir string) []string {
 	return []string{filepath.Join(dir, "member", "snap", "db"), filepath.Join(dir, "member", "wal")}
 }
 
-// writable finds a full disk before etcd does: that would end the process.
-func writable(f *os.File) error {
+// checkWritable finds a full disk before etcd does: that would end the process.
+func checkWritable(f *os.File) error {
 	block := make([]byte, 64<<10)
 	_, err := f.WriteAt(block, 0)
 	if err == nil {
@@ -119,10 +119,10 @@ func writable(f *os.File) error {
 	return nil
 }
 
-// addressable finds a limit of the process's address space before etcd does, whose panic cannot be
-// recovered. etcd reserves the database's addresses at its start, so that it does not have to move
-// it later. They take no memory.
-func addressable(quota int64) error {
+// checkAddressSpace finds a limit of the process's address space before etcd does, whose panic
+// cannot be recovered. etcd reserves the database's addresses at its start, so that it does not
+// have to move it later. They take no memory.
+func checkAddressSpace(quota int64) error {
 	size := int64(backend.InitialMmapSize)
 	if quota != etcdstorage.DefaultQuotaBytes {
 		size = quota + quota/10 // what etcd reserves if the quota is not its default

@@ -95,12 +95,12 @@ func Start(o Options) (*Server, error) {
 	if o.startWithin == 0 {
 		o.startWithin = startTimeout
 	}
-	found := find(o.Dir)
-	lock, err := prepare(o.Dir)
+	found := findContents(o.Dir)
+	lock, err := prepareDir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	etcd, err := start(o)
+	etcd, err := startEtcd(o)
 	if err != nil {
 		_ = lock.Close()
 		return nil, fmt.Errorf("start the embedded etcd in %s: %w", o.Dir, err)
@@ -109,8 +109,8 @@ func Start(o Options) (*Server, error) {
 	s.tidier = &tidier{server: etcd.Server, client: s.client, quota: o.Quota, history: maxHistory, log: o.Logger,
 		now: time.Now}
 	s.tidier.files.lock = lock
-	s.tidier.files.note()
-	s.tidier.measure() // Space is known from the start
+	s.tidier.files.noteCurrent()
+	s.tidier.measureSpace() // Space is known from the start
 	s.keepTidy(o.tidyEvery)
 	return s, nil
 }
@@ -146,7 +146,7 @@ func (s *Server) keepTidy(every time.Duration) {
 }
 
 // Space returns how full the database was at the last look, about a second ago.
-func (s *Server) Space() Space { return s.tidier.space() }
+func (s *Server) Space() Space { return s.tidier.lastSpace() }
 
 // Found returns what was in the directory before the start.
 func (s *Server) Found() Found { return s.found }
@@ -169,27 +169,27 @@ func (s *Server) Close() error {
 	return s.err
 }
 
-func start(o Options) (*embed.Etcd, error) {
-	if err := addressable(o.Quota); err != nil {
+func startEtcd(o Options) (*embed.Etcd, error) {
+	if err := checkAddressSpace(o.Quota); err != nil {
 		return nil, err
 	}
-	if err := intact(o.Dir); err != nil {
+	if err := checkIntact(o.Dir); err != nil {
 		return nil, err
 	}
-	etcd, err := boot(config(o))
+	etcd, err := startServer(newConfig(o))
 	if err != nil {
 		return nil, err
 	}
-	if err := o.await(etcd); err != nil {
+	if err := o.awaitReady(etcd); err != nil {
 		etcd.Close()
 		return nil, err
 	}
 	return etcd, nil
 }
 
-// await returns when the member answers.
-func (o *Options) await(etcd *embed.Etcd) error {
-	log := &catchUp{kept: kept(etcd.Server), first: etcd.Server.CommittedIndex()}
+// awaitReady returns when the member answers.
+func (o *Options) awaitReady(etcd *embed.Etcd) error {
+	log := &catchUp{kept: consistentIndex(etcd.Server), first: etcd.Server.CommittedIndex()}
 	timeout, look := time.NewTimer(o.startWithin), time.NewTicker(lookEvery)
 	defer timeout.Stop()
 	defer look.Stop()
@@ -202,7 +202,7 @@ func (o *Options) await(etcd *embed.Etcd) error {
 		case <-etcd.Server.StopNotify():
 			return errors.New("it stopped; the reason is in the log")
 		case <-look.C:
-			if err := log.behind(etcd.Server.CommittedIndex()); err != nil {
+			if err := log.checkProgress(etcd.Server.CommittedIndex()); err != nil {
 				return err
 			}
 		case <-timeout.C:
@@ -211,8 +211,8 @@ func (o *Options) await(etcd *embed.Etcd) error {
 	}
 }
 
-// kept returns how far in its log the database has come.
-func kept(s *etcdserver.EtcdServer) uint64 {
+// consistentIndex returns how far in its log the database has come.
+func consistentIndex(s *etcdserver.EtcdServer) uint64 {
 	index, _ := schema.ReadConsistentIndex(s.Backend().ReadTx())
 	return index
 }
@@ -233,10 +233,10 @@ const (
 	standstill = 50
 )
 
-// behind returns an error if the log ends before the database. etcd applies nothing that the
+// checkProgress returns an error if the log ends before the database. etcd applies nothing that the
 // database seems to have, so it would wait for ever for a log that goes on from an earlier
 // position. On a slow disk the log advances late.
-func (c *catchUp) behind(has uint64) error {
+func (c *catchUp) checkProgress(has uint64) error {
 	if has != c.has {
 		c.has, c.looks = has, 0
 	}
@@ -248,9 +248,9 @@ func (c *catchUp) behind(has uint64) error {
 	return nil
 }
 
-// boot starts the member. If it cannot write its first files, on a full disk above all, etcd logs
-// why and panics with a text.
-func boot(c *embed.Config) (etcd *embed.Etcd, err error) {
+// startServer starts the member. If it cannot write its first files, on a full disk above all, etcd
+// logs why and panics with a text.
+func startServer(c *embed.Config) (etcd *embed.Etcd, err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -267,7 +267,7 @@ func boot(c *embed.Config) (etcd *embed.Etcd, err error) {
 	return etcd, nil
 }
 
-func config(o Options) *embed.Config {
+func newConfig(o Options) *embed.Config {
 	c := embed.NewConfig()
 	c.Name = memberName
 	c.Dir = o.Dir

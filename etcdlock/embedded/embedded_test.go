@@ -143,7 +143,7 @@ func TestFilesThatAreGoneAreNoReasonToGiveUpWhileTheyCanStillBeCopied(t *testing
 		err     error
 	}{{"failed to purge wal file", fs.ErrPermission}, {"failed to create WAL",
 		fs.ErrNotExist}, {"failed to purge wal file", nil}} {
-		if harmless(zapcore.Entry{Level: zapcore.FatalLevel, Message: other.message},
+		if isHarmless(zapcore.Entry{Level: zapcore.FatalLevel, Message: other.message},
 			[]zapcore.Field{zap.Error(other.err)}) {
 			t.Errorf("%q with %v ends nothing any more", other.message, other.err)
 		}

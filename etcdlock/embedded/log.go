@@ -26,16 +26,16 @@ type end struct{}
 
 // OnWrite implements zapcore.CheckWriteHook.
 func (end) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
-	if harmless(e.Entry, fields) {
+	if isHarmless(e.Entry, fields) {
 		runtime.Goexit()
 	}
 	os.Exit(1)
 }
 
-// harmless reports whether etcd could not list old files, as it does every 30 s, because their
+// isHarmless reports whether etcd could not list old files, as it does every 30 s, because their
 // folder is gone: the tidier has reported that. The process must go on, so that an operator who
 // reads the log has more than these seconds to make a backup.
-func harmless(e zapcore.Entry, fields []zapcore.Field) bool {
+func isHarmless(e zapcore.Entry, fields []zapcore.Field) bool {
 	return e.Level == zapcore.FatalLevel && strings.HasPrefix(e.Message, "failed to purge ") &&
 		slices.ContainsFunc(fields, func(f zapcore.Field) bool {
 			err, _ := f.Interface.(error)
@@ -63,7 +63,7 @@ func (c *core) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.Ch
 }
 
 func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
-	if harmless(e, fields) {
+	if isHarmless(e, fields) {
 		return nil
 	}
 	values := zapcore.NewMapObjectEncoder()
@@ -77,16 +77,16 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	if e.Level == zapcore.FatalLevel { // no other line says it
 		attrs = append(attrs, "advice", "where the disk is full, free space there; where files are damaged, "+whatToDo)
 	}
-	c.to.Log(context.Background(), level(e), "etcd: "+e.Message, attrs...)
+	c.to.Log(context.Background(), logLevel(e), "etcd: "+e.Message, attrs...)
 	if e.Level > zapcore.ErrorLevel && c.flush != nil { // it may be the last line of this process
 		c.flush()
 	}
 	return nil
 }
 
-// level demotes an error that every new member logs at its start: it tries again, and then it
+// logLevel demotes an error that every new member logs at its start: it tries again, and then it
 // works.
-func level(e zapcore.Entry) slog.Level {
+func logLevel(e zapcore.Entry) slog.Level {
 	if e.Message == "failed to update storage version" {
 		return slog.LevelDebug
 	}

@@ -24,7 +24,7 @@ type State struct {
 // valid State; any other error says what to do.
 func Look(dir string) (State, error) {
 	var s State
-	there, err := nearest(dir)
+	there, err := nearestDir(dir)
 	if err != nil {
 		return s, err
 	}
@@ -39,14 +39,14 @@ func Look(dir string) (State, error) {
 	if info, err := os.Stat(filepath.Join(dir, "member", "snap", "db")); err == nil {
 		s.Size = info.Size()
 	}
-	if err := free(dir); err != nil {
+	if err := checkUnlocked(dir); err != nil {
 		return s, err
 	}
-	return s, intact(dir)
+	return s, checkIntact(dir)
 }
 
-// nearest returns dir, or the directory in which it would be created.
-func nearest(dir string) (string, error) {
+// nearestDir returns dir, or the directory in which it would be created.
+func nearestDir(dir string) (string, error) {
 	for {
 		info, err := os.Stat(dir)
 		switch parent := filepath.Dir(dir); {
@@ -63,8 +63,8 @@ func nearest(dir string) (string, error) {
 	}
 }
 
-// free locks the directory for a moment.
-func free(dir string) error {
+// checkUnlocked locks the directory for a moment.
+func checkUnlocked(dir string) error {
 	f, err := os.Open(filepath.Join(dir, lockName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

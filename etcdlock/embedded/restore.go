@@ -38,7 +38,7 @@ type Restored struct {
 // data is whole. Fencing tokens are revisions, so the revision goes up to beyond every one that was
 // given out: tokens grow, also after a second restore of one snapshot.
 func Restore(o RestoreOptions) (Restored, error) {
-	lock, err := prepare(o.Dir)
+	lock, err := prepareDir(o.Dir)
 	if err != nil {
 		return Restored{}, err
 	}
@@ -53,7 +53,7 @@ func Restore(o RestoreOptions) (Restored, error) {
 	}
 	defer os.RemoveAll(fresh)
 	alone := Member{memberName, defaultPeer}
-	revision, err := unpack(o.File, fresh, alone, []Member{alone}, o.Now)
+	revision, err := restoreMember(o.File, fresh, alone, []Member{alone}, o.Now)
 	if err != nil {
 		return Restored{}, err
 	}
@@ -134,19 +134,19 @@ func Export(ctx context.Context, from Options, to string, members []Member, now 
 	}
 	file := filepath.Join(to, "export.db")
 	defer os.Remove(file)
-	if _, err := Save(file, func(w io.Writer) error { return dump(ctx, from, w) }); err != nil {
+	if _, err := Save(file, func(w io.Writer) error { return dumpSnapshot(ctx, from, w) }); err != nil {
 		return 0, err
 	}
 	for _, m := range members {
-		if revision, err = unpack(file, filepath.Join(to, m.Name), m, members, now); err != nil {
+		if revision, err = restoreMember(file, filepath.Join(to, m.Name), m, members, now); err != nil {
 			return 0, err
 		}
 	}
 	return revision, nil
 }
 
-// dump starts the embedded etcd for as long as it takes to copy it.
-func dump(ctx context.Context, from Options, w io.Writer) error {
+// dumpSnapshot starts the embedded etcd for as long as it takes to copy it.
+func dumpSnapshot(ctx context.Context, from Options, w io.Writer) error {
 	s, err := Start(from)
 	if err != nil {
 		return err
@@ -163,14 +163,14 @@ func dump(ctx context.Context, from Options, w io.Writer) error {
 	return s.Close()
 }
 
-// unpack makes the data of one member of a new cluster from a snapshot.
-func unpack(file, dir string, m Member, all []Member, now time.Time) (revision int64, err error) {
+// restoreMember makes the data of one member of a new cluster from a snapshot.
+func restoreMember(file, dir string, m Member, all []Member, now time.Time) (revision int64, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return 0, fmt.Errorf("read the backup: %w", err)
 	}
 	defer f.Close()
-	if _, err := whole(f); err != nil {
+	if _, err := verifyChecksum(f); err != nil {
 		return 0, err
 	}
 	snapshots := snapshot.NewV3(zap.NewNop())

@@ -54,7 +54,7 @@ func Save(file string, fill func(io.Writer) error) (size int64, err error) {
 	if err := fill(part); err != nil {
 		return 0, err
 	}
-	if size, err = whole(part); err != nil {
+	if size, err = verifyChecksum(part); err != nil {
 		return 0, err
 	}
 	if err := errors.Join(part.Sync(), part.Close(), os.Rename(part.Name(), file)); err != nil {
@@ -63,8 +63,8 @@ func Save(file string, fill func(io.Writer) error) (size int64, err error) {
 	return size, nil
 }
 
-// whole compares a snapshot with the checksum at its end.
-func whole(f *os.File) (size int64, err error) {
+// verifyChecksum compares a snapshot with the checksum at its end.
+func verifyChecksum(f *os.File) (size int64, err error) {
 	size, err = f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return 0, fmt.Errorf("read the backup: %w", err)

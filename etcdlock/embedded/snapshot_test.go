@@ -210,7 +210,7 @@ func TestADefragmentationWaitsForASnapshotThatIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 * tidyRest { // as often as it likes: it does not wait here either
-		if err := s.tidier.look(ctx); err != nil {
+		if err := s.tidier.tidyOnce(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -220,8 +220,8 @@ func TestADefragmentationWaitsForASnapshotThatIsRead(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for s.tidier.measure().Full {
-		if err := s.tidier.look(ctx); err != nil {
+	for s.tidier.measureSpace().Full {
+		if err := s.tidier.tidyOnce(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}

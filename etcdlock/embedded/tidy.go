@@ -53,21 +53,21 @@ func (s Space) String() string {
 	return text
 }
 
-// reclaimable returns how many bytes a defragmentation would give back.
-func (s Space) reclaimable() int64 { return s.Size - s.InUse }
+// reclaimableBytes returns how many bytes a defragmentation would give back.
+func (s Space) reclaimableBytes() int64 { return s.Size - s.InUse }
 
-// crowded reports whether the file has so little room left that history has to go at once.
-func (s Space) crowded() bool { return s.Size >= s.Quota/4*3 }
+// isNearlyFull reports whether the file has so little room left that history has to go at once.
+func (s Space) isNearlyFull() bool { return s.Size >= s.Quota/4*3 }
 
-// worthwhile reports whether to defragment, during which etcd answers no request. Before the alarm
-// it must be short, so little may be in use. Under the alarm nothing can get worse, but it must
-// help for a while.
-func (s Space) worthwhile() bool {
-	return s.reclaimable() >= s.Quota/2 || s.Full && s.reclaimable() >= s.Quota/10
+// shouldDefragment reports whether to defragment, during which etcd answers no request. Before the
+// alarm it must be short, so little may be in use. Under the alarm nothing can get worse, but it
+// must help for a while.
+func (s Space) shouldDefragment() bool {
+	return s.reclaimableBytes() >= s.Quota/2 || s.Full && s.reclaimableBytes() >= s.Quota/10
 }
 
-// roomy reports whether the alarm can be disarmed.
-func (s Space) roomy() bool { return s.Size <= s.Quota/10*9 }
+// hasRoom reports whether the alarm can be disarmed.
+func (s Space) hasRoom() bool { return s.Size <= s.Quota/10*9 }
 
 const (
 	defaultTidyEvery = time.Second
@@ -121,7 +121,7 @@ type tidier struct {
 func (t *tidier) run(ctx context.Context, tick <-chan time.Time) {
 	for said := ""; ; {
 		text := ""
-		if err := t.look(ctx); err != nil && ctx.Err() == nil {
+		if err := t.tidyOnce(ctx); err != nil && ctx.Err() == nil {
 			text = err.Error()
 		}
 		if text != "" && text != said {
@@ -136,39 +136,40 @@ func (t *tidier) run(ctx context.Context, tick <-chan time.Time) {
 	}
 }
 
-// look does what is needed now. A compaction frees pages in the background; the looks after it find
-// them.
-func (t *tidier) look(ctx context.Context) error {
-	if t.lost() { // etcd would panic at the first file that it cannot create
+// tidyOnce does what is needed now. A compaction frees pages in the background; the looks after it
+// find them.
+func (t *tidier) tidyOnce(ctx context.Context) error {
+	if t.isDirLost() { // etcd would panic at the first file that it cannot create
 		return nil
 	}
-	s := t.measure()
-	if !s.Full && !s.crowded() {
+	s := t.measureSpace()
+	if !s.Full && !s.isNearlyFull() {
 		t.rest = 0
-		return t.forget(ctx, s)
+		return t.compactHistory(ctx, s)
 	}
 	if t.rest--; t.rest < 0 || s.Full {
-		if err := t.compact(ctx, t.server.KV().Rev()); err != nil {
+		if err := t.compactTo(ctx, t.server.KV().Rev()); err != nil {
 			return err
 		}
 	}
-	t.settle()
-	if s = t.measure(); s.worthwhile() {
+	t.commitFreedPages()
+	if s = t.measureSpace(); s.shouldDefragment() {
 		if err := t.defragment(); err != nil {
 			return err
 		}
 	}
-	if s = t.measure(); s.Full && s.roomy() {
-		return t.disarm(ctx)
+	if s = t.measureSpace(); s.Full && s.hasRoom() {
+		return t.disarmAlarms(ctx)
 	}
 	return nil
 }
 
-// lost reports, and logs once, that the directory was deleted or replaced. The open files work, on
-// the disk as well, for as long as this process lives, and no other process can ever read them.
-func (t *tidier) lost() bool {
+// isDirLost reports, and logs once, that the directory was deleted or replaced. The open files
+// work, on the disk as well, for as long as this process lives, and no other process can ever read
+// them.
+func (t *tidier) isDirLost() bool {
 	switch {
-	case t.space().Deleted:
+	case t.lastSpace().Deleted:
 		return true
 	case t.files.inPlace():
 		return false
@@ -184,10 +185,10 @@ func (t *tidier) lost() bool {
 	return true
 }
 
-// measure reads how full the database is, and logs when it has become full.
-func (t *tidier) measure() Space {
+// measureSpace reads how full the database is, and logs when it has become full.
+func (t *tidier) measureSpace() Space {
 	backend := t.server.Backend()
-	s := Space{Size: backend.Size(), InUse: backend.SizeInUse(), Quota: t.quota, Full: len(t.alarms()) > 0}
+	s := Space{Size: backend.Size(), InUse: backend.SizeInUse(), Quota: t.quota, Full: len(t.spaceAlarms()) > 0}
 	t.mu.Lock()
 	before := t.last
 	t.growth.Note(t.now(), s.InUse)
@@ -200,31 +201,31 @@ func (t *tidier) measure() Space {
 	return s
 }
 
-func (t *tidier) space() Space {
+func (t *tidier) lastSpace() Space {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last
 }
 
-// alarms returns the alarms that stop writes. After a restore they are of the member that was
+// spaceAlarms returns the alarms that stop writes. After a restore they are of the member that was
 // backed up.
-func (t *tidier) alarms() []*pb.AlarmMember {
+func (t *tidier) spaceAlarms() []*pb.AlarmMember {
 	return slices.DeleteFunc(t.server.Alarms(), func(a *pb.AlarmMember) bool { return a.Alarm != pb.AlarmType_NOSPACE })
 }
 
-// forget compacts history that has become long, up to some looks ago.
-func (t *tidier) forget(ctx context.Context, s Space) error {
+// compactHistory compacts history that has become long, up to some looks ago.
+func (t *tidier) compactHistory(ctx context.Context, s Space) error {
 	if t.looks++; t.looks > recentLooks {
 		t.looks, t.recent, t.newest = 1, t.newest, t.server.KV().Rev()
 	}
 	if t.recent-t.server.KV().FirstRev() < max(t.history, s.InUse/inUsePerRevision) {
 		return nil
 	}
-	return t.compact(ctx, t.recent)
+	return t.compactTo(ctx, t.recent)
 }
 
-func (t *tidier) compact(ctx context.Context, revision int64) error {
-	if revision == t.compacted || t.compacting() {
+func (t *tidier) compactTo(ctx context.Context, revision int64) error {
+	if revision == t.compacted || t.isCompacting() {
 		return nil
 	}
 	// by etcd itself
@@ -235,9 +236,9 @@ func (t *tidier) compact(ctx context.Context, revision int64) error {
 	return nil
 }
 
-// compacting reports whether the last compaction is still at work: another one would wait behind
+// isCompacting reports whether the last compaction is still at work: another one would wait behind
 // it, and read everything again.
-func (t *tidier) compacting() bool {
+func (t *tidier) isCompacting() bool {
 	tx := t.server.Backend().ReadTx()
 	tx.RLock()
 	defer tx.RUnlock()
@@ -246,9 +247,9 @@ func (t *tidier) compacting() bool {
 	return finished < scheduled
 }
 
-// settle commits a change of nothing: a page that was freed is counted as free one commit later,
-// and under the alarm there are no other writes.
-func (t *tidier) settle() {
+// commitFreedPages commits a change of nothing: a page that was freed is counted as free one commit
+// later, and under the alarm there are no other writes.
+func (t *tidier) commitFreedPages() {
 	backend := t.server.Backend()
 	tx := backend.BatchTx()
 	tx.LockOutsideApply()
@@ -264,23 +265,23 @@ func (t *tidier) defragment() error {
 		return nil // the next look finds the same
 	}
 	defer t.copying.Unlock()
-	before, began := t.space(), time.Now()
+	before, began := t.lastSpace(), time.Now()
 	if err := t.server.Defragment(); err != nil {
 		return fmt.Errorf("defragment: %w; the disk needs as much free space as is in use, %d bytes", err, before.InUse)
 	}
-	t.files.note()
-	t.log.Info("etcd.defragmented", "before", before.Size, "after", t.measure().Size, "quota", t.quota, "took_ms",
+	t.files.noteCurrent()
+	t.log.Info("etcd.defragmented", "before", before.Size, "after", t.measureSpace().Size, "quota", t.quota, "took_ms",
 		time.Since(began).Milliseconds())
 	return nil
 }
 
-func (t *tidier) disarm(ctx context.Context) error {
-	for _, a := range t.alarms() {
+func (t *tidier) disarmAlarms(ctx context.Context) error {
+	for _, a := range t.spaceAlarms() {
 		if _, err := t.client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(a)); err != nil {
 			return fmt.Errorf("disarm the alarm NOSPACE: %w", err)
 		}
 	}
-	s := t.measure()
+	s := t.measureSpace()
 	t.log.Info("etcd.room", "size", s.Size, "in_use", s.InUse, "quota", s.Quota)
 	return nil
 }

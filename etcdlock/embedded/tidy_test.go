@@ -152,7 +152,7 @@ func TestAnEtcdThatRecordsFillStaysFullUntilTheyAreGone(t *testing.T) {
 	for round := 0; !s.Space().Full; round++ {
 		fill(t, s, func(n int) string { return fmt.Sprintf("record %d in round %d", n, round) })
 		for range 3 * tidyRest {
-			if err := s.tidier.look(ctx); err != nil {
+			if err := s.tidier.tidyOnce(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -164,7 +164,7 @@ func TestAnEtcdThatRecordsFillStaysFullUntilTheyAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for s.Space().Full {
-		if err := s.tidier.look(ctx); err != nil {
+		if err := s.tidier.tidyOnce(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -201,7 +201,7 @@ func TestAnEtcdWithRoomIsLeftAlone(t *testing.T) {
 		}
 	}
 	for range 3 * tidyRest {
-		if err := s.tidier.look(ctx); err != nil {
+		if err := s.tidier.tidyOnce(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,7 +228,7 @@ func TestLongHistoryGoesButNotWhatIsRecent(t *testing.T) {
 	look := func(n int) {
 		t.Helper()
 		for range n {
-			if err := s.tidier.look(ctx); err != nil {
+			if err := s.tidier.tidyOnce(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -46,7 +46,7 @@ func NewAuthority(tb testing.TB) *Authority {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	a.CAFile = a.write("ca.pem", "CERTIFICATE", der)
+	a.CAFile = a.writePEM("ca.pem", "CERTIFICATE", der)
 	return a
 }
 
@@ -74,7 +74,7 @@ func (a *Authority) Issue(name string) Certificate {
 	if err != nil {
 		a.tb.Fatal(err)
 	}
-	return Certificate{a.write(name+".pem", "CERTIFICATE", der), a.write(name+".key", "PRIVATE KEY", private)}
+	return Certificate{a.writePEM(name+".pem", "CERTIFICATE", der), a.writePEM(name+".key", "PRIVATE KEY", private)}
 }
 
 // Client is what a client needs that trusts this authority and shows c; the zero Certificate shows
@@ -97,7 +97,7 @@ func (a *Authority) Client(c Certificate) *tls.Config {
 	return t
 }
 
-func (a *Authority) write(name, kind string, der []byte) string {
+func (a *Authority) writePEM(name, kind string, der []byte) string {
 	a.tb.Helper()
 	path := filepath.Join(a.dir, name)
 	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {

@@ -55,10 +55,10 @@ func StartCluster(tb testing.TB, n int) []*Etcd {
 	servers, members := make([]*embed.Etcd, n), make([]*Etcd, n)
 	for i, cfg := range configs {
 		cfg.InitialCluster = strings.Join(names, ",")
-		servers[i] = boot(tb, cfg)
+		servers[i] = startServer(tb, cfg)
 	}
 	for i, server := range servers {
-		members[i] = await(tb, server, nil)
+		members[i] = awaitReady(tb, server, nil)
 	}
 	return members
 }
@@ -89,7 +89,7 @@ func AddLearner(tb testing.TB, members []*Etcd) *Etcd {
 		cluster = append(cluster, c.Name+"="+c.ListenPeerUrls[0].String())
 	}
 	cfg.InitialCluster, cfg.ClusterState = strings.Join(cluster, ","), embed.ClusterStateFlagExisting
-	return await(tb, boot(tb, cfg), nil)
+	return awaitReady(tb, startServer(tb, cfg), nil)
 }
 
 // freeAddress returns an address that nothing listens on.
@@ -105,39 +105,39 @@ func freeAddress(tb testing.TB) string {
 
 // Start runs an etcd for tb, on a fresh directory. It does not sync to disk: do not use it to
 // measure, or to test a power cut.
-func Start(tb testing.TB) *Etcd { tb.Helper(); return start(tb, func(*embed.Config) {}, nil) }
+func Start(tb testing.TB) *Etcd { tb.Helper(); return startWith(tb, func(*embed.Config) {}, nil) }
 
 // StartSynced is Start with a disk that is synced, for benchmarks.
 func StartSynced(tb testing.TB) *Etcd {
 	tb.Helper()
-	return start(tb, func(c *embed.Config) { c.UnsafeNoFsync = false }, nil)
+	return startWith(tb, func(c *embed.Config) { c.UnsafeNoFsync = false }, nil)
 }
 
 // StartWithQuota is Start with a limit of the database in bytes, to be used up.
 func StartWithQuota(tb testing.TB, bytes int64) *Etcd {
 	tb.Helper()
-	return start(tb, func(c *embed.Config) { c.QuotaBackendBytes = bytes }, nil)
+	return startWith(tb, func(c *embed.Config) { c.QuotaBackendBytes = bytes }, nil)
 }
 
 // StartWithTxnOps is Start with a limit of the operations of one transaction.
 func StartWithTxnOps(tb testing.TB, n uint) *Etcd {
 	tb.Helper()
-	return start(tb, func(c *embed.Config) { c.MaxTxnOps = n }, nil)
+	return startWith(tb, func(c *embed.Config) { c.MaxTxnOps = n }, nil)
 }
 
 // StartWithRequestBytes is Start with a limit of one request, --max-request-bytes.
 func StartWithRequestBytes(tb testing.TB, n uint) *Etcd {
 	tb.Helper()
-	return start(tb, func(c *embed.Config) { c.MaxRequestBytes = n }, nil)
+	return startWith(tb, func(c *embed.Config) { c.MaxRequestBytes = n }, nil)
 }
 
-// start runs a member with what change makes of its configuration. t is what clients need for it,
-// nil where it is plain.
-func start(tb testing.TB, change func(*embed.Config), t *tls.Config) *Etcd {
+// startWith runs a member with what change makes of its configuration. t is what clients need for
+// it, nil where it is plain.
+func startWith(tb testing.TB, change func(*embed.Config), t *tls.Config) *Etcd {
 	tb.Helper()
 	cfg := newConfig(tb)
 	change(cfg)
-	return await(tb, boot(tb, cfg), t)
+	return awaitReady(tb, startServer(tb, cfg), t)
 }
 
 func newConfig(tb testing.TB) *embed.Config {
@@ -152,7 +152,7 @@ func newConfig(tb testing.TB) *embed.Config {
 	return cfg
 }
 
-func boot(tb testing.TB, cfg *embed.Config) *embed.Etcd {
+func startServer(tb testing.TB, cfg *embed.Config) *embed.Etcd {
 	tb.Helper()
 	server, err := embed.StartEtcd(cfg)
 	if err != nil {
@@ -161,8 +161,8 @@ func boot(tb testing.TB, cfg *embed.Config) *embed.Etcd {
 	return server
 }
 
-// await returns a member that has been started, once it answers.
-func await(tb testing.TB, server *embed.Etcd, t *tls.Config) *Etcd {
+// awaitReady returns a member that has been started, once it answers.
+func awaitReady(tb testing.TB, server *embed.Etcd, t *tls.Config) *Etcd {
 	tb.Helper()
 	e := &Etcd{server: server}
 	tb.Cleanup(e.Stop)
@@ -172,17 +172,17 @@ func await(tb testing.TB, server *embed.Etcd, t *tls.Config) *Etcd {
 		tb.Fatal("etcd was not ready after 20 s")
 	}
 	e.Endpoint = server.Clients[0].Addr().String()
-	e.Client = dial(tb, clientv3.Config{Endpoints: []string{e.Endpoint}, TLS: t})
+	e.Client = dialClient(tb, clientv3.Config{Endpoints: []string{e.Endpoint}, TLS: t})
 	return e
 }
 
 // Dial is a client of its own to an endpoint. It ends with its test.
 func Dial(tb testing.TB, endpoint string) *clientv3.Client {
 	tb.Helper()
-	return dial(tb, clientv3.Config{Endpoints: []string{endpoint}})
+	return dialClient(tb, clientv3.Config{Endpoints: []string{endpoint}})
 }
 
-func dial(tb testing.TB, c clientv3.Config) *clientv3.Client {
+func dialClient(tb testing.TB, c clientv3.Config) *clientv3.Client {
 	tb.Helper()
 	c.Logger = zap.NewNop()
 	client, err := clientv3.New(c)

@@ -10,7 +10,7 @@ import (
 // ForExample is Start for a runnable example, which has no testing.TB. Call stop at its end.
 func ForExample() (e *Etcd, stop func()) {
 	x := &example{}
-	return Start(x), x.end
+	return Start(x), x.runCleanups
 }
 
 // example is as much of a testing.TB as Start uses.
@@ -33,7 +33,7 @@ func (x *example) TempDir() string {
 	return dir
 }
 
-func (x *example) end() {
+func (x *example) runCleanups() {
 	for _, end := range slices.Backward(x.ends) {
 		end()
 	}

@@ -25,9 +25,9 @@ const (
 // StartWithUsers runs an etcd that asks for a user name and a password.
 func StartWithUsers(tb testing.TB, prefix string) *Etcd {
 	tb.Helper()
-	e := start(tb, func(c *embed.Config) { c.BcryptCost = cheapHash }, nil)
+	e := startWith(tb, func(c *embed.Config) { c.BcryptCost = cheapHash }, nil)
 	e.addUsers(tb, prefix)
-	e.Client = dial(tb, clientv3.Config{Endpoints: []string{e.Endpoint}, Username: root, Password: rootPassword})
+	e.Client = dialClient(tb, clientv3.Config{Endpoints: []string{e.Endpoint}, Username: root, Password: rootPassword})
 	return e
 }
 
@@ -36,7 +36,7 @@ func StartWithUsers(tb testing.TB, prefix string) *Etcd {
 func StartWithCertificates(tb testing.TB, a *Authority, prefix string) *Etcd {
 	tb.Helper()
 	server := a.Issue("etcd")
-	e := start(tb, func(c *embed.Config) {
+	e := startWith(tb, func(c *embed.Config) {
 		c.ListenClientUrls = []url.URL{{Scheme: "https", Host: "127.0.0.1:0"}}
 		c.ClientTLSInfo.CertFile, c.ClientTLSInfo.KeyFile = server.CertFile, server.KeyFile
 		c.ClientTLSInfo.TrustedCAFile, c.ClientTLSInfo.ClientCertAuth = a.CAFile, true

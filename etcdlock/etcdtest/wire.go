@@ -59,7 +59,7 @@ func NewWireAt(tb testing.TB, at, target string) *Wire {
 	}
 	w := &Wire{Endpoint: listener.Addr().String(), target: target, listener: listener, conns: map[net.Conn]struct{}{}}
 	w.changed = sync.NewCond(&w.mu)
-	w.wg.Go(w.accept)
+	w.wg.Go(w.acceptConns)
 	tb.Cleanup(w.close)
 	return w
 }
@@ -71,7 +71,7 @@ func (w *Wire) Blackhole(on bool) {
 	if on {
 		p = held
 	}
-	w.set(p, p)
+	w.setPassages(p, p)
 }
 
 // DropAnswers lets requests through and loses the answers while on.
@@ -80,10 +80,10 @@ func (w *Wire) DropAnswers(on bool) {
 	if on {
 		p = gone
 	}
-	w.set(open, p)
+	w.setPassages(open, p)
 }
 
-func (w *Wire) set(requests, answers passage) {
+func (w *Wire) setPassages(requests, answers passage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests, w.answers = requests, answers
@@ -118,19 +118,19 @@ func (w *Wire) Reset() {
 
 // SwallowRequest springs when a request with marker in it comes by: it and everything after it is
 // lost. The channel is then closed.
-func (w *Wire) SwallowRequest(marker string) <-chan struct{} { return w.lay(marker, gone, open) }
+func (w *Wire) SwallowRequest(marker string) <-chan struct{} { return w.addTrap(marker, gone, open) }
 
 // SwallowAnswer springs when a request with marker in it comes by: it goes through, and every
 // answer from then on is lost.
-func (w *Wire) SwallowAnswer(marker string) <-chan struct{} { return w.lay(marker, open, gone) }
+func (w *Wire) SwallowAnswer(marker string) <-chan struct{} { return w.addTrap(marker, open, gone) }
 
 // HoldRequest is SwallowRequest, but what was held arrives after Blackhole(false).
-func (w *Wire) HoldRequest(marker string) <-chan struct{} { return w.lay(marker, held, open) }
+func (w *Wire) HoldRequest(marker string) <-chan struct{} { return w.addTrap(marker, held, open) }
 
 // HoldAnswer is SwallowAnswer, but what was held arrives after Blackhole(false).
-func (w *Wire) HoldAnswer(marker string) <-chan struct{} { return w.lay(marker, open, held) }
+func (w *Wire) HoldAnswer(marker string) <-chan struct{} { return w.addTrap(marker, open, held) }
 
-func (w *Wire) lay(marker string, requests, answers passage) <-chan struct{} {
+func (w *Wire) addTrap(marker string, requests, answers passage) <-chan struct{} {
 	t := &trap{[]byte(marker), requests, answers, make(chan struct{})}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,24 +148,24 @@ func (w *Wire) close() {
 	w.wg.Wait()
 }
 
-func (w *Wire) accept() {
+func (w *Wire) acceptConns() {
 	for {
 		c, err := w.listener.Accept()
 		if err != nil {
 			return
 		}
-		w.wg.Go(func() { w.serve(c) })
+		w.wg.Go(func() { w.serveConn(c) })
 	}
 }
 
-func (w *Wire) serve(near net.Conn) {
+func (w *Wire) serveConn(near net.Conn) {
 	defer near.Close()
-	if !w.add(near) {
+	if !w.addConn(near) {
 		return
 	}
-	defer w.remove(near)
+	defer w.removeConn(near)
 	if w.mu.Lock(); w.requests == held {
-		w.wait(&w.requests)
+		w.waitWhileHeld(&w.requests)
 	}
 	w.mu.Unlock()
 	far, err := net.Dial("tcp", w.target)
@@ -173,26 +173,26 @@ func (w *Wire) serve(near net.Conn) {
 		return
 	}
 	defer far.Close()
-	if !w.add(far) {
+	if !w.addConn(far) {
 		return
 	}
-	defer w.remove(far)
+	defer w.removeConn(far)
 	w.wg.Go(func() {
-		w.carry(far, near, &w.requests)
+		w.copyBytes(far, near, &w.requests)
 		_ = far.Close()
 		_ = near.Close()
 	})
-	w.carry(near, far, &w.answers)
+	w.copyBytes(near, far, &w.answers)
 }
 
-// carry moves bytes until one side ends.
-func (w *Wire) carry(to, from net.Conn, way *passage) {
+// copyBytes moves bytes until one side ends.
+func (w *Wire) copyBytes(to, from net.Conn, way *passage) {
 	buf := make([]byte, 64<<10)
 	kept := 0 // bytes of the last piece that are looked at again: a marker may lie across two
 	for {
 		n, err := from.Read(buf[kept:])
 		if n > 0 {
-			pass, delay := w.pass(buf[:kept+n], kept, way)
+			pass, delay := w.mayPass(buf[:kept+n], kept, way)
 			if delay > 0 {
 				<-time.After(delay)
 			}
@@ -213,21 +213,21 @@ func (w *Wire) carry(to, from net.Conn, way *passage) {
 
 const longestMarker = 256
 
-// pass springs the traps, waits while the bytes are held, and reports whether they may go.
+// mayPass springs the traps, waits while the bytes are held, and reports whether they may go.
 // The first bytes of text, seen ones, have gone before.
-func (w *Wire) pass(text []byte, seen int, way *passage) (bool, time.Duration) {
+func (w *Wire) mayPass(text []byte, seen int, way *passage) (bool, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if way == &w.requests {
-		w.spring(text, seen)
+		w.springTraps(text, seen)
 	} else {
 		w.answered += int64(len(text) - seen)
 	}
-	w.wait(way)
+	w.waitWhileHeld(way)
 	return !w.closed && *way != gone, w.delay
 }
 
-func (w *Wire) spring(text []byte, seen int) {
+func (w *Wire) springTraps(text []byte, seen int) {
 	left := w.traps[:0]
 	for _, t := range w.traps {
 		if from := max(0, seen-len(t.marker)+1); !bytes.Contains(text[from:], t.marker) {
@@ -241,14 +241,14 @@ func (w *Wire) spring(text []byte, seen int) {
 	w.traps = left
 }
 
-// wait wants the mutex held.
-func (w *Wire) wait(way *passage) {
+// waitWhileHeld wants the mutex held.
+func (w *Wire) waitWhileHeld(way *passage) {
 	for *way == held && !w.closed {
 		w.changed.Wait()
 	}
 }
 
-func (w *Wire) add(c net.Conn) bool {
+func (w *Wire) addConn(c net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -258,7 +258,7 @@ func (w *Wire) add(c net.Conn) bool {
 	return true
 }
 
-func (w *Wire) remove(c net.Conn) {
+func (w *Wire) removeConn(c net.Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.conns, c)

@@ -50,7 +50,7 @@ type Ended struct {
 // Request returns a request with the transaction that ends the execution.
 func (f *Finisher) Request(ctx context.Context, e *Ended, txn Ending, k protocol.Keys) (*commit.Request, error) {
 	l := e.Lock
-	record, err := f.record(ctx, e)
+	record, err := f.recordWithQuestion(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (f *Finisher) Request(ctx context.Context, e *Ended, txn Ending, k protocol
 	if record.Apart != nil {
 		size += len(record.Apart.Value)
 	}
-	if delay := f.delay(e); delay > 0 {
+	if delay := f.releaseDelay(e); delay > 0 {
 		if cool, err = f.coolDown(ctx, l, delay); err != nil {
 			return nil, err
 		}
@@ -96,8 +96,8 @@ func Reduce(refusals int, l *idem.Lock, r *idem.Record) *idem.Lock {
 	return &small
 }
 
-// record returns the record as it is stored, with the leases that it is on.
-func (f *Finisher) record(ctx context.Context, e *Ended) (stored protocol.Leased, err error) {
+// recordWithQuestion returns the record as it is stored, with the leases that it is on.
+func (f *Finisher) recordWithQuestion(ctx context.Context, e *Ended) (stored protocol.Leased, err error) {
 	l, r := e.Lock, e.Record
 	if stored, err = f.PrepareRecord(ctx, r, e.Writer, l.ReplayFor); err != nil || !e.leavesQuestion() {
 		return stored, err
@@ -142,8 +142,8 @@ func (e *Ended) leavesQuestion() bool {
 		(by == nil || by.By == Policy)
 }
 
-// delay returns for how long the lock stays closed after the end; 0 = it is free at once.
-func (f *Finisher) delay(e *Ended) time.Duration {
+// releaseDelay returns for how long the lock stays closed after the end; 0 = it is free at once.
+func (f *Finisher) releaseDelay(e *Ended) time.Duration {
 	switch {
 	case e.leavesQuestion():
 		return max(e.Lock.ReleaseDelay, e.Lock.Question.Window)

@@ -53,10 +53,10 @@ func (c *Counts) Counts(ctx context.Context, q idem.CountQuery) (idem.CountHisto
 	c.addOwn(m, of, found)
 	for each, chunks := range found {
 		for _, one := range chunks {
-			m.add(one, each)
+			m.addChunk(one, each)
 		}
 	}
-	return m.history(), nil
+	return m.countHistory(), nil
 }
 
 // addOwn adds what this process has counted, and leaves that out of what was found in etcd before.
@@ -68,12 +68,12 @@ func (c *Counts) addOwn(m *merge, of series, found map[series]map[string]*protoc
 		return protocol.IsCountsOf(key, c.options.Writer)
 	})
 	for _, one := range c.minutes {
-		m.add(&one.CountChunk, oneMinute())
+		m.addChunk(&one.CountChunk, oneMinute())
 	}
 	for _, one := range c.chunks {
 		if one.of == of {
 			delete(found[of], one.key)
-			m.add(&one.CountChunk, of)
+			m.addChunk(&one.CountChunk, of)
 		}
 	}
 }
@@ -86,8 +86,8 @@ type merge struct {
 	routes            map[string]*protocol.CountedRoute // with the steps since that time
 }
 
-// at returns the step of a time; false: it is not asked for.
-func (m *merge) at(at time.Time) (step int, asked bool) {
+// stepAt returns the step of a time; false: it is not asked for.
+func (m *merge) stepAt(at time.Time) (step int, asked bool) {
 	if at.After(m.now) { // the clock of another process is ahead
 		at = m.now
 	}
@@ -97,7 +97,7 @@ func (m *merge) at(at time.Time) (step int, asked bool) {
 	return int(at.Truncate(m.step).Sub(m.since) / m.step), true
 }
 
-func (m *merge) add(one *protocol.CountChunk, of series) {
+func (m *merge) addChunk(one *protocol.CountChunk, of series) {
 	if !one.At.Add(of.length).After(m.since) || one.At.After(m.until) && m.until.Before(m.now) {
 		return
 	}
@@ -107,7 +107,7 @@ func (m *merge) add(one *protocol.CountChunk, of series) {
 			to.Last = r.Last
 		}
 		for step, counts := range r.Steps {
-			if at, asked := m.at(one.At.Add(time.Duration(step) * of.step)); asked {
+			if at, asked := m.stepAt(one.At.Add(time.Duration(step) * of.step)); asked {
 				addStep(to, at, counts)
 			}
 		}
@@ -127,14 +127,14 @@ func (m *merge) addTimes(to, r *protocol.CountedRoute, began time.Time, of serie
 		return
 	}
 	for step, took := range steps {
-		if at, asked := m.at(began.Add(time.Duration(step) * of.step)); asked {
+		if at, asked := m.stepAt(began.Add(time.Duration(step) * of.step)); asked {
 			to.Took.Add(took)
 			addTook(to, at, took)
 		}
 	}
 }
 
-func (m *merge) history() idem.CountHistory {
+func (m *merge) countHistory() idem.CountHistory {
 	h := idem.CountHistory{Since: m.since, Until: m.until, Step: m.step}
 	for _, name := range slices.Sorted(maps.Keys(m.routes)) {
 		one := m.routes[name]

@@ -85,7 +85,7 @@ func (at *State) Found() (*idem.Found, error) {
 	case at.Ended(at.ID) != nil:
 		f.Record = at.Record
 	default:
-		if f.Short, f.Later = at.earlier(); f.Short == nil && at.Unread != nil {
+		if f.Short, f.Later = at.earlierAttempt(); f.Short == nil && at.Unread != nil {
 			return nil, commit.Unavailable(at.Unread)
 		}
 		if f.Short == nil {
@@ -96,27 +96,27 @@ func (at *State) Found() (*idem.Found, error) {
 	return f, nil
 }
 
-// earlier returns the execution in short, if its event has run again since, and the entry that has
-// it.
-func (at *State) earlier() (*idem.Attempt, *idem.ExecutionFacts) {
+// earlierAttempt returns the execution in short, if its event has run again since, and the entry
+// that has it.
+func (at *State) earlierAttempt() (*idem.Attempt, *idem.ExecutionFacts) {
 	for _, l := range []*idem.Lock{at.Lock, at.Copied, at.Other} {
 		if l != nil {
-			if a := short(l.Earlier, at.ID); a != nil {
+			if a := findAttempt(l.Earlier, at.ID); a != nil {
 				return a, &l.ExecutionFacts
 			}
 		}
 	}
 	if at.Record != nil {
-		if a := short(at.Record.Earlier, at.ID); a != nil {
+		if a := findAttempt(at.Record.Earlier, at.ID); a != nil {
 			return a, &at.Record.ExecutionFacts
 		}
 	}
 	return nil, nil
 }
 
-// newest returns the newest execution of an event: the one that runs, waits, or has ended. The zero
-// value = there is none.
-func newest(st *protocol.State, event idem.Key) (f idem.Found) {
+// newestExecution returns the newest execution of an event: the one that runs, waits, or has ended.
+// The zero value = there is none.
+func newestExecution(st *protocol.State, event idem.Key) (f idem.Found) {
 	switch runs := st.CopyRuns(event); {
 	case runs != nil:
 		f.Lock = runs
@@ -131,7 +131,7 @@ func newest(st *protocol.State, event idem.Key) (f idem.Found) {
 // Attempts returns all executions of the event in short, the oldest first: the newest has those
 // before it.
 func (at *State) Attempts() []idem.Attempt {
-	f := newest(at.State, at.Scope.Key)
+	f := newestExecution(at.State, at.Scope.Key)
 	switch l := f.Lock; {
 	case l != nil:
 		return append(slices.Clone(l.Earlier), idem.Attempt{

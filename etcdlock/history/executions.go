@@ -43,7 +43,7 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 	}
 	p := &executionPage{store: s, query: q, refused: refused, limit: pageLimit(q.PageSize), left: pageLooks}
 	for _, kind := range kinds {
-		if err := p.show(ctx, kind, behind); err != nil {
+		if err := p.showKind(ctx, kind, behind); err != nil {
 			return idem.ExecutionPage{}, commit.Unavailable(err)
 		}
 		behind = beginning // the kinds behind the cursor's own are shown from their beginning
@@ -51,10 +51,10 @@ func (s *Reader) Executions(ctx context.Context, q idem.ExecutionQuery) (idem.Ex
 	if err := p.showFirstTwins(ctx); err != nil {
 		return idem.ExecutionPage{}, commit.Unavailable(err)
 	}
-	if err := p.complete(ctx, p.revision); err != nil {
+	if err := p.completeFound(ctx, p.revision); err != nil {
 		return idem.ExecutionPage{}, err
 	}
-	return idem.ExecutionPage{Executions: p.found, NextCursor: p.cursor()}, nil
+	return idem.ExecutionPage{Executions: p.found, NextCursor: p.nextCursor()}, nil
 }
 
 // kindsOf returns the kinds of keys that may match a query; refused: arrivals beside the records,
@@ -88,7 +88,7 @@ type executionPage struct {
 	next     string // where the next page begins, if there is one
 }
 
-func (p *executionPage) full() bool { return len(p.found) >= p.limit || p.left <= 0 }
+func (p *executionPage) isFull() bool { return len(p.found) >= p.limit || p.left <= 0 }
 
 // item is a value in the order of a list.
 type item struct {
@@ -100,19 +100,19 @@ type item struct {
 // source reads the next values of a list. more reports whether others may follow.
 type source func(context.Context) (some []item, more bool, err error)
 
-// show shows what there is of a kind behind a place, until the page is full.
-func (p *executionPage) show(ctx context.Context, kind string, behind place) error {
-	if p.full() {
+// showKind shows what there is of a kind behind a place, until the page is full.
+func (p *executionPage) showKind(ctx context.Context, kind string, behind place) error {
+	if p.isFull() {
 		return nil
 	}
-	next, err := p.source(ctx, kind, behind)
-	for more := true; err == nil && more && !p.full(); {
+	next, err := p.newSource(ctx, kind, behind)
+	for more := true; err == nil && more && !p.isFull(); {
 		var some []item
 		if some, more, err = next(ctx); err != nil {
 			return err
 		}
 		for i := range some {
-			if err := p.value(ctx, kind, &some[i]); err != nil || p.full() {
+			if err := p.showValue(ctx, kind, &some[i]); err != nil || p.isFull() {
 				return err
 			}
 		}
@@ -120,31 +120,31 @@ func (p *executionPage) show(ctx context.Context, kind string, behind place) err
 	return err
 }
 
-// value shows an execution, or an event by its arrivals. The next page goes on behind it.
-func (p *executionPage) value(ctx context.Context, kind string, v *item) error {
+// showValue shows an execution, or an event by its arrivals. The next page goes on behind it.
+func (p *executionPage) showValue(ctx context.Context, kind string, v *item) error {
 	p.left--
 	p.next = kind + p.store.options.formatPlace(v.place)
 	switch {
 	case v.kv == nil:
 	case strings.HasPrefix(v.key, p.store.options.Layout.All(protocol.KindArrivals)):
-		return p.arrivals(ctx, v.kv)
+		return p.showArrivals(ctx, v.kv)
 	default:
 		if f, ok := p.store.foundIn(v.kv); ok {
-			p.add(f, v.read)
+			p.addIfMatches(f, v.read)
 		}
 	}
 	return nil
 }
 
-// source returns what there is of a kind behind a place, the newest first: queue entries and locks
-// by when they were created, records and arrivals by when they were written.
-func (p *executionPage) source(ctx context.Context, kind string, behind place) (source, error) {
+// newSource returns what there is of a kind behind a place, the newest first: queue entries and
+// locks by when they were created, records and arrivals by when they were written.
+func (p *executionPage) newSource(ctx context.Context, kind string, behind place) (source, error) {
 	root, digits := p.store.options.Layout.Root, keyBeginning(&p.query)
 	if kind == protocol.KindQueue || kind == protocol.KindLocks {
 		if one := p.query.OneWorkflow(); one != "" {
 			kind += protocol.Hash16(one) + "/"
 		}
-		return p.sorted([]string{root + kind}, byCreation, valueBatch, behind), nil
+		return p.sortedSource([]string{root + kind}, byCreation, valueBatch, behind), nil
 	}
 	kinds, batch := []string{kind}, valueBatch
 	if kind == protocol.KindRecords {
@@ -154,12 +154,12 @@ func (p *executionPage) source(ctx context.Context, kind string, behind place) (
 		kinds = append(kinds, protocol.KindArrivals)
 	}
 	if len(digits) < minDigits {
-		return p.past(ctx, kinds, batch, behind)
+		return p.pastSource(ctx, kinds, batch, behind)
 	}
 	for i := range kinds {
 		kinds[i] = root + kinds[i] + protocol.Beginning(digits)
 	}
-	return p.sorted(kinds, byWrite, batch, behind), nil
+	return p.sortedSource(kinds, byWrite, batch, behind), nil
 }
 
 // revisions is an order of keys: by one of their revisions, the newest first.
@@ -170,7 +170,7 @@ const (
 	byWrite    = revisions(clientv3.SortByModRevision)
 )
 
-func (r revisions) of(kv *mvccpb.KeyValue) int64 {
+func (r revisions) revisionOf(kv *mvccpb.KeyValue) int64 {
 	if r == byCreation {
 		return kv.CreateRevision
 	}
@@ -184,10 +184,10 @@ func (r revisions) atMost(revision int64) clientv3.OpOption {
 	return clientv3.WithMaxModRev(revision)
 }
 
-// sorted returns the values of prefixes in that order, behind a place.
-func (p *executionPage) sorted(prefixes []string, order revisions, batch int, behind place) source {
+// sortedSource returns the values of prefixes in that order, behind a place.
+func (p *executionPage) sortedSource(prefixes []string, order revisions, batch int, behind place) source {
 	return func(ctx context.Context) (some []item, more bool, err error) {
-		some, more, err = p.newest(ctx, prefixes, order, batch, behind)
+		some, more, err = p.readNewest(ctx, prefixes, order, batch, behind)
 		if len(some) == 0 {
 			batch *= 2 // all of them have one revision
 		} else {
@@ -197,11 +197,12 @@ func (p *executionPage) sorted(prefixes []string, order revisions, batch int, be
 	}
 }
 
-func (r revisions) place(kv *mvccpb.KeyValue) place { return place{r.of(kv), string(kv.Key)} }
+func (r revisions) placeOf(kv *mvccpb.KeyValue) place { return place{r.revisionOf(kv), string(kv.Key)} }
 
-// newest reads the first values of all prefixes together, at most batch below each; more reports
-// whether others follow. Those of the last revision are left out unless all of them were read.
-func (p *executionPage) newest(ctx context.Context, prefixes []string, order revisions, batch int,
+// readNewest reads the first values of all prefixes together, at most batch below each; more
+// reports whether others follow. Those of the last revision are left out unless all of them were
+// read.
+func (p *executionPage) readNewest(ctx context.Context, prefixes []string, order revisions, batch int,
 	behind place) (items []item, more bool, err error) {
 	options := []clientv3.OpOption{
 		clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortTarget(order), clientv3.SortDescend),
@@ -223,36 +224,36 @@ func (p *executionPage) newest(ctx context.Context, prefixes []string, order rev
 	for _, answer := range answers {
 		kvs := answer.GetResponseRange().Kvs
 		for _, kv := range kvs {
-			items = append(items, item{order.place(kv), kv, p.revision})
+			items = append(items, item{order.placeOf(kv), kv, p.revision})
 		}
 		if len(kvs) == batch {
-			unread = max(unread, order.of(kvs[batch-1]))
+			unread = max(unread, order.revisionOf(kvs[batch-1]))
 		}
 	}
-	items = slices.DeleteFunc(items, func(v item) bool { return v.revision <= unread || !behind.before(v.place) })
+	items = slices.DeleteFunc(items, func(v item) bool { return v.revision <= unread || !behind.isBefore(v.place) })
 	slices.SortFunc(items, func(a, b item) int { return a.compare(b.place) })
 	return items, unread > 0, nil
 }
 
-// add adds f if it matches the query.
-func (p *executionPage) add(f idem.Found, revision int64) {
+// addIfMatches adds f if it matches the query.
+func (p *executionPage) addIfMatches(f idem.Found, revision int64) {
 	if p.query.Matches(&f) {
 		f.Revision = revision
 		p.found = append(p.found, f)
 	}
 }
 
-// past returns records, or events by their arrivals, the newest first, behind a place. The page is
-// full when it has searched enough.
-func (p *executionPage) past(ctx context.Context, kinds []string, batch int, behind place) (source, error) {
+// pastSource returns records, or events by their arrivals, the newest first, behind a place. The
+// page is full when it has searched enough.
+func (p *executionPage) pastSource(ctx context.Context, kinds []string, batch int, behind place) (source, error) {
 	keys, err := p.store.newPast(ctx, kinds, &p.query, behind)
 	return func(ctx context.Context) ([]item, bool, error) {
-		some, over, err := keys.next(ctx, min(batch, p.limit-len(p.found)+1))
+		some, over, err := keys.nextKeys(ctx, min(batch, p.limit-len(p.found)+1))
 		if err != nil || over {
 			return nil, false, err
 		}
 		if len(some) == 0 {
-			p.left, p.next = 0, kinds[0]+p.store.options.formatPlace(keys.resume())
+			p.left, p.next = 0, kinds[0]+p.store.options.formatPlace(keys.resumePlace())
 		}
 		items, err := p.store.readUnmoved(ctx, some)
 		return items, true, err
@@ -276,9 +277,9 @@ func (s *Reader) readUnmoved(ctx context.Context, keys []place) ([]item, error) 
 	return items, err
 }
 
-// arrivals shows the event of arrivals that were written last: with its execution, where there is
-// one.
-func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error {
+// showArrivals shows the event of arrivals that were written last: with its execution, where there
+// is one.
+func (p *executionPage) showArrivals(ctx context.Context, kv *mvccpb.KeyValue) error {
 	takes := func(h *idem.History) bool { // an index finds a release where it was written
 		if p.query.Lost {
 			return h != nil && !h.Lost.IsZero()
@@ -302,7 +303,7 @@ func (p *executionPage) arrivals(ctx context.Context, kv *mvccpb.KeyValue) error
 	if p.query.Decision == "" && !p.query.Lost && f.Facts() != nil {
 		return nil
 	}
-	p.add(f, f.Revision)
+	p.addIfMatches(f, f.Revision)
 	return nil
 }
 
@@ -335,15 +336,15 @@ func (s *Reader) foundIn(kv *mvccpb.KeyValue) (f idem.Found, ok bool) {
 	return f, err == nil && (f.Lock == nil || !f.Lock.Cooling)
 }
 
-// complete adds what is stored elsewhere than in the values, which were read at revision.
-func (p *executionPage) complete(ctx context.Context, revision int64) error {
+// completeFound adds what is stored elsewhere than in the values, which were read at revision.
+func (p *executionPage) completeFound(ctx context.Context, revision int64) error {
 	var locks []*idem.Lock
 	for _, f := range p.found {
 		if f.Lock != nil && !f.InQueue {
 			locks = append(locks, f.Lock)
 		}
 	}
-	if err := p.store.vouch(ctx, locks, revision); err != nil {
+	if err := p.store.setLiveness(ctx, locks, revision); err != nil {
 		return commit.Unavailable(err)
 	}
 	counts := make([]clientv3.Op, len(p.found))
@@ -360,10 +361,10 @@ func (p *executionPage) complete(ctx context.Context, revision int64) error {
 	return nil
 }
 
-// cursor returns what the next page begins behind, "" if there is none: a kind of keys, and a
+// nextCursor returns what the next page begins behind, "" if there is none: a kind of keys, and a
 // revision.
-func (p *executionPage) cursor() string {
-	if !p.full() {
+func (p *executionPage) nextCursor() string {
+	if !p.isFull() {
 		return ""
 	}
 	return p.next

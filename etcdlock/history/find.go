@@ -44,7 +44,7 @@ func (s *Reader) Scope(ctx context.Context, id idem.ExecutionID) (idem.Scope, er
 	search := &search{store: s, id: id, workflow: protocol.Hex16(workflow), half: protocol.Hex16(half),
 		revision: revision}
 	for _, a := range answers {
-		if slices.ContainsFunc(a.GetResponseRange().Kvs, search.matches) {
+		if slices.ContainsFunc(a.GetResponseRange().Kvs, search.matchesExecution) {
 			return search.scope, nil
 		}
 	}
@@ -77,21 +77,21 @@ type search struct {
 	unread error // a value that may match and cannot be read
 }
 
-// matches reports whether kv is about the execution.
-func (f *search) matches(kv *mvccpb.KeyValue) bool {
+// matchesExecution reports whether kv is about the execution.
+func (f *search) matchesExecution(kv *mvccpb.KeyValue) bool {
 	found, err := f.store.executionIn(kv)
 	if err != nil {
 		f.unread = fmt.Errorf("%q: %w", kv.Key, err)
 		return false
 	}
 	e := found.Facts()
-	if e.Execution == f.id || short(e.Earlier, f.id) != nil {
+	if e.Execution == f.id || findAttempt(e.Earlier, f.id) != nil {
 		f.found, f.scope = true, e.Scope
 	}
 	return f.found
 }
 
-func short(attempts []idem.Attempt, id idem.ExecutionID) *idem.Attempt {
+func findAttempt(attempts []idem.Attempt, id idem.ExecutionID) *idem.Attempt {
 	i := slices.IndexFunc(attempts, func(a idem.Attempt) bool { return a.Execution == id })
 	if i < 0 {
 		return nil
@@ -113,7 +113,7 @@ func (f *search) readOn(ctx context.Context, prefix string, last []byte) error {
 			continue
 		}
 		whole, _, err := pool.Keys(ctx, string(kv.Key), clientv3.WithRev(f.revision))
-		if err != nil || len(whole) > 0 && f.matches(whole[0]) {
+		if err != nil || len(whole) > 0 && f.matchesExecution(whole[0]) {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ func (p *executionPage) showFirstTwins(ctx context.Context) error {
 	if id == "" {
 		id = p.query.SearchText
 	}
-	if id == "" || p.query.Cursor != "" || p.full() {
+	if id == "" || p.query.Cursor != "" || p.isFull() {
 		return nil
 	}
 	prefix := p.store.options.Layout.All(protocol.KindAliases) + protocol.Hex16(idem.HashEventID(id))
@@ -36,7 +36,7 @@ func (p *executionPage) showFirstTwins(ctx context.Context) error {
 		kinds, p.refused = kindsOf(&p.query)
 		for _, kind := range kinds {
 			if err == nil {
-				err = p.show(ctx, kind, beginning)
+				err = p.showKind(ctx, kind, beginning)
 			}
 		}
 		if p.query = q; err != nil {

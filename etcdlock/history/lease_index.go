@@ -78,20 +78,21 @@ type leaseIndexes struct {
 	busy chan struct{}
 }
 
-// rows returns the rows of a lease of this process whose index is not written yet; nil = there are
-// none.
-func (s *leaseIndexes) rows(kind string, lease clientv3.LeaseID) []protocol.Row {
+// unwrittenRows returns the rows of a lease of this process whose index is not written yet; nil =
+// there are none.
+func (s *leaseIndexes) unwrittenRows(kind string, lease clientv3.LeaseID) []protocol.Row {
 	if kind == protocol.KindRecords {
 		return s.options.Rows(lease)
 	}
 	return s.counts.leases.Rows(lease)
 }
 
-// reindex writes, in the background, the index of leases whose processes have ended without writing
-// it, from what is on them. One search at a time does so.
-func (s *leaseIndexes) reindex(spans []leaseSpan) {
+// writeMissingIndexes writes, in the background, the index of leases whose processes have ended
+// without writing it, from what is on them. One search at a time does so.
+func (s *leaseIndexes) writeMissingIndexes(spans []leaseSpan) {
 	now := s.options.Clock.Now()
-	spans = slices.DeleteFunc(slices.Clone(spans), func(st leaseSpan) bool { return st.index != nil || !st.over(now) })
+	spans = slices.DeleteFunc(slices.Clone(spans),
+		func(st leaseSpan) bool { return st.index != nil || !st.isOver(now) })
 	if len(spans) == 0 {
 		return
 	}
@@ -112,9 +113,9 @@ func (s *leaseIndexes) reindex(spans []leaseSpan) {
 	}
 }
 
-// over reports whether nothing can be written on the lease any more, by requests on their way
+// isOver reports whether nothing can be written on the lease any more, by requests on their way
 // included.
-func (st *leaseSpan) over(now time.Time) bool {
+func (st *leaseSpan) isOver(now time.Time) bool {
 	return st.before < math.MaxInt64 && st.to.Add(clockSkew).Before(now)
 }
 

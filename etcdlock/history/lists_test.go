@@ -70,7 +70,7 @@ func fill(tb testing.TB, n int) *archive {
 		w.Finish(tb.Context())
 	}
 	etcdtest.Eventually(tb, "the indexes are written", func() bool {
-		all, err := s.leases.spans(tb.Context(), protocol.KindRecords)
+		all, err := s.leases.readSpans(tb.Context(), protocol.KindRecords)
 		return err == nil && len(slices.DeleteFunc(all, func(st leaseSpan) bool { return st.index != nil })) <= 1
 	})
 	return a
@@ -253,7 +253,7 @@ func TestASearchIndexesWhatAKilledProcessHasLeft(t *testing.T) {
 	open, _ := leaseOf(t, e, s, protocol.KindRecords, "runs", now.Add(-time.Minute))
 	later := recordOn(t, e, s, open, "mine", "later")
 	indexed := func() (leases []clientv3.LeaseID) {
-		all, err := s.leases.spans(within(t, patience), protocol.KindRecords)
+		all, err := s.leases.readSpans(within(t, patience), protocol.KindRecords)
 		if err != nil {
 			t.Fatal(err)
 		}

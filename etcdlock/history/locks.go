@@ -33,7 +33,7 @@ func (s *Reader) LockAt(ctx context.Context, scope idem.Scope) ([]idem.LockView,
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
-	return s.describe(ctx, []idem.LockView{{Lock: l}}, revision)
+	return s.describeLocks(ctx, []idem.LockView{{Lock: l}}, revision)
 }
 
 // Holders returns the locks of the executions that have a slot of a workflow whose route has a
@@ -53,7 +53,7 @@ func (s *Reader) Holders(ctx context.Context, workflow string) (views []idem.Loc
 		}
 		views = append(views, idem.LockView{Lock: l})
 	}
-	return s.describe(ctx, views, revision)
+	return s.describeLocks(ctx, views, revision)
 }
 
 // ownLimit returns how many executions of the workflow of l may run at a time, by the configuration
@@ -77,7 +77,7 @@ func (s *Reader) Turns(ctx context.Context, q idem.LockQuery) (idem.SlotPage, er
 }
 
 func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, kind string) (page idem.SlotPage, err error) {
-	page.NextCursor, _, err = s.page(ctx, kind, q.Cursor, q.PageSize, func(kv *mvccpb.KeyValue) bool {
+	page.NextCursor, _, err = s.readPage(ctx, kind, q.Cursor, q.PageSize, func(kv *mvccpb.KeyValue) bool {
 		limit, number, ok := protocol.SlotAt(strings.TrimPrefix(string(kv.Key), s.options.Layout.All(kind)))
 		holder, err := protocol.DecodeSlot(kv.Value)
 		n, bad := -1, error(nil)
@@ -101,7 +101,7 @@ func (s *Reader) slotPage(ctx context.Context, q idem.LockQuery, kind string) (p
 // owner is dead says so. It returns idem.ErrCursor or idem.ErrStoreUnavailable.
 func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (page idem.LockPage, err error) {
 	var revision int64
-	page.NextCursor, revision, err = s.page(ctx, protocol.KindLocks, q.Cursor, q.PageSize,
+	page.NextCursor, revision, err = s.readPage(ctx, protocol.KindLocks, q.Cursor, q.PageSize,
 		func(kv *mvccpb.KeyValue) bool {
 			l, err := protocol.LockAt(kv)
 			if err != nil || l.Scope.PerEvent && !l.OwnLimit() || !strings.HasPrefix(l.Scope.Workflow, q.Prefix) {
@@ -111,14 +111,14 @@ func (s *Reader) Locks(ctx context.Context, q idem.LockQuery) (page idem.LockPag
 			return true
 		})
 	if err == nil {
-		page.Locks, err = s.describe(ctx, page.Locks, revision)
+		page.Locks, err = s.describeLocks(ctx, page.Locks, revision)
 	}
 	return page, err
 }
 
-// vouch sets, of locks that were read at revision, whether they are dead, and until when they are
-// held. A session that this process knows is taken for alive; of the others it asks etcd.
-func (s *Reader) vouch(ctx context.Context, locks []*idem.Lock, revision int64) error {
+// setLiveness sets, of locks that were read at revision, whether they are dead, and until when they
+// are held. A session that this process knows is taken for alive; of the others it asks etcd.
+func (s *Reader) setLiveness(ctx context.Context, locks []*idem.Lock, revision int64) error {
 	var asked []*idem.Lock
 	var ops []clientv3.Op
 	for _, l := range locks {
@@ -142,9 +142,9 @@ func (s *Reader) vouch(ctx context.Context, locks []*idem.Lock, revision int64) 
 	return nil
 }
 
-// describe returns locks that were read at revision with what operators see of them beside their
-// values. It returns idem.ErrStoreUnavailable.
-func (s *Reader) describe(ctx context.Context, views []idem.LockView, revision int64) ([]idem.LockView, error) {
+// describeLocks returns locks that were read at revision with what operators see of them beside
+// their values. It returns idem.ErrStoreUnavailable.
+func (s *Reader) describeLocks(ctx context.Context, views []idem.LockView, revision int64) ([]idem.LockView, error) {
 	locks := make([]*idem.Lock, len(views))
 	var ops []clientv3.Op
 	queues := map[string]int{} // which of ops is about a workflow: with a lock.limit it has many locks
@@ -160,7 +160,7 @@ func (s *Reader) describe(ctx context.Context, views []idem.LockView, revision i
 	}
 	answers, _, err := s.options.Pool.ReadEach(ctx, ops)
 	if err == nil {
-		err = s.vouch(ctx, locks, revision)
+		err = s.setLiveness(ctx, locks, revision)
 	}
 	if err != nil {
 		return nil, commit.Unavailable(err)

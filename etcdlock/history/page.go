@@ -25,20 +25,20 @@ func pageLimit(limit int) int {
 	return min(limit, MaxPage)
 }
 
-// page passes the keys of a kind behind the cursor to show, which reports whether it took one: in
-// order, and all at one revision, until limit were taken or MaxPage were read. next is the cursor
-// of the next page, "" if there is none: the last key that was read, below the root. It names a
-// workflow, so it has to be sealed for a client that may not see all workflows. page returns
-// idem.ErrCursor or idem.ErrStoreUnavailable.
-func (s *Reader) page(ctx context.Context, kind, cursor string, limit int,
+// readPage passes the keys of a kind behind the cursor to show, which reports whether it took one:
+// in order, and all at one revision, until limit were taken or MaxPage were read. next is the
+// cursor of the next page, "" if there is none: the last key that was read, below the root. It
+// names a workflow, so it has to be sealed for a client that may not see all workflows. readPage
+// returns idem.ErrCursor or idem.ErrStoreUnavailable.
+func (s *Reader) readPage(ctx context.Context, kind, cursor string, limit int,
 	show func(*mvccpb.KeyValue) bool) (next string, revision int64, err error) {
 	keys, err := s.pageRange(kind, cursor)
 	if err != nil {
 		return "", 0, err
 	}
 	limit = pageLimit(limit)
-	for left := MaxPage; !keys.over(); {
-		end := keys.next()
+	for left := MaxPage; !keys.isOver(); {
+		end := keys.windowEnd()
 		answers, at, err := s.options.Pool.Read(ctx, clientv3.OpGet(keys.from, clientv3.WithRange(end),
 			clientv3.WithLimit(int64(min(LockBatch, left))), clientv3.WithRev(revision)))
 		if err != nil {

@@ -28,7 +28,7 @@ func (s *Reader) ParkedEntries(ctx context.Context, q idem.ParkedQuery) (page id
 		}
 		cursor = kind + q.Cursor
 	}
-	next, revision, err := s.page(ctx, kind, cursor, q.PageSize, func(kv *mvccpb.KeyValue) bool {
+	next, revision, err := s.readPage(ctx, kind, cursor, q.PageSize, func(kv *mvccpb.KeyValue) bool {
 		e, ok := s.parkedIn(kv, &q)
 		if ok {
 			page.Entries = append(page.Entries, *e)
@@ -72,7 +72,7 @@ func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem
 	}
 	slices.SortFunc(entries, parkedOrder)
 	p := executionPage{store: s, limit: pageLimit(q.PageSize), left: pageLooks}
-	for len(entries) > 0 && !p.full() {
+	for len(entries) > 0 && !p.isFull() {
 		some := entries[:min(RecordBatch, p.limit-len(p.found), len(entries))]
 		if err := p.showParked(ctx, some, keys.Revision, q.Matches); err != nil {
 			return idem.ExecutionPage{}, commit.Unavailable(err)
@@ -83,7 +83,7 @@ func (s *Reader) ParkedExecutions(ctx context.Context, q idem.ParkedQuery) (idem
 	if len(entries) == 0 {
 		p.next = ""
 	}
-	if err := p.complete(ctx, keys.Revision); err != nil {
+	if err := p.completeFound(ctx, keys.Revision); err != nil {
 		return idem.ExecutionPage{}, err
 	}
 	return idem.ExecutionPage{Executions: p.found, NextCursor: p.next}, nil

@@ -46,8 +46,8 @@ type leaseSpan struct {
 	names map[string]bool           // beginnings of the names of the keys that may match; nil = all keys
 }
 
-// spans returns all leases with keys of that kind; those first that may have the newest.
-func (s *leaseIndexes) spans(ctx context.Context, kind string) ([]leaseSpan, error) {
+// readSpans returns all leases with keys of that kind; those first that may have the newest.
+func (s *leaseIndexes) readSpans(ctx context.Context, kind string) ([]leaseSpan, error) {
 	prefix := s.options.Layout.All(protocol.KindLeases + kind)
 	kvs, _, err := s.options.Pool.Keys(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *leaseIndexes) spans(ctx context.Context, kind string) ([]leaseSpan, err
 		slices.SortFunc(chain, func(a, b int) int { return cmp.Compare(all[a].after, all[b].after) })
 		for i := 2; i < len(chain); i++ { // it is requested while the one before it still takes keys
 			old, next := &all[chain[i-2]], &all[chain[i]]
-			old.before, old.to = next.after, earlier(old.to, next.from)
+			old.before, old.to = next.after, earlierTime(old.to, next.from)
 		}
 	}
 	closeByTime(all, chains)
@@ -81,7 +81,7 @@ func (s *leaseIndexes) spans(ctx context.Context, kind string) ([]leaseSpan, err
 	return all, nil
 }
 
-func earlier(a, b time.Time) time.Time {
+func earlierTime(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
 	}
@@ -131,14 +131,14 @@ type past struct {
 // newPast returns the past of the keys that may match q; each is searched below the root of its
 // kind.
 func (s *Reader) newPast(ctx context.Context, kinds []string, q *idem.ExecutionQuery, behind place) (*past, error) {
-	p := &past{store: s, kinds: kinds, may: keyFilter(q), want: wants(q), behind: behind, siftChunk: 16, chunk: 1}
+	p := &past{store: s, kinds: kinds, may: keyFilter(q), want: newWanted(q), behind: behind, siftChunk: 16, chunk: 1}
 	for _, kind := range kinds {
-		all, err := s.leases.spans(ctx, kind)
+		all, err := s.leases.readSpans(ctx, kind)
 		if err != nil {
 			return nil, err
 		}
 		for _, st := range all {
-			if st.after < behind.revision && p.want.span(&st) {
+			if st.after < behind.revision && p.want.mayMatchSpan(&st) {
 				p.spans = append(p.spans, st)
 			}
 		}
@@ -181,15 +181,15 @@ func keyBeginning(q *idem.ExecutionQuery) string {
 	return beginning
 }
 
-// next returns at most n keys, the newest before those that it returned before. None, and over
+// nextKeys returns at most n keys, the newest before those that it returned before. None, and over
 // false: the page has read enough.
-func (p *past) next(ctx context.Context, n int) (some []place, over bool, err error) {
+func (p *past) nextKeys(ctx context.Context, n int) (some []place, over bool, err error) {
 	for len(p.spans) > 0 && (len(p.found) == 0 || p.spans[0].before > p.found[0].revision) {
 		// otherwise the next page would begin at the same place
 		if p.opened >= maxSpans && p.spans[0].before < p.behind.revision {
 			return nil, false, nil
 		}
-		if err := p.open(ctx); err != nil {
+		if err := p.openLeases(ctx); err != nil {
 			return nil, false, err
 		}
 	}
@@ -202,9 +202,9 @@ func (p *past) next(ctx context.Context, n int) (some []place, over bool, err er
 	return some, len(some) == 0, nil
 }
 
-// resume returns the place that the next page goes on behind: everything found but not returned
-// follows it, too.
-func (p *past) resume() place {
+// resumePlace returns the place that the next page goes on behind: everything found but not
+// returned follows it, too.
+func (p *past) resumePlace() place {
 	if len(p.spans) > 0 && p.spans[0].before < p.behind.revision {
 		return place{p.spans[0].before, lastKey}
 	}
@@ -217,14 +217,14 @@ func (p *past) siftNext(ctx context.Context) error {
 	for n < len(p.spans) && (n < p.siftChunk || p.spans[n].before == math.MaxInt64) {
 		n++
 	}
-	some, err := p.sift(ctx, p.spans[:n])
+	some, err := p.siftSpans(ctx, p.spans[:n])
 	p.spans, p.sifted, p.siftChunk = slices.Concat(some, p.spans[n:]), len(some), min(2*p.siftChunk, maxSpans)
 	return err
 }
 
-// open reads the keys of the next leases: of all that may have something newer than what was found,
-// of those with few keys that may match, and of more at a time the longer none is found.
-func (p *past) open(ctx context.Context) error {
+// openLeases reads the keys of the next leases: of all that may have something newer than what was
+// found, of those with few keys that may match, and of more at a time the longer none is found.
+func (p *past) openLeases(ctx context.Context) error {
 	if p.sifted == 0 {
 		if err := p.siftNext(ctx); err != nil || p.sifted == 0 {
 			return err
@@ -289,7 +289,7 @@ func (p *past) keysOn(ctx context.Context, span *leaseSpan) ([]place, error) {
 	var found []place
 	for _, a := range answers {
 		if kv := protocol.First(a); kv != nil {
-			if at := (place{kv.ModRevision, string(kv.Key)}); p.behind.before(at) {
+			if at := (place{kv.ModRevision, string(kv.Key)}); p.behind.isBefore(at) {
 				found = append(found, at)
 			}
 		}

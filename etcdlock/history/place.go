@@ -24,8 +24,8 @@ func (p place) compare(other place) int {
 	return cmp.Or(cmp.Compare(other.revision, p.revision), strings.Compare(p.key, other.key))
 }
 
-// before reports whether another place follows p.
-func (p place) before(other place) bool { return p.compare(other) < 0 }
+// isBefore reports whether another place follows p.
+func (p place) isBefore(other place) bool { return p.compare(other) < 0 }
 
 // formatPlace writes a place for a cursor.
 func (o *Options) formatPlace(p place) string {

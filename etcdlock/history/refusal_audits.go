@@ -80,7 +80,7 @@ func (a *Audits) newestFirst(ctx context.Context, after string) iter.Seq2[*mvccp
 			if !yield(next.head, nil) {
 				return
 			}
-			next.step()
+			next.pullNext()
 		}
 	}
 }
@@ -93,7 +93,7 @@ type pulled struct {
 	stop func()
 }
 
-func (p *pulled) step() { p.head, p.err, _ = p.next() }
+func (p *pulled) pullNext() { p.head, p.err, _ = p.next() }
 
 // pullBehind returns the list of the audits of a kind whose timeOf is behind after.
 func (a *Audits) pullBehind(ctx context.Context, kind, after string) *pulled {
@@ -103,6 +103,6 @@ func (a *Audits) pullBehind(ctx context.Context, kind, after string) *pulled {
 	}
 	p := &pulled{}
 	p.next, p.stop = iter.Pull2(a.options.Pool.All(ctx, keys))
-	p.step()
+	p.pullNext()
 	return p
 }

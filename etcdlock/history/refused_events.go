@@ -131,7 +131,7 @@ func (f *Follower) Judge(ctx context.Context) {
 	f.counts.mu.Unlock()
 	for key, r := range due {
 		if now = f.reader.options.Clock.Now(); now.After(r.until) { // it may have run, and that is forgotten
-			f.drop(key, r)
+			f.dropRefusal(key, r)
 			continue
 		}
 		found, _, err := f.reader.eventOf(ctx, r.event)
@@ -141,20 +141,20 @@ func (f *Follower) Judge(ctx context.Context) {
 		switch h := found.Arrivals; {
 		case !found.Unanswered(), h.Newest[0].At.After(r.at), h.Lost.After(r.at):
 			// it came again, another process follows it, or it is known
-			f.drop(key, r)
+			f.dropRefusal(key, r)
 		case now.Before(r.due):
 			f.counts.mu.Lock()
 			r.pause *= 2
 			r.next = now.Add(min(r.pause, r.due.Sub(now)))
 			f.counts.mu.Unlock()
 		default:
-			f.lose(key, r, h)
+			f.noteLost(key, r, h)
 		}
 	}
 }
 
-// drop ends following r, unless the event was refused again meanwhile.
-func (f *Follower) drop(key string, r *refusal) {
+// dropRefusal ends following r, unless the event was refused again meanwhile.
+func (f *Follower) dropRefusal(key string, r *refusal) {
 	f.counts.mu.Lock()
 	defer f.counts.mu.Unlock()
 	if f.counts.followed[key] == r {
@@ -162,8 +162,8 @@ func (f *Follower) drop(key string, r *refusal) {
 	}
 }
 
-// lose notes that an event is possibly lost.
-func (f *Follower) lose(key string, r *refusal, h *idem.History) {
+// noteLost notes that an event is possibly lost.
+func (f *Follower) noteLost(key string, r *refusal, h *idem.History) {
 	d := f.counts
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -200,7 +200,7 @@ func (s *Reader) eventOf(ctx context.Context, event idem.Scope) (found idem.Foun
 		return found, nil, nil //nolint:nilerr // of a newer release
 	}
 	written = answers[protocol.ReadCandidates+1].GetResponseRange().Kvs
-	found = newest(st, event.Key)
+	found = newestExecution(st, event.Key)
 	found.Arrivals, found.Revision = s.counts.arrivalsOf(event, written), revision
 	if found.Record != nil {
 		found.Record.DropBody()
@@ -218,7 +218,7 @@ func (f *Follower) Adopt(ctx context.Context) error {
 		return err
 	}
 	for left := pageLooks; left > 0; {
-		some, over, err := keys.next(ctx, valueBatch)
+		some, over, err := keys.nextKeys(ctx, valueBatch)
 		if err != nil || over || len(some) == 0 {
 			return err
 		}
@@ -229,14 +229,14 @@ func (f *Follower) Adopt(ctx context.Context) error {
 		}
 		for i := range items {
 			if items[i].kv != nil {
-				f.adopt(protocol.DecodeHistory(items[i].kv.Value), now)
+				f.adoptHistory(protocol.DecodeHistory(items[i].kv.Value), now)
 			}
 		}
 	}
 	return nil
 }
 
-func (f *Follower) adopt(h *idem.History, now time.Time) {
+func (f *Follower) adoptHistory(h *idem.History, now time.Time) {
 	if h == nil || len(h.Newest) == 0 || !h.Newest[0].Decision.Row().MayBeLost || h.Lost.After(h.Newest[0].At) {
 		return
 	}

@@ -55,7 +55,7 @@ func (r *Replicas) Run(ctx context.Context) {
 		if link.Sleep(ctx, describeEvery) != nil {
 			return
 		}
-		r.look(false)
+		r.describeIfChanged(false)
 		r.Write(ctx)
 	}
 }
@@ -66,13 +66,13 @@ func (r *Replicas) Finish(ctx context.Context) {
 	described := !r.written.IsZero()
 	r.mu.Unlock()
 	if described {
-		r.look(true)
+		r.describeIfChanged(true)
 		r.writer.Finish(ctx)
 	}
 }
 
-// look has the description written if it has changed, or is old.
-func (r *Replicas) look(stops bool) {
+// describeIfChanged has the description written if it has changed, or is old.
+func (r *Replicas) describeIfChanged(stops bool) {
 	r.one.Lock()
 	defer r.one.Unlock()
 	says, session, at := r.describe(), r.session(), r.options.Clock.Now()

@@ -76,7 +76,7 @@ func NewSignatures(o *Options) *Signatures {
 // it is listed.
 func (s *Signatures) NoteBadSignature(b idem.BadSignature, eventID func() string) {
 	b.At = b.At.UTC().Round(time.Millisecond)
-	one := s.place(&b)
+	one := s.reservePlace(&b)
 	if one == nil {
 		return
 	}
@@ -87,8 +87,8 @@ func (s *Signatures) NoteBadSignature(b idem.BadSignature, eventID func() string
 	s.enqueueLocked(&one.note)
 }
 
-// place returns the place of b in the list; nil: it has none, and is counted.
-func (s *Signatures) place(b *idem.BadSignature) *signature {
+// reservePlace returns the place of b in the list; nil: it has none, and is counted.
+func (s *Signatures) reservePlace(b *idem.BadSignature) *signature {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.options.Clock.Now()

@@ -122,14 +122,14 @@ func (c *Counts) Run(ctx context.Context) {
 func (c *Counts) Finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Pool.Txn)
 	defer cancel()
-	c.write(ctx, true)
+	c.writeChanges(ctx, true)
 }
 
 // Write writes what no request has taken along, and folds the minutes that are over. It returns
 // false if etcd did not take it: it waits for the next write, for as long as etcd would keep it.
-func (c *Counts) Write(ctx context.Context) bool { return c.write(ctx, false) }
+func (c *Counts) Write(ctx context.Context) bool { return c.writeChanges(ctx, false) }
 
-func (c *Counts) write(ctx context.Context, last bool) bool {
+func (c *Counts) writeChanges(ctx context.Context, last bool) bool {
 	select {
 	case c.writing <- struct{}{}:
 		defer func() { <-c.writing }()
@@ -148,7 +148,7 @@ func (c *Counts) write(ctx context.Context, last bool) bool {
 			}
 		}
 	}
-	return c.fold(ctx, last) == nil
+	return c.foldMinutes(ctx, last) == nil
 }
 
 // takeLease has a lease ready on which the keys of minutes are as long as hours are kept.
@@ -182,7 +182,7 @@ func (c *Counts) Carry(counts []*commit.Count, apart bool) (protocol.Writes, fun
 	to := c.collectLocked(true)
 	for _, one := range counts {
 		one.Done = true
-		to.count(&one.Counted)
+		to.addCounted(&one.Counted)
 	}
 	return c.sendLocked(to, counts, apart)
 }
@@ -261,7 +261,7 @@ func (c *Counts) Release(counts []*commit.Count) {
 	for _, one := range counts {
 		if one.Final = true; !one.Done {
 			one.Done = true
-			c.minuteLocked(false).count(&one.Counted)
+			c.minuteLocked(false).addCounted(&one.Counted)
 		}
 	}
 }
@@ -276,7 +276,7 @@ func (c *Counts) collectLocked(free bool) (to *minute) {
 		if to == nil {
 			to = c.minuteLocked(false)
 		}
-		to.add(&one)
+		to.addCounts(&one)
 	}
 	return to
 }
@@ -305,12 +305,12 @@ func (c *Counts) keyLocked(kind string, at time.Time) string {
 	return c.options.Layout.CountsOf(kind, at, c.options.Writer, c.made)
 }
 
-func (m *minute) add(more *idem.RouteCounts) {
+func (m *minute) addCounts(more *idem.RouteCounts) {
 	m.changes++
 	addRoute(m.Routes, more, 0)
 }
 
-func (m *minute) count(one *idem.Counted) {
+func (m *minute) addCounted(one *idem.Counted) {
 	m.changes++
 	r := roomFor(m.Routes, one.Route)
 	if r.Steps[0] == nil {
@@ -338,10 +338,10 @@ type folding struct {
 	folded, buried []string // keys to be deleted: of minutes in chunks, and once more
 }
 
-// fold adds the minutes that are over to their hours and days; last: all.
-func (c *Counts) fold(ctx context.Context, last bool) error {
+// foldMinutes adds the minutes that are over to their hours and days; last: all.
+func (c *Counts) foldMinutes(ctx context.Context, last bool) error {
 	wrote := false
-	for next := c.nextFold(last); !next.empty(); next = c.nextFold(last) {
+	for next := c.nextFold(last); !next.isEmpty(); next = c.nextFold(last) {
 		if err := c.sendFold(ctx, next); err != nil {
 			return err
 		}
@@ -358,13 +358,13 @@ func (c *Counts) fold(ctx context.Context, last bool) error {
 	return nil
 }
 
-func (f *folding) empty() bool { return len(f.chunks)+len(f.folded)+len(f.buried) == 0 }
+func (f *folding) isEmpty() bool { return len(f.chunks)+len(f.folded)+len(f.buried) == 0 }
 
 // sendFold sends a fold, and notes that etcd has it.
 func (c *Counts) sendFold(ctx context.Context, f *folding) error {
 	var writes protocol.Writes
 	for _, one := range f.chunks {
-		if err := c.notes.prolong(ctx, &one.note, one.retention, nil); err != nil {
+		if err := c.notes.prolongNote(ctx, &one.note, one.retention, nil); err != nil {
 			return err
 		}
 		writes = append(writes, protocol.Note(one.key, protocol.Leased{Value: protocol.EncodeCounts(&one.CountChunk),
@@ -430,7 +430,7 @@ func (c *Counts) moveLocked(now time.Time, last bool) {
 		}
 		for _, of := range minutesAndHours() {
 			one := c.chunkLocked(of, m.At.Truncate(of.length))
-			one.merge(&m.CountChunk)
+			one.addMinute(&m.CountChunk)
 			one.queued = true
 		}
 		c.folded = append(c.folded, m.key)
@@ -462,8 +462,8 @@ func (c *Counts) chunkLocked(of series, at time.Time) *chunk {
 	return one
 }
 
-// merge adds a minute.
-func (one *chunk) merge(m *protocol.CountChunk) {
+// addMinute adds a minute.
+func (one *chunk) addMinute(m *protocol.CountChunk) {
 	for _, name := range slices.Sorted(maps.Keys(m.Routes)) {
 		r := m.Routes[name]
 		more := idem.RouteCounts{Route: name, Counts: *r.Steps[0], Took: r.Took, Last: r.Last}

@@ -139,7 +139,7 @@ func TestAPageGivesNothingThatSomethingUnreadMayBeNewerThan(t *testing.T) {
 		{10, found(51), false, 0},
 		{10, nil, false, 50},
 	} {
-		got, over, err := p.next(t.Context(), c.n)
+		got, over, err := p.nextKeys(t.Context(), c.n)
 		if err != nil || !slices.Equal(got, c.want) || over != c.over {
 			t.Fatalf("%d: %v %v %v; want %v", c.n, got, over, err, c)
 		}
@@ -147,13 +147,13 @@ func TestAPageGivesNothingThatSomethingUnreadMayBeNewerThan(t *testing.T) {
 		if len(got) > 0 && p.behind != got[len(got)-1] {
 			t.Errorf("it reads on behind %v after %v", p.behind, got)
 		}
-		if c.place > 0 && p.resume() != (place{c.place, lastKey}) {
-			t.Errorf("the next page goes on behind %v, want below %d", p.resume(), c.place)
+		if c.place > 0 && p.resumePlace() != (place{c.place, lastKey}) {
+			t.Errorf("the next page goes on behind %v, want below %d", p.resumePlace(), c.place)
 		}
 	}
 	last := &past{behind: place{100, lastKey}, found: found(90, 30)}
 	for _, want := range [][]place{found(90), found(30), nil} {
-		if got, over, err := last.next(t.Context(), 1); err != nil || !slices.Equal(got, want) ||
+		if got, over, err := last.nextKeys(t.Context(), 1); err != nil || !slices.Equal(got, want) ||
 			over != (want == nil) {
 			t.Fatalf("%v %v %v, want %v", got, over, err, want)
 		}
@@ -248,7 +248,7 @@ func TestALeaseIsOverWhenTheNextButOneOfItsChainIsThere(t *testing.T) {
 			b = append(b, lease{id, revision})
 		}
 	}
-	all, err := s.leases.spans(within(t, patience), protocol.KindRecords)
+	all, err := s.leases.readSpans(within(t, patience), protocol.KindRecords)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +420,7 @@ func TestLeasesOfProcessesThatHaveEndedTakeNoMoreKeys(t *testing.T) {
 	}
 	mayTakeMore := func(s *Reader) (n int) {
 		t.Helper()
-		all, err := s.leases.spans(within(t, patience), protocol.KindRecords)
+		all, err := s.leases.readSpans(within(t, patience), protocol.KindRecords)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ type wanted struct {
 	probes [][]protocol.Probe
 }
 
-func wants(q *idem.ExecutionQuery) *wanted {
+func newWanted(q *idem.ExecutionQuery) *wanted {
 	w := &wanted{query: q}
 	add := func(some ...protocol.Probe) { w.probes = append(w.probes, some) }
 	if one := q.OneWorkflow(); one != "" {
@@ -53,45 +53,47 @@ func wants(q *idem.ExecutionQuery) *wanted {
 	return w
 }
 
-// span reports whether something on a lease may match.
-func (w *wanted) span(st *leaseSpan) bool {
+// mayMatchSpan reports whether something on a lease may match.
+func (w *wanted) mayMatchSpan(st *leaseSpan) bool {
 	from, to := st.from.Add(-clockSkew), st.to.Add(clockSkew)
 	if st.index != nil {
 		from, to = st.index.From, st.index.To
 	}
-	return w.since(to) && w.until(st.kind, from) && (st.index == nil || w.some(st))
+	return w.isAfterSince(to) && w.isBeforeUntil(st.kind, from) && (st.index == nil || w.mayMatchSomeClass(st))
 }
 
-// some reports whether one of the classes on a lease with an index may match.
-func (w *wanted) some(st *leaseSpan) bool {
+// mayMatchSomeClass reports whether one of the classes on a lease with an index may match.
+func (w *wanted) mayMatchSomeClass(st *leaseSpan) bool {
 	for i := range st.index.Classes {
-		if w.class(st.kind, &st.index.Classes[i]) {
+		if w.mayMatchClass(st.kind, &st.index.Classes[i]) {
 			return true
 		}
 	}
 	return st.index.Classes == nil
 }
 
-// every reports whether class and time of all on a lease with an index match.
-func (w *wanted) every(st *leaseSpan) bool {
+// matchesEveryClass reports whether class and time of all on a lease with an index match.
+func (w *wanted) matchesEveryClass(st *leaseSpan) bool {
 	for i := range st.index.Classes {
-		if !w.class(st.kind, &st.index.Classes[i]) {
+		if !w.mayMatchClass(st.kind, &st.index.Classes[i]) {
 			return false
 		}
 	}
-	return st.index.Classes != nil && w.since(st.index.From) && w.until(st.kind, st.index.To)
+	return st.index.Classes != nil && w.isAfterSince(st.index.From) && w.isBeforeUntil(st.kind, st.index.To)
 }
 
-func (w *wanted) since(at time.Time) bool { return w.query.Since.IsZero() || !at.Before(w.query.Since) }
+func (w *wanted) isAfterSince(at time.Time) bool {
+	return w.query.Since.IsZero() || !at.Before(w.query.Since)
+}
 
-// until is not compared for arrivals: a key that is written again moves, and shows what came
-// before.
-func (w *wanted) until(kind string, at time.Time) bool {
+// isBeforeUntil reports whether at is not after the query's end. Of arrivals it is not asked: a key
+// that is written again moves, and shows what came before.
+func (w *wanted) isBeforeUntil(kind string, at time.Time) bool {
 	return w.query.Until.IsZero() || kind == protocol.KindArrivals || !at.After(w.query.Until)
 }
 
-// class reports whether rows of a class may match; nil = it is not known.
-func (w *wanted) class(kind string, c *protocol.Class) bool {
+// mayMatchClass reports whether rows of a class may match; nil = it is not known.
+func (w *wanted) mayMatchClass(kind string, c *protocol.Class) bool {
 	q := w.query
 	switch {
 	case c == nil:
@@ -105,39 +107,41 @@ func (w *wanted) class(kind string, c *protocol.Class) bool {
 		(q.Outcome == "" || c.Outcome == q.Outcome)
 }
 
-// sift reads the indexes of some leases and returns those that may have a match, with the names of
-// the keys that may match.
-func (p *past) sift(ctx context.Context, spans []leaseSpan) (left []leaseSpan, err error) {
-	p.store.leases.reindex(spans)
+// siftSpans reads the indexes of some leases and returns those that may have a match, with the
+// names of the keys that may match.
+func (p *past) siftSpans(ctx context.Context, spans []leaseSpan) (left []leaseSpan, err error) {
+	p.store.leases.writeMissingIndexes(spans)
 	var asked []*leaseSpan
 	for i := range spans {
-		if p.store.leases.own(&spans[i]); spans[i].index != nil {
+		if p.store.leases.useOwnIndex(&spans[i]); spans[i].index != nil {
 			asked = append(asked, &spans[i])
 		}
 	}
 	for _, some := range p.want.probes {
-		if asked, err = p.ask(ctx, asked, some); err != nil {
+		if asked, err = p.runProbes(ctx, asked, some); err != nil {
 			return nil, err
 		}
 	}
-	asked = slices.DeleteFunc(asked, func(st *leaseSpan) bool { return st.rows == nil && p.want.every(st) })
-	fields, err := p.fields(ctx, asked, protocol.FieldRows)
+	asked = slices.DeleteFunc(asked, func(st *leaseSpan) bool { return st.rows == nil && p.want.matchesEveryClass(st) })
+	fields, err := p.readFields(ctx, asked, protocol.FieldRows)
 	if err != nil {
 		return nil, err
 	}
 	for i, st := range asked {
-		st.read(p.want, fields[i])
+		st.noteMatchingNames(p.want, fields[i])
 	}
 	return slices.DeleteFunc(spans, func(st leaseSpan) bool { return st.names != nil && len(st.names) == 0 }), nil
 }
 
-// ask runs some probes of which one must find a row, and returns the leases that have such rows.
-func (p *past) ask(ctx context.Context, asked []*leaseSpan, some []protocol.Probe) (left []*leaseSpan, err error) {
+// runProbes runs some probes of which one must find a row, and returns the leases that have such
+// rows.
+func (p *past) runProbes(ctx context.Context, asked []*leaseSpan, some []protocol.Probe) (left []*leaseSpan,
+	err error) {
 	found := make([]map[int]bool, len(asked))
 	for i := range found {
 		found[i] = map[int]bool{}
 	}
-	read, err := p.search(ctx, asked, some)
+	read, err := p.readProbedFields(ctx, asked, some)
 	if err != nil {
 		return nil, err
 	}
@@ -169,15 +173,16 @@ func (p *past) ask(ctx context.Context, asked []*leaseSpan, some []protocol.Prob
 	return left, nil
 }
 
-// search reads the fields that probes search.
-func (p *past) search(ctx context.Context, of []*leaseSpan, some []protocol.Probe) (map[protocol.Field][][]byte,
+// readProbedFields reads the fields that probes search.
+func (p *past) readProbedFields(ctx context.Context, of []*leaseSpan,
+	some []protocol.Probe) (map[protocol.Field][][]byte,
 	error) {
 	read := map[protocol.Field][][]byte{}
 	for _, probe := range some {
 		if read[probe.Field] != nil {
 			continue
 		}
-		fields, err := p.fields(ctx, of, probe.Field)
+		fields, err := p.readFields(ctx, of, probe.Field)
 		if err != nil {
 			return nil, err
 		}
@@ -186,16 +191,16 @@ func (p *past) search(ctx context.Context, of []*leaseSpan, some []protocol.Prob
 	return read, nil
 }
 
-// read notes the names of the rows that may match.
-func (st *leaseSpan) read(w *wanted, field []byte) {
+// noteMatchingNames notes the names of the rows that may match.
+func (st *leaseSpan) noteMatchingNames(w *wanted, field []byte) {
 	rows, err := st.index.DecodeRows(field)
 	if err != nil {
 		return // as above
 	}
 	st.names = map[string]bool{}
 	for i := range rows {
-		if r := &rows[i]; (st.rows == nil || st.rows[i]) && w.class(st.kind, r.Class) &&
-			w.since(r.At.Add(time.Second)) && w.until(st.kind, r.At) {
+		if r := &rows[i]; (st.rows == nil || st.rows[i]) && w.mayMatchClass(st.kind, r.Class) &&
+			w.isAfterSince(r.At.Add(time.Second)) && w.isBeforeUntil(st.kind, r.At) {
 			st.names[r.Name] = true
 		}
 	}
@@ -206,18 +211,18 @@ func (st *leaseSpan) mayHave(name string) bool {
 	return st.names == nil || st.names[name[:min(len(name), protocol.RowBytes)]]
 }
 
-// own takes the index of a lease from memory if this process has it.
-func (s *leaseIndexes) own(st *leaseSpan) {
+// useOwnIndex takes the index of a lease from memory if this process has it.
+func (s *leaseIndexes) useOwnIndex(st *leaseSpan) {
 	if st.index != nil {
 		return
 	}
-	if rows := s.rows(st.kind, st.lease); len(rows) > 0 {
+	if rows := s.unwrittenRows(st.kind, st.lease); len(rows) > 0 {
 		st.index, st.own = protocol.EncodeLeaseIndex(rows)
 	}
 }
 
-// fields reads a field of the index of each lease; nil = it is gone.
-func (p *past) fields(ctx context.Context, of []*leaseSpan, field protocol.Field) ([][]byte, error) {
+// readFields reads a field of the index of each lease; nil = it is gone.
+func (p *past) readFields(ctx context.Context, of []*leaseSpan, field protocol.Field) ([][]byte, error) {
 	all := make([][]byte, len(of))
 	var ops []clientv3.Op
 	var places []int

@@ -23,10 +23,10 @@ func newWindows(root, from, end string) *windows {
 	return &windows{root: root, end: end, from: from, digits: firstDigits, rest: from > root}
 }
 
-func (w *windows) over() bool { return w.from >= w.end }
+func (w *windows) isOver() bool { return w.from >= w.end }
 
-// next returns the end of the window that begins at from.
-func (w *windows) next() string {
+// windowEnd returns the end of the window that begins at from.
+func (w *windows) windowEnd() string {
 	if d := nextDigits(w.from[len(w.root):], w.digits); d != "" {
 		return min(w.root+d, w.end)
 	}

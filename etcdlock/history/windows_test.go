@@ -17,8 +17,8 @@ import (
 // took and how many keys the largest counted.
 func (w *windows) through(tb testing.TB, keys []string, batch, most int) (got []string, reads, counted int) {
 	tb.Helper()
-	for !w.over() && len(got) < most {
-		end := w.next()
+	for !w.isOver() && len(got) < most {
+		end := w.windowEnd()
 		if end <= w.from || end > w.end {
 			tb.Fatalf("a window from %q to %q, of a range that ends at %q", w.from, end, w.end)
 		}

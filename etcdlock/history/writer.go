@@ -78,7 +78,7 @@ func (w *writer) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for w.busy() {
+		for w.hasWork() {
 			if link.Sleep(ctx, writeEvery) != nil {
 				return
 			}
@@ -95,8 +95,8 @@ func (w *writer) afterLater() {
 	link.Wake(w.wake)
 }
 
-// busy reports whether there is something to do: notes to be written, or a call of after.
-func (w *writer) busy() bool {
+// hasWork reports whether there is something to do: notes to be written, or a call of after.
+func (w *writer) hasWork() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.pendingLocked() > 0 || w.written
@@ -131,11 +131,11 @@ func (w *writer) Write(ctx context.Context) bool {
 	case <-ctx.Done(): // the other one waits for an etcd that does not answer
 		return false
 	}
-	some, after := w.take()
+	some, after := w.takeBatch()
 	var err error
 	for batch := range slices.Chunk(some, NoteBatch) {
 		if err == nil {
-			err = w.send(ctx, batch)
+			err = w.sendBatch(ctx, batch)
 		}
 		w.endRequest(batch, err != nil)
 	}
@@ -145,8 +145,8 @@ func (w *writer) Write(ctx context.Context) bool {
 	return err == nil
 }
 
-// take returns the notes to write now, and whether after is to be called.
-func (w *writer) take() (some []*note, after bool) {
+// takeBatch returns the notes to write now, and whether after is to be called.
+func (w *writer) takeBatch() (some []*note, after bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	after, w.written = w.written || len(w.queue) > 0, false
@@ -172,8 +172,8 @@ func (w *writer) endRequest(some []*note, again bool) {
 	}
 }
 
-// send writes a batch, usually in one request. A note that changes meanwhile is queued again.
-func (w *writer) send(ctx context.Context, batch []*note) error {
+// sendBatch writes a batch, usually in one request. A note that changes meanwhile is queued again.
+func (w *writer) sendBatch(ctx context.Context, batch []*note) error {
 	var ops protocol.Writes
 	size := 0
 	err := error(nil)
@@ -182,7 +182,7 @@ func (w *writer) send(ctx context.Context, batch []*note) error {
 		key, value, row := n.says()
 		retention := n.retention
 		w.mu.Unlock()
-		if err = w.prolong(ctx, n, retention, row); err != nil {
+		if err = w.prolongNote(ctx, n, retention, row); err != nil {
 			break
 		}
 		if size += len(value); len(ops) > 0 && size > commit.MaxBatchBytes {
@@ -206,9 +206,9 @@ func (w *writer) send(ctx context.Context, batch []*note) error {
 	return fmt.Errorf("write notes: %w", err)
 }
 
-// prolong lets a note live for its retention from now on, and takes a new lease only if it has to.
-// What is found by its age is on the lease of the time of its last write.
-func (w *writer) prolong(ctx context.Context, n *note, retention time.Duration, row *protocol.Row) (err error) {
+// prolongNote lets a note live for its retention from now on, and takes a new lease only if it has
+// to. What is found by its age is on the lease of the time of its last write.
+func (w *writer) prolongNote(ctx context.Context, n *note, retention time.Duration, row *protocol.Row) (err error) {
 	switch {
 	case row != nil:
 		n.lease, err = w.leases.Take(ctx, retention, protocol.KindArrivals, row)

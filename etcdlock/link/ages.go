@@ -27,9 +27,9 @@ type known struct {
 	began    Instant // of the step that at ends
 }
 
-// note remembers that etcd has the revision now. Within a step it moves the latest time on, which
-// makes the revisions before it seem younger, by a step at most.
-func (a *ages) note(revision int64) {
+// noteRevision remembers that etcd has the revision now. Within a step it moves the latest time on,
+// which makes the revisions before it seem younger, by a step at most.
+func (a *ages) noteRevision(revision int64) {
 	now := a.clock.Instant()
 	if n := len(a.known); n > 0 {
 		last := &a.known[n-1]
@@ -40,13 +40,13 @@ func (a *ages) note(revision int64) {
 			last.revision, last.at = revision, now
 			return
 		case n == maxAges: // every second one goes: the older a revision, the coarser its age
-			a.thin()
+			a.dropEverySecond()
 		}
 	}
 	a.known = append(a.known, known{revision, now, now})
 }
 
-func (a *ages) thin() {
+func (a *ages) dropEverySecond() {
 	kept := a.known[:0]
 	for i := 1; i < len(a.known); i += 2 {
 		kept = append(kept, a.known[i])
@@ -54,8 +54,8 @@ func (a *ages) thin() {
 	a.known = kept
 }
 
-// of returns how long ago etcd had the revision at the latest; 0 = that is not known.
-func (a *ages) of(revision int64) time.Duration {
+// ageOf returns how long ago etcd had the revision at the latest; 0 = that is not known.
+func (a *ages) ageOf(revision int64) time.Duration {
 	if revision <= 0 {
 		return 0
 	}
@@ -66,5 +66,5 @@ func (a *ages) of(revision int64) time.Duration {
 	return max(a.clock.Since(a.known[at].at), 0)
 }
 
-// forget is called when etcd has gone back: its revisions come again.
-func (a *ages) forget() { a.known = nil }
+// forgetAll is called when etcd has gone back: its revisions come again.
+func (a *ages) forgetAll() { a.known = nil }

@@ -44,14 +44,14 @@ func TestTheHistoryOfRevisionsIsBounded(t *testing.T) {
 	began := time.Unix(1e9, 0)
 	a := ages{clock: Clock{Now: func() time.Time { return began }, Boot: func() time.Duration { return boot }}}
 	for i := range int64(10 * maxAges) {
-		a.note(i + 1)
+		a.noteRevision(i + 1)
 		boot += ageStep
 	}
 	if len(a.known) > maxAges {
 		t.Fatalf("%d are kept", len(a.known))
 	}
 	for i := range int64(10 * maxAges) {
-		if got, age := a.of(i+1), boot-time.Duration(i)*ageStep; got > age || got < age/2 && age > 20*ageStep {
+		if got, age := a.ageOf(i+1), boot-time.Duration(i)*ageStep; got > age || got < age/2 && age > 20*ageStep {
 			t.Fatalf("revision %d is %v old, and said to be %v old", i+1, age, got)
 		}
 	}

@@ -13,7 +13,7 @@ type moment struct {
 	backs    int
 }
 
-func (p *Pool) now() moment {
+func (p *Pool) currentMoment() moment {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.at
@@ -31,12 +31,12 @@ func (p *Pool) compareRevision(before moment, revision int64) {
 	}
 	if revision >= before.revision {
 		p.at.revision = max(p.at.revision, revision)
-		p.ages.note(p.at.revision)
+		p.ages.noteRevision(p.at.revision)
 		p.mu.Unlock()
 		return
 	}
 	p.at = moment{revision, before.backs + 1}
-	p.ages.forget()
+	p.ages.forgetAll()
 	p.mu.Unlock()
 	if p.onBack != nil {
 		p.onBack(before.revision, revision)
@@ -58,12 +58,12 @@ func ofAll(ops []*pb.RequestOp) bool {
 func (p *Pool) Age(revision int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.ages.of(revision)
+	return p.ages.ageOf(revision)
 }
 
 // noteRevision tells Age of a revision that a watch reported.
 func (p *Pool) noteRevision(revision int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ages.note(revision)
+	p.ages.noteRevision(revision)
 }

@@ -18,7 +18,7 @@ import (
 // finds the lease of the first one instead of leaving it behind. An etcd in this process loses no
 // answers and chooses the ID itself.
 func (p *Pool) GrantLease(ctx context.Context, id clientv3.LeaseID, ttl time.Duration) (clientv3.LeaseID, error) {
-	err := p.try(ctx, opGrant, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
+	err := p.tryRequest(ctx, opGrant, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
 		if c.ActiveConnection() == nil {
 			granted, err := c.Grant(ctx, LeaseSeconds(ttl))
 			if err == nil {
@@ -38,7 +38,7 @@ func (p *Pool) GrantLease(ctx context.Context, id clientv3.LeaseID, ttl time.Dur
 
 // Renew prolongs a lease once.
 func (p *Pool) Renew(ctx context.Context, id clientv3.LeaseID) error {
-	return p.try(ctx, opRenew, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
+	return p.tryRequest(ctx, opRenew, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
 		return RenewLease(ctx, c, id)
 	})
 }
@@ -103,7 +103,7 @@ func (p *Pool) NewLease(ctx context.Context, ttl time.Duration) (clientv3.LeaseI
 func (p *Pool) Lease(ctx context.Context, id clientv3.LeaseID,
 	o ...clientv3.LeaseOption) (lease *clientv3.LeaseTimeToLiveResponse, err error) {
 	for pause := NewBackoff(); ; {
-		err := p.try(ctx, opTimeToLive, p.Attempt, func(ctx context.Context, c *clientv3.Client) (err error) {
+		err := p.tryRequest(ctx, opTimeToLive, p.Attempt, func(ctx context.Context, c *clientv3.Client) (err error) {
 			lease, err = c.TimeToLive(ctx, id, o...)
 			return err
 		})
@@ -119,7 +119,7 @@ func (p *Pool) Lease(ctx context.Context, id clientv3.LeaseID,
 // EndLease ends a lease, and the keys that are on it, once. It is no error if there is no such
 // lease.
 func (p *Pool) EndLease(ctx context.Context, id clientv3.LeaseID) error {
-	return p.try(ctx, opRevoke, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
+	return p.tryRequest(ctx, opRevoke, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Revoke(ctx, id)
 		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 			return nil

@@ -47,8 +47,8 @@ const (
 	opAuthenticate = "authenticate"
 )
 
-// measured runs one request to the member, and reports it.
-func (m *member) measured(name string, request func() error) error {
+// measureRequest runs one request to the member, and reports it.
+func (m *member) measureRequest(name string, request func() error) error {
 	if m.report == nil {
 		return request()
 	}
@@ -69,17 +69,18 @@ func codeOf(err error) string {
 	case err == nil:
 		return ""
 	case errors.Is(err, context.DeadlineExceeded):
-		return spelled(codes.DeadlineExceeded)
+		return codeName(codes.DeadlineExceeded)
 	case errors.Is(err, context.Canceled):
-		return spelled(codes.Canceled)
+		return codeName(codes.Canceled)
 	case errors.As(err, &coded): // what etcd's own client makes of it
-		return spelled(coded.Code())
+		return codeName(coded.Code())
 	}
-	return spelled(grpcstatus.Code(err))
+	return codeName(grpcstatus.Code(err))
 }
 
-// spelled converts DeadlineExceeded to DEADLINE_EXCEEDED, as the conventions for telemetry have it.
-func spelled(c codes.Code) string {
+// codeName converts DeadlineExceeded to DEADLINE_EXCEEDED, as the conventions for telemetry have
+// it.
+func codeName(c codes.Code) string {
 	if c > codes.Unauthenticated { // no such code
 		c = codes.Unknown
 	}

@@ -81,11 +81,11 @@ type member struct {
 	waits  clientv3.Watcher // with a user name only; see watching.go
 }
 
-func (m *member) get() (*clientv3.Client, error) {
+func (m *member) openClient() (*clientv3.Client, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.client == nil {
-		c, err := m.dial()
+		c, err := m.dialClient()
 		if err != nil {
 			return nil, fmt.Errorf("%w: connect to etcd: %w", ErrNotSent, err)
 		}
@@ -94,12 +94,12 @@ func (m *member) get() (*clientv3.Client, error) {
 	return m.client, nil
 }
 
-func (m *member) dial() (c *clientv3.Client, err error) {
+func (m *member) dialClient() (c *clientv3.Client, err error) {
 	if m.target.Username == "" {
-		return Dial(m.target, m.endpoint, m.attempt, m.dialer())
+		return Dial(m.target, m.endpoint, m.attempt, m.dialOption())
 	}
-	err = m.measured(opAuthenticate, func() error {
-		c, err = Dial(m.target, m.endpoint, m.attempt, m.dialer())
+	err = m.measureRequest(opAuthenticate, func() error {
+		c, err = Dial(m.target, m.endpoint, m.attempt, m.dialOption())
 		return err
 	})
 	return c, err
@@ -156,7 +156,7 @@ func OpenPool(o *Target) (*Pool, error) {
 		m := &member{target: o, attempt: p.Attempt, report: o.OnOperation, endpoint: endpoint}
 		m.host, m.port = HostPort(endpoint)
 		if o.Username == "" {
-			if _, err := m.get(); err != nil { // no network yet: the endpoint is malformed
+			if _, err := m.openClient(); err != nil { // no network yet: the endpoint is malformed
 				_ = p.Close()
 				return nil, err
 			}
@@ -187,17 +187,17 @@ func Dial(o *Target, endpoint string, limit time.Duration, more ...grpc.DialOpti
 	})
 }
 
-// Current returns the client in use, with the number that failover needs.
+// Current returns the client in use, with the number that failOverFrom needs.
 func (p *Pool) Current() (*clientv3.Client, int, error) {
 	p.mu.Lock()
 	at := p.used
 	p.mu.Unlock()
-	c, err := p.members[at].get()
+	c, err := p.members[at].openClient()
 	return c, at, err
 }
 
-// failover moves on from member from, unless another call already did.
-func (p *Pool) failover(from int) {
+// failOverFrom moves on from member from, unless another call already did.
+func (p *Pool) failOverFrom(from int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.used != from || len(p.members) == 1 {
@@ -212,8 +212,8 @@ func (p *Pool) wakeOnMoveLocked() {
 	p.moved = make(chan struct{})
 }
 
-// left is closed when member at is no longer the current one, or etcd has gone back.
-func (p *Pool) left(at int) <-chan struct{} {
+// memberLeft returns what is closed when member at is no longer current, or etcd has gone back.
+func (p *Pool) memberLeft(at int) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.used != at {
@@ -224,13 +224,13 @@ func (p *Pool) left(at int) <-chan struct{} {
 	return p.moved
 }
 
-// try sends one request to the current member, which is measured by its name; if that member does
-// not answer, the next one goes to another.
-func (p *Pool) try(parent context.Context, name string, limit time.Duration,
+// tryRequest sends one request to the current member, which is measured by its name; if that member
+// does not answer, the next one goes to another.
+func (p *Pool) tryRequest(parent context.Context, name string, limit time.Duration,
 	request func(context.Context, *clientv3.Client) error) error {
 	c, at, err := p.Current()
 	if err != nil {
-		p.failover(at)
+		p.failOverFrom(at)
 		return err
 	}
 	ctx, cancel := context.WithTimeout(parent, limit)
@@ -239,24 +239,24 @@ func (p *Pool) try(parent context.Context, name string, limit time.Duration,
 	once := func() error {
 		err := request(ctx, c)
 		if parent.Err() == nil {
-			err = m.explain(err, c, m.endpoint, limit)
+			err = m.explainSilence(err, c, m.endpoint, limit)
 		}
 		return err
 	}
-	if err = m.measured(name, once); staleToken(err) {
-		err = m.measured(name, once)
+	if err = m.measureRequest(name, once); staleToken(err) {
+		err = m.measureRequest(name, once)
 	}
 	if parent.Err() == nil {
-		p.note(err)
+		p.noteSilence(err)
 	}
 	if err != nil && parent.Err() == nil && !Definite(err) {
-		p.failover(at)
+		p.failOverFrom(at)
 	}
 	return err
 }
 
-// note remembers why a request got no answer, until one gets it.
-func (p *Pool) note(err error) {
+// noteSilence remembers why a request got no answer, until one gets it.
+func (p *Pool) noteSilence(err error) {
 	var silent *errSilent
 	switch {
 	case errors.As(err, &silent):
@@ -269,8 +269,8 @@ func (p *Pool) note(err error) {
 // Commit sends a transaction once that does ops if all compares hold.
 func (p *Pool) Commit(parent context.Context, limit time.Duration, compares []*pb.Compare,
 	ops []*pb.RequestOp) (response *pb.TxnResponse, err error) {
-	txn, before := &pb.TxnRequest{Compare: compares, Success: ops}, p.now()
-	err = p.try(parent, opTxn, limit, func(ctx context.Context, c *clientv3.Client) (err error) {
+	txn, before := &pb.TxnRequest{Compare: compares, Success: ops}, p.currentMoment()
+	err = p.tryRequest(parent, opTxn, limit, func(ctx context.Context, c *clientv3.Client) (err error) {
 		response, err = Commit(ctx, c, txn)
 		return err
 	})
@@ -282,7 +282,7 @@ func (p *Pool) Commit(parent context.Context, limit time.Duration, compares []*p
 
 // Get reads keys once.
 func (p *Pool) Get(ctx context.Context, key string, o ...clientv3.OpOption) (answer *clientv3.GetResponse, err error) {
-	err = p.try(ctx, opRange, p.Attempt, func(ctx context.Context, c *clientv3.Client) (err error) {
+	err = p.tryRequest(ctx, opRange, p.Attempt, func(ctx context.Context, c *clientv3.Client) (err error) {
 		answer, err = c.Get(ctx, key, o...)
 		return err
 	})
@@ -291,7 +291,7 @@ func (p *Pool) Get(ctx context.Context, key string, o ...clientv3.OpOption) (ans
 
 // Delete deletes keys that no transaction compares, once.
 func (p *Pool) Delete(ctx context.Context, key string, o ...clientv3.OpOption) error {
-	return p.try(ctx, opDelete, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
+	return p.tryRequest(ctx, opDelete, p.Attempt, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Delete(ctx, key, o...)
 		return err
 	})

@@ -45,12 +45,12 @@ func (r *Reflector) Run(ctx context.Context, known int64) {
 				return
 			}
 		}
-		idle = r.watch(ctx, known+1)
+		idle = r.runWatch(ctx, known+1)
 	}
 }
 
-// watch returns when the watch breaks, or when nothing wants it any more: idle.
-func (r *Reflector) watch(ctx context.Context, from int64) (idle bool) {
+// runWatch returns when the watch breaks, or when nothing wants it any more: idle.
+func (r *Reflector) runWatch(ctx context.Context, from int64) (idle bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var rounds sync.WaitGroup

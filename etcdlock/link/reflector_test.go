@@ -113,7 +113,7 @@ func TestAReflectorListsOnceAndAgainWhenItsWatchBreaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Pool.failover(at) // ends its watches
+	r.Pool.failOverFrom(at) // ends its watches
 	etcdtest.Eventually(t, "the list of the next member", func() bool { return p.is("34", 3) })
 	put("b", "5")
 	etcdtest.Eventually(t, "what came after the third list", func() bool { return p.is("354", 3) })

@@ -33,17 +33,17 @@ func (r *Releases) Run(ctx context.Context) {
 	for {
 		select {
 		case <-r.wake:
-			r.check(ctx)
+			r.checkMembers(ctx)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// check asks each member once. One that does not answer is left to the next session.
-func (r *Releases) check(ctx context.Context) {
+// checkMembers asks each member once. One that does not answer is left to the next session.
+func (r *Releases) checkMembers(ctx context.Context) {
 	for _, endpoint := range r.endpoints {
-		if version, err := r.pool.version(ctx, endpoint); err == nil {
+		if version, err := r.pool.readRelease(ctx, endpoint); err == nil {
 			r.warnOnce(endpoint, version)
 		}
 	}
@@ -60,9 +60,9 @@ func (r *Releases) warnOnce(endpoint, version string) {
 	}
 }
 
-// version returns the release of the member at endpoint, over a connection of its own, which does
-// not affect the one in use.
-func (p *Pool) version(parent context.Context, endpoint string) (string, error) {
+// readRelease returns the release of the member at endpoint, over a connection of its own, which
+// does not affect the one in use.
+func (p *Pool) readRelease(parent context.Context, endpoint string) (string, error) {
 	c, _, err := p.Current()
 	if err != nil {
 		return "", err

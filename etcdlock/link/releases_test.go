@@ -16,11 +16,11 @@ func TestThePoolReportsTheReleaseOfEachMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	version, err := p.version(t.Context(), e.Endpoint)
+	version, err := p.readRelease(t.Context(), e.Endpoint)
 	if err != nil || CheckRelease(version) != nil {
 		t.Errorf("%q %v", version, err)
 	}
-	if version, err := p.version(t.Context(), "127.0.0.1:1"); err == nil {
+	if version, err := p.readRelease(t.Context(), "127.0.0.1:1"); err == nil {
 		t.Errorf("nobody listens there, and is %q", version)
 	}
 	if _, at, _ := p.Current(); at != 0 {

@@ -36,8 +36,8 @@ type errSilent struct {
 func (e *errSilent) Error() string { return e.text }
 func (e *errSilent) Unwrap() error { return e.cause }
 
-// dialer connects as gRPC does by itself, and remembers why that fails.
-func (s *silence) dialer() grpc.DialOption {
+// dialOption connects as gRPC does by itself, and remembers why that fails.
+func (s *silence) dialOption() grpc.DialOption {
 	return grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 		var d net.Dialer
 		c, err := d.DialContext(ctx, "tcp", address)
@@ -48,14 +48,14 @@ func (s *silence) dialer() grpc.DialOption {
 	})
 }
 
-// explain says why a request to c, at endpoint, got no answer within limit. Other errors stay as
-// they are.
-func (s *silence) explain(err error, c *clientv3.Client, endpoint string, limit time.Duration) error {
+// explainSilence says why a request to c, at endpoint, got no answer within limit. Other errors
+// stay as they are.
+func (s *silence) explainSilence(err error, c *clientv3.Client, endpoint string, limit time.Duration) error {
 	if err == nil {
 		s.leaderless.Store(false)
 		return nil
 	}
-	if codeOf(err) != spelled(codes.DeadlineExceeded) || c.ActiveConnection() == nil {
+	if codeOf(err) != codeName(codes.DeadlineExceeded) || c.ActiveConnection() == nil {
 		return err
 	}
 	err = errors.Join(context.DeadlineExceeded, err) // of a lease, it is one of gRPC
@@ -97,21 +97,21 @@ func (p *Pool) WhySilent(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, p.Attempt)
 	defer cancel()
 	for _, m := range p.members {
-		c := m.connected()
+		c := m.connectedClient()
 		if c == nil {
 			continue
 		}
 		status, failed := pb.NewMaintenanceClient(c.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
 		if failed == nil && status.Leader == 0 {
 			m.leaderless.Store(true)
-			return m.explain(context.DeadlineExceeded, c, m.endpoint, p.Attempt)
+			return m.explainSilence(context.DeadlineExceeded, c, m.endpoint, p.Attempt)
 		}
 	}
 	return err
 }
 
-// connected returns the client of a member that has a connection, or nil.
-func (m *member) connected() *clientv3.Client {
+// connectedClient returns the client of a member that has a connection, or nil.
+func (m *member) connectedClient() *clientv3.Client {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.client == nil || m.client.ActiveConnection() == nil ||

@@ -21,8 +21,8 @@ func parseVersion(text string) (version, error) {
 	return version(v), nil
 }
 
-// before reports whether v is older than the release major.minor.patch.
-func (v version) before(major, minor, patch int) bool {
+// isBefore reports whether v is older than the release major.minor.patch.
+func (v version) isBefore(major, minor, patch int) bool {
 	return semver.Compare(string(v), fmt.Sprintf("v%d.%d.%d", major, minor, patch)) < 0
 }
 
@@ -55,8 +55,8 @@ func CheckRelease(text string) error {
 	var known []string
 	for _, f := range flaws {
 		minor := semver.MajorMinor(string(v))
-		if v.before(3, 5, f.in35) || minor == "v3.6" && v.before(3, 6, f.in36) ||
-			minor == "v3.7" && v.before(3, 7, f.in37) && f.in37 > 0 {
+		if v.isBefore(3, 5, f.in35) || minor == "v3.6" && v.isBefore(3, 6, f.in36) ||
+			minor == "v3.7" && v.isBefore(3, 7, f.in37) && f.in37 > 0 {
 			known = append(known, f.what)
 		}
 	}

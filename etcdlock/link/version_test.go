@@ -73,7 +73,7 @@ func FuzzVersion(f *testing.F) {
 		if err != nil && v != "" {
 			t.Fatalf("%q: %v beside an error", text, v)
 		}
-		if err == nil && v.before(0, 0, 0) && semver.Prerelease(string(v)) == "" {
+		if err == nil && v.isBefore(0, 0, 0) && semver.Prerelease(string(v)) == "" {
 			t.Fatalf("%q is before everything", text)
 		}
 	})

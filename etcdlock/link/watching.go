@@ -29,11 +29,11 @@ func TurnedAway(err error) bool {
 	return staleToken(err) || Says(err, rpctypes.ErrAuthFailed) || Says(err, rpctypes.ErrPermissionDenied)
 }
 
-// watcher returns the watcher for the watches of waiters at this member. Watches share a stream,
-// and a stream has the token that it was opened with for as long as it lives: when that has
+// openWatcher returns the watcher for the watches of waiters at this member. Watches share a
+// stream, and a stream has the token that it was opened with for as long as it lives: when that has
 // expired, new watches on it are refused for ever. So with a user name these watches have a watcher
-// of their own, which refresh replaces.
-func (m *member) watcher(c *clientv3.Client) clientv3.Watcher {
+// of their own, which closeWatcher ends.
+func (m *member) openWatcher(c *clientv3.Client) clientv3.Watcher {
 	if c.Username == "" {
 		return c
 	}
@@ -45,9 +45,9 @@ func (m *member) watcher(c *clientv3.Client) clientv3.Watcher {
 	return m.waits
 }
 
-// refresh ends the watcher old, if it is still the one in use: the next one opens a stream with a
-// new token. The owners of its watches read again, as after any watch that breaks.
-func (m *member) refresh(old clientv3.Watcher) {
+// closeWatcher ends the watcher old, if it is still the one in use: the next one opens a stream
+// with a new token. The owners of its watches read again, as after any watch that breaks.
+func (m *member) closeWatcher(old clientv3.Watcher) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.waits != nil && m.waits == old {
@@ -86,35 +86,36 @@ type Watch struct {
 func (p *Pool) Watch(ctx context.Context, on Stream, watches ...Watch) error {
 	client, at, err := p.Current()
 	if err != nil {
-		p.failover(at)
+		p.failOverFrom(at)
 		_ = Sleep(ctx, brokenPause)
 		return err
 	}
 	member, watcher := p.members[at], clientv3.Watcher(client)
 	if on == OfWaits {
-		watcher = member.watcher(client)
+		watcher = member.openWatcher(client)
 	}
-	if err = p.follow(ctx, p.left(at), watcher, watches); err == nil || errors.Is(err, rpctypes.ErrCompacted) ||
+	if err = p.runWatches(ctx, p.memberLeft(at), watcher, watches); err == nil ||
+		errors.Is(err, rpctypes.ErrCompacted) ||
 		ctx.Err() != nil {
 		return err
 	}
 	if member.noteWatchEnd(err); staleToken(err) {
-		member.refresh(watcher)
+		member.closeWatcher(watcher)
 	}
 	_ = Sleep(ctx, brokenPause)
 	return err
 }
 
-// follow ends its watches before it returns. At a member that hangs a watch does not even begin:
-// each has a goroutine, and ctx cancels it.
-func (p *Pool) follow(ctx context.Context, left <-chan struct{}, watcher clientv3.Watcher, watches []Watch) error {
+// runWatches ends its watches before it returns. At a member that hangs a watch does not even
+// begin: each has a goroutine, and ctx cancels it.
+func (p *Pool) runWatches(ctx context.Context, left <-chan struct{}, watcher clientv3.Watcher, watches []Watch) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	ended := make(chan error, len(watches))
 	var following sync.WaitGroup
 	defer following.Wait()
 	defer cancel()
 	for _, w := range watches {
-		following.Go(func() { ended <- w.follow(ctx, watcher, p.noteRevision) })
+		following.Go(func() { ended <- w.deliverEvents(ctx, watcher, p.noteRevision) })
 	}
 	select {
 	case err := <-ended:
@@ -125,7 +126,7 @@ func (p *Pool) follow(ctx context.Context, left <-chan struct{}, watcher clientv
 	return nil
 }
 
-func (w *Watch) follow(ctx context.Context, watcher clientv3.Watcher, note func(revision int64)) error {
+func (w *Watch) deliverEvents(ctx context.Context, watcher clientv3.Watcher, note func(revision int64)) error {
 	for news := range watcher.Watch(ctx, w.Key, w.Opts...) {
 		if err := news.Err(); err != nil {
 			return err

@@ -22,7 +22,7 @@ func TestAWaitThatBeginsAfterItsTokenRanOutIsWoken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := member.watcher(client)
+	first := member.openWatcher(client)
 	quiet, cancel := context.WithCancel(clientv3.WithRequireLeader(context.Background()))
 	defer cancel()
 	// it keeps the stream open, and the stream its token
@@ -47,7 +47,7 @@ func TestAWaitThatBeginsAfterItsTokenRanOutIsWoken(t *testing.T) {
 		}
 		watched <- ctx.Err()
 	}()
-	for member.watcher(client) == first {
+	for member.openWatcher(client) == first {
 		if Sleep(ctx, 10*time.Millisecond) != nil {
 			t.Fatal("no other stream with a new token")
 		}

@@ -46,12 +46,12 @@ func (op *Operator) Acknowledge(ctx context.Context, mark idem.Acknowledgement, 
 	if err != nil {
 		return nil, nil, commit.Unavailable(err)
 	}
-	t := op.trail(audit)
+	t := op.newTrail(audit)
 	t.audit.Workflow = mark.Concern.String()
 	key := op.options.Layout.Acknowledgement(mark.Concern)
-	err = t.declare(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
+	err = t.changeKey(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
 		before, t.audit.Before = nil, "not looked at"
-		if old, err := op.acknowledgement(kv); err == nil { // else there is none, or one of a newer release
+		if old, err := op.decodeAcknowledgement(kv); err == nil { // else there is none, or one of a newer release
 			before, t.audit.Before = old, old.Text()
 			if old.Until.After(mark.Until) {
 				mark.Until = old.Until
@@ -75,9 +75,9 @@ func (op *Operator) Acknowledge(ctx context.Context, mark idem.Acknowledgement, 
 	return &mark, before, nil
 }
 
-// acknowledgement reads a mark; kv may be nil. It returns idem.ErrNotAcknowledged, or that kv
+// decodeAcknowledgement reads a mark; kv may be nil. It returns idem.ErrNotAcknowledged, or that kv
 // cannot be read.
-func (op *Operator) acknowledgement(kv *mvccpb.KeyValue) (*idem.Acknowledgement, error) {
+func (op *Operator) decodeAcknowledgement(kv *mvccpb.KeyValue) (*idem.Acknowledgement, error) {
 	if kv == nil {
 		return nil, idem.ErrNotAcknowledged
 	}
@@ -88,11 +88,11 @@ func (op *Operator) acknowledgement(kv *mvccpb.KeyValue) (*idem.Acknowledgement,
 // is none, and idem.ErrStoreUnavailable if etcd does not take it.
 func (op *Operator) DropAcknowledgement(ctx context.Context, c idem.Concern, audit *idem.Audit,
 ) (mark *idem.Acknowledgement, err error) {
-	t := op.trail(audit)
+	t := op.newTrail(audit)
 	t.audit.Workflow = c.String()
 	key := op.options.Layout.Acknowledgement(c)
-	err = t.declare(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
-		if mark, err = op.acknowledgement(kv); err != nil {
+	err = t.changeKey(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
+		if mark, err = op.decodeAcknowledgement(kv); err != nil {
 			return nil, err
 		}
 		t.audit.Before, t.audit.After = mark.Text(), "not looked at"

@@ -20,12 +20,12 @@ import (
 func (op *Operator) Cancel(ctx context.Context, id idem.ExecutionID, c idem.Cancel,
 	audit *idem.Audit) (found *idem.Found, before bool, err error) {
 	c.At = c.At.UTC().Round(time.Millisecond)
-	a := &cancelling{trail: op.trail(audit), cancel: c, writer: session.NewName()}
-	err = op.repeat(ctx, id, a.try)
+	a := &cancelling{trail: op.newTrail(audit), cancel: c, writer: session.NewName()}
+	err = op.repeatUntilDone(ctx, id, a.tryOnce)
 	if a.nothing = err == nil && a.before && !a.asked; a.nothing {
-		a.says(string(a.found.Status()), a.after(a.found.Status()))
+		a.setChange(string(a.found.Status()), a.statusAfter(a.found.Status()))
 	}
-	return a.found, a.before, a.finish(ctx, err)
+	return a.found, a.before, a.finishAction(ctx, err)
 }
 
 // cancelling is a cancel in progress.
@@ -39,11 +39,11 @@ type cancelling struct {
 	asked  bool // it was put into the lock, at least as final
 }
 
-func (c *cancelling) try(ctx context.Context, at *history.State) (_ bool, err error) {
+func (c *cancelling) tryOnce(ctx context.Context, at *history.State) (_ bool, err error) {
 	if c.found, err = at.Found(); err != nil {
 		return true, err
 	}
-	c.about(c.found.Facts())
+	c.setSubject(c.found.Facts())
 	if l := c.found.Lock; c.cancel.Skip && l != nil && l.IsParked() {
 		if err := c.checkUnchanged(ctx, at); err != nil {
 			return true, err
@@ -55,15 +55,15 @@ func (c *cancelling) try(ctx context.Context, at *history.State) (_ bool, err er
 	case c.found.InQueue:
 		return c.endWaiting(ctx, at)
 	case c.found.Lock == nil:
-		return true, c.ended(at)
+		return true, c.checkEnded(at)
 	case c.cancel.Skip && at.Lock.Parked == nil:
 		return true, idem.ErrNotParked
 	case at.Orphaned:
 		return c.endOrphaned(ctx, at)
 	case at.Lock.Cancel != nil && (at.Lock.Cancel.Final || !c.cancel.Final):
-		c.before = !c.mine(at.Lock.Cancel)
+		c.before = !c.isSameCancel(at.Lock.Cancel)
 	default:
-		if done, err := c.ask(ctx, at); !done || err != nil {
+		if done, err := c.writeCancel(ctx, at); !done || err != nil {
 			return done, err
 		}
 	}
@@ -76,18 +76,19 @@ func (c *cancelling) try(ctx context.Context, at *history.State) (_ bool, err er
 // hasMoved reports whether this very cancel is what has moved it: an attempt whose answer got lost.
 func (c *cancelling) hasMoved(at *history.State) bool {
 	if l := c.found.Lock; l != nil {
-		return l.Cancel != nil && c.mine(l.Cancel)
+		return l.Cancel != nil && c.isSameCancel(l.Cancel)
 	}
-	return at.Writer == c.writer || c.found.Record != nil && c.found.Record.Abort != nil && c.mine(c.found.Record.Abort)
+	return at.Writer == c.writer || c.found.Record != nil && c.found.Record.Abort != nil &&
+		c.isSameCancel(c.found.Record.Abort)
 }
 
-// mine reports whether other is this cancel, or one that it made final.
-func (c *cancelling) mine(other *idem.Cancel) bool {
+// isSameCancel reports whether other is this cancel, or one that it made final.
+func (c *cancelling) isSameCancel(other *idem.Cancel) bool {
 	return other.By == c.cancel.By && other.Reason == c.cancel.Reason && other.At.Equal(c.cancel.At)
 }
 
-// ask puts the cancel into the lock.
-func (c *cancelling) ask(ctx context.Context, at *history.State) (bool, error) {
+// writeCancel puts the cancel into the lock.
+func (c *cancelling) writeCancel(ctx context.Context, at *history.State) (bool, error) {
 	next := *at.Lock
 	asked := c.cancel
 	if next.Cancel != nil { // it becomes final
@@ -95,16 +96,16 @@ func (c *cancelling) ask(ctx context.Context, at *history.State) (bool, error) {
 		asked.Final, c.before = true, true
 	}
 	next.Cancel = &asked
-	c.says(string(c.found.Status()), c.after(idem.CancelRequested))
-	found, done, err := c.rewrite(ctx, at, &next, commit.NoticeLife, func(lock, news protocol.Leased) protocol.Op {
+	c.setChange(string(c.found.Status()), c.statusAfter(idem.CancelRequested))
+	found, done, err := c.rewriteLock(ctx, at, &next, commit.NoticeLife, func(lock, news protocol.Leased) protocol.Op {
 		return protocol.Cancel(at.Keys, protocol.Revisions{Lock: next.Revision}, lock, news)
 	})
 	c.found, c.asked = found, done || err != nil
 	return done, err
 }
 
-// after is how the audit says what becomes of the execution.
-func (c *cancelling) after(s idem.Status) string {
+// statusAfter is how the audit says what becomes of the execution.
+func (c *cancelling) statusAfter(s idem.Status) string {
 	if c.cancel.Final && !c.cancel.Skip {
 		return string(s) + " for good"
 	}
@@ -118,8 +119,8 @@ func (c *cancelling) endWaiting(ctx context.Context, at *history.State) (bool, e
 	}
 	record := protocol.RecordOf(at.Copied,
 		idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: c.options.Clock.Now(), Abort: &c.cancel})
-	c.says(string(idem.Pending), c.after(record.Status))
-	found, _, err := c.end(ctx, at, at.Copied, record, c.writer,
+	c.setChange(string(idem.Pending), c.statusAfter(record.Status))
+	found, _, err := c.endExecution(ctx, at, at.Copied, record, c.writer,
 		func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
 			if at.Copied.Parked != nil {
 				return protocol.EndParkedPlace(at.Keys, protocol.Revisions{Entry: at.Place, Record: at.Prev}, rec,
@@ -131,9 +132,9 @@ func (c *cancelling) endWaiting(ctx context.Context, at *history.State) (bool, e
 	return found != nil, err
 }
 
-// ended tells an execution that ended because of a cancel, this one or an earlier one, from one
-// that ended otherwise.
-func (c *cancelling) ended(at *history.State) error {
+// checkEnded tells an execution that ended because of a cancel, this one or an earlier one, from
+// one that ended otherwise.
+func (c *cancelling) checkEnded(at *history.State) error {
 	r := c.found.Record
 	switch {
 	case c.cancel.Skip && r != nil && r.Error != nil && r.Error.Code == protocol.CodeSkipped:
@@ -141,7 +142,7 @@ func (c *cancelling) ended(at *history.State) error {
 		return nil
 	case r == nil || r.Status != idem.Aborted || r.Abort == nil || r.Abort.Forced || r.Abort.By == finish.Policy:
 		return idem.ErrFinished
-	case at.Writer == c.writer || c.mine(r.Abort):
+	case at.Writer == c.writer || c.isSameCancel(r.Abort):
 		return nil
 	case c.cancel.Final && !r.Final:
 		return idem.ErrFinished

@@ -85,7 +85,7 @@ func (f *Finder) Await(ctx context.Context, id idem.ExecutionID, since *idem.Fou
 		if since == nil {
 			since = last
 		}
-		if last.Lock == nil || ctx.Err() != nil || changed(since, last) {
+		if last.Lock == nil || ctx.Err() != nil || hasChanged(since, last) {
 			return last, nil //nolint:nilerr // the time was over before etcd could say more
 		}
 		k := f.options.Layout.Keys(last.Lock)
@@ -97,8 +97,8 @@ func (f *Finder) Await(ctx context.Context, id idem.ExecutionID, since *idem.Fou
 	}
 }
 
-// changed reports whether now is another state than before of an execution that has not ended.
-func changed(before, now *idem.Found) bool {
+// hasChanged reports whether now is another state than before of an execution that has not ended.
+func hasChanged(before, now *idem.Found) bool {
 	return before.Lock == nil || before.InQueue != now.InQueue ||
 		!now.InQueue && before.Lock.Revision != now.Lock.Revision ||
 		before.Status().Precedes(now.Status())

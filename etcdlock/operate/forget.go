@@ -24,8 +24,8 @@ import (
 // not ended, idem.ErrSuperseded, idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Cancel,
 	audit *idem.Audit) (found *idem.Found, err error) {
-	f := &forgetting{trail: op.trail(audit), by: by}
-	err = op.repeat(ctx, id, func(ctx context.Context, at *history.State) (_ bool, err error) {
+	f := &forgetting{trail: op.newTrail(audit), by: by}
+	err = op.repeatUntilDone(ctx, id, func(ctx context.Context, at *history.State) (_ bool, err error) {
 		found, err = at.Found()
 		switch {
 		case f.forgotten != nil && errors.Is(err, idem.ErrNoExecution): // an attempt whose answer got lost
@@ -38,12 +38,12 @@ func (op *Operator) Forget(ctx context.Context, id idem.ExecutionID, by idem.Can
 		case found.Record == nil:
 			return true, idem.ErrSuperseded
 		}
-		return f.try(ctx, at, found)
+		return f.tryOnce(ctx, at, found)
 	})
-	if err = f.finish(ctx, err); err != nil {
+	if err = f.finishAction(ctx, err); err != nil {
 		return found, err
 	}
-	if err := f.erase(ctx, id, f.request); err != nil {
+	if err := f.eraseRequest(ctx, id, f.request); err != nil {
 		return found, fmt.Errorf("%w: %w", idem.ErrNotErased, err)
 	}
 	return found, nil
@@ -57,9 +57,9 @@ type forgetting struct {
 	request   []byte      // what etcd had of its stored request; nil = there was none
 }
 
-// try sends the transaction that forgets the record of found, with what shows the event from then
-// on.
-func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Found) (done bool, err error) {
+// tryOnce sends the transaction that forgets the record of found, with what shows the event from
+// then on.
+func (f *forgetting) tryOnce(ctx context.Context, at *history.State, found *idem.Found) (done bool, err error) {
 	rec, k := found.Record, at.Keys
 	f.request = nil
 	if rec.RequestKept {
@@ -79,23 +79,23 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	if mark != nil {
 		r.Slots = append(r.Slots, k.HighWaterMark)
 	}
-	f.about(&rec.ExecutionFacts)
+	f.setSubject(&rec.ExecutionFacts)
 	f.forgotten = found
 	if f.by.Erase {
-		f.says(string(found.Status()), "erased")
+		f.setChange(string(found.Status()), "erased")
 		names, err := f.eraseTwins(ctx, rec.Key)
 		if err != nil {
 			return false, err
 		}
 		r.Txn = protocol.Erased(r.Txn, append(names, f.options.Layout.Arrivals(rec.Scope),
 			f.options.Layout.Duplicates(rec.Execution))...)
-		_, applied, err := f.change(ctx, r)
+		_, applied, err := f.sendWithAudit(ctx, r)
 		if applied {
 			f.options.Duplicates.Erase(rec.Scope, rec.Execution)
 		}
 		return applied, err
 	}
-	f.says(string(found.Status()), "forgotten")
+	f.setChange(string(found.Status()), "forgotten")
 	shown, err := f.options.Duplicates.NoteForgotten(ctx, &rec.ExecutionFacts, idem.Forgotten{
 		Execution: rec.Execution, Status: rec.Status, Outcome: rec.Outcome, By: f.by.By, Reason: f.by.Reason,
 		At: f.by.At,
@@ -103,8 +103,8 @@ func (f *forgetting) try(ctx context.Context, at *history.State, found *idem.Fou
 	if err != nil {
 		return false, err
 	}
-	note(r, shown)
-	_, applied, err := f.change(ctx, r)
+	addNote(r, shown)
+	_, applied, err := f.sendWithAudit(ctx, r)
 	f.options.Duplicates.EndNote(shown, err)
 	return applied, err
 }
@@ -142,7 +142,7 @@ func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.E
 	}
 	by.At, by.Forced = by.At.UTC().Round(time.Millisecond), true
 	writer := session.NewName()
-	t := op.trail(audit)
+	t := op.newTrail(audit)
 	t.audit.Workflow, t.audit.Execution = workflow, id
 	freed := false // an attempt to free a cooling lock got no answer
 	err = op.repeatIn(ctx, id, scope, func(ctx context.Context, at *history.State) (_ bool, err error) {
@@ -161,20 +161,21 @@ func (op *Operator) ForceRelease(ctx context.Context, workflow string, id idem.E
 			if found, _ = at.Found(); found != nil { // its record may have been forgotten
 				status = found.Status()
 			}
-			t.says("locked by "+string(id), "free, execution "+string(status))
-			_, applied, err := t.change(ctx, commit.NewRequest(at.Keys.Lock,
+			t.setChange("locked by "+string(id), "free, execution "+string(status))
+			_, applied, err := t.sendWithAudit(ctx, commit.NewRequest(at.Keys.Lock,
 				protocol.ForceReleaseCooling(at.Keys, protocol.Revisions{Lock: at.Lock.Revision}), 0).AddSlots(at.Keys))
 			freed = freed || err != nil
 			return applied, err
 		}
-		t.says("locked by "+string(id), "free, execution "+string(idem.Aborted))
-		found, err = t.force(ctx, at, &by, writer)
+		t.setChange("locked by "+string(id), "free, execution "+string(idem.Aborted))
+		found, err = t.forceRelease(ctx, at, &by, writer)
 		return found != nil, err
 	})
-	return found, t.finish(ctx, err)
+	return found, t.finishAction(ctx, err)
 }
 
-func (t *trail) force(ctx context.Context, at *history.State, by *idem.Cancel, writer string) (*idem.Found, error) {
+func (t *trail) forceRelease(ctx context.Context, at *history.State, by *idem.Cancel, writer string) (*idem.Found,
+	error) {
 	outcome := idem.Unknown
 	if at.Lock.IsParked() {
 		outcome = at.Lock.Parked.Outcome()
@@ -188,12 +189,13 @@ func (t *trail) force(ctx context.Context, at *history.State, by *idem.Cancel, w
 	}
 	free := *at.Lock
 	free.ReleaseDelay = 0 // a person who forces it wants it free
-	found, _, err := t.end(ctx, at, &free, record, writer, func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
-		if at.Lock.IsParked() {
-			return protocol.ForceReleaseParked(at.Keys, protocol.Revisions{Lock: at.Lock.Revision}, rec, news,
-				*finish.DeadLetter(at.Lock, record))
-		}
-		return protocol.ForceRelease(at.Keys, protocol.Revisions{Lock: at.Lock.Revision}, rec, news)
-	})
+	found, _, err := t.endExecution(ctx, at, &free, record, writer,
+		func(rec protocol.Leased, _ *protocol.Cooling) protocol.Op {
+			if at.Lock.IsParked() {
+				return protocol.ForceReleaseParked(at.Keys, protocol.Revisions{Lock: at.Lock.Revision}, rec, news,
+					*finish.DeadLetter(at.Lock, record))
+			}
+			return protocol.ForceRelease(at.Keys, protocol.Revisions{Lock: at.Lock.Revision}, rec, news)
+		})
 	return found, err
 }

@@ -122,9 +122,9 @@ func (op *Operator) dropJob(ctx context.Context, j *idem.Job) {
 // changeJob sends a transaction about a job once, and sets its Revision. It returns
 // idem.ErrJobMoved if that was refused, and idem.ErrStoreUnavailable if its result is not known.
 func (op *Operator) changeJob(ctx context.Context, j *idem.Job, audit *idem.Audit, r *commit.Request) error {
-	t := op.trail(audit)
+	t := op.newTrail(audit)
 	t.audit.Result = idem.AuditDone
-	answer, applied, err := t.change(ctx, r)
+	answer, applied, err := t.sendWithAudit(ctx, r)
 	switch {
 	case err != nil && errors.Is(err, idem.ErrStoreUnavailable):
 		return err
@@ -134,7 +134,7 @@ func (op *Operator) changeJob(ctx context.Context, j *idem.Job, audit *idem.Audi
 		return idem.ErrJobMoved
 	}
 	j.Revision = answer.Revision
-	return t.finish(ctx, nil)
+	return t.finishAction(ctx, nil)
 }
 
 // TakeJob makes this process the owner of a job that has none, or whose owner is gone. A process

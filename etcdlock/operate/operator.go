@@ -52,8 +52,8 @@ type Operator struct{ options *Options }
 // NewOperator returns an operator.
 func NewOperator(o *Options) *Operator { return &Operator{o} }
 
-// repeat finds an execution, and has try look at it and change it until that is done.
-func (op *Operator) repeat(ctx context.Context, id idem.ExecutionID,
+// repeatUntilDone finds an execution, and has try look at it and change it until that is done.
+func (op *Operator) repeatUntilDone(ctx context.Context, id idem.ExecutionID,
 	try func(context.Context, *history.State) (done bool, err error)) error {
 	scope, err := op.options.Reader.Scope(ctx, id)
 	if err != nil {
@@ -62,7 +62,7 @@ func (op *Operator) repeat(ctx context.Context, id idem.ExecutionID,
 	return op.repeatIn(ctx, id, scope, try)
 }
 
-// repeatIn is repeat for an execution whose scope is known.
+// repeatIn is repeatUntilDone for an execution whose scope is known.
 func (op *Operator) repeatIn(ctx context.Context, id idem.ExecutionID, scope idem.Scope,
 	try func(context.Context, *history.State) (bool, error)) error {
 	return op.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
@@ -75,9 +75,9 @@ func (op *Operator) repeatIn(ctx context.Context, id idem.ExecutionID, scope ide
 	})
 }
 
-// rewrite changes the lock of an execution to next, by a transaction with a notice that lives for
-// life. If things have changed, found is nil and done false.
-func (t *trail) rewrite(ctx context.Context, at *history.State, next *idem.Lock, life time.Duration,
+// rewriteLock changes the lock of an execution to next, by a transaction with a notice that lives
+// for life. If things have changed, found is nil and done false.
+func (t *trail) rewriteLock(ctx context.Context, at *history.State, next *idem.Lock, life time.Duration,
 	txn func(lock, notice protocol.Leased) protocol.Op) (found *idem.Found, done bool, err error) {
 	value, err := protocol.EncodeLock(next)
 	if err != nil {
@@ -89,7 +89,7 @@ func (t *trail) rewrite(ctx context.Context, at *history.State, next *idem.Lock,
 	}
 	r := commit.NewRequest(at.Keys.Lock, txn(protocol.Leased{Value: value}, notice), len(value))
 	r.SharedLease = notice.Lease
-	answer, applied, err := t.change(ctx, r)
+	answer, applied, err := t.sendWithAudit(ctx, r)
 	if !applied {
 		return nil, false, err
 	}
@@ -97,10 +97,10 @@ func (t *trail) rewrite(ctx context.Context, at *history.State, next *idem.Lock,
 	return &idem.Found{Lock: next, Revision: answer.Revision, Duplicates: at.Duplicates}, true, nil
 }
 
-// end moves the execution of l, which is in its lock or its queue, to record. A writer of its own
-// marks the record of a caller that has to recognise it. If things have changed, found is nil, and
-// answer says how, or err why that is not known.
-func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record *idem.Record, writer string,
+// endExecution moves the execution of l, which is in its lock or its queue, to record. A writer of
+// its own marks the record of a caller that has to recognise it. If things have changed, found is
+// nil, and answer says how, or err why that is not known.
+func (t *trail) endExecution(ctx context.Context, at *history.State, l *idem.Lock, record *idem.Record, writer string,
 	txn finish.Ending) (found *idem.Found, answer commit.Reply, err error) {
 	var request []byte
 	if l.Parked != nil && !record.RequestKept {
@@ -114,11 +114,11 @@ func (t *trail) end(ctx context.Context, at *history.State, l *idem.Lock, record
 	if err != nil {
 		return nil, answer, err
 	}
-	answer, applied, err := t.change(ctx, r)
+	answer, applied, err := t.sendWithAudit(ctx, r)
 	if !applied {
 		return nil, answer, err
 	}
-	_ = t.erase(ctx, record.Execution, request) // else it is swept
+	_ = t.eraseRequest(ctx, record.Execution, request) // else it is swept
 	record.Revision = answer.Revision
 	if at.Copied != l || l.Parked != nil { // else a delivery waits to report it
 		t.options.OnEnded(record, true)
@@ -136,9 +136,9 @@ func (t *trail) requestOf(ctx context.Context, k protocol.Keys) ([]byte, error) 
 	return kvs[0].Value, nil
 }
 
-// erase deletes what is stored outside of etcd for a request that is gone from etcd; nil = there is
-// none.
-func (t *trail) erase(ctx context.Context, id idem.ExecutionID, request []byte) error {
+// eraseRequest deletes what is stored outside of etcd for a request that is gone from etcd; nil =
+// there is none.
+func (t *trail) eraseRequest(ctx context.Context, id idem.ExecutionID, request []byte) error {
 	if request == nil {
 		return nil
 	}

@@ -27,8 +27,8 @@ func (c *cancelling) endOrphaned(ctx context.Context, at *history.State) (bool, 
 	}
 	record := protocol.RecordOf(&l,
 		idem.End{Status: idem.Aborted, Outcome: l.Parked.Outcome(), FinishedAt: c.options.Clock.Now(), Abort: l.Cancel})
-	c.says(string(c.found.Status()), c.after(record.Status))
-	found, answer, err := c.end(ctx, at, &l, record, c.writer,
+	c.setChange(string(c.found.Status()), c.statusAfter(record.Status))
+	found, answer, err := c.endExecution(ctx, at, &l, record, c.writer,
 		func(rec protocol.Leased, cool *protocol.Cooling) protocol.Op {
 			return protocol.EndUncarried(at.Keys, protocol.Revisions{Lock: l.Revision}, rec, cool,
 				finish.DeadLetter(&l, record))
@@ -72,8 +72,8 @@ func (t *trail) checkUnchanged(ctx context.Context, at *history.State) error {
 // idem.ErrNotParked, idem.ErrMoved, idem.ErrFinished with how it ended, idem.ErrCancelled,
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem.Audit) (found *idem.Found, err error) {
-	t := op.trail(audit)
-	err = op.repeat(ctx, id, func(ctx context.Context, at *history.State) (done bool, err error) {
+	t := op.newTrail(audit)
+	err = op.repeatUntilDone(ctx, id, func(ctx context.Context, at *history.State) (done bool, err error) {
 		found, err = at.Found()
 		switch {
 		case err != nil:
@@ -88,8 +88,8 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 		if err := t.checkUnchanged(ctx, at); err != nil {
 			return true, err
 		}
-		t.about(found.Facts())
-		t.says(string(found.Status()), string(found.Status()))
+		t.setSubject(found.Facts())
+		t.setChange(string(found.Status()), string(found.Status()))
 		t.run = idem.JobRun{Execution: id, Workflow: found.Workflow(), Failures: found.Lock.Parked.Failures}
 		if found.InQueue { // it waits for its turn alone, and nothing in etcd says otherwise
 			op.options.Parked.MakeReady(at.Keys.Lock)
@@ -99,13 +99,13 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 		next, p := *at.Lock, *at.Lock.Parked
 		p.Blocked, p.NextAttempt, p.Pause, p.Asked = "", time.Time{}, 0, idem.NotToAsk
 		next.Parked = &p
-		found, done, err = t.rewrite(ctx, at, &next, p.MaxAge, func(lock, age protocol.Leased) protocol.Op {
+		found, done, err = t.rewriteLock(ctx, at, &next, p.MaxAge, func(lock, age protocol.Leased) protocol.Op {
 			index := protocol.Leased{Value: protocol.EncodeIndex(protocol.IndexOf(&next))}
 			return protocol.RunNow(at.Keys, protocol.Revisions{Lock: next.Revision}, lock, index, age)
 		})
 		return done, err
 	})
-	return found, t.finish(ctx, err)
+	return found, t.finishAction(ctx, err)
 }
 
 // Rerun lets the event of an ended execution run again whose request was kept: a new execution, the
@@ -113,7 +113,7 @@ func (op *Operator) RunNow(ctx context.Context, id idem.ExecutionID, audit *idem
 // event waits or runs, idem.ErrCancelled if it was cancelled for good, idem.ErrSuperseded,
 // idem.ErrNoExecution or idem.ErrStoreUnavailable.
 func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID, audit *idem.Audit) (*idem.Found, error) {
-	return op.rerun(ctx, id, false, audit)
+	return op.rerunExecution(ctx, id, false, audit)
 }
 
 // RunAgain is Rerun for any event that has ended, also for one that was settled: its request is
@@ -121,15 +121,16 @@ func (op *Operator) Rerun(ctx context.Context, id idem.ExecutionID, audit *idem.
 // it does not settle the event, they get the status of the attempt before it. An event that is
 // older than what went through runs all the same.
 func (op *Operator) RunAgain(ctx context.Context, id idem.ExecutionID, audit *idem.Audit) (*idem.Found, error) {
-	return op.rerun(ctx, id, true, audit)
+	return op.rerunExecution(ctx, id, true, audit)
 }
 
-func (op *Operator) rerun(ctx context.Context, id idem.ExecutionID, again bool, audit *idem.Audit) (found *idem.Found,
+func (op *Operator) rerunExecution(ctx context.Context, id idem.ExecutionID, again bool,
+	audit *idem.Audit) (found *idem.Found,
 	err error) {
-	t := op.trail(audit)
+	t := op.newTrail(audit)
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
-	err = op.repeat(ctx, id, func(ctx context.Context, at *history.State) (bool, error) {
+	err = op.repeatUntilDone(ctx, id, func(ctx context.Context, at *history.State) (bool, error) {
 		next := idem.NewExecutionID(at.Scope.Workflow, at.Scope.Key, random)
 		at.ID = next // an attempt whose answer got lost
 		var err error
@@ -150,13 +151,13 @@ func (op *Operator) rerun(ctx context.Context, id idem.ExecutionID, again bool, 
 		case found.Record.Final:
 			return true, idem.ErrCancelled
 		}
-		t.about(found.Facts())
-		t.says(string(found.Status()), string(idem.Pending)+" as "+string(next))
+		t.setSubject(found.Facts())
+		t.setChange(string(found.Status()), string(idem.Pending)+" as "+string(next))
 		t.run = idem.JobRun{Execution: next, Workflow: at.Scope.Workflow}
-		found, err = t.rerun(ctx, at, next, again)
+		found, err = t.tryRerun(ctx, at, next, again)
 		return found != nil || errors.Is(err, idem.ErrNoRequest) || errors.Is(err, idem.ErrRequestUnavailable), err
 	})
-	return found, t.finish(ctx, err)
+	return found, t.finishAction(ctx, err)
 }
 
 // storedRequest is the request of an ended execution as that of the next one.
@@ -166,9 +167,10 @@ type storedRequest struct {
 	old  []byte            // what etcd has of that of the ended one; nil = it is not there
 }
 
-// rekeep makes of the request of an ended execution that of the next one. It returns
+// rekeepRequest makes of the request of an ended execution that of the next one. It returns
 // idem.ErrNoRequest or idem.ErrRequestUnavailable.
-func (t *trail) rekeep(ctx context.Context, at *history.State, next idem.ExecutionID) (s storedRequest, err error) {
+func (t *trail) rekeepRequest(ctx context.Context, at *history.State, next idem.ExecutionID) (s storedRequest,
+	err error) {
 	if !at.Record.RequestKept {
 		s.StoredRequest, s.runs, err = t.options.Archived(ctx, at.Record, next)
 		return s, unavailableRequest(err)
@@ -197,9 +199,10 @@ func unavailableRequest(err error) error {
 	return fmt.Errorf("%w: %w", idem.ErrRequestUnavailable, err)
 }
 
-// rerun returns nil if things have changed, or if the answer was lost.
-func (t *trail) rerun(ctx context.Context, at *history.State, next idem.ExecutionID, again bool) (*idem.Found, error) {
-	stored, err := t.rekeep(ctx, at, next)
+// tryRerun returns nil if things have changed, or if the answer was lost.
+func (t *trail) tryRerun(ctx context.Context, at *history.State, next idem.ExecutionID, again bool) (*idem.Found,
+	error) {
+	stored, err := t.rekeepRequest(ctx, at, next)
 	if err != nil {
 		return nil, err
 	}
@@ -225,13 +228,13 @@ func (t *trail) rerun(ctx context.Context, at *history.State, next idem.Executio
 	r := commit.NewRequest(k.Lock, protocol.Rerun(k, seen, protocol.Leased{Value: value}, news, keep, at.Keys),
 		len(value)+len(stored.Value)).AddOtherLock(k, l)
 	r.SharedLease = keep.Age.Lease
-	answer, applied, err := t.change(ctx, r)
+	answer, applied, err := t.sendWithAudit(ctx, r)
 	t.options.Leases.DropIfGone(news.Lease, err)
 	if !applied {
 		return nil, err
 	}
 	if stored.old != nil {
-		_ = t.erase(ctx, at.Record.Execution, stored.old) // else it is swept
+		_ = t.eraseRequest(ctx, at.Record.Execution, stored.old) // else it is swept
 	}
 	return &idem.Found{Lock: l, InQueue: true, Revision: answer.Revision}, nil
 }

@@ -20,7 +20,7 @@ import (
 // A pause of the same scope is replaced: before is that, or nil. It returns
 // idem.ErrStoreUnavailable.
 func (op *Operator) Pause(ctx context.Context, want idem.Pause, audit *idem.Audit) (before *idem.Pause, err error) {
-	t := op.trail(audit)
+	t := op.newTrail(audit)
 	t.audit.Workflow = want.Scope.String()
 	value, err := protocol.EncodePause(&want)
 	if err != nil {
@@ -33,7 +33,7 @@ func (op *Operator) Pause(ctx context.Context, want idem.Pause, audit *idem.Audi
 		}
 	}
 	key := op.options.Layout.Pause(want.Scope)
-	err = t.declare(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
+	err = t.changeKey(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
 		before, t.audit.Before, t.audit.After = nil, "not paused", string(idem.DecisionPaused)
 		if kv != nil {
 			if before, err = op.options.Layout.PauseAt(kv); err != nil {
@@ -55,10 +55,10 @@ func (op *Operator) Pause(ctx context.Context, want idem.Pause, audit *idem.Audi
 // Resume ends a pause, and returns it. It returns idem.ErrNoPause or idem.ErrStoreUnavailable.
 func (op *Operator) Resume(ctx context.Context, scope idem.PauseScope, audit *idem.Audit) (over *idem.Pause,
 	err error) {
-	t := op.trail(audit)
+	t := op.newTrail(audit)
 	t.audit.Workflow = scope.String()
 	key := op.options.Layout.Pause(scope)
-	err = t.declare(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
+	err = t.changeKey(ctx, key, func(kv *mvccpb.KeyValue) (*commit.Request, error) {
 		if kv == nil {
 			return nil, idem.ErrNoPause
 		}
@@ -74,10 +74,11 @@ func (op *Operator) Resume(ctx context.Context, scope idem.PauseScope, audit *id
 	return over, nil
 }
 
-// declare changes key, which deliveries do not compare: it reads it, and sends what change makes of
-// it, until that is not refused. What is there is nil if the key is absent. It returns
+// changeKey changes key, which deliveries do not compare: it reads it, and sends what change makes
+// of it, until that is not refused. What is there is nil if the key is absent. It returns
 // idem.ErrNoPause, idem.ErrNotAcknowledged or idem.ErrStoreUnavailable.
-func (t *trail) declare(ctx context.Context, key string, change func(*mvccpb.KeyValue) (*commit.Request, error)) error {
+func (t *trail) changeKey(ctx context.Context, key string,
+	change func(*mvccpb.KeyValue) (*commit.Request, error)) error {
 	t.audit.Result = idem.AuditDone
 	err := t.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
 		kvs, _, err := t.options.Pool.Keys(ctx, key)
@@ -95,13 +96,13 @@ func (t *trail) declare(ctx context.Context, key string, change func(*mvccpb.Key
 		case err != nil:
 			return true, commit.Unavailable(err)
 		}
-		_, applied, err := t.change(ctx, r)
+		_, applied, err := t.sendWithAudit(ctx, r)
 		if err != nil { // it may be applied, and would not be taken for its own
 			return true, commit.Unavailable(err)
 		}
 		return applied, nil
 	})
-	return t.finish(ctx, err)
+	return t.finishAction(ctx, err)
 }
 
 // pauseBatch locks or queue entries are read at a time.

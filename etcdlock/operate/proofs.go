@@ -57,19 +57,19 @@ func (op *Operator) proofOf(id idem.ExecutionID, end idem.End) *proof {
 	end.ProvenAt = op.options.Clock.Now().UTC()
 	p := &proof{id: id, end: end}
 	p.correction = correction{op: op, question: op.options.Layout.Of(protocol.KindQuestions, id),
-		writer: session.NewName(), correct: p.correct}
+		writer: session.NewName(), correct: p.correctedRecord}
 	return p
 }
 
 func (p *proof) run(ctx context.Context) (*idem.Record, error) {
-	err := p.op.repeat(ctx, p.id, p.try)
+	err := p.op.repeatUntilDone(ctx, p.id, p.tryOnce)
 	if errors.Is(err, idem.ErrNoExecution) { // no lock, no record: it is forgotten, or was erased
 		err = nil
 	}
 	return p.record, err
 }
 
-func (p *proof) try(ctx context.Context, at *history.State) (done bool, err error) {
+func (p *proof) tryOnce(ctx context.Context, at *history.State) (done bool, err error) {
 	r := at.Ended(at.ID)
 	var request *commit.Request
 	var stored []byte
@@ -83,21 +83,21 @@ func (p *proof) try(ctx context.Context, at *history.State) (done bool, err erro
 		if !slices.Contains(p.alive, at.Lock.Alive) || at.Lock.Parked != nil && p.end.Status != idem.Success {
 			return true, nil
 		}
-		t := p.op.trail(nil)
+		t := p.op.newTrail(nil)
 		if stored, err = t.requestOf(ctx, at.Keys); err != nil {
 			return false, err
 		}
-		request, err = p.settle(ctx, at)
+		request, err = p.settleRequest(ctx, at)
 	case r == nil || !isOfTheDead(r) || at.CopyRuns(at.Scope.Key) != nil || at.Copied != nil:
 		return true, nil
 	default:
-		request, err = p.request(ctx, at, r)
+		request, err = p.correctRequest(ctx, at, r)
 	}
 	if err != nil {
 		return false, err
 	}
-	if done, err = p.send(ctx, request); done {
-		_ = p.op.trail(nil).erase(ctx, at.ID, stored) // else it is swept
+	if done, err = p.writeRecord(ctx, request); done {
+		_ = p.op.newTrail(nil).eraseRequest(ctx, at.ID, stored) // else it is swept
 	}
 	return done, err
 }
@@ -108,15 +108,15 @@ func isOfTheDead(r *idem.Record) bool {
 		r.Error.Code == finish.CodeLockLost
 }
 
-func (p *proof) correct(r *idem.Record) *idem.Record {
+func (p *proof) correctedRecord(r *idem.Record) *idem.Record {
 	next := *r
 	next.End = p.end
 	next.InheritAnswer()
 	return &next
 }
 
-// settle returns the transaction that the dead process did not come to.
-func (p *proof) settle(ctx context.Context, at *history.State) (*commit.Request, error) {
+// settleRequest returns the transaction that the dead process did not come to.
+func (p *proof) settleRequest(ctx context.Context, at *history.State) (*commit.Request, error) {
 	o, l, k := p.op.options, at.Lock, at.Keys
 	p.record = protocol.RecordOf(l, p.end)
 	value := protocol.EncodeHighWaterMark(&p.record.ExecutionFacts)

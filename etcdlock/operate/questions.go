@@ -66,16 +66,16 @@ func (q *Questions) Answer(ctx context.Context, id idem.ExecutionID, said idem.A
 	said.At = said.At.UTC().Round(time.Millisecond)
 	a := &answered{said: said, status: status}
 	a.correction = correction{op: q.op, question: q.op.options.Layout.Of(protocol.KindQuestions, id),
-		writer: session.NewName(), correct: a.correct}
-	err = q.op.repeat(ctx, id, a.try)
+		writer: session.NewName(), correct: a.correctedRecord}
+	err = q.op.repeatUntilDone(ctx, id, a.tryOnce)
 	if errors.Is(err, idem.ErrNoExecution) {
-		err = q.op.drop(ctx, a.question)
+		err = q.op.dropQuestion(ctx, a.question)
 	}
 	return a.record, err
 }
 
-// drop deletes a question that needs no answer.
-func (op *Operator) drop(ctx context.Context, question string) error {
+// dropQuestion deletes a question that needs no answer.
+func (op *Operator) dropQuestion(ctx context.Context, question string) error {
 	if answer := op.options.Sender.Do(ctx,
 		commit.NewRequest(question, protocol.DropNote(question), 0)); answer.Err != nil {
 		return commit.Unavailable(answer.Err)
@@ -103,7 +103,7 @@ type answered struct {
 	status int // for duplicates
 }
 
-func (a *answered) try(ctx context.Context, at *history.State) (done bool, err error) {
+func (a *answered) tryOnce(ctx context.Context, at *history.State) (done bool, err error) {
 	r := at.Ended(at.ID)
 	switch {
 	case r != nil && at.Writer == a.writer: // an attempt whose answer got lost
@@ -112,17 +112,18 @@ func (a *answered) try(ctx context.Context, at *history.State) (done bool, err e
 	case at.Unread != nil:
 		return true, commit.Unavailable(at.Unread)
 	case r == nil || !isOpen(r), at.CopyRuns(at.Scope.Key) != nil, at.Copied != nil:
-		return true, a.op.drop(ctx, a.question)
+		return true, a.op.dropQuestion(ctx, a.question)
 	}
-	request, err := a.request(ctx, at, r)
+	request, err := a.correctRequest(ctx, at, r)
 	if err != nil {
 		return false, err
 	}
-	return a.send(ctx, request)
+	return a.writeRecord(ctx, request)
 }
 
-// send sends a transaction that writes c.record. If it is not applied, the caller reads again.
-func (c *correction) send(ctx context.Context, request *commit.Request) (done bool, err error) {
+// writeRecord sends a transaction that writes c.record. If it is not applied, the caller reads
+// again.
+func (c *correction) writeRecord(ctx context.Context, request *commit.Request) (done bool, err error) {
 	o := c.op.options
 	answer := o.Sender.Do(ctx, request)
 	o.Leases.DropIfGone(request.SharedLease, answer.Err)
@@ -140,8 +141,8 @@ func isOpen(r *idem.Record) bool {
 	return r.Outcome == idem.Unknown && !r.Final && (r.Abort == nil || r.Abort.By == finish.Policy)
 }
 
-// correct returns r as the answer leaves it.
-func (a *answered) correct(r *idem.Record) *idem.Record {
+// correctedRecord returns r as the answer leaves it.
+func (a *answered) correctedRecord(r *idem.Record) *idem.Record {
 	next := *r
 	next.Asked, next.Outcome = &a.said, a.said.Outcome
 	if next.Outcome == idem.Executed {
@@ -151,7 +152,7 @@ func (a *answered) correct(r *idem.Record) *idem.Record {
 	return &next
 }
 
-func (c *correction) request(ctx context.Context, at *history.State, r *idem.Record) (*commit.Request, error) {
+func (c *correction) correctRequest(ctx context.Context, at *history.State, r *idem.Record) (*commit.Request, error) {
 	o, k := c.op.options, at.Keys
 	c.record = c.correct(r)
 	stored, err := o.PrepareRecord(ctx, c.record, c.writer, c.replayFor)

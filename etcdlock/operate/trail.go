@@ -22,8 +22,8 @@ type trail struct {
 	run     idem.JobRun // what the step of a job lets run
 }
 
-// trail returns the trail of an action. The caller's audit changes when the action is done.
-func (op *Operator) trail(wanted *idem.Audit) *trail {
+// newTrail returns the trail of an action. The caller's audit changes when the action is done.
+func (op *Operator) newTrail(wanted *idem.Audit) *trail {
 	t := &trail{options: op.options, wanted: wanted}
 	if wanted != nil {
 		op.options.Audits.Name(wanted)
@@ -32,31 +32,32 @@ func (op *Operator) trail(wanted *idem.Audit) *trail {
 	return t
 }
 
-// about sets what the action is about; e may be nil.
-func (t *trail) about(e *idem.ExecutionFacts) {
+// setSubject sets what the action is about; e may be nil.
+func (t *trail) setSubject(e *idem.ExecutionFacts) {
 	if e != nil {
 		t.audit.Workflow, t.audit.Execution = e.Workflow, e.Execution
 	}
 }
 
-// says sets what the next transaction changes.
-func (t *trail) says(before, after string) {
+// setChange sets what the next transaction changes.
+func (t *trail) setChange(before, after string) {
 	t.audit.Result, t.audit.Before, t.audit.After = idem.AuditDone, before, after
 }
 
-// change sends a transaction that compares what it changes, with the audit. If it is refused, or
-// its answer is lost, the caller reads again. A note that r has besides was taken from Duplicates.
-func (t *trail) change(ctx context.Context, r *commit.Request) (answer commit.Reply, applied bool, err error) {
+// sendWithAudit sends a transaction that compares what it changes, with the audit. If it is
+// refused, or its answer is lost, the caller reads again. A note that r has besides was taken from
+// Duplicates.
+func (t *trail) sendWithAudit(ctx context.Context, r *commit.Request) (answer commit.Reply, applied bool, err error) {
 	if t.wanted == nil {
-		return t.send(ctx, r)
+		return t.sendRequest(ctx, r)
 	}
 	n, err := t.options.Audits.Note(ctx, &t.audit)
 	if err != nil {
 		return answer, false, err
 	}
-	note(r, n)
-	t.step(r)
-	answer, applied, err = t.send(ctx, r)
+	addNote(r, n)
+	t.addJobStep(r)
+	answer, applied, err = t.sendRequest(ctx, r)
 	t.options.Audits.EndNote(n, err)
 	if s := t.audit.Step; s != nil && err == nil {
 		switch {
@@ -71,8 +72,8 @@ func (t *trail) change(ctx context.Context, r *commit.Request) (answer commit.Re
 	return answer, applied, err
 }
 
-// step makes the transaction of r a step of a job, if it is one.
-func (t *trail) step(r *commit.Request) {
+// addJobStep makes the transaction of r a step of a job, if it is one.
+func (t *trail) addJobStep(r *commit.Request) {
 	s := t.audit.Step
 	if s == nil {
 		return
@@ -88,21 +89,22 @@ func (t *trail) step(r *commit.Request) {
 	r.Size += len(key) + len(job.Value) + len(run) + len(v.Value)
 }
 
-func (t *trail) send(ctx context.Context, r *commit.Request) (answer commit.Reply, applied bool, err error) {
+func (t *trail) sendRequest(ctx context.Context, r *commit.Request) (answer commit.Reply, applied bool, err error) {
 	answer = t.options.Sender.Do(ctx, r)
 	t.options.Leases.DropIfGone(r.SharedLease, answer.Err)
 	return answer, answer.Err == nil && answer.Succeeded, answer.Err
 }
 
-// note lets the transaction of r write n, too.
-func note(r *commit.Request, n history.Note) {
+// addNote lets the transaction of r write n, too.
+func addNote(r *commit.Request, n history.Note) {
 	r.Txn = protocol.Noted(r.Txn, n.Key, n.Leased)
 	r.Size += len(n.Key) + len(n.Value)
 }
 
-// finish ends the action with its error. After a success the caller's audit is as it was written.
-// It is written now if there was nothing to change, and again if it is not known to be written.
-func (t *trail) finish(ctx context.Context, err error) error {
+// finishAction ends the action with its error. After a success the caller's audit is as it was
+// written. It is written now if there was nothing to change, and again if it is not known to be
+// written.
+func (t *trail) finishAction(ctx context.Context, err error) error {
 	if t.wanted == nil || err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ func (t *trail) writeAlone(ctx context.Context) error {
 		if err != nil {
 			return false, err
 		}
-		_, applied, err := t.send(ctx, commit.NewRequest(n.Key, protocol.Note(n.Key, n.Leased), len(n.Value)))
+		_, applied, err := t.sendRequest(ctx, commit.NewRequest(n.Key, protocol.Note(n.Key, n.Leased), len(n.Value)))
 		t.options.Audits.EndNote(n, err)
 		return applied, err
 	})
@@ -139,5 +141,5 @@ func (t *trail) writeAlone(ctx context.Context) error {
 // Audit writes an audit of what is no change in etcd, with its result, before it returns. It
 // returns idem.ErrStoreUnavailable.
 func (op *Operator) Audit(ctx context.Context, a *idem.Audit) error {
-	return op.trail(a).writeAlone(ctx)
+	return op.newTrail(a).writeAlone(ctx)
 }

@@ -31,7 +31,7 @@ func (a *adopting) run(life context.Context) {
 	}
 }
 
-func (a *adopting) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lock, commit.Reply, error) {
+func (a *adopting) sendOnce(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lock, commit.Reply, error) {
 	h, to := a.lock, a.to
 	h.mu.Lock()
 	over := h.ending || h.stopped != nil && !h.unheardLocked() || h.session == to
@@ -52,7 +52,7 @@ func (a *adopting) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lo
 			len(value))), nil
 }
 
-func (a *adopting) done(l *idem.Lock, _ *writing) bool {
+func (a *adopting) isDone(l *idem.Lock, _ *writing) bool {
 	return l.Alive == protocol.SessionAlive(a.to.Name)
 }
 

@@ -33,7 +33,7 @@ func (s *Locks) Take(e *view.Waiter, st *protocol.State) *Lock {
 	l := *st.Lock
 	l.StartedAt = s.options.Clock.Now().UTC() // by our clock, as its end will be
 	protocol.Judge(&l, st.HighWaterMark)
-	h := s.grant(&l, st.Candidates)
+	h := s.grantLock(&l, st.Candidates)
 	if h == nil {
 		h = s.Of(e.Execution)
 	}
@@ -44,18 +44,18 @@ func (s *Locks) Take(e *view.Waiter, st *protocol.State) *Lock {
 	return h
 }
 
-// grant makes l the lock of the entry that waits here for it; nil = none does any more. then are
-// the entries that are known behind it.
-func (s *Locks) grant(l *idem.Lock, then protocol.Candidates) (h *Lock) {
+// grantLock makes l the lock of the entry that waits here for it; nil = none does any more. then
+// are the entries that are known behind it.
+func (s *Locks) grantLock(l *idem.Lock, then protocol.Candidates) (h *Lock) {
 	var of *session.Session
 	var early bool
 	if s.options.Queues.Grant(l, then, func(e *view.Waiter, behind protocol.Candidates) {
 		of = e.Session
 		h = s.Make(*l, s.options.Layout.Keys(l), of)
 		h.candidates = behind
-		early = s.add(h)
+		early = s.storeLock(h)
 	}) {
-		s.follows(h, of, early)
+		s.checkTakenLock(h, of, early)
 	}
 	return h
 }
@@ -91,7 +91,7 @@ func nextAfter(h *Lock, l *idem.Lock) *handOver {
 		waits.Scope.Workflow != l.Scope.Workflow {
 		return nil
 	}
-	_, of, _ := h.now()
+	_, of, _ := h.currentState()
 	next := &handOver{first: first, then: protocol.Candidates{Entries: candidates.Entries[1:], Upto: candidates.Upto},
 		lock:   *waits,
 		ending: of}
@@ -138,7 +138,7 @@ func (s *Locks) endHandOver(next *handOver, created int64, answer commit.Reply) 
 		then = protocol.CandidatesAt(answer.Responses[protocol.ReadCandidatesAfterHandOver], answer.Revision)
 	}
 	s.options.Queues.ApplyLock(next.keys.Lock, &l, answer.Revision, then)
-	if s.grant(&l, then) == nil {
+	if s.grantLock(&l, then) == nil {
 		if h := s.Of(l.Execution); h != nil { // it has looked, and was faster
 			h.Behind(then)
 		}

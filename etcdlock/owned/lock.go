@@ -47,16 +47,16 @@ func (h *Lock) Lock() *idem.Lock {
 	return h.lock
 }
 
-// now returns the lock as it was seen last, the session that vouches for it, and why the call has
-// to stop, if it has.
-func (h *Lock) now() (l *idem.Lock, of *session.Session, stopped error) {
+// currentState returns the lock as it was seen last, the session that vouches for it, and why the
+// call has to stop, if it has.
+func (h *Lock) currentState() (l *idem.Lock, of *session.Session, stopped error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lock, h.session, h.stopped
 }
 
-// ran is for how long its upstream may have been at work.
-func (h *Lock) ran() time.Duration {
+// runTime is for how long its upstream may have been at work.
+func (h *Lock) runTime() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.options.Clock.Since(h.since)
@@ -64,7 +64,7 @@ func (h *Lock) ran() time.Duration {
 
 // Begin implements idem.RunningLock.
 func (h *Lock) Begin() error {
-	lock, of, stopped := h.now()
+	lock, of, stopped := h.currentState()
 	switch err := of.Err(); {
 	case stopped != nil:
 		return stopped
@@ -181,7 +181,7 @@ func (h *Lock) lookAgain(life context.Context) {
 	st, err := history.Look(life, h.options.Pool, h.keys)
 	switch {
 	case err != nil: // the end of the call finds out
-	case h.mine(st):
+	case h.isOwnIn(st):
 		h.See(st.Lock)
 	default:
 		h.stopAsLost()
@@ -195,12 +195,12 @@ func (h *Lock) stopAsLost() {
 		h.Stop(idem.ErrLockLost)
 		return
 	}
-	_ = h.lose()
+	_ = h.letGoAsLost()
 }
 
-// lose gives up what this process ran: another one finds the lock without a process, and takes it
-// over.
-func (h *Lock) lose() error {
+// letGoAsLost gives up what this process ran: another one finds the lock without a process, and
+// takes it over.
+func (h *Lock) letGoAsLost() error {
 	h.Stop(idem.ErrLockLost)
 	h.locks.LetGo(h)
 	h.options.Parked.MakeReady(h.keys.Lock)
@@ -214,11 +214,11 @@ func (h *Lock) setEnding(is bool) {
 	h.ending = is
 }
 
-// mine reports whether the lock in etcd is still this one's. The token of a parked execution
+// isOwnIn reports whether the lock in etcd is still this one's. The token of a parked execution
 // changes with an attempt, also where its answer got lost: then the session tells, because this
 // process takes nothing up that it has.
-func (h *Lock) mine(st *protocol.State) bool {
-	l, of, _ := h.now()
+func (h *Lock) isOwnIn(st *protocol.State) bool {
+	l, of, _ := h.currentState()
 	if !st.Runs(l.Execution) || st.Lock.Created != l.Created {
 		return false
 	}

@@ -18,7 +18,7 @@ import (
 func (h *Lock) Hold(ctx context.Context, ttl time.Duration) error {
 	h.setEnding(true)
 	held, err := commit.InTime(ctx, h.options.Tasks.Start, func(life context.Context) error {
-		return hold(life, h, ttl)
+		return holdLock(life, h, ttl)
 	}, nil)
 	if err != nil {
 		return commit.Unknown(h.options.Pool.Because(err))
@@ -32,9 +32,9 @@ type holding struct {
 	ttl time.Duration
 }
 
-func (o *holding) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Lock, commit.Reply, error) {
+func (o *holding) sendOnce(ctx context.Context, l *idem.Lock, w *writing) (*idem.Lock, commit.Reply, error) {
 	h := w.lock
-	next, lock, alive, err := h.options.Finisher.Hold(ctx, l, o.ttl, h.ran())
+	next, lock, alive, err := h.options.Finisher.Hold(ctx, l, o.ttl, h.runTime())
 	if err != nil {
 		return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
 	}
@@ -45,10 +45,10 @@ func (o *holding) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 	return next, h.options.Sender.Do(ctx, h.withCounts(r)), nil
 }
 
-func (*holding) done(l *idem.Lock, _ *writing) bool { return l.Held }
+func (*holding) isDone(l *idem.Lock, _ *writing) bool { return l.Held }
 
-// hold puts a lock on a lease of its own. From then on this process has nothing to do with it.
-func hold(life context.Context, h *Lock, ttl time.Duration) error {
+// holdLock puts a lock on a lease of its own. From then on this process has nothing to do with it.
+func holdLock(life context.Context, h *Lock, ttl time.Duration) error {
 	w := &writing{lock: h, write: &holding{ttl: ttl}}
 	put, st, err := w.run(life)
 	if err != nil {

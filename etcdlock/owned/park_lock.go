@@ -20,7 +20,7 @@ type parking struct {
 	count *commit.Count
 }
 
-func (p *parking) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Lock, commit.Reply, error) {
+func (p *parking) sendOnce(ctx context.Context, l *idem.Lock, w *writing) (*idem.Lock, commit.Reply, error) {
 	switch {
 	case l.Parked != nil:
 		return nil, commit.Reply{}, errNotWanted
@@ -41,9 +41,9 @@ func (p *parking) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Loc
 	return &next, answer, nil
 }
 
-func (*parking) done(l *idem.Lock, _ *writing) bool { return l.Parked != nil }
+func (*parking) isDone(l *idem.Lock, _ *writing) bool { return l.Parked != nil }
 
-func (*parking) over(err error) bool { return park.TooLarge(err) || link.Refuses(err) }
+func (*parking) isFinal(err error) bool { return park.TooLarge(err) || link.Refuses(err) }
 
 // Park implements idem.RunningLock.
 func (h *Lock) Park(ctx context.Context, p idem.Parked) error {

@@ -47,7 +47,7 @@ func (h *Lock) Free(life context.Context) error {
 	_, st, err := (&writing{lock: h, write: free}).run(life)
 	switch {
 	case errors.Is(err, idem.ErrCancelled):
-		return abort(life, h)
+		return endCancelled(life, h)
 	case err != nil:
 		return commit.Unavailable(fmt.Errorf("release: %w", err))
 	}
@@ -67,25 +67,25 @@ type freeing struct {
 	parked bool // the latest attempt was about a parked execution
 }
 
-func (f *freeing) send(ctx context.Context, l *idem.Lock, w *writing) (*idem.Lock, commit.Reply, error) {
+func (f *freeing) sendOnce(ctx context.Context, l *idem.Lock, w *writing) (*idem.Lock, commit.Reply, error) {
 	if l.Cancel != nil {
 		return nil, commit.Reply{}, idem.ErrCancelled
 	}
 	f.parked = l.Parked != nil
-	next, r, err := w.lock.options.freed(w.lock.keys, l)
+	next, r, err := w.lock.options.releaseRequest(w.lock.keys, l)
 	if err != nil {
 		return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
 	}
 	return next, w.lock.options.Sender.Do(ctx, r), nil
 }
 
-func (*freeing) done(l *idem.Lock, _ *writing) bool { return l.Parked != nil && l.Alive == "" }
+func (*freeing) isDone(l *idem.Lock, _ *writing) bool { return l.Parked != nil && l.Alive == "" }
 
-// freed returns what l becomes, and the transaction that releases it, or gives a parked execution
-// up for any process: no process has its lock then, and the index says so to every process. A try
-// whose end is not written down is one of a process that is gone, which this one was too late to
-// judge: it stays in the lock.
-func (o *Options) freed(k protocol.Keys, l *idem.Lock) (*idem.Lock, *commit.Request, error) {
+// releaseRequest returns what l becomes, and the transaction that releases it, or gives a parked
+// execution up for any process: no process has its lock then, and the index says so to every
+// process. A try whose end is not written down is one of a process that is gone, which this one was
+// too late to judge: it stays in the lock.
+func (o *Options) releaseRequest(k protocol.Keys, l *idem.Lock) (*idem.Lock, *commit.Request, error) {
 	next := *l
 	if l.Parked == nil {
 		k = o.keysOf(k, l)
@@ -105,8 +105,8 @@ func (o *Options) freed(k protocol.Keys, l *idem.Lock) (*idem.Lock, *commit.Requ
 		len(value)).AddSlots(k), nil
 }
 
-// abort ends an execution that was cancelled and is released: the cancel needs its record.
-func abort(life context.Context, h *Lock) error {
+// endCancelled ends an execution that was cancelled and is released: the cancel needs its record.
+func endCancelled(life context.Context, h *Lock) error {
 	end := idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, FinishedAt: h.options.Clock.Now()}
 	switch l := h.Lock(); {
 	case l.Parked != nil:
@@ -114,7 +114,7 @@ func abort(life context.Context, h *Lock) error {
 	case h.worked:
 		end.Outcome = idem.Unknown
 	}
-	_, err := (&settling{lock: h, end: end}).settle(life, nil)
+	_, err := (&settling{lock: h, end: end}).settleUntilDefinite(life, nil)
 	if err == nil {
 		return idem.ErrCancelled
 	}

@@ -42,18 +42,18 @@ type attempt struct {
 	callbackHash string
 }
 
-func (a *attempt) change(l *idem.Lock) {
+func (a *attempt) changeLock(l *idem.Lock) {
 	l.Parked = stillParked(l, *a.parked)
 	l.Parked.Trying, l.CallbackHash, l.Steps, l.Plan = true, a.callbackHash, nil, nil
 }
 
-func (a *attempt) slots(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error) {
+func (a *attempt) chooseSlots(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error) {
 	return a.lock.options.Slots.Retake(ctx, next, a.lock.keys, refused)
 }
 
-func (*attempt) encode(l *idem.Lock) ([]byte, error) { return protocol.EncodeFresh(l) }
+func (*attempt) encodeLock(l *idem.Lock) ([]byte, error) { return protocol.EncodeFresh(l) }
 
-func (*attempt) op(k protocol.Keys, at protocol.Revisions, lock protocol.Leased, _ *idem.Lock) protocol.Op {
+func (*attempt) newTransaction(k protocol.Keys, at protocol.Revisions, lock protocol.Leased, _ *idem.Lock) protocol.Op {
 	return protocol.Attempt(k, at, lock)
 }
 
@@ -73,16 +73,17 @@ type rest struct {
 	parked  *idem.Parked
 }
 
-func (r *rest) change(l *idem.Lock) { l.Parked = stillParked(l, *r.parked) }
+func (r *rest) changeLock(l *idem.Lock) { l.Parked = stillParked(l, *r.parked) }
 
-func (r *rest) slots(_ context.Context, next *idem.Lock, _ bool) ([]protocol.SlotKey, error) {
+func (r *rest) chooseSlots(_ context.Context, next *idem.Lock, _ bool) ([]protocol.SlotKey, error) {
 	return slots.Rest(r.options.Layout, next), nil
 }
 
-func (*rest) encode(l *idem.Lock) ([]byte, error) { return protocol.EncodeLock(l) }
+func (*rest) encodeLock(l *idem.Lock) ([]byte, error) { return protocol.EncodeLock(l) }
 
-func (r *rest) op(k protocol.Keys, at protocol.Revisions, lock protocol.Leased, before *idem.Lock) protocol.Op {
-	return protocol.Rest(k, at, lock, announcement(before, r.parked.Blocked))
+func (r *rest) newTransaction(k protocol.Keys, at protocol.Revisions, lock protocol.Leased,
+	before *idem.Lock) protocol.Op {
+	return protocol.Rest(k, at, lock, changedIndex(before, r.parked.Blocked))
 }
 
 func (r *rest) isIn(l *idem.Lock) bool {
@@ -103,8 +104,8 @@ func stillParked(l *idem.Lock, p idem.Parked) *idem.Parked {
 	return &p
 }
 
-// announcement tells the other processes where it changes whether the execution waits for a person.
-func announcement(before *idem.Lock, blocked string) *protocol.Leased {
+// changedIndex tells the other processes where it changes whether the execution waits for a person.
+func changedIndex(before *idem.Lock, blocked string) *protocol.Leased {
 	if (before.Parked.Blocked == "") == (blocked == "") {
 		return nil
 	}
@@ -126,27 +127,27 @@ type rewriting struct {
 
 // rewrite is what a put over the own lock changes.
 type rewrite interface {
-	// change changes a copy of the lock as it was seen last.
-	change(*idem.Lock)
-	// slots sets those of next, where it counts against limits, and says which it takes or frees.
-	// refused: the one before was.
-	slots(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error)
-	encode(*idem.Lock) ([]byte, error)
-	op(k protocol.Keys, at protocol.Revisions, lock protocol.Leased, before *idem.Lock) protocol.Op
+	// changeLock changes a copy of the lock as it was seen last.
+	changeLock(*idem.Lock)
+	// chooseSlots sets next's slots, where it counts against limits, and says which it takes or
+	// frees. refused: the one before was.
+	chooseSlots(ctx context.Context, next *idem.Lock, refused bool) ([]protocol.SlotKey, error)
+	encodeLock(*idem.Lock) ([]byte, error)
+	newTransaction(k protocol.Keys, at protocol.Revisions, lock protocol.Leased, before *idem.Lock) protocol.Op
 	// isIn reports whether the lock shows that an attempt whose answer got lost was applied.
 	isIn(*idem.Lock) bool
 }
 
-func (w *rewriting) send(ctx context.Context, _ *idem.Lock, writes *writing) (next *idem.Lock, answer commit.Reply,
+func (w *rewriting) sendOnce(ctx context.Context, _ *idem.Lock, writes *writing) (next *idem.Lock, answer commit.Reply,
 	_ error) {
 	var l *idem.Lock
-	if l, w.stopped, w.final = w.writable(ctx); w.final == nil {
-		next, answer, w.final = w.overwrite(ctx, l, writes.refused)
+	if l, w.stopped, w.final = w.awaitWritable(ctx); w.final == nil {
+		next, answer, w.final = w.overwriteLock(ctx, l, writes.refused)
 	}
 	return next, answer, w.final
 }
 
-func (w *rewriting) done(l *idem.Lock, writes *writing) bool {
+func (w *rewriting) isDone(l *idem.Lock, writes *writing) bool {
 	return writes.lost != nil && w.isIn(l)
 }
 
@@ -169,7 +170,7 @@ func (w *rewriting) run(ctx context.Context) error {
 	case err != nil:
 		return commit.Unavailable(err)
 	case put == nil:
-		return h.lose()
+		return h.letGoAsLost()
 	}
 	if !w.runs {
 		h.LeaveCounts()
@@ -178,13 +179,13 @@ func (w *rewriting) run(ctx context.Context) error {
 	if w.stopped == nil || h.Lock().Cancel != nil {
 		return nil
 	}
-	return h.lose() // it is not this process's any more, though what it knew is written
+	return h.letGoAsLost() // it is not this process's any more, though what it knew is written
 }
 
-// writable returns the lock as it was seen last, once it belongs to a live session, and why this
-// process was told to stop, if it was. Where something is to be sent after the write, a cancel or a
-// stop is an error.
-func (w *rewriting) writable(ctx context.Context) (l *idem.Lock, stopped, err error) {
+// awaitWritable returns the lock as it was seen last, once it belongs to a live session, and why
+// this process was told to stop, if it was. Where something is to be sent after the write, a cancel
+// or a stop is an error.
+func (w *rewriting) awaitWritable(ctx context.Context) (l *idem.Lock, stopped, err error) {
 	h := w.lock
 	for pause := link.NewBackoff(); ; {
 		h.mu.Lock()
@@ -198,11 +199,11 @@ func (w *rewriting) writable(ctx context.Context) (l *idem.Lock, stopped, err er
 		case w.runs && l.Cancel != nil:
 			return nil, nil, idem.ErrCancelled
 		case w.runs && stopped != nil:
-			return nil, nil, h.lose()
+			return nil, nil, h.letGoAsLost()
 		case session.Err() == nil || stopped != nil:
 			return l, stopped, nil
 		}
-		if err = w.follow(ctx); err == nil {
+		if err = w.moveToSession(ctx); err == nil {
 			err = pause.Wait(ctx)
 		}
 		if err != nil {
@@ -211,24 +212,25 @@ func (w *rewriting) writable(ctx context.Context) (l *idem.Lock, stopped, err er
 	}
 }
 
-// overwrite puts what l becomes. refused: the attempt before was refused.
-func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (_ *idem.Lock, answer commit.Reply,
+// overwriteLock puts what l becomes. refused: the attempt before was refused.
+func (w *rewriting) overwriteLock(ctx context.Context, l *idem.Lock, refused bool) (_ *idem.Lock, answer commit.Reply,
 	err error) {
 	o := w.lock.options
 	next := *l
-	w.change(&next)
+	w.changeLock(&next)
 	k := o.Layout.Keys(l)
 	if len(l.Slots) > 0 {
-		if k.Slots, err = w.slots(ctx, &next, refused); err != nil {
+		if k.Slots, err = w.chooseSlots(ctx, &next, refused); err != nil {
 			return nil, answer, err
 		}
 	}
-	value, err := w.encode(&next)
+	value, err := w.encodeLock(&next)
 	if err != nil {
 		o.Slots.Unchoose(&next)
 		return nil, answer, commit.Unavailable(err)
 	}
-	op := w.op(k, protocol.Revisions{LockCreated: l.Created, Lock: l.Revision}, protocol.Leased{Value: value}, l)
+	op := w.newTransaction(k, protocol.Revisions{LockCreated: l.Created, Lock: l.Revision},
+		protocol.Leased{Value: value}, l)
 	request := commit.NewRequest(k.Lock, op, len(value)).AddSlots(k)
 	if !w.runs {
 		w.lock.withCounts(request)
@@ -244,8 +246,8 @@ func (w *rewriting) overwrite(ctx context.Context, l *idem.Lock, refused bool) (
 	return &next, answer, nil
 }
 
-// follow moves the lock to the session of now, if there is one.
-func (w *rewriting) follow(ctx context.Context) error {
+// moveToSession moves the lock to the session of now, if there is one.
+func (w *rewriting) moveToSession(ctx context.Context) error {
 	err := w.lock.options.Keeper.WaitReady(ctx)
 	if err != nil {
 		return err

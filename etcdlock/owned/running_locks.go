@@ -88,12 +88,12 @@ func (s *Locks) OnBehalf(l idem.Lock, k protocol.Keys) *Lock {
 // others to the next one.
 func (s *Locks) Add(l idem.Lock, k protocol.Keys, of *session.Session) *Lock {
 	h := s.Make(l, k, of)
-	s.follows(h, of, s.add(h))
+	s.checkTakenLock(h, of, s.storeLock(h))
 	return h
 }
 
-// add makes h a lock that this process holds. early: it was changed since it was taken.
-func (s *Locks) add(h *Lock) (early bool) {
+// storeLock makes h a lock that this process holds. early: it was changed since it was taken.
+func (s *Locks) storeLock(h *Lock) (early bool) {
 	id := h.lock.Execution
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,9 +103,9 @@ func (s *Locks) add(h *Lock) (early bool) {
 	return early
 }
 
-// follows looks at a lock that was changed early, and lets one whose session is over by now go with
-// the others to the next one.
-func (s *Locks) follows(h *Lock, of *session.Session, early bool) {
+// checkTakenLock looks at a lock that was changed early, and lets one whose session is over by now
+// go with the others to the next one.
+func (s *Locks) checkTakenLock(h *Lock, of *session.Session, early bool) {
 	if early {
 		s.options.Tasks.Help(h.lookAgain)
 	}
@@ -185,7 +185,7 @@ func (s *Locks) RereadParked(id idem.ExecutionID) {
 // there are.
 func (s *Locks) Adopt(to *session.Session) (n int) {
 	for _, h := range s.All() {
-		if _, of, _ := h.now(); of != to {
+		if _, of, _ := h.currentState(); of != to {
 			s.options.Tasks.Start((&adopting{lock: h, to: to}).run)
 			n++
 		}
@@ -197,7 +197,7 @@ func (s *Locks) Adopt(to *session.Session) (n int) {
 // renewed in time.
 func (s *Locks) Unheard(of *session.Session) {
 	for _, h := range s.All() {
-		if _, by, _ := h.now(); by == of {
+		if _, by, _ := h.currentState(); by == of {
 			h.Stop(fmt.Errorf("%w: %w", idem.ErrLockLost, idem.ErrNotRenewed))
 		}
 	}

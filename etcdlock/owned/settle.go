@@ -31,7 +31,7 @@ func (h *Lock) Settle(ctx context.Context, e idem.End) (*idem.Record, error) {
 // ctx ends. idem.ErrLockLost comes with the record of the process that was faster.
 func (h *Lock) Complete(ctx context.Context, e idem.End) (*idem.Record, error) {
 	e.RequestKept = true
-	return (&settling{lock: h, end: e}).settle(ctx, nil)
+	return (&settling{lock: h, end: e}).settleUntilDefinite(ctx, nil)
 }
 
 // settling is an end of an execution on its way to a definite answer.
@@ -52,14 +52,14 @@ func (s *settling) run(ctx context.Context) (*idem.Record, error) {
 		return nil, fmt.Errorf("%w: %w", idem.ErrNotRecorded, commit.ErrClosed)
 	}
 	defer h.options.Tasks.Leave()
-	slot := h.prove(&s.end)
-	first, err := s.send(ctx)
+	slot := h.writeProof(&s.end)
+	first, err := s.sendEnd(ctx)
 	if err == nil {
 		select {
 		case answer := <-first.Reply:
 			if answer.Applied() {
 				h.options.Predecessors.Free(slot)
-				return s.applied(first, answer), nil
+				return s.finishApplied(first, answer), nil
 			}
 			first.Reply <- answer
 		case <-ctx.Done():
@@ -70,7 +70,7 @@ func (s *settling) run(ctx context.Context) (*idem.Record, error) {
 		err    error
 	}
 	r, err := commit.InTime(ctx, h.options.Tasks.Help, func(life context.Context) result {
-		record, err := s.settle(life, first)
+		record, err := s.settleUntilDefinite(life, first)
 		if !errors.Is(err, idem.ErrNotRecorded) || errors.Is(err, ErrStoreFull) { // it is definite
 			h.options.Predecessors.Free(slot)
 		}
@@ -97,8 +97,8 @@ type conclusion struct {
 	handsOn bool // the lock of the next execution travels with it
 }
 
-// prove writes down for a successor of this process that its service has answered whole.
-func (h *Lock) prove(end *idem.End) (slot int) {
+// writeProof writes down for a successor of this process that its service has answered whole.
+func (h *Lock) writeProof(end *idem.End) (slot int) {
 	if end.Outcome != idem.Executed || end.Answer == nil {
 		return predecessor.NoSlot
 	}
@@ -112,9 +112,9 @@ func (h *Lock) prove(end *idem.End) (slot int) {
 	return h.options.Predecessors.Write(proof)
 }
 
-// send makes the transaction that ends the execution, and sends it. The lock goes to the head of
+// sendEnd makes the transaction that ends the execution, and sends it. The lock goes to the head of
 // the queue in the same transaction, unless it cools.
-func (s *settling) send(ctx context.Context) (*conclusion, error) {
+func (s *settling) sendEnd(ctx context.Context) (*conclusion, error) {
 	lock := s.lock
 	l := lock.Lock()
 	c := &conclusion{record: protocol.RecordOf(l, s.end)}
@@ -128,7 +128,7 @@ func (s *settling) send(ctx context.Context) (*conclusion, error) {
 			if cool != nil {
 				next = nil
 			}
-			return s.txn(l, c.record, keys, rec, cool, mark, next)
+			return s.endTransaction(l, c.record, keys, rec, cool, mark, next)
 		}, keys)
 	if err != nil {
 		return nil, err
@@ -181,9 +181,9 @@ func (s *settling) forAge() bool {
 	return s.end.RequestKept && s.end.Error != nil && s.end.Error.Code == idem.CodeTooOld
 }
 
-// txn is the transaction that ends the execution of l: with the head of the queue, next, it hands
-// the lock to that.
-func (s *settling) txn(
+// endTransaction is the transaction that ends the execution of l: with the head of the queue, next,
+// it hands the lock to that.
+func (s *settling) endTransaction(
 	l *idem.Lock, record *idem.Record, k protocol.Keys, rec protocol.Leased, cool *protocol.Cooling, markValue []byte,
 	next *handOver,
 ) protocol.Op {
@@ -226,15 +226,15 @@ func (o *Options) keysOf(k protocol.Keys, l *idem.Lock) protocol.Keys {
 	return k
 }
 
-func (s *settling) applied(c *conclusion, answer commit.Reply) *idem.Record {
+func (s *settling) finishApplied(c *conclusion, answer commit.Reply) *idem.Record {
 	s.lock.locks.LetGo(s.lock)
 	c.record.Revision, c.record.Size = answer.Revision, c.written
 	return c.record
 }
 
-// settle sends until the answer is definite: the transaction can be applied once only, because it
-// takes the lock away that it compares. sent is under way already, or nil.
-func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record, error) {
+// settleUntilDefinite sends until the answer is definite: the transaction can be applied once only,
+// because it takes the lock away that it compares. sent is under way already, or nil.
+func (s *settling) settleUntilDefinite(life context.Context, sent *conclusion) (*idem.Record, error) {
 	h, write := s.lock, &ending{settling: s, sent: sent}
 	found, st, err := (&writing{lock: h, write: write}).run(life)
 	switch {
@@ -245,7 +245,7 @@ func (s *settling) settle(life context.Context, sent *conclusion) (*idem.Record,
 	case st != nil:
 		return s.resolveEarlierEnd(life, st)
 	case write.answer.Applied():
-		return s.applied(write.latest, write.answer), nil
+		return s.finishApplied(write.latest, write.answer), nil
 	}
 	h.See(found)
 	h.setEnding(false)
@@ -261,11 +261,11 @@ type ending struct {
 	unrecorded bool // the end will never be in etcd
 }
 
-func (e *ending) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lock, commit.Reply, error) {
+func (e *ending) sendOnce(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lock, commit.Reply, error) {
 	next, o := *l, e.settling.lock.options
 	if e.latest, e.sent = e.sent, nil; e.latest == nil {
 		var err error
-		if e.latest, err = e.settling.send(ctx); err != nil {
+		if e.latest, err = e.settling.sendEnd(ctx); err != nil {
 			return nil, commit.Reply{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}, nil
 		}
 	}
@@ -278,11 +278,11 @@ func (e *ending) send(ctx context.Context, l *idem.Lock, _ *writing) (*idem.Lock
 	return &next, e.answer, nil
 }
 
-// done is about an execution that was to end for its age: it is not too old, or what that was
+// isDone is about an execution that was to end for its age: it is not too old, or what that was
 // concluded from has changed.
-func (e *ending) done(_ *idem.Lock, w *writing) bool { return w.refused && e.settling.forAge() }
+func (e *ending) isDone(_ *idem.Lock, w *writing) bool { return w.refused && e.settling.forAge() }
 
-func (e *ending) over(err error) bool {
+func (e *ending) isFinal(err error) bool {
 	e.unrecorded = e.settling.needsNoRecord(err)
 	return e.unrecorded
 }

@@ -24,28 +24,28 @@ type writing struct {
 
 // write is what is written.
 type write interface {
-	// send sends what l, the lock as it was seen last, becomes. After an error nothing is sent any
-	// more.
-	send(ctx context.Context, l *idem.Lock, w *writing) (next *idem.Lock, answer commit.Reply, err error)
-	// done reports whether l shows that an attempt was applied.
-	done(l *idem.Lock, w *writing) bool
-	// over reports whether an attempt with that error is the last one.
-	over(error) bool
+	// sendOnce sends what l, the lock as it was seen last, becomes. After an error nothing is sent
+	// any more.
+	sendOnce(ctx context.Context, l *idem.Lock, w *writing) (next *idem.Lock, answer commit.Reply, err error)
+	// isDone reports whether l shows that an attempt was applied.
+	isDone(l *idem.Lock, w *writing) bool
+	// isFinal reports whether an attempt with that error is the last one.
+	isFinal(error) bool
 }
 
 // untilKnown is a write that goes on after each error.
 type untilKnown struct{}
 
-func (untilKnown) over(error) bool { return false }
+func (untilKnown) isFinal(error) bool { return false }
 
 // run sends until it is known what became of it. It returns the lock as it was put, or found if an
 // attempt without an answer has put it; else the state in which the lock is not this one's any
-// more. The error is that of send, or why the last attempt came to nothing.
+// more. The error is that of sendOnce, or why the last attempt came to nothing.
 func (w *writing) run(ctx context.Context) (put *idem.Lock, st *protocol.State, err error) {
 	h := w.lock
 	for pause, same := link.NewBackoff(), false; ; {
 		l := h.Lock()
-		next, answer, err := w.send(ctx, l, w)
+		next, answer, err := w.sendOnce(ctx, l, w)
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -62,9 +62,9 @@ func (w *writing) run(ctx context.Context) (put *idem.Lock, st *protocol.State, 
 			switch {
 			case unread != nil:
 				err = unread
-			case !h.mine(st):
+			case !h.isOwnIn(st):
 				return nil, st, nil
-			case w.done(st.Lock, w):
+			case w.isDone(st.Lock, w):
 				return st.Lock, nil, nil
 			case st.Lock.Revision != l.Revision || w.refused && !same: // what is sent next may be another transaction
 				w.lost, same = before, st.Lock.Revision == l.Revision
@@ -74,7 +74,7 @@ func (w *writing) run(ctx context.Context) (put *idem.Lock, st *protocol.State, 
 				w.lost = before
 			}
 		}
-		if w.over(err) || pause.Wait(ctx) != nil {
+		if w.isFinal(err) || pause.Wait(ctx) != nil {
 			return nil, nil, cmp.Or(err, context.Cause(ctx))
 		}
 	}

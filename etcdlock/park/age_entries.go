@@ -32,9 +32,9 @@ func (a *ages) Pop() any {
 	return x
 }
 
-// first returns when the oldest one was parked of those that parked still reports as such; zero =
-// there is none.
-func (a *ages) first(parked func(aged) bool) time.Time {
+// oldestParked returns when the oldest one was parked of those that parked still reports as such;
+// zero = there is none.
+func (a *ages) oldestParked(parked func(aged) bool) time.Time {
 	for len(*a) > 0 {
 		if first := (*a)[0]; parked(first) {
 			return first.since
@@ -44,9 +44,9 @@ func (a *ages) first(parked func(aged) bool) time.Time {
 	return time.Time{}
 }
 
-// add adds one, and drops those that have ended if there are many of them. events is how many
+// addAge adds one, and drops those that have ended if there are many of them. events is how many
 // executions are parked.
-func (a *ages) add(one aged, events int, parked func(aged) bool) {
+func (a *ages) addAge(one aged, events int, parked func(aged) bool) {
 	heap.Push(a, one)
 	if len(*a) <= 2*events+fewAges {
 		return

@@ -51,7 +51,7 @@ func newContents(o *Options) contents {
 // put adds or replaces an entry. first: it is the first of its queue.
 func (c *contents) put(e *entry) (first bool) {
 	if before := c.entries[e.Execution]; before != nil {
-		c.uncount(before)
+		c.uncountEntry(before)
 	}
 	c.entries[e.Execution] = e
 	c.bytes += e.Bytes
@@ -81,7 +81,7 @@ func (c *contents) put(e *entry) (first bool) {
 			c.blocked++
 		}
 	}
-	c.age(aged{e.Since, e.Execution})
+	c.noteAge(aged{e.Since, e.Execution})
 	return first
 }
 
@@ -90,7 +90,7 @@ func (c *contents) drop(id idem.ExecutionID) {
 	if e == nil {
 		return
 	}
-	c.uncount(e)
+	c.uncountEntry(e)
 	delete(c.entries, id)
 	c.dropFromQueue(e)
 }
@@ -124,7 +124,7 @@ func (c *contents) setPerEvent(e *entry, there bool) {
 	}
 }
 
-func (c *contents) uncount(e *entry) {
+func (c *contents) uncountEntry(e *entry) {
 	c.bytes -= e.Bytes
 	if e.State == idem.ParkDeadLetter {
 		c.deadLetters--
@@ -140,8 +140,8 @@ func (c *contents) uncount(e *entry) {
 	}
 }
 
-// spare notes that an execution grew too old while it is paused.
-func (c *contents) spare(e *entry) {
+// markSpared notes that an execution grew too old while it is paused.
+func (c *contents) markSpared(e *entry) {
 	if e.old && e.State != idem.ParkDeadLetter && c.options.Paused(e.Route, e.Workflow) {
 		e.spared = true
 	}
@@ -149,10 +149,10 @@ func (c *contents) spare(e *entry) {
 
 // oldestSince returns when the execution was parked that has been parked for longest; zero = none
 // is parked.
-func (c *contents) oldestSince() time.Time { return c.oldest.first(c.isParked) }
+func (c *contents) oldestSince() time.Time { return c.oldest.oldestParked(c.isParked) }
 
-// age notes since when an execution is parked, which may be noted already.
-func (c *contents) age(a aged) { c.oldest.add(a, c.events, c.isParked) }
+// noteAge notes since when an execution is parked, which may be noted already.
+func (c *contents) noteAge(a aged) { c.oldest.addAge(a, c.events, c.isParked) }
 
 // isParked reports whether the execution with that age is still parked.
 func (c *contents) isParked(a aged) bool {

@@ -30,13 +30,13 @@ func (f *follower) List(ctx context.Context) (int64, error) {
 	young := map[idem.ExecutionID]bool{}
 	index := link.Below(f.index.options.Layout.All(protocol.KindParked), indexPage)
 	ages := link.Below(f.index.options.Layout.All(protocol.KindAges), indexPage)
-	err := f.each(ctx, index, func(id idem.ExecutionID, kv *mvccpb.KeyValue) {
-		if e := f.read(id, kv); e != nil {
+	err := f.forEachKey(ctx, index, func(id idem.ExecutionID, kv *mvccpb.KeyValue) {
+		if e := f.decodeEntry(id, kv); e != nil {
 			seen[id] = e
 		}
 	})
 	if ages.Revision = index.Revision; err == nil {
-		err = f.each(ctx, ages, func(id idem.ExecutionID, _ *mvccpb.KeyValue) { young[id] = true })
+		err = f.forEachKey(ctx, ages, func(id idem.ExecutionID, _ *mvccpb.KeyValue) { young[id] = true })
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -55,15 +55,16 @@ func (f *follower) List(ctx context.Context) (int64, error) {
 		if e.old = !young[id]; f.index.known.entries[id] != nil {
 			e.spared = f.index.known.entries[id].spared
 		}
-		f.index.known.spare(e)
+		f.index.known.markSpared(e)
 		f.putLocked(e)
 	}
 	f.index.makeAllReadyLocked()
 	return index.Revision, nil
 }
 
-// each calls f for the keys of a scan, which end with the ID of an execution.
-func (f *follower) each(ctx context.Context, keys *link.Scan, call func(idem.ExecutionID, *mvccpb.KeyValue)) error {
+// forEachKey calls f for the keys of a scan, which end with the ID of an execution.
+func (f *follower) forEachKey(ctx context.Context, keys *link.Scan,
+	call func(idem.ExecutionID, *mvccpb.KeyValue)) error {
 	prefix := keys.From
 	for kv, err := range f.index.options.Pool.All(ctx, keys) {
 		if err != nil {
@@ -74,8 +75,8 @@ func (f *follower) each(ctx context.Context, keys *link.Scan, call func(idem.Exe
 	return nil
 }
 
-// read returns nil for a value of a newer release.
-func (f *follower) read(id idem.ExecutionID, kv *mvccpb.KeyValue) *entry {
+// decodeEntry returns nil for a value of a newer release.
+func (f *follower) decodeEntry(id idem.ExecutionID, kv *mvccpb.KeyValue) *entry {
 	v, err := protocol.DecodeIndex(kv.Value)
 	if err != nil {
 		return nil
@@ -100,12 +101,12 @@ func (f *follower) applyEntry(id idem.ExecutionID, e *clientv3.Event) {
 	f.index.mu.Lock()
 	if e.Type == clientv3.EventTypeDelete {
 		f.index.known.drop(id)
-	} else if in := f.read(id, e.Kv); in != nil {
+	} else if in := f.decodeEntry(id, e.Kv); in != nil {
 		if before := f.index.known.entries[id]; before != nil {
 			in.old, in.spared = before.old, before.spared // until its age is put again
 		}
 		f.putLocked(in)
-		f.index.ready.add(f.index.known.queues[in.lock])
+		f.index.ready.addQueue(f.index.known.queues[in.lock])
 	}
 	f.index.mu.Unlock()
 	f.index.options.OnParkedChange(id)
@@ -121,8 +122,8 @@ func (f *follower) applyAge(id idem.ExecutionID, e *clientv3.Event) {
 		return
 	}
 	if in.old, in.spared = e.Type == clientv3.EventTypeDelete, false; in.old {
-		f.index.known.spare(in)
-		f.index.ready.add(f.index.known.queues[in.lock])
+		f.index.known.markSpared(in)
+		f.index.ready.addQueue(f.index.known.queues[in.lock])
 	}
 }
 

@@ -51,7 +51,7 @@ func TestOneLookAtAQueueAtATimeAlsoWhileItIsNotKnown(t *testing.T) {
 	if !x.BeginLook("lock") {
 		t.Fatal("no look is possible any more")
 	}
-	if q, _ := x.ready.next(); q == nil {
+	if q, _ := x.ready.takeNext(); q == nil {
 		t.Error("the look that came too early is not made again")
 	}
 }
@@ -73,7 +73,7 @@ func TestAQueueMayChangeWhileItIsReturned(t *testing.T) {
 	for range 100_000 {
 		x.mu.Lock()
 		x.known.put(in)
-		x.ready.add(x.known.queues["lock"])
+		x.ready.addQueue(x.known.queues["lock"])
 		x.mu.Unlock()
 	}
 	stop()
@@ -93,7 +93,7 @@ func TestAQueueInWhichNothingIsParkedIsNotFollowed(t *testing.T) {
 	if len(x.known.queues) != 0 || fmt.Sprint(*left) != "[exec_a exec_b]" {
 		t.Errorf("%d queues are followed, with nothing in them; left: %v", len(x.known.queues), *left)
 	}
-	if q, _ := x.ready.next(); q != nil {
+	if q, _ := x.ready.takeNext(); q != nil {
 		t.Error("it is ready")
 	}
 }

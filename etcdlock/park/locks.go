@@ -32,25 +32,25 @@ func (x *Index) MakeReadyBehind(key string) {
 	}
 	entry, is := strings.CutPrefix(key, x.options.Layout.All(protocol.KindQueue))
 	if !is {
-		x.ready.add(x.known.queues[key])
+		x.ready.addQueue(x.known.queues[key])
 		for event := range x.known.perEvent[key] {
-			x.ready.add(x.known.queues[event])
+			x.ready.addQueue(x.known.queues[event])
 		}
 		return
 	}
 	lock := x.options.Layout.All(protocol.KindLocks) + entry
-	x.ready.add(x.known.queues[lock])
+	x.ready.addQueue(x.known.queues[lock])
 	if i := strings.LastIndexByte(lock, '/'); i > 0 {
-		x.ready.add(x.known.queues[lock[:i]])
+		x.ready.addQueue(x.known.queues[lock[:i]])
 	}
 }
 
 // lookRound makes all queues ready in each slowRound, evenly spread.
 func (f *follower) lookRound(ctx context.Context) {
 	const steps = 60
-	for round, i := f.locks(), 0; link.Sleep(ctx, slowRound/steps) == nil; i++ {
+	for round, i := f.lockKeys(), 0; link.Sleep(ctx, slowRound/steps) == nil; i++ {
 		if i == steps {
-			round, i = f.locks(), 0
+			round, i = f.lockKeys(), 0
 		}
 		for _, lock := range round[i*len(round)/steps : (i+1)*len(round)/steps] {
 			f.index.MakeReady(lock)
@@ -58,8 +58,8 @@ func (f *follower) lookRound(ctx context.Context) {
 	}
 }
 
-// locks returns the keys of the locks of all queues.
-func (f *follower) locks() []string {
+// lockKeys returns the keys of the locks of all queues.
+func (f *follower) lockKeys() []string {
 	f.index.mu.Lock()
 	defer f.index.mu.Unlock()
 	return slices.Collect(maps.Keys(f.index.known.queues))

@@ -75,11 +75,11 @@ func (x *Index) Run(ctx context.Context) {
 	f.run(ctx)
 }
 
-func (x *Index) begin() { x.ask.Do(func() { close(x.asked) }) }
+func (x *Index) startFollowing() { x.ask.Do(func() { close(x.asked) }) }
 
 // Count counts what is parked, and what of it is in the lock with that key or in its queue.
 func (x *Index) Count(lock string) idem.ParkedCount {
-	x.begin()
+	x.startFollowing()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	k := &x.known
@@ -93,7 +93,7 @@ func (x *Index) Count(lock string) idem.ParkedCount {
 
 // DeadLetterRoutes counts the dead letters of each route.
 func (x *Index) DeadLetterRoutes() map[string]int {
-	x.begin()
+	x.startFollowing()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	counts := map[string]int{}
@@ -107,7 +107,7 @@ func (x *Index) DeadLetterRoutes() map[string]int {
 
 // Routes counts the parked executions of each route that matches.
 func (x *Index) Routes(match func(route string) bool) map[string]int {
-	x.begin()
+	x.startFollowing()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	counts, matches := map[string]int{}, map[string]bool{}
@@ -129,7 +129,7 @@ func (x *Index) Routes(match func(route string) bool) map[string]int {
 
 // CountPaused adds the parked executions to each of the pauses that hold them back.
 func (x *Index) CountPaused(states []idem.PauseState) {
-	x.begin()
+	x.startFollowing()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, e := range x.known.entries {
@@ -173,7 +173,7 @@ func (x *Index) ApplyPauses() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, e := range x.known.entries {
-		x.known.spare(e)
+		x.known.markSpared(e)
 	}
 	x.makeAllReadyLocked()
 }
@@ -182,10 +182,10 @@ func (x *Index) ApplyPauses() {
 // in which they became ready. route is that of the executions in it, or "" if they are, or were, of
 // several. It returns the cause of ctx, or commit.ErrClosed after the tasks have ended.
 func (x *Index) Next(ctx context.Context) (scope idem.Scope, route string, err error) {
-	x.begin()
+	x.startFollowing()
 	for {
 		x.mu.Lock()
-		q, some := x.ready.next()
+		q, some := x.ready.takeNext()
 		if q != nil {
 			scope, route = q.scope, q.route
 		}
@@ -212,7 +212,7 @@ func (x *Index) MakeAllReady() {
 
 func (x *Index) makeAllReadyLocked() {
 	for _, q := range x.known.queues {
-		x.ready.add(q)
+		x.ready.addQueue(q)
 	}
 }
 
@@ -220,7 +220,7 @@ func (x *Index) makeAllReadyLocked() {
 func (x *Index) MakeReady(lock string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.ready.add(x.known.queues[lock])
+	x.ready.addQueue(x.known.queues[lock])
 }
 
 // MakeReadyFor makes the queue of one execution ready.
@@ -228,7 +228,7 @@ func (x *Index) MakeReadyFor(id idem.ExecutionID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if e := x.known.entries[id]; e != nil {
-		x.ready.add(x.known.queues[e.lock])
+		x.ready.addQueue(x.known.queues[e.lock])
 	}
 }
 
@@ -243,7 +243,7 @@ func (x *Index) Died(names []string) {
 	defer x.mu.Unlock()
 	for _, q := range x.known.queues {
 		if ended[q.alive] {
-			x.ready.add(q)
+			x.ready.addQueue(q)
 		}
 	}
 }
@@ -261,7 +261,7 @@ func (x *Index) EndLook(lock string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.ready.endLook(lock) {
-		x.ready.add(x.known.queues[lock])
+		x.ready.addQueue(x.known.queues[lock])
 	}
 }
 

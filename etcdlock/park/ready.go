@@ -9,8 +9,9 @@ type ready struct {
 	some  chan struct{} // closed when queues gets its first
 }
 
-// add lists a queue once. One that is being looked at is listed after that look. nil is no queue.
-func (r *ready) add(q *queue) {
+// addQueue lists a queue once. One that is being looked at is listed after that look. nil is no
+// queue.
+func (r *ready) addQueue(q *queue) {
 	if q == nil || q.ready {
 		return
 	}
@@ -25,8 +26,9 @@ func (r *ready) add(q *queue) {
 	}
 }
 
-// next takes the queue that was listed first. If it returns none, some is closed when there is one.
-func (r *ready) next() (q *queue, some <-chan struct{}) {
+// takeNext takes the queue that was listed first. If it returns none, some is closed when there is
+// one.
+func (r *ready) takeNext() (q *queue, some <-chan struct{}) {
 	for len(r.queues) > 0 {
 		q = r.queues[0]
 		r.queues[0] = nil

@@ -33,30 +33,30 @@ func openFolder(dir string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := askable(dir); err != nil {
+	if err := checkAskable(dir); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if _, err := trusted(dir); err != nil {
+	if _, err := checkTrusted(dir); err != nil {
 		return nil, err
 	}
 	return &folder{dir: dir, boot: boot}, nil
 }
 
-// write puts the head into the file of this process, which it makes at first. The file has its name
-// only when it is locked and has its head.
-func (d *folder) write(h head) error {
+// writeOwnFile puts the head into the file of this process, which it makes at first. The file has
+// its name only when it is locked and has its head.
+func (d *folder) writeOwnFile(h head) error {
 	if d.own != nil {
-		return d.fill(d.own, h)
+		return d.writeHead(d.own, h)
 	}
 	f, err := os.CreateTemp(d.dir, newFile)
 	if err != nil {
 		return err
 	}
 	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
-		err = d.fill(f, h)
+		err = d.writeHead(f, h)
 	}
 	if err == nil { // room for proofs: a full disk cannot refuse them
 		_, err = f.WriteAt(make([]byte, slotCount*slotSize), headSize)
@@ -73,14 +73,14 @@ func (d *folder) write(h head) error {
 	return nil
 }
 
-// pathOf returns the path that a file made by write has at last.
+// pathOf returns the path that a file made by writeOwnFile has at last.
 func (d *folder) pathOf(f *os.File) string {
 	return filepath.Join(d.dir, processFile+strings.TrimPrefix(filepath.Base(f.Name()), newFile))
 }
 
-func (d *folder) fill(f *os.File, h head) (err error) {
+func (d *folder) writeHead(f *os.File, h head) (err error) {
 	h.Version, h.Boot = headVersion, d.boot
-	if h.Device, h.Inode, err = identity(f); err != nil {
+	if h.Device, h.Inode, err = fileIdentity(f); err != nil {
 		return err
 	}
 	page, err := h.encode()
@@ -111,9 +111,9 @@ func (d *folder) close(remove bool) {
 	d.own = nil
 }
 
-// others returns the paths of the files of other processes, and removes what a process that was
+// otherFiles returns the paths of the files of other processes, and removes what a process that was
 // killed while it made its file has left.
-func (d *folder) others(now time.Time) []string {
+func (d *folder) otherFiles(now time.Time) []string {
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {
 		return nil
@@ -140,9 +140,9 @@ type orphan struct {
 	head *head // nil: it says nothing that may be acted on
 }
 
-// adopt locks the file of another process. It returns nil if that lives, or if another process is
-// at work on the file.
-func (d *folder) adopt(path string) *orphan {
+// lockOrphan locks the file of another process. It returns nil if that lives, or if another process
+// is at work on the file.
+func (d *folder) lockOrphan(path string) *orphan {
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil
@@ -160,7 +160,7 @@ func (d *folder) adopt(path string) *orphan {
 	if err != nil {
 		return o
 	}
-	device, inode, err := identity(f)
+	device, inode, err := fileIdentity(f)
 	if err == nil && h.Boot == d.boot && h.Device == device && h.Inode == inode {
 		o.head = h
 	}
@@ -178,8 +178,8 @@ func (o *orphan) inPlace() bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// leave gives the lock back. A file of which nothing came for a day is removed.
-func (o *orphan) leave(now time.Time) {
+// unlockFile gives the lock back. A file of which nothing came for a day is removed.
+func (o *orphan) unlockFile(now time.Time) {
 	info, err := o.file.Stat()
 	if err == nil && now.Sub(info.ModTime()) > keepOthers {
 		_ = os.Remove(o.path)
@@ -187,8 +187,8 @@ func (o *orphan) leave(now time.Time) {
 	_ = o.file.Close()
 }
 
-// remove removes the file of a process whose sessions have ended.
-func (o *orphan) remove() {
+// removeFile removes the file of a process whose sessions have ended.
+func (o *orphan) removeFile() {
 	_ = os.Remove(o.path)
 	_ = o.file.Close()
 }

@@ -61,8 +61,8 @@ func decodeHead(page []byte) (*head, error) {
 	return h, nil
 }
 
-// identity returns the device and the inode of an open file.
-func identity(f *os.File) (device, inode uint64, err error) {
+// fileIdentity returns the device and the inode of an open file.
+func fileIdentity(f *os.File) (device, inode uint64, err error) {
 	var s unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &s); err != nil {
 		return 0, 0, fmt.Errorf("look at %s: %w", f.Name(), err)

@@ -95,10 +95,10 @@ func (p *Predecessors) Run(ctx context.Context) {
 			return
 		case o := <-p.opened:
 			p.cluster, p.sessions, p.unnamed = o.cluster, o.sessions, true
-			p.look(ctx)
+			p.checkFiles(ctx)
 			close(o.done)
 		case <-tick.C:
-			p.look(ctx)
+			p.checkFiles(ctx)
 		}
 	}
 }
@@ -112,12 +112,12 @@ func (p *Predecessors) Close(ended bool) {
 	}
 }
 
-// look names the sessions of this process in its file, and ends those of dead processes.
-func (p *Predecessors) look(ctx context.Context) {
+// checkFiles names the sessions of this process in its file, and ends those of dead processes.
+func (p *Predecessors) checkFiles(ctx context.Context) {
 	if p.folder == nil && p.unnamed {
 		folder, err := openFolder(p.options.Dir)
 		if err != nil {
-			p.tell(err)
+			p.reportOnce(err)
 			return
 		}
 		p.folder = folder
@@ -126,29 +126,30 @@ func (p *Predecessors) look(ctx context.Context) {
 		return
 	}
 	if p.unnamed {
-		err := p.folder.write(head{Cluster: p.cluster, Prefix: p.options.Layout.Root, Sessions: p.sessions})
+		err := p.folder.writeOwnFile(head{Cluster: p.cluster, Prefix: p.options.Layout.Root, Sessions: p.sessions})
 		if p.unnamed = err != nil; err != nil {
-			p.tell(err)
+			p.reportOnce(err)
 		}
 		p.slots.file.Store(p.folder.own)
 	}
 	ctx, cancel := context.WithTimeout(ctx, atStart)
 	defer cancel()
 	now := p.options.Clock.Now()
-	for _, path := range p.folder.others(now) {
-		o := p.folder.adopt(path)
+	for _, path := range p.folder.otherFiles(now) {
+		o := p.folder.lockOrphan(path)
 		switch {
 		case o == nil:
-		case o.head != nil && o.head.Prefix == p.options.Layout.Root && o.head.Cluster == p.cluster && p.end(ctx, o):
-			o.remove()
+		case o.head != nil && o.head.Prefix == p.options.Layout.Root && o.head.Cluster == p.cluster &&
+			p.endOrphan(ctx, o):
+			o.removeFile()
 		default:
-			o.leave(now)
+			o.unlockFile(now)
 		}
 	}
 }
 
-// tell says once what this process cannot do.
-func (p *Predecessors) tell(err error) {
+// reportOnce says once what this process cannot do.
+func (p *Predecessors) reportOnce(err error) {
 	if p.told {
 		return
 	}
@@ -159,10 +160,10 @@ func (p *Predecessors) tell(err error) {
 			"write to")
 }
 
-// end settles what the file of a dead process proves, and ends its sessions. It reports whether
-// nothing is left to do.
-func (p *Predecessors) end(ctx context.Context, o *orphan) bool {
-	if err := p.settle(ctx, o); err != nil {
+// endOrphan settles what the file of a dead process proves, and ends its sessions. It reports
+// whether nothing is left to do.
+func (p *Predecessors) endOrphan(ctx context.Context, o *orphan) bool {
+	if err := p.settleProofs(ctx, o); err != nil {
 		return false
 	}
 	for _, session := range o.head.Sessions {
@@ -176,11 +177,11 @@ func (p *Predecessors) end(ctx context.Context, o *orphan) bool {
 // settleAtOnce is how many proofs are settled at a time, so that etcd commits them together.
 const settleAtOnce = 32
 
-func (p *Predecessors) settle(ctx context.Context, o *orphan) error {
+func (p *Predecessors) settleProofs(ctx context.Context, o *orphan) error {
 	if p.options.Settle == nil {
 		return nil
 	}
-	proofs, err := o.proofs()
+	proofs, err := o.readProofs()
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (r *rig) dead(cluster uint64, name string, change func(*head)) (path string
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if err := d.write(head{Cluster: cluster, Prefix: r.o.Layout.Root, Sessions: []string{name}}); err != nil {
+	if err := d.writeOwnFile(head{Cluster: cluster, Prefix: r.o.Layout.Root, Sessions: []string{name}}); err != nil {
 		r.t.Fatal(err)
 	}
 	if change != nil {
@@ -179,7 +179,7 @@ func TestAFileThatIsLockedIsNotTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.close(true)
-	if err := d.write(head{Cluster: r.session("living"), Prefix: r.o.Layout.Root,
+	if err := d.writeOwnFile(head{Cluster: r.session("living"), Prefix: r.o.Layout.Root,
 		Sessions: []string{"living"}}); err != nil {
 		t.Fatal(err)
 	}

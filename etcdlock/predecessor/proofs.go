@@ -36,7 +36,7 @@ type slots struct {
 	next int // the first that was never used
 }
 
-func (s *slots) take() int {
+func (s *slots) takeSlot() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.free); n > 0 {
@@ -81,7 +81,7 @@ func (p *Predecessors) Write(proof *protocol.Proof) int {
 	if page == nil {
 		return NoSlot
 	}
-	slot := s.take()
+	slot := s.takeSlot()
 	if slot == NoSlot {
 		return NoSlot
 	}
@@ -140,8 +140,8 @@ func slotSum(page []byte) uint32 {
 	return crc32.Checksum(page[crc32.Size:], crc32.MakeTable(crc32.Castagnoli)) // made once
 }
 
-// proofs returns what the file of a dead process proves.
-func (o *orphan) proofs() (all []*protocol.Proof, err error) {
+// readProofs returns what the file of a dead process proves.
+func (o *orphan) readProofs() (all []*protocol.Proof, err error) {
 	pages := make([]byte, slotCount*slotSize)
 	n, err := o.file.ReadAt(pages, headSize)
 	if err != nil && !errors.Is(err, io.EOF) {

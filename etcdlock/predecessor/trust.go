@@ -20,7 +20,7 @@ func Look(dir string) (fileSystem string, err error) {
 	if _, err := bootID(); err != nil {
 		return "", err
 	}
-	if err := askable(dir); err != nil {
+	if err := checkAskable(dir); err != nil {
 		return "", err
 	}
 	there := dir
@@ -30,7 +30,7 @@ func Look(dir string) (fileSystem string, err error) {
 		case err == nil && !info.IsDir():
 			return "", fmt.Errorf("%s is not a directory", there)
 		case err == nil:
-			return usable(there)
+			return checkUsable(there)
 		case !errors.Is(err, fs.ErrNotExist) || filepath.Dir(there) == there:
 			return "", err
 		}
@@ -38,9 +38,9 @@ func Look(dir string) (fileSystem string, err error) {
 	}
 }
 
-// usable returns the file system of a directory, or why it is not used.
-func usable(dir string) (fileSystem string, err error) {
-	fileSystem, err = trusted(dir)
+// checkUsable returns the file system of a directory, or why it is not used.
+func checkUsable(dir string) (fileSystem string, err error) {
+	fileSystem, err = checkTrusted(dir)
 	if err == nil {
 		err = unix.Access(dir, unix.W_OK|unix.X_OK)
 	}
@@ -50,8 +50,8 @@ func usable(dir string) (fileSystem string, err error) {
 	return fileSystem, nil
 }
 
-// trusted returns the file system of a directory, or why its locks are not trusted.
-func trusted(dir string) (string, error) {
+// checkTrusted returns the file system of a directory, or why its locks are not trusted.
+func checkTrusted(dir string) (string, error) {
 	name, local, err := fileSystemOf(dir)
 	switch {
 	case err != nil:
@@ -62,8 +62,8 @@ func trusted(dir string) (string, error) {
 	return name, nil
 }
 
-// askable returns why nothing may be asked of the file system of a directory.
-func askable(dir string) error {
+// checkAskable returns why nothing may be asked of the file system of a directory.
+func checkAskable(dir string) error {
 	if kind, foreign := mountOf(dir); foreign {
 		return fmt.Errorf("use %s: %w", dir, errForeign(kind))
 	}

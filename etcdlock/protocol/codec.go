@@ -19,13 +19,13 @@ type codec struct {
 	err   error
 }
 
-// reader returns a codec that reads b, whose first byte is its version. That comes first: a newer
-// release may have changed everything after it.
-func reader(kind string, b []byte, known byte) codec {
+// newReader returns a codec that reads b, whose first byte is its version. That comes first: a
+// newer release may have changed everything after it.
+func newReader(kind string, b []byte, known byte) codec {
 	c := codec{reads: true, kind: kind}
 	switch {
 	case len(b) == 0 || b[0] == 0:
-		c.err = corrupt(kind)
+		c.err = corruptError(kind)
 	case b[0] == '{':
 		c.err = fmt.Errorf("read %s: %w", kind, ErrOlder)
 	case b[0] > known:
@@ -45,12 +45,12 @@ func (c *codec) fail(err error) {
 		return
 	}
 	if c.err = err; c.reads {
-		c.data, c.err = nil, fmt.Errorf("%w: %w", corrupt(c.kind), err)
+		c.data, c.err = nil, fmt.Errorf("%w: %w", corruptError(c.kind), err)
 	}
 }
 
-// literal writes or expects these bytes.
-func (c *codec) literal(b []byte) {
+// codeLiteral writes or expects these bytes.
+func (c *codec) codeLiteral(b []byte) {
 	if !c.reads {
 		c.data = append(c.data, b...)
 		return
@@ -63,7 +63,7 @@ func (c *codec) literal(b []byte) {
 	c.data = c.data[len(b):]
 }
 
-func (c *codec) number(n *int64) {
+func (c *codec) codeNumber(n *int64) {
 	if !c.reads {
 		c.data = binary.AppendVarint(c.data, *n)
 		return
@@ -76,7 +76,7 @@ func (c *codec) number(n *int64) {
 	*n, c.data = v, c.data[size:]
 }
 
-func (c *codec) uint(n *uint64) {
+func (c *codec) codeUint(n *uint64) {
 	if !c.reads {
 		c.data = binary.AppendUvarint(c.data, *n)
 		return
@@ -89,24 +89,24 @@ func (c *codec) uint(n *uint64) {
 	*n, c.data = v, c.data[size:]
 }
 
-func (c *codec) int(n *int) {
+func (c *codec) codeInt(n *int) {
 	wide := int64(*n)
-	if c.number(&wide); wide < math.MinInt32 || wide > math.MaxInt32 {
+	if c.codeNumber(&wide); wide < math.MinInt32 || wide > math.MaxInt32 {
 		c.fail(errors.New("a number is too large"))
 		return
 	}
 	*n = int(wide)
 }
 
-// flags codes all flags as one number.
-func (c *codec) flags(flags ...*bool) {
+// codeFlags codes all flags as one number.
+func (c *codec) codeFlags(flags ...*bool) {
 	var bits uint64
 	for i, flag := range flags {
 		if *flag {
 			bits |= 1 << i
 		}
 	}
-	c.uint(&bits)
+	c.codeUint(&bits)
 	for i, flag := range flags {
 		*flag = bits>>i&1 == 1
 	}
@@ -115,15 +115,15 @@ func (c *codec) flags(flags ...*bool) {
 	}
 }
 
-// duration codes two numbers, mostly of few bytes: whole seconds, and nanoseconds.
-func (c *codec) duration(d *time.Duration) {
+// codeDuration codes two numbers, mostly of few bytes: whole seconds, and nanoseconds.
+func (c *codec) codeDuration(d *time.Duration) {
 	whole, nanos := int64(*d/time.Second), int64(*d%time.Second)
 	if nanos < 0 {
 		whole, nanos = whole-1, nanos+int64(time.Second)
 	}
-	c.number(&whole)
+	c.codeNumber(&whole)
 	rest := uint64(nanos) //nolint:gosec // it is not negative
-	if c.uint(&rest); rest >= uint64(time.Second) {
+	if c.codeUint(&rest); rest >= uint64(time.Second) {
 		c.fail(errors.New("more than a second of nanoseconds"))
 		return
 	}
@@ -135,11 +135,11 @@ func (c *codec) duration(d *time.Duration) {
 	*d = time.Duration(whole)*time.Second + time.Duration(nanos)
 }
 
-// time codes a time in UTC, as the difference to base.
-func (c *codec) time(t *time.Time, base time.Time) {
+// codeTime codes a time in UTC, as the difference to base.
+func (c *codec) codeTime(t *time.Time, base time.Time) {
 	since, nanos := t.Unix()-base.Unix(), uint64(t.Nanosecond()) //nolint:gosec // it is not negative
-	c.number(&since)
-	if c.uint(&nanos); nanos >= uint64(time.Second) {
+	c.codeNumber(&since)
+	if c.codeUint(&nanos); nanos >= uint64(time.Second) {
 		c.fail(errors.New("more than a second of nanoseconds"))
 		return
 	}
@@ -148,10 +148,10 @@ func (c *codec) time(t *time.Time, base time.Time) {
 	}
 }
 
-// micros codes a time in whole microseconds, in fewer bytes than time.
-func (c *codec) micros(t *time.Time, base time.Time) {
+// codeMicros codes a time in whole microseconds, in fewer bytes than codeTime.
+func (c *codec) codeMicros(t *time.Time, base time.Time) {
 	since := t.UnixMicro() - base.UnixMicro()
-	if c.number(&since); c.reads {
+	if c.codeNumber(&since); c.reads {
 		*t = time.UnixMicro(base.UnixMicro() + since).UTC()
 	}
 }
@@ -183,7 +183,7 @@ var forms = [4]*form{
 	{chars: math.MaxInt},
 }
 
-func (f *form) takes(s string) bool {
+func (f *form) canPack(s string) bool {
 	for i := range len(s) {
 		if f.values[s[i]] < 0 {
 			return false
@@ -192,23 +192,23 @@ func (f *form) takes(s string) bool {
 	return true
 }
 
-// text codes text in the first form that takes it, behind its length and the number of the form:
-// names, IDs and hashes are most of a record.
-func (c *codec) text(s *string) {
+// codeText codes text in the first form that takes it, behind its length and the number of the
+// form: names, IDs and hashes are most of a record.
+func (c *codec) codeText(s *string) {
 	i := 0
-	for !forms[i].takes(*s) {
+	for !forms[i].canPack(*s) {
 		i++
 	}
 	n := uint64(len(*s)*len(forms) + i) //nolint:gosec // neither is negative
-	if c.uint(&n); c.reads {
-		*s = forms[n%uint64(len(forms))].unpack(c, n/uint64(len(forms)))
+	if c.codeUint(&n); c.reads {
+		*s = forms[n%uint64(len(forms))].unpackText(c, n/uint64(len(forms)))
 		return
 	}
-	forms[i].pack(c, *s)
+	forms[i].packText(c, *s)
 }
 
-// pack writes s. It must be a text that f takes.
-func (f *form) pack(c *codec, s string) {
+// packText writes s. It must be a text that f can pack.
+func (f *form) packText(c *codec, s string) {
 	for ; len(s) >= f.chars; s = s[f.chars:] {
 		n := 0
 		for i := range f.chars {
@@ -221,8 +221,8 @@ func (f *form) pack(c *codec, s string) {
 	c.data = append(c.data, s...)
 }
 
-// unpack reads text of so many characters. No form has more than two in a byte.
-func (f *form) unpack(c *codec, size uint64) string {
+// unpackText reads text of so many characters. No form has more than two in a byte.
+func (f *form) unpackText(c *codec, size uint64) string {
 	if size > 2*uint64(len(c.data)) {
 		c.fail(errShort)
 		return ""
@@ -231,7 +231,7 @@ func (f *form) unpack(c *codec, size uint64) string {
 	at := 0
 	for ; at+f.chars <= len(text); at += f.chars {
 		n := 0
-		for _, b := range c.take(uint64(f.bytes)) { //nolint:gosec // it is not negative
+		for _, b := range c.takeBytes(uint64(f.bytes)) { //nolint:gosec // it is not negative
 			n = n<<8 | int(b)
 		}
 		for i := f.chars - 1; i >= 0; i-- {
@@ -242,24 +242,24 @@ func (f *form) unpack(c *codec, size uint64) string {
 			c.fail(errors.New("a group of text is too large"))
 		}
 	}
-	copy(text[at:], c.take(uint64(len(text)-at))) //nolint:gosec // it is not negative
+	copy(text[at:], c.takeBytes(uint64(len(text)-at))) //nolint:gosec // it is not negative
 	return string(text)
 }
 
-// trace codes a trace parent of version 00 without its dashes, which leaves nothing but hex.
-func (c *codec) trace(s *string) {
+// codeTrace codes a trace parent of version 00 without its dashes, which leaves nothing but hex.
+func (c *codec) codeTrace(s *string) {
 	text := *s
 	if len(text) == 55 && text[:3] == "00-" && text[35] == '-' && text[52] == '-' {
 		text = text[3:35] + text[36:52] + text[53:]
 	}
-	if c.text(&text); len(text) == 50 {
+	if c.codeText(&text); len(text) == 50 {
 		text = "00-" + text[:32] + "-" + text[32:48] + "-" + text[48:]
 	}
 	*s = text
 }
 
-// take returns the next n bytes of the input, without a copy.
-func (c *codec) take(n uint64) []byte {
+// takeBytes returns the next n bytes of the input, without a copy.
+func (c *codec) takeBytes(n uint64) []byte {
 	if n > uint64(len(c.data)) {
 		c.fail(errShort)
 		return nil
@@ -269,8 +269,8 @@ func (c *codec) take(n uint64) []byte {
 	return b
 }
 
-// word codes one of a few words, or another text.
-func word[T ~string](c *codec, s *T, words []T) {
+// codeWord codes one of a few words, or another text.
+func codeWord[T ~string](c *codec, s *T, words []T) {
 	var n uint64
 	if !c.reads {
 		for i, w := range words {
@@ -279,25 +279,25 @@ func word[T ~string](c *codec, s *T, words []T) {
 			}
 		}
 	}
-	switch c.uint(&n); {
+	switch c.codeUint(&n); {
 	case n > uint64(len(words)):
 		c.fail(errors.New("a word is not known"))
 	case n > 0:
 		*s = words[n-1]
 	default:
-		textOf(c, s)
+		codeTextOf(c, s)
 	}
 }
 
-// textOf codes a text of any type.
-func textOf[T ~string](c *codec, s *T) {
+// codeTextOf codes a text of any type.
+func codeTextOf[T ~string](c *codec, s *T) {
 	text := string(*s)
-	c.text(&text)
+	c.codeText(&text)
 	*s = T(text)
 }
 
-// json codes fields that few values have, in one array.
-func (c *codec) json(fields ...any) {
+// codeJSON codes fields that few values have, in one array.
+func (c *codec) codeJSON(fields ...any) {
 	var text []byte
 	if !c.reads {
 		var err error
@@ -306,12 +306,12 @@ func (c *codec) json(fields ...any) {
 		}
 	}
 	n := uint64(len(text))
-	c.uint(&n)
+	c.codeUint(&n)
 	if !c.reads {
 		c.data = append(c.data, text...)
 		return
 	}
-	if err := json.Unmarshal(c.take(n), &fields); err != nil {
+	if err := json.Unmarshal(c.takeBytes(n), &fields); err != nil {
 		c.fail(err)
 	}
 }

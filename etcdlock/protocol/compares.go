@@ -18,12 +18,12 @@ type Writes = []Op
 // With is a transaction that, if it is applied, does more writes, too. op is not changed.
 func With(op Op, more Writes) Op {
 	t := op.GetRequestTxn()
-	return txn(t.Compare, append(slices.Clip(t.Success), more...), t.Failure)
+	return newTxn(t.Compare, append(slices.Clip(t.Success), more...), t.Failure)
 }
 
-func epochIs(k Keys, at Revisions) Cmp { return modified(k.Session, at.Epoch) }
+func epochIs(k Keys, at Revisions) Cmp { return modifiedAt(k.Session, at.Epoch) }
 
-func modified(key string, revision int64) Cmp {
+func modifiedAt(key string, revision int64) Cmp {
 	c := &struct {
 		cmp  pb.Compare
 		than pb.Compare_ModRevision
@@ -33,13 +33,13 @@ func modified(key string, revision int64) Cmp {
 }
 
 // Created holds while key was created at that revision; 0: it is absent.
-func Created(key string, revision int64) Cmp { return creation(key, pb.Compare_EQUAL, revision) }
+func Created(key string, revision int64) Cmp { return compareCreation(key, pb.Compare_EQUAL, revision) }
 
 func createdAfter(key string, revision int64) Cmp {
-	return creation(key, pb.Compare_GREATER, revision)
+	return compareCreation(key, pb.Compare_GREATER, revision)
 }
 
-func creation(key string, result pb.Compare_CompareResult, revision int64) Cmp {
+func compareCreation(key string, result pb.Compare_CompareResult, revision int64) Cmp {
 	c := &struct {
 		cmp  pb.Compare
 		than pb.Compare_CreateRevision
@@ -49,28 +49,28 @@ func creation(key string, result pb.Compare_CompareResult, revision int64) Cmp {
 }
 
 func createdBefore(key string, revision int64) Cmp {
-	return creation(key, pb.Compare_LESS, revision)
+	return compareCreation(key, pb.Compare_LESS, revision)
 }
 
 // Absent holds while the key does not exist.
 func Absent(key string) Cmp { return Created(key, 0) }
 
-func present(key string) Cmp { return createdAfter(key, 0) }
+func keyPresent(key string) Cmp { return createdAfter(key, 0) }
 
 // A compare over a prefix holds if it holds for every key below it.
-func queueEmpty(k Keys) Cmp { return below(Created(k.Queue, 0)) }
+func queueEmpty(k Keys) Cmp { return asPrefix(Created(k.Queue, 0)) }
 
-func isHead(k Keys, q int64) Cmp { return below(createdAfter(k.Queue, q-1)) }
+func isHead(k Keys, q int64) Cmp { return asPrefix(createdAfter(k.Queue, q-1)) }
 
-// below makes a compare one of a prefix that ends with a slash.
-func below(c Cmp) Cmp {
+// asPrefix makes a compare one of a prefix that ends with a slash.
+func asPrefix(c Cmp) Cmp {
 	c.RangeEnd = bytes.Clone(c.Key)
 	c.RangeEnd[len(c.Key)-1]++
 	return c
 }
 
-// older holds while there is a value of key that comes before v.
-func older(key string, v *Leased) Cmp { return valued(key, pb.Compare_LESS, v.Value) }
+// valueBefore holds while there is a value of key that comes before v.
+func valueBefore(key string, v *Leased) Cmp { return compareValue(key, pb.Compare_LESS, v.Value) }
 
 // noNewEntry holds if no entry was added to the queue since it was read; of two executions that
 // replace the same one, one reads again. An execution that replaces none compares nothing here, nor
@@ -79,7 +79,7 @@ func noNewEntry(k Keys) Compares {
 	if k.Latest == nil {
 		return nil
 	}
-	return Compares{below(createdBefore(k.Queue, k.Latest.Last+1))}
+	return Compares{asPrefix(createdBefore(k.Queue, k.Latest.Last+1))}
 }
 
 // stillWaits holds if the execution that is to be replaced still waits, so it has not begun to run.
@@ -87,20 +87,20 @@ func stillWaits(k Keys) Compares {
 	if k.Latest == nil || k.Latest.Over == nil {
 		return nil
 	}
-	return Compares{modified(k.Latest.Over.Entry, k.Latest.Entry)}
+	return Compares{modifiedAt(k.Latest.Over.Entry, k.Latest.Entry)}
 }
 
-// replace ends the execution that is replaced.
-func replace(k Keys) Writes {
+// endReplaced ends the execution that is replaced.
+func endReplaced(k Keys) Writes {
 	if k.Latest == nil || k.Latest.Over == nil {
 		return nil
 	}
 	over := *k.Latest.Over
-	w := Writes{del(over.Entry), Put(over.Record, k.Latest.Record)}
+	w := Writes{deleteKey(over.Entry), Put(over.Record, k.Latest.Record)}
 	if !k.Latest.Parked {
 		return w
 	}
-	return append(w, unpark(over, nil)...)
+	return append(w, deleteParked(over, nil)...)
 }
 
 // slotsFree holds if each slot is free that the lock is to take. Without slots it compares nothing,
@@ -115,7 +115,7 @@ func slotsFree(k Keys) (c Compares) {
 // noSlotWaiters holds if its limits have no slot waiters.
 func noSlotWaiters(k Keys) (c Compares) {
 	for _, slot := range k.Slots {
-		c = append(c, below(Created(slot.Waiters, 0)))
+		c = append(c, asPrefix(Created(slot.Waiters, 0)))
 	}
 	return c
 }
@@ -125,7 +125,7 @@ func takeSlots(k Keys) (w Writes) {
 		w = append(w, Put(slot.Key, Leased{Value: slot.Value}))
 	}
 	if k.SlotWaiter != "" {
-		w = append(w, del(k.SlotWaiter))
+		w = append(w, deleteKey(k.SlotWaiter))
 	}
 	return w
 }
@@ -141,23 +141,23 @@ func leaveSlotWaiters(k Keys) Writes {
 	if k.OldSlotWaiter == "" {
 		return nil
 	}
-	return Writes{del(k.OldSlotWaiter)}
+	return Writes{deleteKey(k.OldSlotWaiter)}
 }
 
 func freeSlots(k Keys) (w Writes) {
 	for _, slot := range k.Slots {
-		w = append(w, del(slot.Key))
+		w = append(w, deleteKey(slot.Key))
 	}
 	return w
 }
 
-func valued(key string, result pb.Compare_CompareResult, value []byte) Cmp {
+func compareValue(key string, result pb.Compare_CompareResult, value []byte) Cmp {
 	return &pb.Compare{Key: []byte(key), Result: result, Target: pb.Compare_VALUE,
 		TargetUnion: &pb.Compare_Value{Value: value}}
 }
 
-// tell notifies the process that runs an execution that its lock was changed.
-func tell(k Keys, news Leased) Writes {
+// notifyOwner notifies the process that runs an execution that its lock was changed.
+func notifyOwner(k Keys, news Leased) Writes {
 	if k.Cancel == "" {
 		return nil
 	}
@@ -166,7 +166,7 @@ func tell(k Keys, news Leased) Writes {
 
 // freeLock deletes the lock and its slots, which are its own and need no compare.
 func freeLock(k Keys) Writes {
-	return append(append(Writes{del(k.Lock)}, dropHold(k)...), freeSlots(k)...)
+	return append(append(Writes{deleteKey(k.Lock)}, dropHold(k)...), freeSlots(k)...)
 }
 
 // dropHold deletes the hold and returns it: the sender then ends its lease. A hold exists only
@@ -175,7 +175,7 @@ func dropHold(k Keys) Writes {
 	if k.Alive != k.Hold {
 		return nil
 	}
-	return Writes{take(k.Hold)}
+	return Writes{deleteReturning(k.Hold)}
 }
 
 func endLock(k Keys, record Leased, cool *Cooling) Writes {
@@ -200,7 +200,7 @@ func readHighWaterMark(k Keys) Writes {
 	if k.HighWaterMark == "" {
 		return nil
 	}
-	return Writes{get(k.HighWaterMark)}
+	return Writes{getValue(k.HighWaterMark)}
 }
 
 // readCandidates reads the queue, if the transaction is to return it.
@@ -219,8 +219,8 @@ func raiseHighWaterMark(k Keys, mark *Leased) Writes {
 		return nil
 	}
 	put := Writes{Put(k.HighWaterMark, *mark)}
-	return Writes{txn(Compares{Absent(k.HighWaterMark)}, put,
-		Writes{txn(Compares{older(k.HighWaterMark, mark)}, put, nil)})}
+	return Writes{newTxn(Compares{Absent(k.HighWaterMark)}, put,
+		Writes{newTxn(Compares{valueBefore(k.HighWaterMark, mark)}, put, nil)})}
 }
 
 // dropHighWaterMark deletes a mark that is still the one of that value.
@@ -228,7 +228,8 @@ func dropHighWaterMark(k Keys, mark []byte) Writes {
 	if mark == nil {
 		return nil
 	}
-	return Writes{txn(Compares{valued(k.HighWaterMark, pb.Compare_EQUAL, mark)}, Writes{del(k.HighWaterMark)}, nil)}
+	return Writes{newTxn(Compares{compareValue(k.HighWaterMark, pb.Compare_EQUAL, mark)},
+		Writes{deleteKey(k.HighWaterMark)}, nil)}
 }
 
 // dropLetter deletes what was stored of a dead letter.
@@ -236,7 +237,7 @@ func dropLetter(k Keys, letter bool) Writes {
 	if !letter {
 		return nil
 	}
-	return Writes{del(k.Request), del(k.Index)}
+	return Writes{deleteKey(k.Request), deleteKey(k.Index)}
 }
 
 // LockRecordAndPlace reads what explains nearly all refusals. Most of them read the state of now,
@@ -244,12 +245,14 @@ func dropLetter(k Keys, letter bool) Writes {
 // nothing, and the sender reads afterwards: etcd and the network carry an else branch with each
 // request, taken or not.
 func LockRecordAndPlace(k Keys) Writes {
-	return Writes{get(k.Lock), get(k.Record), get(k.Entry)}
+	return Writes{getValue(k.Lock), getValue(k.Record), getValue(k.Entry)}
 }
 
 // lockRecordPlaceAndOther reads nothing of the queue. That would cost etcd a look at each entry
 // that went since its last compaction, while all others wait.
-func lockRecordPlaceAndOther(k Keys) Writes { return append(LockRecordAndPlace(k), get(k.OtherLock)) }
+func lockRecordPlaceAndOther(k Keys) Writes {
+	return append(LockRecordAndPlace(k), getValue(k.OtherLock))
+}
 
 // LockRecordAndQueue reads all that a refusal may have to be explained with.
 func LockRecordAndQueue(k Keys) Writes { return append(lockRecordPlaceAndOther(k), getFirst(k.Queue)) }
@@ -265,10 +268,10 @@ func LockRecordQueueAndHighWaterMark(k Keys) Writes {
 }
 
 func lockRecordAndAlive(k Keys) Writes {
-	return Writes{get(k.Lock), get(k.Record), getKey(k.Alive)}
+	return Writes{getValue(k.Lock), getValue(k.Record), getKey(k.Alive)}
 }
 
-func lockAndHold(k Keys) Writes { return Writes{get(k.Lock), get(k.Hold)} }
+func lockAndHold(k Keys) Writes { return Writes{getValue(k.Lock), getValue(k.Hold)} }
 
 // What a refusal reads, in its order. Further reads come behind these.
 const (

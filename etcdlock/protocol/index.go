@@ -129,15 +129,15 @@ func EncodeLeaseIndex(rows []Row) (*LeaseIndex, map[Field][]byte) {
 		FieldNames: encodeBeginnings(rows, func(r *Row) []string {
 			return []string{r.Workflow}
 		}, func(s string) string { return s }),
-		FieldEvents: encodeBeginnings(rows, func(r *Row) []string { return partsOf(r.EventID) }, lower),
+		FieldEvents: encodeBeginnings(rows, func(r *Row) []string { return partsOf(r.EventID) }, lowerASCII),
 	}
 	for field, of := range map[Field]func(*Row) []uint32{
 		FieldWorkflow: func(r *Row) []uint32 { return []uint32{hashOf(r.Workflow)} },
 		FieldTrace: func(r *Row) []uint32 {
-			return hashes(r.Traces, func(t string) (uint32, bool) { return hashOf(traceOf(t)), t != "" })
+			return distinctHashes(r.Traces, func(t string) (uint32, bool) { return hashOf(traceOf(t)), t != "" })
 		},
 		FieldLabel: func(r *Row) []uint32 {
-			return hashes(r.Labels, func(l idem.Label) (uint32, bool) { return hashOf(l.Value), true })
+			return distinctHashes(r.Labels, func(l idem.Label) (uint32, bool) { return hashOf(l.Value), true })
 		},
 	} {
 		fields[field] = encodeHashes(rows, of)
@@ -214,7 +214,7 @@ func traceOf(s string) string {
 	return s
 }
 
-func hashes[T any](texts []T, of func(T) (uint32, bool)) (all []uint32) {
+func distinctHashes[T any](texts []T, of func(T) (uint32, bool)) (all []uint32) {
 	for _, text := range texts {
 		if h, ok := of(text); ok && !slices.Contains(all, h) {
 			all = append(all, h)

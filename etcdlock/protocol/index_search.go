@@ -37,7 +37,7 @@ func ProbeName(beginning string) Probe { return Probe{Field: FieldNames, beginni
 
 // ProbeEvent finds the rows of events whose ID, or a part of it, begins so, in any case.
 func ProbeEvent(beginning string) Probe {
-	return Probe{Field: FieldEvents, beginning: lower(beginning)}
+	return Probe{Field: FieldEvents, beginning: lowerASCII(beginning)}
 }
 
 func ofHash(field Field, hash uint32) Probe {
@@ -90,8 +90,8 @@ func partsOf(eventID string) []string {
 	return append(parts, eventID)
 }
 
-// lower ends before the first letter that is not ASCII: others are equal to some of those.
-func lower(s string) string {
+// lowerASCII ends before the first letter that is not ASCII: others are equal to some of those.
+func lowerASCII(s string) string {
 	if i := strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 }); i >= 0 {
 		s = s[:i]
 	}
@@ -121,13 +121,13 @@ func encodeBeginnings(rows []Row, of func(*Row) []string, spell func(string) str
 		for to < len(all) && all[to].text == text {
 			to++
 		}
-		keep := common(before, text)
+		keep := commonLength(before, text)
 		if to < len(all) {
-			keep = max(keep, common(text, all[to].text))
+			keep = max(keep, commonLength(text, all[to].text))
 		}
 		short := text[:min(keep+moreLetters, len(text))]
 		for _, one := range all[from:to] {
-			same := common(written, short)
+			same := commonLength(written, short)
 			size := 2 * (len(short) - same)
 			if one.cut || len(short) < len(text) {
 				size++
@@ -141,7 +141,7 @@ func encodeBeginnings(rows []Row, of func(*Row) []string, spell func(string) str
 	return b
 }
 
-func common(a, b string) int {
+func commonLength(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {
 		if a[i] != b[i] {

@@ -15,7 +15,7 @@ type Op = *pb.RequestOp
 // Cmp is one compare.
 type Cmp = *pb.Compare
 
-func txn(compares Compares, writes, refused Writes) Op {
+func newTxn(compares Compares, writes, refused Writes) Op {
 	o := &struct {
 		op  pb.RequestOp
 		is  pb.RequestOp_RequestTxn
@@ -38,19 +38,19 @@ func Put(key string, v Leased) Op {
 	return &o.op
 }
 
-func del(key string) Op {
-	op, _ := deletion(key)
+func deleteKey(key string) Op {
+	op, _ := newDelete(key)
 	return op
 }
 
-// take deletes key and returns its last value.
-func take(key string) Op {
-	op, request := deletion(key)
+// deleteReturning deletes key and returns its last value.
+func deleteReturning(key string) Op {
+	op, request := newDelete(key)
 	request.PrevKv = true
 	return op
 }
 
-func deletion(key string) (Op, *pb.DeleteRangeRequest) {
+func newDelete(key string) (Op, *pb.DeleteRangeRequest) {
 	o := &struct {
 		op  pb.RequestOp
 		is  pb.RequestOp_RequestDeleteRange
@@ -61,14 +61,14 @@ func deletion(key string) (Op, *pb.DeleteRangeRequest) {
 	return &o.op, &o.del
 }
 
-func get(key string) Op {
-	op, _ := reading(key)
+func getValue(key string) Op {
+	op, _ := newRange(key)
 	return op
 }
 
 // getKey reads whether key exists, and its revisions.
 func getKey(key string) Op {
-	op, request := reading(key)
+	op, request := newRange(key)
 	request.KeysOnly = true
 	return op
 }
@@ -85,13 +85,13 @@ func getCandidates(prefix string) Op { return getOldest(prefix, MaxCandidates) }
 const MaxCandidates = 128
 
 func getOldest(prefix string, n int64) Op {
-	op, request := reading(prefix)
+	op, request := newRange(prefix)
 	request.RangeEnd, request.Limit = []byte(clientv3.GetPrefixRangeEnd(prefix)), n
 	request.SortTarget, request.SortOrder = pb.RangeRequest_CREATE, pb.RangeRequest_ASCEND
 	return op
 }
 
-func reading(key string) (Op, *pb.RangeRequest) {
+func newRange(key string) (Op, *pb.RangeRequest) {
 	o := &struct {
 		op  pb.RequestOp
 		is  pb.RequestOp_RequestRange

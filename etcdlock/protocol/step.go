@@ -221,7 +221,7 @@ func AfterClaim(st *State, a *Unapplied) Step {
 		return LockLost
 	case a.Answer == Missing:
 		return Never
-	case blocks(st, a):
+	case isBlocked(st, a):
 		return Decide
 	case a.Answer == Full:
 		return NoSpace
@@ -231,8 +231,8 @@ func AfterClaim(st *State, a *Unapplied) Step {
 	return Unexplained
 }
 
-// blocks reports whether a lock, a record or an entry is in the way of a claim.
-func blocks(st *State, a *Unapplied) bool {
+// isBlocked reports whether a lock, a record or an entry is in the way of a claim.
+func isBlocked(st *State, a *Unapplied) bool {
 	switch {
 	case st.Lock != nil, st.Prev != a.At.Record, st.HoldsBack(a.Lock) != nil:
 		return true

@@ -91,9 +91,9 @@ type Cooling struct {
 // Claim compares the lock that a duplicate under another strategy would have. If another event has
 // it, at.OtherLock is its revision.
 func Claim(k Keys, at Revisions, lock Leased) Op {
-	return txn(
-		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), queueEmpty(k),
-			modified(k.Record, at.Record)}, append(slotsFree(k), noSlotWaiters(k)...)...),
+	return newTxn(
+		append(Compares{epochIs(k, at), Absent(k.Lock), modifiedAt(k.OtherLock, at.OtherLock), queueEmpty(k),
+			modifiedAt(k.Record, at.Record)}, append(slotsFree(k), noSlotWaiters(k)...)...),
 		append(append(Writes{Put(k.Lock, lock)}, readHighWaterMark(k)...), takeSlots(k)...),
 		LockRecordAndPlace(k))
 }
@@ -104,10 +104,10 @@ func Claim(k Keys, at Revisions, lock Leased) Op {
 // Claim. With k.SlotWaiter it also becomes a slot waiter. With k.Latest it replaces the waiting
 // execution, which ends for good in the transaction that enqueues its successor.
 func Enqueue(k Keys, at Revisions, place, waiter Leased) Op {
-	return txn(
-		append(append(Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock),
-			Absent(k.Entry), modified(k.Record, at.Record)}, noNewEntry(k)...), stillWaits(k)...),
-		append(append(Writes{Put(k.Entry, place)}, enterSlotWaiters(k, waiter)...), replace(k)...),
+	return newTxn(
+		append(append(Compares{epochIs(k, at), modifiedAt(k.Lock, at.Lock), modifiedAt(k.OtherLock, at.OtherLock),
+			Absent(k.Entry), modifiedAt(k.Record, at.Record)}, noNewEntry(k)...), stillWaits(k)...),
+		append(append(Writes{Put(k.Entry, place)}, enterSlotWaiters(k, waiter)...), endReplaced(k)...),
 		lockRecordPlaceAndOther(k))
 }
 
@@ -116,10 +116,11 @@ func Enqueue(k Keys, at Revisions, place, waiter Leased) Op {
 // Claim: a client's lock of the workflow holds back executions with a lock for each event. The
 // order at a limit is known to its slot waiters.
 func ClaimAsHead(k Keys, at Revisions, lock Leased) Op {
-	return txn(
-		append(Compares{epochIs(k, at), Absent(k.Lock), modified(k.OtherLock, at.OtherLock), Created(k.Entry, at.Entry),
-			isHead(k, at.Entry), modified(k.Record, at.Record)}, slotsFree(k)...),
-		append(append(Writes{del(k.Entry), Put(k.Lock, lock), getFirst(k.Queue)}, readHighWaterMark(k)...),
+	return newTxn(
+		append(Compares{epochIs(k, at), Absent(k.Lock), modifiedAt(k.OtherLock, at.OtherLock),
+			Created(k.Entry, at.Entry),
+			isHead(k, at.Entry), modifiedAt(k.Record, at.Record)}, slotsFree(k)...),
+		append(append(Writes{deleteKey(k.Entry), Put(k.Lock, lock), getFirst(k.Queue)}, readHighWaterMark(k)...),
 			takeSlots(k)...),
 		LockRecordAndQueue(k))
 }
@@ -127,16 +128,16 @@ func ClaimAsHead(k Keys, at Revisions, lock Leased) Op {
 // Leave removes a queue entry, and the slot waiter k.OldSlotWaiter. Both revisions of an entry are
 // equal until it is parked: then the process that made it may not end it.
 func Leave(k Keys, at Revisions) Op {
-	return txn(
-		Compares{modified(k.Entry, at.Entry)},
-		append(Writes{del(k.Entry)}, leaveSlotWaiters(k)...),
+	return newTxn(
+		Compares{modifiedAt(k.Entry, at.Entry)},
+		append(Writes{deleteKey(k.Entry)}, leaveSlotWaiters(k)...),
 		LockRecordAndQueue(k))
 }
 
 // EnterSlotWaiters lets the head of the queue wait for a slot of a limit: no later one gets a slot
 // before it. It compares the queue entry, so that no slot waiter is left behind when that is gone.
 func EnterSlotWaiters(k Keys, at Revisions, waiter Leased) Op {
-	return txn(
+	return newTxn(
 		Compares{Created(k.Entry, at.Entry)},
 		append(leaveSlotWaiters(k), Put(k.SlotWaiter, waiter)),
 		nil)
@@ -144,9 +145,9 @@ func EnterSlotWaiters(k Keys, at Revisions, waiter Leased) Op {
 
 // DropSlotWaiter removes a slot waiter whose queue entry has ended, or waits no more.
 func DropSlotWaiter(k Keys) Op {
-	return txn(
+	return newTxn(
 		Compares{},
-		Writes{del(k.SlotWaiter)},
+		Writes{deleteKey(k.SlotWaiter)},
 		nil)
 }
 
@@ -154,8 +155,8 @@ func DropSlotWaiter(k Keys) Op {
 // nil. mark is not nil if the event went through. As each end, it compares the mod revision of the
 // lock alone: the same revision is the same lock.
 func Settle(k Keys, at Revisions, record Leased, cool *Cooling, mark *Leased) Op {
-	return txn(
-		Compares{modified(k.Lock, at.Lock)},
+	return newTxn(
+		Compares{modifiedAt(k.Lock, at.Lock)},
 		append(endLock(k, record, cool), raiseHighWaterMark(k, mark)...),
 		nil)
 }
@@ -168,10 +169,11 @@ func Settle(k Keys, at Revisions, record Leased, cool *Cooling, mark *Leased) Op
 // ends: what it sends before it acknowledges a pause takes no lock afterwards. It reads the mark of
 // the next execution, and with more the queue.
 func HandOver(k Keys, at Revisions, next Keys, first Revisions, record, lock Leased, mark *Leased, more bool) Op {
-	return txn(
-		Compares{epochIs(k, at), modified(k.Lock, at.Lock), modified(next.Entry, first.Entry), present(next.Session),
-			modified(next.Record, first.Record)},
-		append(append(append(append(Writes{del(next.Entry), Put(k.Lock, lock), Put(k.Record, record)},
+	return newTxn(
+		Compares{epochIs(k, at), modifiedAt(k.Lock, at.Lock), modifiedAt(next.Entry, first.Entry),
+			keyPresent(next.Session),
+			modifiedAt(next.Record, first.Record)},
+		append(append(append(append(Writes{deleteKey(next.Entry), Put(k.Lock, lock), Put(k.Record, record)},
 			readCandidates(next, more)...), raiseHighWaterMark(k, mark)...), answerOf(record)...),
 			readHighWaterMark(next)...),
 		nil)
@@ -180,32 +182,32 @@ func HandOver(k Keys, at Revisions, next Keys, first Revisions, record, lock Lea
 // Release frees the lock of an execution that is as if it had not been, because nothing of it
 // reached the upstream or because that asked for credentials first. It leaves the record as it was.
 func Release(k Keys, at Revisions) Op {
-	return txn(
-		Compares{modified(k.Lock, at.Lock)},
+	return newTxn(
+		Compares{modifiedAt(k.Lock, at.Lock)},
 		freeLock(k),
 		nil)
 }
 
 // Adopt puts a lock on the session that its owner has now.
 func Adopt(k Keys, at Revisions, lock Leased) Op {
-	return txn(
-		Compares{epochIs(k, at), Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
+	return newTxn(
+		Compares{epochIs(k, at), Created(k.Lock, at.LockCreated), modifiedAt(k.Lock, at.Lock)},
 		Writes{Put(k.Lock, lock)},
 		nil)
 }
 
 // Reap with cool nil frees the lock.
 func Reap(k Keys, at Revisions, record Leased, cool *Cooling) Op {
-	return txn(
-		Compares{modified(k.Lock, at.Lock), Absent(k.Alive)},
+	return newTxn(
+		Compares{modifiedAt(k.Lock, at.Lock), Absent(k.Alive)},
 		endLock(k, record, cool),
 		lockRecordAndAlive(k))
 }
 
 // ReapCooling frees the lock of an execution that has ended before: only its lock is left.
 func ReapCooling(k Keys, at Revisions) Op {
-	return txn(
-		Compares{modified(k.Lock, at.Lock), Absent(k.Alive)},
+	return newTxn(
+		Compares{modifiedAt(k.Lock, at.Lock), Absent(k.Alive)},
 		freeLock(k),
 		lockRecordAndAlive(k))
 }
@@ -213,7 +215,7 @@ func ReapCooling(k Keys, at Revisions) Op {
 // Acquire is a claim for a client of the lock API: its lock lives on a hold of its own, not on a
 // session.
 func Acquire(k Keys, at Revisions, lock, alive Leased) Op {
-	return txn(
+	return newTxn(
 		Compares{epochIs(k, at), Absent(k.Lock), queueEmpty(k)},
 		Writes{Put(k.Lock, lock), Put(k.Hold, alive)},
 		LockRecordAndPlace(k))
@@ -221,8 +223,8 @@ func Acquire(k Keys, at Revisions, lock, alive Leased) Op {
 
 // Hold lets the lock outlive its answer and its session.
 func Hold(k Keys, at Revisions, lock, alive Leased) Op {
-	return txn(
-		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock)},
+	return newTxn(
+		Compares{Created(k.Lock, at.LockCreated), modifiedAt(k.Lock, at.Lock)},
 		Writes{Put(k.Lock, lock), Put(k.Hold, alive)},
 		nil)
 }
@@ -231,42 +233,42 @@ func Hold(k Keys, at Revisions, lock, alive Leased) Op {
 // after it. It is sent only if the hold was seen: to etcd an absent key has revision 0, and a late
 // heartbeat would revive a hold that has run out.
 func Heartbeat(k Keys, at Revisions, alive Leased) Op {
-	return txn(
-		Compares{Created(k.Lock, at.LockCreated), modified(k.Hold, at.Hold)},
-		Writes{Put(k.Hold, alive), get(k.Lock)},
+	return newTxn(
+		Compares{Created(k.Lock, at.LockCreated), modifiedAt(k.Hold, at.Hold)},
+		Writes{Put(k.Hold, alive), getValue(k.Lock)},
 		lockAndHold(k))
 }
 
 // Guard writes the steps of an execution into its lock.
 func Guard(k Keys, at Revisions, lock Leased) Op {
-	return txn(
-		Compares{Created(k.Lock, at.LockCreated), modified(k.Lock, at.Lock), present(k.Alive)},
+	return newTxn(
+		Compares{Created(k.Lock, at.LockCreated), modifiedAt(k.Lock, at.Lock), keyPresent(k.Alive)},
 		Writes{Put(k.Lock, lock)},
 		lockRecordAndAlive(k))
 }
 
 // Cancel asks the process that runs or holds the execution to stop it.
 func Cancel(k Keys, at Revisions, lock, news Leased) Op {
-	return txn(
-		Compares{modified(k.Lock, at.Lock)},
-		append(tell(k, news), Put(k.Lock, lock)),
+	return newTxn(
+		Compares{modifiedAt(k.Lock, at.Lock)},
+		append(notifyOwner(k, news), Put(k.Lock, lock)),
 		nil)
 }
 
 // CancelWaiting ends an execution that has not begun. Its waiter watches the queue entry.
 func CancelWaiting(k Keys, at Revisions, record Leased) Op {
-	return txn(
-		Compares{modified(k.Entry, at.Entry), modified(k.Record, at.Record)},
-		Writes{del(k.Entry), Put(k.Record, record)},
+	return newTxn(
+		Compares{modifiedAt(k.Entry, at.Entry), modifiedAt(k.Record, at.Record)},
+		Writes{deleteKey(k.Entry), Put(k.Record, record)},
 		nil)
 }
 
 // Forget lets the event run again. The mark that it has raised is removed, too; mark is its value.
 // With letter it was a dead letter, and what was stored of its request goes as well.
 func Forget(k Keys, at Revisions, news Leased, mark []byte, letter bool) Op {
-	return txn(
-		Compares{modified(k.Record, at.Record)},
-		append(append(Writes{del(k.Record), Put(k.Forget, news)}, dropHighWaterMark(k, mark)...),
+	return newTxn(
+		Compares{modifiedAt(k.Record, at.Record)},
+		append(append(Writes{deleteKey(k.Record), Put(k.Forget, news)}, dropHighWaterMark(k, mark)...),
 			dropLetter(k, letter)...),
 		nil)
 }
@@ -277,12 +279,12 @@ func Forget(k Keys, at Revisions, news Leased, mark []byte, letter bool) Op {
 // the execution, which cools, and is freed.
 // With a mark the event went through.
 func Correct(k Keys, at Revisions, record, news Leased, question string, cools bool, mark *Leased) Op {
-	writes := Writes{Put(k.Record, record), Put(k.Forget, news), del(question)}
+	writes := Writes{Put(k.Record, record), Put(k.Forget, news), deleteKey(question)}
 	if cools {
 		writes = append(writes, freeLock(k)...)
 	}
-	return txn(
-		Compares{modified(k.Record, at.Record), modified(k.Lock, at.Lock), modified(k.OtherLock, at.OtherLock),
+	return newTxn(
+		Compares{modifiedAt(k.Record, at.Record), modifiedAt(k.Lock, at.Lock), modifiedAt(k.OtherLock, at.OtherLock),
 			Absent(k.Entry)},
 		append(append(writes, raiseHighWaterMark(k, mark)...), answerOf(record)...),
 		nil)
@@ -291,16 +293,16 @@ func Correct(k Keys, at Revisions, record, news Leased, question string, cools b
 // ForceRelease takes the lock away from its holder. The lock does not cool: the operator wants it
 // free.
 func ForceRelease(k Keys, at Revisions, record, news Leased) Op {
-	return txn(
-		Compares{modified(k.Lock, at.Lock)},
-		append(tell(k, news), endLock(k, record, nil)...),
+	return newTxn(
+		Compares{modifiedAt(k.Lock, at.Lock)},
+		append(notifyOwner(k, news), endLock(k, record, nil)...),
 		nil)
 }
 
 // ForceReleaseCooling frees the lock of an execution that has ended before: only its lock is left.
 func ForceReleaseCooling(k Keys, at Revisions) Op {
-	return txn(
-		Compares{modified(k.Lock, at.Lock)},
+	return newTxn(
+		Compares{modifiedAt(k.Lock, at.Lock)},
 		freeLock(k),
 		nil)
 }
@@ -318,7 +320,7 @@ func Noted(op Op, key string, v Leased) Op {
 func Erased(op Op, prefixes ...string) Op {
 	t := op.GetRequestTxn()
 	for _, prefix := range prefixes {
-		t.Success = append(t.Success, delBelow(prefix))
+		t.Success = append(t.Success, deleteBelow(prefix))
 	}
 	return op
 }
@@ -327,7 +329,7 @@ func Erased(op Op, prefixes ...string) Op {
 // answered without running, how an event arrived there, on which leases records are, and audits.
 // The key is the process's own, and no transaction compares it.
 func Note(key string, v Leased) Op {
-	return txn(
+	return newTxn(
 		Compares{},
 		Writes{Put(key, v)},
 		nil)
@@ -335,9 +337,9 @@ func Note(key string, v Leased) Op {
 
 // DropNote deletes a key of Note.
 func DropNote(key string) Op {
-	return txn(
+	return newTxn(
 		Compares{},
-		Writes{del(key)},
+		Writes{deleteKey(key)},
 		nil)
 }
 
@@ -345,26 +347,26 @@ func DropNote(key string) Op {
 // told. It compares what it replaces; prev 0 = nothing. No other transaction compares the key, see
 // Fence.
 func Declare(key string, prev int64, v Leased) Op {
-	return txn(
-		Compares{modified(key, prev)},
+	return newTxn(
+		Compares{modifiedAt(key, prev)},
 		Writes{Put(key, v)},
 		nil)
 }
 
 // Resume ends a pause, and its lease: the sender ends the lease of what a deletion returns.
 func Resume(key string, prev int64) Op {
-	return txn(
-		Compares{modified(key, prev)},
-		Writes{take(key)},
+	return newTxn(
+		Compares{modifiedAt(key, prev)},
+		Writes{deleteReturning(key)},
 		nil)
 }
 
 // DropAcknowledgement removes a mark of what was looked at. It does not return the mark: marks
 // share their leases.
 func DropAcknowledgement(key string, prev int64) Op {
-	return txn(
-		Compares{modified(key, prev)},
-		Writes{del(key)},
+	return newTxn(
+		Compares{modifiedAt(key, prev)},
+		Writes{deleteKey(key)},
 		nil)
 }
 
@@ -372,8 +374,8 @@ func DropAcknowledgement(key string, prev int64) Op {
 // it must not be read together with the claims that it is to stop. A process that knows of a pause
 // acknowledges it so: no claim that it sent before takes a lock afterwards.
 func Fence(k Keys, at Revisions, session Leased) Op {
-	return txn(
+	return newTxn(
 		Compares{epochIs(k, at)},
 		Writes{Put(k.Session, session)},
-		Writes{get(k.Session)})
+		Writes{getValue(k.Session)})
 }

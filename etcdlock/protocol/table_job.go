@@ -15,7 +15,7 @@ import (
 // refusal reads of the job is the last that it reads.
 func Stepped(op Op, key string, prev int64, job Leased, run string, v Leased) Op {
 	t := op.GetRequestTxn()
-	t.Compare = append(t.Compare, modified(key, prev))
+	t.Compare = append(t.Compare, modifiedAt(key, prev))
 	t.Success = append(t.Success, Put(key, job))
 	if run != "" {
 		t.Success = append(t.Success, Put(run, v))
@@ -38,39 +38,39 @@ func PutJob(key string, prev int64, job Leased, run string, v Leased, ended []st
 		writes = append(writes, Put(run, v))
 	}
 	for _, one := range ended {
-		writes = append(writes, del(one))
+		writes = append(writes, deleteKey(one))
 	}
-	return txn(Compares{modified(key, prev)}, writes, nil)
+	return newTxn(Compares{modifiedAt(key, prev)}, writes, nil)
 }
 
 // TakeJob takes a job over from an owner whose session is gone; session "" = it has no owner, or
 // the same process has it.
 func TakeJob(key string, prev int64, session string, job Leased) Op {
-	compares := Compares{modified(key, prev)}
+	compares := Compares{modifiedAt(key, prev)}
 	if session != "" {
 		compares = append(compares, Absent(session))
 	}
-	return txn(compares, Writes{Put(key, job)}, nil)
+	return newTxn(compares, Writes{Put(key, job)}, nil)
 }
 
 // MoveJob moves a job from one of its keys to the other: it ends, is stopped, or goes on. What it
 // follows is forgotten if runs is the prefix of that; "" = it stays. It does not compare the other
 // key: a job is in one of them.
 func MoveJob(from string, prev int64, to string, job Leased, runs string) Op {
-	writes := Writes{del(from), Put(to, job)}
+	writes := Writes{deleteKey(from), Put(to, job)}
 	if runs != "" {
-		writes = append(writes, delBelow(runs))
+		writes = append(writes, deleteBelow(runs))
 	}
-	return txn(Compares{modified(from, prev)}, writes, nil)
+	return newTxn(Compares{modifiedAt(from, prev)}, writes, nil)
 }
 
 // DropJob deletes a job that has ended, and what is left of what it followed.
 func DropJob(key string, prev int64, runs string) Op {
-	return txn(Compares{modified(key, prev)}, Writes{del(key), delBelow(runs)}, nil)
+	return newTxn(Compares{modifiedAt(key, prev)}, Writes{deleteKey(key), deleteBelow(runs)}, nil)
 }
 
-func delBelow(prefix string) Op {
-	op, request := deletion(prefix)
+func deleteBelow(prefix string) Op {
+	op, request := newDelete(prefix)
 	request.RangeEnd = []byte(clientv3.GetPrefixRangeEnd(prefix))
 	return op
 }

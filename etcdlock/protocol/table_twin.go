@@ -15,18 +15,18 @@ type TwinKeys struct {
 // the record: an event that has run under its own key is that event. Refused, it reads what the
 // event is called, and the first one.
 func NameFirst(k TwinKeys, first, alias Leased) Op {
-	return txn(
+	return newTxn(
 		Compares{Absent(k.Alias), Absent(k.First), Absent(k.Record)},
 		Writes{Put(k.First, first), Put(k.Alias, alias)},
-		Writes{get(k.Alias), get(k.First), getKey(k.Record)})
+		Writes{getValue(k.Alias), getValue(k.First), getKey(k.Record)})
 }
 
 // DropFirst lets no event become one with the first one any more. at is the mod revision of
 // k.First.
 func DropFirst(first string, at int64) Op {
-	return txn(
-		Compares{modified(first, at)},
-		Writes{del(first)},
+	return newTxn(
+		Compares{modifiedAt(first, at)},
+		Writes{deleteKey(first)},
 		nil)
 }
 
@@ -34,8 +34,8 @@ func DropFirst(first string, at int64) Op {
 // so that nothing names an event again that was erased. joined is the key by which the alias is
 // found from the first event.
 func JoinFirst(k TwinKeys, at int64, joined string, alias, back Leased) Op {
-	return txn(
-		Compares{Absent(k.Alias), modified(k.First, at), Absent(k.Record)},
+	return newTxn(
+		Compares{Absent(k.Alias), modifiedAt(k.First, at), Absent(k.Record)},
 		Writes{Put(k.Alias, alias), Put(joined, back)},
 		nil)
 }

@@ -55,32 +55,32 @@ func (e *NewerError) Error() string {
 		e.version, e.max)
 }
 
-// encode returns v in JSON.
-func encode(v any) []byte {
+// encodeJSON returns v in JSON.
+func encodeJSON(v any) []byte {
 	b, _ := json.Marshal(v) // strings, numbers and times always encode
 	return b
 }
 
-// decode reads a value in JSON whose version is at most known into v. The version comes first: a
-// newer release may have changed any other field.
-func decode(kind string, b []byte, known int, v any) error {
+// decodeJSON reads a value in JSON whose version is at most known into v. The version comes first:
+// a newer release may have changed any other field.
+func decodeJSON(kind string, b []byte, known int, v any) error {
 	line, _, _ := bytes.Cut(b, []byte{'\n'})
 	var is struct {
 		Version int `json:"v"`
 	}
 	switch err := json.Unmarshal(line, &is); {
 	case err != nil || is.Version < 1:
-		return corrupt(kind)
+		return corruptError(kind)
 	case is.Version > known:
 		return &NewerError{kind, is.Version, known}
 	}
 	if json.Unmarshal(b, v) != nil {
-		return corrupt(kind)
+		return corruptError(kind)
 	}
 	return nil
 }
 
-func corrupt(kind string) error { return fmt.Errorf("read %s: %w", kind, errCorrupt) }
+func corruptError(kind string) error { return fmt.Errorf("read %s: %w", kind, errCorrupt) }
 
 // lockValue is a stored lock.
 type lockValue struct {
@@ -139,11 +139,11 @@ func DecodeLock(b []byte) (*idem.Lock, error) {
 
 func decodeLock(b []byte) (*lockValue, error) {
 	var v lockValue
-	switch err := decode("a lock", b, slotsVersion, &v); {
+	switch err := decodeJSON("a lock", b, slotsVersion, &v); {
 	case err != nil:
 		return nil, err
 	case v.Execution == "":
-		return nil, corrupt("a lock")
+		return nil, corruptError("a lock")
 	}
 	v.Retention = v.RetentionNs
 	return &v, nil

@@ -21,7 +21,7 @@ type sessionValue struct {
 // EncodeSession encodes a session, for operators and for processes that wait until its process has
 // acknowledged a pause: heard is the revision up to which it has.
 func EncodeSession(holder string, since time.Time, heard int64) string {
-	return string(encode(sessionValue{othersVersion, holder, since.UTC(), &heard}))
+	return string(encodeJSON(sessionValue{othersVersion, holder, since.UTC(), &heard}))
 }
 
 // HeardOf returns the revision up to which the process of a session has acknowledged the pauses,
@@ -45,12 +45,12 @@ type holdValue struct {
 
 // EncodeHold encodes a hold: for operators its holder, and its end by its writer's clock.
 func EncodeHold(holder string, until time.Time) []byte {
-	return encode(holdValue{othersVersion, holder, until.UTC()})
+	return encodeJSON(holdValue{othersVersion, holder, until.UTC()})
 }
 
 // DecodeHold returns when a hold runs out; zero if its value does not say.
 func DecodeHold(b []byte) (until time.Time, err error) {
 	var v holdValue
-	err = decode("a hold", b, othersVersion, &v)
+	err = decodeJSON("a hold", b, othersVersion, &v)
 	return v.Until, err
 }

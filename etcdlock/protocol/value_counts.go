@@ -30,8 +30,8 @@ type CountedRoute struct {
 // EncodeCounts encodes a chunk: zeros take no byte.
 func EncodeCounts(chunk *CountChunk) []byte {
 	c := &codec{data: []byte{countsVersion}}
-	c.chunk(chunk)
-	c.longest(chunk)
+	c.codeChunk(chunk)
+	c.codeLongest(chunk)
 	for _, r := range chunk.Routes {
 		if len(r.StepTook) > 0 {
 			c.stepTook(chunk)
@@ -43,10 +43,10 @@ func EncodeCounts(chunk *CountChunk) []byte {
 
 // DecodeCounts reads a chunk. steps: with StepTook, which takes most of the time and memory.
 func DecodeCounts(b []byte, steps bool) (*CountChunk, error) {
-	c, chunk := reader("counts", b, countsVersion), &CountChunk{Routes: map[string]*CountedRoute{}}
-	c.chunk(chunk)
+	c, chunk := newReader("counts", b, countsVersion), &CountChunk{Routes: map[string]*CountedRoute{}}
+	c.codeChunk(chunk)
 	if len(c.data) > 0 {
-		c.longest(chunk)
+		c.codeLongest(chunk)
 	}
 	if len(c.data) > 0 && steps {
 		c.stepTook(chunk)
@@ -65,8 +65,8 @@ func DecodeCounts(b []byte, steps bool) (*CountChunk, error) {
 func (c *codec) stepTook(chunk *CountChunk) {
 	for _, name := range slices.Sorted(maps.Keys(chunk.Routes)) {
 		r := chunk.Routes[name]
-		for _, step := range each(c, slices.Sorted(maps.Keys(r.StepTook))) {
-			if c.int(&step); r.StepTook == nil {
+		for _, step := range codeEach(c, slices.Sorted(maps.Keys(r.StepTook))) {
+			if c.codeInt(&step); r.StepTook == nil {
 				r.StepTook = map[int]*idem.Durations{}
 			}
 			took := r.StepTook[step]
@@ -74,78 +74,78 @@ func (c *codec) stepTook(chunk *CountChunk) {
 				took = new(idem.Durations)
 				r.StepTook[step] = took
 			}
-			c.sparse(took.Buckets[:])
-			if c.duration(&took.Longest); c.err != nil {
+			c.codeSparse(took.Buckets[:])
+			if c.codeDuration(&took.Longest); c.err != nil {
 				return
 			}
 		}
 	}
 }
 
-// longest codes the longest times of the routes, in their order. They are behind the rest, where
-// earlier releases read nothing.
-func (c *codec) longest(chunk *CountChunk) {
+// codeLongest codes the longest times of the routes, in their order. They are behind the rest,
+// where earlier releases read nothing.
+func (c *codec) codeLongest(chunk *CountChunk) {
 	for _, name := range slices.Sorted(maps.Keys(chunk.Routes)) {
-		c.duration(&chunk.Routes[name].Took.Longest)
+		c.codeDuration(&chunk.Routes[name].Took.Longest)
 	}
 }
 
-func (c *codec) chunk(chunk *CountChunk) {
-	c.time(&chunk.At, epoch)
-	for _, name := range each(c, slices.Sorted(maps.Keys(chunk.Routes))) {
-		c.text(&name)
+func (c *codec) codeChunk(chunk *CountChunk) {
+	c.codeTime(&chunk.At, epoch)
+	for _, name := range codeEach(c, slices.Sorted(maps.Keys(chunk.Routes))) {
+		c.codeText(&name)
 		r := chunk.Routes[name]
 		if r == nil {
 			r = &CountedRoute{Steps: map[int]*idem.Counts{}}
 			chunk.Routes[name] = r
 		}
-		c.route(r, chunk.At)
+		c.codeRoute(r, chunk.At)
 		if c.err != nil {
 			return
 		}
 	}
 }
 
-func (c *codec) route(r *CountedRoute, base time.Time) {
+func (c *codec) codeRoute(r *CountedRoute, base time.Time) {
 	some := !r.Last.IsZero()
-	if c.flags(&some); some {
-		c.time(&r.Last, base)
+	if c.codeFlags(&some); some {
+		c.codeTime(&r.Last, base)
 	}
-	c.sparse(r.Took.Buckets[:])
-	for _, step := range each(c, slices.Sorted(maps.Keys(r.Steps))) {
-		c.int(&step)
+	c.codeSparse(r.Took.Buckets[:])
+	for _, step := range codeEach(c, slices.Sorted(maps.Keys(r.Steps))) {
+		c.codeInt(&step)
 		counts := r.Steps[step]
 		if counts == nil {
 			counts = new(idem.Counts)
 			r.Steps[step] = counts
 		}
-		if c.sparse(counts[:]); c.err != nil {
+		if c.codeSparse(counts[:]); c.err != nil {
 			return
 		}
 	}
 }
 
-// sparse codes numbers of which most are zero.
-func (c *codec) sparse(numbers []uint64) {
+// codeSparse codes numbers of which most are zero.
+func (c *codec) codeSparse(numbers []uint64) {
 	var set []int
 	for i, n := range numbers {
 		if n != 0 {
 			set = append(set, i)
 		}
 	}
-	for _, i := range each(c, set) {
-		if c.int(&i); i < 0 || i >= len(numbers) {
+	for _, i := range codeEach(c, set) {
+		if c.codeInt(&i); i < 0 || i >= len(numbers) {
 			c.fail(errors.New("a count is not known"))
 			return
 		}
-		c.uint(&numbers[i])
+		c.codeUint(&numbers[i])
 	}
 }
 
-// each returns what a loop writes, or as many zero values as it has to read.
-func each[T any](c *codec, all []T) []T {
+// codeEach returns what a loop writes, or as many zero values as it has to read.
+func codeEach[T any](c *codec, all []T) []T {
 	n := uint64(len(all))
-	if c.uint(&n); !c.reads {
+	if c.codeUint(&n); !c.reads {
 		return all
 	}
 	if n > uint64(len(c.data)) { // each takes a byte at least

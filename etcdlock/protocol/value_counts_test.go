@@ -34,9 +34,9 @@ func TestCountsAreReadAsTheyWereWritten(t *testing.T) {
 			rt.Fatalf("%+v, want %+v: %v", read, chunk, err)
 		}
 		older := &codec{data: []byte{countsVersion}}
-		older.chunk(chunk)
+		older.codeChunk(chunk)
 		whole := []int{len(older.data)} // as earlier releases write it
-		older.longest(chunk)
+		older.codeLongest(chunk)
 		whole = append(whole, len(older.data))
 		if cut := rapid.IntRange(0, len(b)-1).Draw(rt, "cut"); !slices.Contains(whole, cut) {
 			if _, err := DecodeCounts(b[:cut], true); err == nil {
@@ -70,7 +70,7 @@ func TestCountsWithoutLongestTimesAreRead(t *testing.T) {
 		Routes: map[string]*CountedRoute{"stripe": {Steps: map[int]*idem.Counts{}}}}
 	chunk.Routes["stripe"].Took.Note(time.Second)
 	older := &codec{data: []byte{countsVersion}}
-	older.chunk(chunk)
+	older.codeChunk(chunk)
 	if !bytes.HasPrefix(EncodeCounts(chunk), older.data) {
 		t.Error("an earlier release could not read it")
 	}

@@ -26,17 +26,17 @@ func EncodeHighWaterMark(e *idem.ExecutionFacts) []byte {
 	if !ok {
 		return nil
 	}
-	return encode(highWaterMarkValue{othersVersion, at, e.Order.At, e.Order.Scope, e.Execution})
+	return encodeJSON(highWaterMarkValue{othersVersion, at, e.Order.At, e.Order.Scope, e.Execution})
 }
 
 // DecodeHighWaterMark reads a high-water mark.
 func DecodeHighWaterMark(b []byte) (*idem.HighWaterMark, error) {
 	var v highWaterMarkValue
-	switch err := decode("a mark", b, othersVersion, &v); {
+	switch err := decodeJSON("a mark", b, othersVersion, &v); {
 	case err != nil:
 		return nil, err
 	case v.At == "":
-		return nil, corrupt("a mark")
+		return nil, corruptError("a mark")
 	}
 	return &idem.HighWaterMark{At: v.At, Execution: v.Execution}, nil
 }

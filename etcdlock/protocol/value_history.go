@@ -13,62 +13,62 @@ const historyVersion = 2
 // EncodeHistory encodes how an event arrived at one process.
 func EncodeHistory(h *idem.History) []byte {
 	c := &codec{data: []byte{historyVersion}}
-	c.history(h)
+	c.codeHistory(h)
 	return c.data
 }
 
 // DecodeHistory returns nil for a value that this release cannot read: histories are for operators
 // only.
 func DecodeHistory(b []byte) *idem.History {
-	c, h := reader("arrivals", b, historyVersion), &idem.History{}
-	if c.history(h); c.err != nil || h.Empty() || h.Counts != nil && len(h.Newest) == 0 {
+	c, h := newReader("arrivals", b, historyVersion), &idem.History{}
+	if c.codeHistory(h); c.err != nil || h.Empty() || h.Counts != nil && len(h.Newest) == 0 {
 		return nil
 	}
 	return h
 }
 
-func (c *codec) history(h *idem.History) {
+func (c *codec) codeHistory(h *idem.History) {
 	arrived, forgotten, labelled, lost := h.Counts != nil, h.Forgotten != nil, len(h.Labels) > 0, !h.Lost.IsZero()
 	explained := len(h.Newest) > 0 && h.Newest[0].Detail != ""
-	c.flags(&h.PerEvent, &arrived, &forgotten, &labelled, &lost, &explained)
-	c.text(&h.Workflow)
-	textOf(c, &h.Key)
-	c.text(&h.Route)
-	c.text(&h.EventID)
+	c.codeFlags(&h.PerEvent, &arrived, &forgotten, &labelled, &lost, &explained)
+	c.codeText(&h.Workflow)
+	codeTextOf(c, &h.Key)
+	c.codeText(&h.Route)
+	c.codeText(&h.EventID)
 	if labelled {
-		c.labels(&h.Labels)
+		c.codeLabels(&h.Labels)
 	}
 	if forgotten {
-		c.json(&h.Forgotten)
+		c.codeJSON(&h.Forgotten)
 	}
 	if lost {
-		c.micros(&h.Lost, epoch)
+		c.codeMicros(&h.Lost, epoch)
 	}
 	if arrived {
-		c.arrivals(h, explained)
+		c.codeArrivals(h, explained)
 	}
 }
 
-func (c *codec) arrivals(h *idem.History, explained bool) {
+func (c *codec) codeArrivals(h *idem.History, explained bool) {
 	counts, all := map[idem.Decision]int64{}, int64(0)
-	for _, decision := range each(c, slices.Sorted(maps.Keys(h.Counts))) {
+	for _, decision := range codeEach(c, slices.Sorted(maps.Keys(h.Counts))) {
 		n := h.Counts[decision]
-		textOf(c, &decision)
-		c.number(&n)
+		codeTextOf(c, &decision)
+		c.codeNumber(&n)
 		counts[decision] = n
 		all += n
 	}
-	h.Counts, h.Newest = counts, each(c, h.Newest)
+	h.Counts, h.Newest = counts, codeEach(c, h.Newest)
 	for i := range h.Newest {
-		c.arrival(&h.Newest[i])
+		c.codeArrival(&h.Newest[i])
 	}
 	if explained && len(h.Newest) > 0 {
-		c.text(&h.Newest[0].Detail)
+		c.codeText(&h.Newest[0].Detail)
 	}
 	if n := len(h.Newest); n > 0 && int64(n) == all {
 		h.First = h.Newest[n-1]
 	} else {
-		c.arrival(&h.First)
+		c.codeArrival(&h.First)
 	}
 	c.codeDurations(h)
 	c.codeTwins(h)
@@ -87,7 +87,7 @@ func (c *codec) codeTwins(h *idem.History) {
 		return
 	}
 	for _, a := range of {
-		c.text(&a.EventID)
+		c.codeText(&a.EventID)
 	}
 }
 
@@ -99,7 +99,7 @@ func (c *codec) codeDurations(h *idem.History) {
 	}
 	one := func(a *idem.Arrival) {
 		ms := a.Took.Milliseconds()
-		c.number(&ms)
+		c.codeNumber(&ms)
 		a.Took = time.Duration(ms) * time.Millisecond
 	}
 	one(&h.First)
@@ -108,16 +108,16 @@ func (c *codec) codeDurations(h *idem.History) {
 	}
 }
 
-func (c *codec) arrival(a *idem.Arrival) {
-	c.micros(&a.At, epoch)
-	textOf(c, &a.Decision)
-	textOf(c, &a.Would)
-	c.int(&a.Status)
-	textOf(c, &a.Execution)
-	c.text(&a.From)
-	c.text(&a.TraceID)
-	a.Differs = each(c, a.Differs)
+func (c *codec) codeArrival(a *idem.Arrival) {
+	c.codeMicros(&a.At, epoch)
+	codeTextOf(c, &a.Decision)
+	codeTextOf(c, &a.Would)
+	c.codeInt(&a.Status)
+	codeTextOf(c, &a.Execution)
+	c.codeText(&a.From)
+	c.codeText(&a.TraceID)
+	a.Differs = codeEach(c, a.Differs)
 	for i := range a.Differs {
-		c.text(&a.Differs[i])
+		c.codeText(&a.Differs[i])
 	}
 }

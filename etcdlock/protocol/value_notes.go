@@ -32,7 +32,7 @@ func (y Layout) Pause(s idem.PauseScope) string {
 func EncodePause(p *idem.Pause) ([]byte, error) {
 	q := *p
 	q.Since = q.Since.UTC()
-	b := encode(pauseValue{othersVersion, q})
+	b := encodeJSON(pauseValue{othersVersion, q})
 	if len(b) > maxPause {
 		return nil, fmt.Errorf("a pause of %d bytes: %w", len(b), ErrTooLarge)
 	}
@@ -57,7 +57,7 @@ func (y Layout) PauseAt(kv *mvccpb.KeyValue) (*idem.Pause, error) {
 		return nil, err
 	}
 	var v pauseValue
-	_ = decode("a pause", kv.Value, othersVersion, &v) // a value that cannot be read adds nothing
+	_ = decodeJSON("a pause", kv.Value, othersVersion, &v) // a value that cannot be read adds nothing
 	v.Scope, v.Revision = scope, kv.ModRevision
 	return &v.Pause, nil
 }
@@ -68,12 +68,12 @@ type questionValue struct {
 }
 
 // EncodeQuestion returns a question as it is stored.
-func EncodeQuestion(q *idem.OpenQuestion) []byte { return encode(questionValue{othersVersion, *q}) }
+func EncodeQuestion(q *idem.OpenQuestion) []byte { return encodeJSON(questionValue{othersVersion, *q}) }
 
 // QuestionAt reads a question and its key.
 func (y Layout) QuestionAt(kv *mvccpb.KeyValue) (*idem.OpenQuestion, error) {
 	var v questionValue
-	if err := decode("a question", kv.Value, othersVersion, &v); err != nil {
+	if err := decodeJSON("a question", kv.Value, othersVersion, &v); err != nil {
 		return nil, err
 	}
 	v.Execution = idem.ExecutionID(strings.TrimPrefix(string(kv.Key), y.All(KindQuestions)))
@@ -93,13 +93,13 @@ func (y Layout) Acknowledgement(c idem.Concern) string {
 
 // EncodeAcknowledgement returns a mark as it is stored.
 func EncodeAcknowledgement(s *idem.Acknowledgement) []byte {
-	return encode(acknowledgementValue{othersVersion, *s})
+	return encodeJSON(acknowledgementValue{othersVersion, *s})
 }
 
 // DecodeAcknowledgement reads a mark and its key.
 func (y Layout) DecodeAcknowledgement(kv *mvccpb.KeyValue) (*idem.Acknowledgement, error) {
 	var v acknowledgementValue
-	if err := decode("a mark", kv.Value, othersVersion, &v); err != nil {
+	if err := decodeJSON("a mark", kv.Value, othersVersion, &v); err != nil {
 		return nil, err
 	}
 	kind, escaped, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), y.All(KindAcknowledgements)), "/")
@@ -118,12 +118,12 @@ type replicaValue struct {
 }
 
 // EncodeReplica encodes what a process says of itself.
-func EncodeReplica(n *idem.ReplicaNote) []byte { return encode(replicaValue{othersVersion, *n}) }
+func EncodeReplica(n *idem.ReplicaNote) []byte { return encodeJSON(replicaValue{othersVersion, *n}) }
 
 // DecodeReplica returns nil for a value that this release cannot read.
 func DecodeReplica(b []byte) *idem.ReplicaNote {
 	var v replicaValue
-	if decode("a replica", b, othersVersion, &v) != nil {
+	if decodeJSON("a replica", b, othersVersion, &v) != nil {
 		return nil
 	}
 	return &v.ReplicaNote
@@ -135,12 +135,12 @@ type noticesValue struct {
 }
 
 // EncodeNotices encodes the messages that people got.
-func EncodeNotices(n *idem.Notices) []byte { return encode(noticesValue{othersVersion, *n}) }
+func EncodeNotices(n *idem.Notices) []byte { return encodeJSON(noticesValue{othersVersion, *n}) }
 
 // DecodeNotices returns the zero value for a value that this release cannot read.
 func DecodeNotices(b []byte) idem.Notices {
 	var v noticesValue
-	if decode("notices", b, othersVersion, &v) != nil {
+	if decodeJSON("notices", b, othersVersion, &v) != nil {
 		return idem.Notices{}
 	}
 	return v.Notices
@@ -154,13 +154,13 @@ type auditValue struct {
 
 // EncodeAudit encodes an audit.
 func EncodeAudit(a *idem.Audit) []byte {
-	return encode(auditValue{othersVersion, *a})
+	return encodeJSON(auditValue{othersVersion, *a})
 }
 
 // DecodeAudit returns nil for a value that this release cannot read: audits are for operators only.
 func DecodeAudit(b []byte) *idem.Audit {
 	var v auditValue
-	if decode("an audit", b, othersVersion, &v) != nil || v.What == "" {
+	if decodeJSON("an audit", b, othersVersion, &v) != nil || v.What == "" {
 		return nil
 	}
 	return &v.Audit
@@ -173,13 +173,13 @@ type badSignatureValue struct {
 
 // EncodeBadSignature encodes a delivery whose signature was not valid.
 func EncodeBadSignature(b *idem.BadSignature) []byte {
-	return encode(badSignatureValue{othersVersion, *b})
+	return encodeJSON(badSignatureValue{othersVersion, *b})
 }
 
 // DecodeBadSignature returns nil for a value that this release cannot read.
 func DecodeBadSignature(b []byte) *idem.BadSignature {
 	var v badSignatureValue
-	if decode("a bad signature", b, othersVersion, &v) != nil || v.At.IsZero() {
+	if decodeJSON("a bad signature", b, othersVersion, &v) != nil || v.At.IsZero() {
 		return nil
 	}
 	return &v.BadSignature
@@ -193,13 +193,13 @@ type countValue struct {
 
 // EncodeCount encodes a count of duplicates.
 func EncodeCount(n int64) []byte {
-	return encode(countValue{othersVersion, n})
+	return encodeJSON(countValue{othersVersion, n})
 }
 
 // DecodeCount returns 0 for a value that this release cannot read: counts are for operators only.
 func DecodeCount(b []byte) int64 {
 	var v countValue
-	if decode("a count", b, othersVersion, &v) != nil {
+	if decodeJSON("a count", b, othersVersion, &v) != nil {
 		return 0
 	}
 	return max(0, v.Count)
@@ -221,7 +221,7 @@ type ListedLease struct {
 // EncodeLease encodes a listed lease.
 func EncodeLease(l ListedLease) []byte {
 	l.Version, l.At = othersVersion, l.At.UTC().Round(time.Millisecond)
-	return encode(l)
+	return encodeJSON(l)
 }
 
 // DecodeLease returns false for a value that this release cannot read.

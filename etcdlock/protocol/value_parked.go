@@ -13,17 +13,17 @@ type indexValue struct {
 func EncodeIndex(p *idem.ParkedEntry) []byte {
 	v := indexValue{othersVersion, *p}
 	v.Since = v.Since.UTC()
-	return encode(&v)
+	return encodeJSON(&v)
 }
 
 // DecodeIndex reads an index entry; its execution is in the key.
 func DecodeIndex(b []byte) (*idem.ParkedEntry, error) {
 	var v indexValue
-	switch err := decode("an index entry", b, othersVersion, &v); {
+	switch err := decodeJSON("an index entry", b, othersVersion, &v); {
 	case err != nil:
 		return nil, err
 	case v.State == "":
-		return nil, corrupt("an index entry")
+		return nil, corruptError("an index entry")
 	}
 	return &v.ParkedEntry, nil
 }

@@ -57,9 +57,9 @@ func EncodePlace(l *idem.Lock, prev int64) ([]byte, error) {
 // bare quotes in JSON, so nothing else reads like this.
 var takesName = []byte(`,"takes":`)
 
-// takes returns the revision of the record that the entry's execution has seen; false: the lock is
-// not to be handed to it.
-func takes(value []byte) (prev int64, ok bool) {
+// parseSeenRecord returns the revision of the record that the entry's execution has seen; false:
+// the lock is not to be handed to it.
+func parseSeenRecord(value []byte) (prev int64, ok bool) {
 	at := bytes.LastIndex(value, takesName)
 	if at < 0 {
 		return 0, false
@@ -75,7 +75,7 @@ func takes(value []byte) (prev int64, ok bool) {
 // CandidateAt returns the entry in kv; nil: it must claim the lock itself, because it is parked,
 // may be, or is of a release without hand-offs.
 func CandidateAt(kv *mvccpb.KeyValue) *Candidate {
-	prev, ok := takes(kv.Value)
+	prev, ok := parseSeenRecord(kv.Value)
 	if !ok || kv.CreateRevision != kv.ModRevision {
 		return nil
 	}

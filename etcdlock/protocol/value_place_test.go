@@ -41,7 +41,7 @@ func FuzzTakesIsWhatThePlaceSays(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
-		prev, ok := takes(value)
+		prev, ok := parseSeenRecord(value)
 		v, err := decodeLock(value)
 		if ok && err == nil && (v.Takes == nil || *v.Takes != prev) {
 			t.Errorf("%q takes %d, and says %v", value, prev, v.Takes)

@@ -21,44 +21,44 @@ type Proof struct {
 // EncodeProof encodes a proof.
 func EncodeProof(p *Proof) ([]byte, error) {
 	c := &codec{data: append(make([]byte, 0, 128), proofVersion)}
-	c.proof(p)
+	c.codeProof(p)
 	return c.data, c.err
 }
 
 // DecodeProof reads a proof.
 func DecodeProof(b []byte) (*Proof, error) {
-	c, p := reader("a proof", b, proofVersion), &Proof{}
-	if c.proof(p); c.err != nil {
+	c, p := newReader("a proof", b, proofVersion), &Proof{}
+	if c.codeProof(p); c.err != nil {
 		return nil, c.err
 	}
 	return p, nil
 }
 
-func (c *codec) proof(p *Proof) {
+func (c *codec) codeProof(p *Proof) {
 	end := &p.End
 	rare := end.Error != nil || end.Abort != nil || end.Asked != nil || !end.ProvenAt.IsZero()
-	c.flags(&end.Remembered, &end.RequestKept, &rare)
-	c.text((*string)(&p.Execution))
-	word(c, &end.Status, []idem.Status{idem.Success, idem.Failed, idem.Aborted})
-	word(c, &end.Outcome, []idem.Outcome{idem.Executed, idem.NotExecuted, idem.Unknown})
-	c.time(&end.FinishedAt, epoch)
+	c.codeFlags(&end.Remembered, &end.RequestKept, &rare)
+	c.codeText((*string)(&p.Execution))
+	codeWord(c, &end.Status, []idem.Status{idem.Success, idem.Failed, idem.Aborted})
+	codeWord(c, &end.Outcome, []idem.Outcome{idem.Executed, idem.NotExecuted, idem.Unknown})
+	c.codeTime(&end.FinishedAt, epoch)
 	if rare {
-		c.json(&end.Error, &end.Abort, &end.Asked, &end.ProvenAt)
+		c.codeJSON(&end.Error, &end.Abort, &end.Asked, &end.ProvenAt)
 	}
-	c.int(&p.Status)
-	c.number(&p.Bytes)
-	all := each(c, p.Counts)
+	c.codeInt(&p.Status)
+	c.codeNumber(&p.Bytes)
+	all := codeEach(c, p.Counts)
 	for i := range all {
-		c.count(&all[i])
+		c.codeCounted(&all[i])
 	}
 	p.Counts = all
 }
 
-func (c *codec) count(one *idem.Counted) {
+func (c *codec) codeCounted(one *idem.Counted) {
 	kinds := uint64(one.Kinds)
-	c.text(&one.Route)
-	c.uint(&kinds)
-	c.duration(&one.Took)
-	c.time(&one.Last, time.Time{})
+	c.codeText(&one.Route)
+	c.codeUint(&kinds)
+	c.codeDuration(&one.Took)
+	c.codeTime(&one.Last, time.Time{})
 	one.Kinds = idem.CountSet(kinds) //nolint:gosec // of a newer release, it has kinds that no one counts
 }

@@ -49,7 +49,7 @@ func SplitRecord(r *idem.Record, writer string) (record, answer []byte, err erro
 		return record, nil, err
 	}
 	c := &codec{data: append(make([]byte, 0, 64+len(r.Answer.Body)), answerVersion)}
-	if c.content(r.Answer); len(c.data) <= smallAnswer || len(c.data) > MaxRecordBytes {
+	if c.codeContent(r.Answer); len(c.data) <= smallAnswer || len(c.data) > MaxRecordBytes {
 		record, err = EncodeRecord(r, writer)
 		return record, nil, err
 	}
@@ -68,8 +68,8 @@ func DecodeAnswer(kv *mvccpb.KeyValue, a *idem.Answer) error {
 		a.Apart, a.Left = false, true
 		return nil
 	}
-	c := reader("an answer", kv.Value, answerVersion)
-	if c.content(a); c.err == nil {
+	c := newReader("an answer", kv.Value, answerVersion)
+	if c.codeContent(a); c.err == nil {
 		a.Apart, a.Whole = false, true
 	}
 	return c.err
@@ -82,7 +82,7 @@ func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
 	}
 	c := &codec{data: append(make([]byte, 0, room), recordVersion)}
 	key, _ := r.Key.Binary()
-	c.record(r, &writer, idem.KeyOf(key))
+	c.codeRecord(r, &writer, idem.KeyOf(key))
 	switch {
 	case c.err != nil:
 		return nil, fmt.Errorf("encode record: %w", c.err)
@@ -97,8 +97,8 @@ func encodeRecord(r *idem.Record, writer string) ([]byte, error) {
 func DecodeRecord(kv *mvccpb.KeyValue) (*idem.Record, string, error) {
 	var r idem.Record
 	var writer string
-	c := reader("a record", kv.Value, recordVersion)
-	if c.record(&r, &writer, keyOf(kv.Key)); c.err == nil && r.Execution == "" {
+	c := newReader("a record", kv.Value, recordVersion)
+	if c.codeRecord(&r, &writer, keyOf(kv.Key)); c.err == nil && r.Execution == "" {
 		c.fail(errors.New("it names no execution"))
 	}
 	if c.err != nil {
@@ -107,31 +107,31 @@ func DecodeRecord(kv *mvccpb.KeyValue) (*idem.Record, string, error) {
 	return &r, writer, nil
 }
 
-// record codes r, whose key in etcd ends with key, as far as that can be read there.
-func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
+// codeRecord codes r, whose key in etcd ends with key, as far as that can be read there.
+func (c *codec) codeRecord(r *idem.Record, writer *string, key idem.Key) {
 	answered := r.Answer != nil
 	whole := answered && r.Answer.Whole
 	rare := r.Error != nil || r.Abort != nil || len(r.Failed) > 0 || r.Asked != nil || !r.ProvenAt.IsZero()
 	apart := answered && r.Answer.Apart
 	own := strings.HasSuffix(r.Holder, "/"+*writer)
-	c.flags(&r.Remembered, &r.Final, &own, &answered, &whole, &rare, &apart, &r.RequestKept)
-	c.facts(&r.ExecutionFacts, key)
-	word(c, &r.Status, []idem.Status{idem.Success, idem.Failed, idem.Aborted})
-	word(c, &r.Outcome, []idem.Outcome{idem.Executed, idem.NotExecuted, idem.Unknown})
-	c.micros(&r.FinishedAt, r.StartedAt)
-	c.int(&r.Tries)
-	word(c, &r.ParkedOn, parkOns)
+	c.codeFlags(&r.Remembered, &r.Final, &own, &answered, &whole, &rare, &apart, &r.RequestKept)
+	c.codeFacts(&r.ExecutionFacts, key)
+	codeWord(c, &r.Status, []idem.Status{idem.Success, idem.Failed, idem.Aborted})
+	codeWord(c, &r.Outcome, []idem.Outcome{idem.Executed, idem.NotExecuted, idem.Unknown})
+	c.codeMicros(&r.FinishedAt, r.StartedAt)
+	c.codeInt(&r.Tries)
+	codeWord(c, &r.ParkedOn, parkOns)
 	if rare {
 		var proven *time.Time // null where it is zero
 		if !r.ProvenAt.IsZero() {
 			proven = &r.ProvenAt
 		}
-		if c.json(&r.Error, &r.Abort, &r.Failed, &r.FailedTries, &r.Asked, &proven); proven != nil {
+		if c.codeJSON(&r.Error, &r.Abort, &r.Failed, &r.FailedTries, &r.Asked, &proven); proven != nil {
 			r.ProvenAt = *proven
 		}
 	}
 	if !own {
-		c.text(writer)
+		c.codeText(writer)
 	} else if c.reads {
 		*writer = r.Holder[strings.LastIndexByte(r.Holder, '/')+1:]
 	}
@@ -140,7 +140,7 @@ func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
 		r.Answer = &idem.Answer{Whole: whole, Apart: apart}
 		fallthrough
 	case answered:
-		c.answer(r.Answer)
+		c.codeAnswer(r.Answer)
 	case c.reads && len(c.data) > 0:
 		c.fail(errors.New("something follows it"))
 	}
@@ -150,18 +150,18 @@ func (c *codec) record(r *idem.Record, writer *string, key idem.Key) {
 var parkOns = []idem.ParkOn{"", idem.ParkLocked, idem.ParkSlow, idem.ParkUnreachable, idem.ParkUnknown, idem.ParkFailed,
 	idem.ParkSenderLimit, idem.ParkPaused}
 
-func (c *codec) answer(a *idem.Answer) {
-	c.int(&a.Status)
-	if c.number(&a.Bytes); a.Apart {
-		c.text(&a.Hash)
+func (c *codec) codeAnswer(a *idem.Answer) {
+	c.codeInt(&a.Status)
+	if c.codeNumber(&a.Bytes); a.Apart {
+		c.codeText(&a.Hash)
 	}
-	c.content(a)
+	c.codeContent(a)
 }
 
-// content codes the head of an answer, and its body.
-func (c *codec) content(a *idem.Answer) {
+// codeContent codes the head of an answer, and its body.
+func (c *codec) codeContent(a *idem.Answer) {
 	lines := len(a.Header)
-	if c.int(&lines); c.reads {
+	if c.codeInt(&lines); c.reads {
 		if lines < 0 || lines > len(c.data)/2 {
 			c.fail(errShort)
 			return
@@ -172,14 +172,14 @@ func (c *codec) content(a *idem.Answer) {
 		}
 	}
 	for i := range a.Header {
-		word(c, &a.Header[i].Name, headerNames)
-		word(c, &a.Header[i].Value, headerValues)
+		codeWord(c, &a.Header[i].Name, headerNames)
+		codeWord(c, &a.Header[i].Value, headerValues)
 	}
 	if !c.reads {
 		c.data = append(c.data, a.Body...)
 		return
 	}
-	if a.Body = c.take(uint64(len(c.data))); len(a.Body) == 0 {
+	if a.Body = c.takeBytes(uint64(len(c.data))); len(a.Body) == 0 {
 		a.Body = nil
 	}
 }
@@ -192,51 +192,51 @@ var (
 		"text/plain; charset=utf-8", "text/html; charset=utf-8", "no-store", "no-cache"}
 )
 
-// entry codes e; key is the key of its event, if it is known.
-func (c *codec) facts(e *idem.ExecutionFacts, key idem.Key) {
+// codeFacts codes e; key is the key of its event, if it is known.
+func (c *codec) codeFacts(e *idem.ExecutionFacts, key idem.Key) {
 	random, named := e.Execution.Random(e.Workflow, e.Key)
 	sameKey, printed, parted, labelled := e.Key == key, e.Fingerprint != idem.Fingerprint{}, e.Parts != idem.Parts{},
 		len(e.Labels) > 0
 	rare := len(e.Earlier) > 0 || e.Order != nil || e.Stale != nil || len(e.Steps) > 0 || len(e.Slots) > 0
-	c.flags(&e.PerEvent, &sameKey, &named, &printed, &parted, &rare, &labelled)
-	c.text(&e.Workflow)
+	c.codeFlags(&e.PerEvent, &sameKey, &named, &printed, &parted, &rare, &labelled)
+	c.codeText(&e.Workflow)
 	if sameKey {
 		e.Key = key
 	} else {
-		textOf(c, &e.Key)
+		codeTextOf(c, &e.Key)
 	}
-	c.execution(e, random, named)
+	c.codeExecution(e, random, named)
 	at := strings.LastIndexByte(e.Holder, '/') + 1
 	process, session := e.Holder[:at], e.Holder[at:]
-	c.text(&process)
-	c.text(&session)
+	c.codeText(&process)
+	c.codeText(&session)
 	e.Holder = process + session
-	c.text(&e.Route)
-	c.text(&e.EventID)
+	c.codeText(&e.Route)
+	c.codeText(&e.EventID)
 	if labelled {
-		c.labels(&e.Labels)
+		c.codeLabels(&e.Labels)
 	}
 	if printed {
-		c.literal(e.Fingerprint[:])
+		c.codeLiteral(e.Fingerprint[:])
 	}
 	if parted {
-		c.literal(e.Parts[:])
+		c.codeLiteral(e.Parts[:])
 	}
-	c.text(&e.Credentials)
-	c.text(&e.CallbackHash)
-	c.trace(&e.TraceParent)
-	c.int(&e.Attempt)
-	c.micros(&e.StartedAt, epoch)
-	c.number(&e.Token)
-	c.duration(&e.Retention)
+	c.codeText(&e.Credentials)
+	c.codeText(&e.CallbackHash)
+	c.codeTrace(&e.TraceParent)
+	c.codeInt(&e.Attempt)
+	c.codeMicros(&e.StartedAt, epoch)
+	c.codeNumber(&e.Token)
+	c.codeDuration(&e.Retention)
 	if rare {
-		c.json(&e.Earlier, &e.Order, &e.Stale, &e.Steps, &e.Slots)
+		c.codeJSON(&e.Earlier, &e.Order, &e.Stale, &e.Steps, &e.Slots)
 	}
 }
 
-func (c *codec) labels(labels *idem.Labels) {
+func (c *codec) codeLabels(labels *idem.Labels) {
 	n := len(*labels)
-	if c.int(&n); c.reads {
+	if c.codeInt(&n); c.reads {
 		if n < 0 || n > len(c.data)/2 {
 			c.fail(errShort)
 			return
@@ -244,19 +244,19 @@ func (c *codec) labels(labels *idem.Labels) {
 		*labels = make(idem.Labels, n)
 	}
 	for i := range *labels {
-		c.text(&(*labels)[i].Name)
-		c.text(&(*labels)[i].Value)
+		c.codeText(&(*labels)[i].Name)
+		c.codeText(&(*labels)[i].Value)
 	}
 }
 
-// execution codes the ID of e: its random part if it is made of the workflow and the key, else the
-// whole.
-func (c *codec) execution(e *idem.ExecutionFacts, random [4]byte, named bool) {
+// codeExecution codes the ID of e: its random part if it is made of the workflow and the key, else
+// the whole.
+func (c *codec) codeExecution(e *idem.ExecutionFacts, random [4]byte, named bool) {
 	if !named {
-		textOf(c, &e.Execution)
+		codeTextOf(c, &e.Execution)
 		return
 	}
-	if c.literal(random[:]); c.reads {
+	if c.codeLiteral(random[:]); c.reads {
 		e.Execution = idem.NewExecutionID(e.Workflow, e.Key, random)
 	}
 }

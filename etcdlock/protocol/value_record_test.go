@@ -138,10 +138,10 @@ func TestTextComesBackInEveryForm(t *testing.T) {
 		"01-0102030405060708090a0b0c0d0e0f10-0102030405060708-01",
 	} {
 		c := &codec{}
-		c.text(&text)
+		c.codeText(&text)
 		got := ""
 		if c = (&codec{data: c.data, reads: true}); true {
-			c.text(&got)
+			c.codeText(&got)
 		}
 		if got != text || c.err != nil || len(c.data) > 0 {
 			t.Errorf("%q became %q, %v", text, got, c.err)

@@ -44,9 +44,9 @@ func encodeHolder(v SlotHolder) []byte {
 // DecodeSlot reads a slot, or a slot waiter.
 func DecodeSlot(b []byte) (SlotHolder, error) {
 	var v SlotHolder
-	err := decode("a slot", b, othersVersion, &v)
+	err := decodeJSON("a slot", b, othersVersion, &v)
 	if err == nil && v.Execution == "" {
-		err = corrupt("a slot")
+		err = corruptError("a slot")
 	}
 	return v, err
 }

@@ -23,7 +23,7 @@ type Twin struct {
 
 // EncodeTwin encodes what names an event.
 func EncodeTwin(key idem.Key, eventID, first string) []byte {
-	return encode(Twin{othersVersion, key, eventID, first})
+	return encodeJSON(Twin{othersVersion, key, eventID, first})
 }
 
 // DecodeTwin reads what EncodeTwin returns. Without a value it returns nil.
@@ -32,7 +32,7 @@ func DecodeTwin(kv *mvccpb.KeyValue) (*Twin, error) {
 		return nil, nil
 	}
 	t := &Twin{}
-	return t, decode("the name of a twin", kv.Value, othersVersion, t)
+	return t, decodeJSON("the name of a twin", kv.Value, othersVersion, t)
 }
 
 // Twins are what a refusal of NameFirst reads: nil = there is none.

@@ -30,7 +30,7 @@ func (s *Entries) Enqueue(ctx context.Context, l idem.Lock, prev, behind int64) 
 	p := &Entry{options: s.options, entry: view.Waiter{Execution: l.Execution, Scope: l.Scope, Session: session},
 		route: l.Route}
 	p.turn = newSlotTurn(p, &l)
-	e := &enqueuing{entry: p, lock: &l, keys: p.keys(), value: value,
+	e := &enqueuing{entry: p, lock: &l, keys: p.etcdKeys(), value: value,
 		at:        protocol.Revisions{Lock: behind, Record: prev},
 		replacing: newReplacing(s.options, &l)}
 	if e.handed = e.mayBeHandedTheLock(); e.handed {
@@ -59,13 +59,13 @@ func (e *enqueuing) runInTime(ctx context.Context) (*idem.Obstacle, error) {
 		obstacle, err := e.run(life)
 		if obstacle != nil || err != nil {
 			p.options.View.Queues.Unregister(&p.entry)
-			p.turn.leave()
+			p.turn.giveUpTurn()
 		}
 		return result{obstacle, err}
 	}, func(life context.Context, late result) {
 		if late.obstacle == nil && late.err == nil {
-			_ = p.leave(life)
-			p.turn.leave()
+			_ = p.leaveQueue(life)
+			p.turn.giveUpTurn()
 		}
 	})
 	if errors.Is(err, commit.ErrClosed) { // it has not begun
@@ -94,15 +94,15 @@ type enqueuing struct {
 	seen      int64      // of the store, when it read that; 0 = it has not yet
 }
 
-// build makes the request that compares e.at.
-func (e *enqueuing) build(life context.Context) (*commit.Request, error) {
+// buildRequest makes the request that compares e.at.
+func (e *enqueuing) buildRequest(life context.Context) (*commit.Request, error) {
 	switch {
 	case e.kept != nil:
 		return e.enqueueParked(life)
 	case e.handed:
-		return e.come(), nil
+		return e.handoverRequest(), nil
 	}
-	return e.request(life)
+	return e.enqueueRequest(life)
 }
 
 // mayBeHandedTheLock reports whether the holder that settles may make the execution the owner of
@@ -111,11 +111,11 @@ func (e *enqueuing) mayBeHandedTheLock() bool {
 	return !e.lock.MayPark && !e.lock.Scope.PerEvent && e.entry.turn == nil && e.replacing == nil
 }
 
-// request is the Enqueue of a place that takes the lock by itself. It may take a slot waiter's turn
-// with it, or replace an older entry.
-func (e *enqueuing) request(life context.Context) (*commit.Request, error) {
+// enqueueRequest is the Enqueue of a place that takes the lock by itself. It may take a slot
+// waiter's turn with it, or replace an older entry.
+func (e *enqueuing) enqueueRequest(life context.Context) (*commit.Request, error) {
 	k, turn := e.entry.turn.atOnce(e.keys, e.at)
-	k, value, err := e.replace(life, k, e.value)
+	k, value, err := e.addReplacement(life, k, e.value)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +124,9 @@ func (e *enqueuing) request(life context.Context) (*commit.Request, error) {
 		len(value)).AddSlots(k).AddOtherLock(k, e.lock), nil
 }
 
-// come is the Enqueue of a place that the lock may be handed to. It is made when it leaves.
-func (e *enqueuing) come() *commit.Request {
+// handoverRequest is the Enqueue of a place that the lock may be handed to. It is made when it
+// leaves.
+func (e *enqueuing) handoverRequest() *commit.Request {
 	p, k, at := e.entry, e.keys, e.at
 	place := protocol.Leased{Value: e.value, Lease: p.entry.Session.Lease}
 	r := commit.NewRequest(k.Lock, nil, len(e.value))
@@ -146,7 +147,7 @@ func (e *enqueuing) run(life context.Context) (*idem.Obstacle, error) {
 	}
 	for until, refusals := e.entry.options.Clock.Now().Add(commit.BatchWindow), 0; ; refusals++ {
 		e.at.Epoch = e.entry.entry.Session.Epoch()
-		r, err := e.build(life)
+		r, err := e.buildRequest(life)
 		if err != nil {
 			return nil, commit.Unavailable(err)
 		}
@@ -160,7 +161,7 @@ func (e *enqueuing) run(life context.Context) (*idem.Obstacle, error) {
 			}
 			e.replacing.reportEnd()
 			return nil, nil
-		case e.forgot(answer.Err):
+		case e.dropMissingLease(answer.Err):
 			continue
 		case answer.Err != nil && link.Definite(answer.Err):
 			return nil, commit.Unavailable(answer.Err)
@@ -168,7 +169,7 @@ func (e *enqueuing) run(life context.Context) (*idem.Obstacle, error) {
 		if r.Build != nil && answer.Err == nil {
 			e.at.Lock = e.behind
 		}
-		if seen, err := e.after(life, answer); !errors.Is(err, errAgain) {
+		if seen, err := e.resolveUnapplied(life, answer); !errors.Is(err, errAgain) {
 			return seen, err
 		}
 	}
@@ -177,14 +178,14 @@ func (e *enqueuing) run(life context.Context) (*idem.Obstacle, error) {
 // errAgain lets a transaction be sent again.
 var errAgain = errors.New("send it again")
 
-// forgot reports whether a lease was missing that is not the session's: that of its age, or of a
-// record, which are shared.
-func (e *enqueuing) forgot(err error) bool {
-	return (e.entry.parking || e.replacing.forgot(err)) && errors.Is(err, rpctypes.ErrLeaseNotFound)
+// dropMissingLease reports whether a lease was missing that is not the session's: that of its age,
+// or of a record, which are shared.
+func (e *enqueuing) dropMissingLease(err error) bool {
+	return (e.entry.parking || e.replacing.dropMissingLease(err)) && errors.Is(err, rpctypes.ErrLeaseNotFound)
 }
 
-// after is what follows a refusal, or an answer that got lost: errAgain, or a result.
-func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Obstacle, error) {
+// resolveUnapplied is what follows a refusal, or an answer that got lost: errAgain, or a result.
+func (e *enqueuing) resolveUnapplied(life context.Context, answer commit.Reply) (*idem.Obstacle, error) {
 	st, err := e.stateAfter(life, answer)
 	switch {
 	case err != nil && e.entry.parking && answer.Err != nil:
@@ -211,7 +212,7 @@ func (e *enqueuing) after(life context.Context, answer commit.Reply) (*idem.Obst
 		return nil, commit.Unavailable(answer.Err)
 	case protocol.BehindLock:
 		e.at.Lock, e.seen = st.LockRevision(), st.Revision
-		return e.again(e.lookAround(life, e.at.Lock))
+		return e.orAgain(e.lookAround(life, e.at.Lock))
 	case protocol.BesideOther:
 		e.at.OtherLock = st.OtherRevision()
 		return nil, errAgain
@@ -228,11 +229,11 @@ func (e *enqueuing) explainRefusal(life context.Context) (*idem.Obstacle, error)
 			err = commit.Unavailable(err)
 		}
 	}
-	return e.again(seen, err)
+	return e.orAgain(seen, err)
 }
 
-// again is errAgain, unless something is in the way.
-func (e *enqueuing) again(seen *idem.Obstacle, err error) (*idem.Obstacle, error) {
+// orAgain is errAgain, unless something is in the way.
+func (e *enqueuing) orAgain(seen *idem.Obstacle, err error) (*idem.Obstacle, error) {
 	if seen == nil && err == nil {
 		err = errAgain
 	}
@@ -258,5 +259,5 @@ func (e *enqueuing) stateAfter(life context.Context, answer commit.Reply) (*prot
 	if answer.Err == nil {
 		return protocol.ReadState(answer.Responses, answer.Revision)
 	}
-	return e.entry.options.Claims.LookAfter(life, answer.Err, e.entry.entry.Session, e.at.Epoch, e.entry.keys())
+	return e.entry.options.Claims.LookAfter(life, answer.Err, e.entry.entry.Session, e.at.Epoch, e.entry.etcdKeys())
 }

@@ -42,7 +42,7 @@ func (s *Entries) enqueueParked(ctx context.Context, l *idem.Lock, prev, behind 
 	p := &Entry{options: s.options, entry: view.Waiter{Execution: l.Execution, Scope: l.Scope, Session: session},
 		parking: true}
 	e := &enqueuing{
-		entry: p, lock: l, keys: p.keys(), value: value, kept: kept, count: park.CountOf(l.Route),
+		entry: p, lock: l, keys: p.etcdKeys(), value: value, kept: kept, count: park.CountOf(l.Route),
 		at: protocol.Revisions{Lock: behind, Record: prev}, replacing: newReplacing(s.options, l),
 	}
 	r, err := commit.InTime(ctx, s.options.Tasks.Start, func(life context.Context) result {
@@ -66,7 +66,7 @@ func (e *enqueuing) enqueueParked(life context.Context) (*commit.Request, error)
 	if err != nil {
 		return nil, err
 	}
-	k, value, err := e.replace(life, e.keys, e.value)
+	k, value, err := e.addReplacement(life, e.keys, e.value)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (p *Entry) Park(ctx context.Context, as idem.Parked) error {
 		func(life context.Context, late error) {
 			// it is not parked, and no delivery waits with it: it would block its queue
 			if late != nil && !errors.Is(late, idem.ErrNotRecorded) {
-				_ = p.leave(life)
+				_ = p.leaveQueue(life)
 			}
 		})
 	switch {
@@ -98,7 +98,7 @@ func (p *Entry) Park(ctx context.Context, as idem.Parked) error {
 		err = parked
 	}
 	if p.parking = err == nil || errors.Is(err, idem.ErrNotRecorded); p.parking {
-		p.turn.leave()
+		p.turn.giveUpTurn()
 	}
 	return err
 }
@@ -118,7 +118,7 @@ type parkingEntry struct {
 // run sends until the answer is definite, which is safe: the place is the same, and so is what is
 // written.
 func (e *parkingEntry) run(life context.Context) error {
-	p, k := e.entry, e.entry.keys()
+	p, k := e.entry, e.entry.etcdKeys()
 	full := false
 	for pause := link.NewBackoff(); ; {
 		st, err := history.Look(life, p.options.Pool, k)

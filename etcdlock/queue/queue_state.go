@@ -27,9 +27,9 @@ type queueState struct {
 	vouched bool   // its session lives in etcd
 }
 
-// look reads how things stand now. The way to etcd is deep, and each attempt has a context: on a
-// goroutine that ends here they cost nothing while the place waits.
-func (p *Entry) look(ctx context.Context) (*queueState, error) {
+// readQueueState reads how things stand now. The way to etcd is deep, and each attempt has a
+// context: on a goroutine that ends here they cost nothing while the place waits.
+func (p *Entry) readQueueState(ctx context.Context) (*queueState, error) {
 	select {
 	case p.options.looks <- struct{}{}:
 	case <-ctx.Done():
@@ -72,7 +72,7 @@ func (r *reading) run(life context.Context, unwanted func() bool) (*queueState, 
 	}
 	first := r.entry.options.View.Queues.IsHead(&r.entry.entry)
 	for pause := link.NewBackoff(); ; {
-		response, err := r.entry.options.Pool.Commit(life, r.entry.options.Pool.Attempt, nil, r.reads(!first))
+		response, err := r.entry.options.Pool.Commit(life, r.entry.options.Pool.Attempt, nil, r.readOps(!first))
 		if err == nil {
 			var at *queueState
 			if at, err = r.stateIn(response); err != nil {
@@ -91,9 +91,9 @@ func (r *reading) run(life context.Context, unwanted func() bool) (*queueState, 
 	}
 }
 
-// reads asks for what stateIn reads, with the queue or without.
-func (r *reading) reads(line bool) []protocol.Op {
-	k := r.entry.keys()
+// readOps asks for what stateIn reads, with the queue or without.
+func (r *reading) readOps(line bool) []protocol.Op {
+	k := r.entry.etcdKeys()
 	ops := protocol.LockRecordAndPlace(k)
 	if line {
 		ops = protocol.LockRecordAndCandidates(k)
@@ -101,7 +101,7 @@ func (r *reading) reads(line bool) []protocol.Op {
 	return append(ops, link.Read(clientv3.OpGet(r.entry.entry.Session.Key, clientv3.WithKeysOnly())))
 }
 
-// stateIn reads the answers to reads.
+// stateIn reads the answers to readOps.
 func (r *reading) stateIn(response *pb.TxnResponse) (*queueState, error) {
 	last := len(response.Responses) - 1
 	st, err := protocol.ReadState(response.Responses[:last], response.Header.Revision)
@@ -109,7 +109,7 @@ func (r *reading) stateIn(response *pb.TxnResponse) (*queueState, error) {
 		return nil, err
 	}
 	if st.Lock == nil && r.entry.turn != nil {
-		st.Lock = st.HoldsBack(r.entry.turn.lock())
+		st.Lock = st.HoldsBack(r.entry.turn.asLock())
 	}
 	st.Other = nil // else the Enqueue has compared it, and no claim passes a place
 	return &queueState{State: st, vouched: protocol.First(response.Responses[last]) != nil}, nil
@@ -121,7 +121,7 @@ func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string
 	if before, known := protocol.Before(line, r.entry.entry.Revision); known {
 		return before, nil
 	}
-	last := link.Read(clientv3.OpGet(r.entry.keys().Queue,
+	last := link.Read(clientv3.OpGet(r.entry.etcdKeys().Queue,
 		append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(r.entry.entry.Revision-1),
 			clientv3.WithKeysOnly())...))
 	response, err := r.entry.options.Pool.Commit(life, r.entry.options.Pool.Attempt, nil, []protocol.Op{last})
@@ -141,7 +141,7 @@ func (r *reading) entryBefore(life context.Context, line *pb.ResponseOp) (string
 // behind, or does not answer.
 func (r *reading) readAfterGone(life context.Context, revision int64) *queueState {
 	response, err := r.entry.options.Pool.Commit(life, r.entry.options.Pool.Attempt, nil,
-		protocol.FromAnyMember(r.reads(false)))
+		protocol.FromAnyMember(r.readOps(false)))
 	if err != nil || response.Header.Revision < revision {
 		return nil
 	}

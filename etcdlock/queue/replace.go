@@ -45,9 +45,10 @@ func newReplacing(o *Options, l *idem.Lock) *replacing {
 	return &replacing{options: o, lock: &own, quiet: *l.Latest}
 }
 
-// look reads the queue. behind is the token of the lock that stands in the way, 0 = it is free. It
-// returns the waiter that is newer than this execution, by its order: then this one does not wait.
-func (r *replacing) look(ctx context.Context, k protocol.Keys, behind int64) (newer *idem.Lock, err error) {
+// readQueue reads the queue. behind is the token of the lock that stands in the way, 0 = it is
+// free. It returns the waiter that is newer than this execution, by its order: then this one does
+// not wait.
+func (r *replacing) readQueue(ctx context.Context, k protocol.Keys, behind int64) (newer *idem.Lock, err error) {
 	newest := append(clientv3.WithLastCreate(), clientv3.WithLimit(newestRead))
 	answers, _, err := r.options.Pool.Read(ctx, clientv3.OpGet(k.Queue, newest...))
 	if err != nil {
@@ -61,11 +62,11 @@ func (r *replacing) look(ctx context.Context, k protocol.Keys, behind int64) (ne
 		if err != nil {
 			return nil, err
 		}
-		switch same, older := r.compare(l); {
+		switch same, older := r.compareOrder(l); {
 		case !same || r.over != nil:
 		case older:
 			return l, nil
-		case behind == 0 && int64(i) == queue.Count-1 && !r.rests(l): // it is its turn
+		case behind == 0 && int64(i) == queue.Count-1 && !r.isResting(l): // it is its turn
 		default:
 			r.over, r.seen.Entry = l, l.Revision
 		}
@@ -73,9 +74,9 @@ func (r *replacing) look(ctx context.Context, k protocol.Keys, behind int64) (ne
 	return nil, nil
 }
 
-// compare reports whether one of the two is to replace the other, and whether the execution is the
-// older one. Where their order does not tell, the later one is newer.
-func (r *replacing) compare(waits *idem.Lock) (same, older bool) {
+// compareOrder reports whether one of the two is to replace the other, and whether the execution is
+// the older one. Where their order does not tell, the later one is newer.
+func (r *replacing) compareOrder(waits *idem.Lock) (same, older bool) {
 	mine, theirs := r.lock.Order, waits.Order
 	switch {
 	case waits.Latest == nil || waits.Scope.Key == r.lock.Scope.Key:
@@ -90,19 +91,20 @@ func (r *replacing) compare(waits *idem.Lock) (same, older bool) {
 	return true, known && known2 && at.Before(than)
 }
 
-// rests reports whether the first waiter does not take the lock yet, although it is free.
-func (r *replacing) rests(l *idem.Lock) bool {
+// isResting reports whether the first waiter does not take the lock yet, although it is free.
+func (r *replacing) isResting(l *idem.Lock) bool {
 	return l.Latest.Rests(r.options.Clock.Now()) > 0 || r.options.View.Pauses.Of(l.Route, l.Scope.Workflow) != nil
 }
 
-// prepare makes what the transaction needs, as far as the look found it, and the place's value.
-func (r *replacing) prepare(ctx context.Context) (value []byte, err error) {
+// prepareWrite makes what the transaction needs, as far as the look found it, and the place's
+// value.
+func (r *replacing) prepareWrite(ctx context.Context) (value []byte, err error) {
 	now := r.options.Clock.Now()
 	series := idem.Series{Since: now.UTC().Round(time.Millisecond)}
 	r.seen.Over, r.lease, r.record = nil, 0, nil
 	if r.over != nil {
 		series.Since, series.Replaced = r.over.Latest.Since, r.over.Latest.Replaced+1
-		if err := r.end(ctx, now); err != nil {
+		if err := r.endReplaced(ctx, now); err != nil {
 			return nil, err
 		}
 	}
@@ -116,8 +118,8 @@ func (r *replacing) prepare(ctx context.Context) (value []byte, err error) {
 	return protocol.EncodeLock(r.lock)
 }
 
-// end makes the record of the replaced execution.
-func (r *replacing) end(ctx context.Context, now time.Time) (err error) {
+// endReplaced makes the record of the replaced execution.
+func (r *replacing) endReplaced(ctx context.Context, now time.Time) (err error) {
 	k := r.options.Layout.Keys(r.over)
 	r.over.Token = 0 // it never had the lock
 	r.seen.Over, r.seen.Parked = &k, r.over.Parked != nil
@@ -143,9 +145,9 @@ func (r *replacing) reportEnd() {
 	}
 }
 
-// forgot reports whether the lease of the record was missing, and lets the next attempt take
-// another one.
-func (r *replacing) forgot(err error) bool {
+// dropMissingLease reports whether the lease of the record was missing, and lets the next attempt
+// take another one.
+func (r *replacing) dropMissingLease(err error) bool {
 	if r == nil || r.lease == 0 || !errors.Is(err, rpctypes.ErrLeaseNotFound) || r.forgets == maxForgets {
 		return false
 	}
@@ -162,7 +164,7 @@ func (e *enqueuing) lookAround(life context.Context, behind int64) (*idem.Obstac
 	if e.replacing == nil {
 		return nil, nil
 	}
-	newer, err := e.replacing.look(life, e.entry.keys(), behind)
+	newer, err := e.replacing.readQueue(life, e.entry.etcdKeys(), behind)
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -185,7 +187,7 @@ func (e *enqueuing) olderThan(life context.Context, newer *idem.Lock) (*idem.Obs
 	if newer == nil {
 		return nil, nil
 	}
-	st, err := history.Look(life, e.entry.options.Pool, e.entry.keys())
+	st, err := history.Look(life, e.entry.options.Pool, e.entry.etcdKeys())
 	if err != nil {
 		return nil, commit.Unavailable(err)
 	}
@@ -196,14 +198,14 @@ func (e *enqueuing) olderThan(life context.Context, newer *idem.Lock) (*idem.Obs
 	return seen, err
 }
 
-// replace adds to the transaction that takes a place what it does under strategy latest. value is
-// the place's without that.
-func (e *enqueuing) replace(life context.Context, k protocol.Keys, value []byte) (protocol.Keys, []byte, error) {
+// addReplacement adds to the transaction that takes a place what it does under strategy latest.
+// value is the place's without that.
+func (e *enqueuing) addReplacement(life context.Context, k protocol.Keys, value []byte) (protocol.Keys, []byte, error) {
 	r := e.replacing
 	if r == nil {
 		return k, value, nil
 	}
-	value, err := r.prepare(life)
+	value, err := r.prepareWrite(life)
 	if err != nil {
 		return k, nil, err
 	}
@@ -216,9 +218,9 @@ func (e *enqueuing) replace(life context.Context, k protocol.Keys, value []byte)
 	return k, value, nil
 }
 
-// rests is how long the place leaves the lock alone, although that is free: something newer may
+// restLeft is how long the place leaves the lock alone, although that is free: something newer may
 // come. 0 = it may take it.
-func (p *Entry) rests() time.Duration {
+func (p *Entry) restLeft() time.Duration {
 	if p.series == nil {
 		return 0
 	}

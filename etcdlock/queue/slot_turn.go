@@ -26,15 +26,15 @@ func newSlotTurn(p *Entry, l *idem.Lock) *slotTurn {
 	return &slotTurn{p, l.Slots}
 }
 
-// lock is the lock as it waits for slots.
-func (t *slotTurn) lock() *idem.Lock {
-	l := t.place.lock()
+// asLock is the lock as it waits for slots.
+func (t *slotTurn) asLock() *idem.Lock {
+	l := t.place.asLock()
 	l.Route, l.Slots = t.place.route, t.slots
 	return &l
 }
 
-// key is the key of the turn that the place may have at a limit; "" = it has none.
-func (t *slotTurn) key() string {
+// waiterKey is the key of the turn that the place may have at a limit; "" = it has none.
+func (t *slotTurn) waiterKey() string {
 	if t == nil {
 		return ""
 	}
@@ -50,57 +50,59 @@ func (t *slotTurn) atOnce(k protocol.Keys, at protocol.Revisions) (protocol.Keys
 	if t == nil {
 		return k, protocol.Leased{}
 	}
-	t.leave()
+	t.giveUpTurn()
 	o, e := t.place.options, &t.place.entry
 	if at.Lock != 0 || at.OtherLock != 0 || o.View.Pauses.Of(t.place.route, e.Scope.Workflow) != nil {
 		return k, protocol.Leased{}
 	}
-	limit := o.View.Slots.Begin(t.lock())
+	limit := o.View.Slots.Begin(t.asLock())
 	if limit == "" {
 		return k, protocol.Leased{}
 	}
 	k.SlotWaiter = o.Layout.SlotWaiter(limit, e.Execution)
-	return k, protocol.Leased{Value: protocol.EncodeSlotWaiter(t.lock(), limit, e.Session.Name, 0),
+	return k, protocol.Leased{Value: protocol.EncodeSlotWaiter(t.asLock(), limit, e.Session.Name, 0),
 		Lease: e.Session.Lease}
 }
 
-// leave gives the turn up, when the place waits for something else, or no more.
-func (t *slotTurn) leave() {
+// giveUpTurn gives the turn up, when the place waits for something else, or no more.
+func (t *slotTurn) giveUpTurn() {
 	if t != nil {
 		t.place.options.View.Slots.LeaveAndDropSlotWaiter(t.place.entry.Execution)
 	}
 }
 
-// forget is called when the lock was taken, and the turn with it.
-func (t *slotTurn) forget() {
+// forgetTurn is called when the lock was taken, and the turn with it.
+func (t *slotTurn) forgetTurn() {
 	if t != nil {
 		t.place.options.View.Slots.Leave(t.place.entry.Execution)
 	}
 }
 
-// await waits until it may be the turn of the place. false: how things stand has to be read again.
-func (t *slotTurn) await(ctx context.Context, revision int64) bool {
+// awaitTurn waits until it may be the turn of the place. false: how things stand has to be read
+// again.
+func (t *slotTurn) awaitTurn(ctx context.Context, revision int64) bool {
 	p := t.place
-	limit, inLine, w := p.options.View.Slots.Ask(t.lock(), "")
+	limit, inLine, w := p.options.View.Slots.Ask(t.asLock(), "")
 	if limit == "" {
 		return true
 	}
 	if !inLine {
 		_, err := commit.InTime(ctx, p.options.Tasks.Start, func(life context.Context) error {
-			return p.options.View.Slots.EnterSlotWaiters(life, w, p.keys(), p.entry.Revision, p.entry.Session, limit)
+			return p.options.View.Slots.EnterSlotWaiters(life, w, p.etcdKeys(), p.entry.Revision, p.entry.Session,
+				limit)
 		}, nil)
 		if err != nil {
 			return false
 		}
 	}
 	p.awaitGone(ctx, w.Woken, revision)
-	limit, _, _ = p.options.View.Slots.Ask(t.lock(), "")
+	limit, _, _ = p.options.View.Slots.Ask(t.asLock(), "")
 	return limit == "" && ctx.Err() == nil && p.entry.Session.Err() == nil
 }
 
-// full is the limit that the place waits at, and which execution has had a slot there for longest,
-// as far as this process knows; nil = it does not.
-func (t *slotTurn) full() *idem.Obstacle {
+// fullObstacle is the limit that the place waits at, and which execution has had a slot there for
+// longest, as far as this process knows; nil = it does not.
+func (t *slotTurn) fullObstacle() *idem.Obstacle {
 	if t == nil {
 		return nil
 	}

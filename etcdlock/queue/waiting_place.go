@@ -32,14 +32,14 @@ type Entry struct {
 	series *idem.Series // under strategy latest: until when it rests; nil = it does not
 }
 
-// lock is what the place says of its execution.
-func (p *Entry) lock() idem.Lock {
+// asLock is what the place says of its execution.
+func (p *Entry) asLock() idem.Lock {
 	return idem.Lock{ExecutionFacts: idem.ExecutionFacts{Execution: p.entry.Execution, Scope: p.entry.Scope,
 		Holder: p.entry.Session.Holder()}, Alive: protocol.SessionAlive(p.entry.Session.Name)}
 }
 
-func (p *Entry) keys() protocol.Keys {
-	l := p.lock()
+func (p *Entry) etcdKeys() protocol.Keys {
+	l := p.asLock()
 	return p.options.Layout.Keys(&l)
 }
 
@@ -60,14 +60,14 @@ func (p *Entry) Await(ctx context.Context, prev int64) (*idem.Obstacle, error) {
 		if step == protocol.Look {
 			at = p.lookAt(ctx, prev)
 			step = protocol.WhileQueued(&at.Known)
-			behind = cmp.Or(p.sees(step, at.state), behind)
+			behind = cmp.Or(p.noteLockSeen(step, at.state), behind)
 		}
 		switch step {
 		case protocol.AwaitAnswer, protocol.AwaitEntry, protocol.AwaitLock, protocol.AwaitPause, protocol.AwaitRest:
-			p.turn.leave() // what waits for something else has no turn at a limit
-			p.await(ctx, step, at)
+			p.turn.giveUpTurn() // what waits for something else has no turn at a limit
+			p.awaitStep(ctx, step, at)
 		case protocol.AwaitSlot:
-			if p.turn.await(ctx, at.state.Revision) {
+			if p.turn.awaitTurn(ctx, at.state.Revision) {
 				return at.state.Obstacle(p.entry.Scope.Key), nil
 			}
 		case protocol.FindLock:
@@ -75,9 +75,9 @@ func (p *Entry) Await(ctx context.Context, prev int64) (*idem.Obstacle, error) {
 				return nil, err
 			}
 		case protocol.GiveUp:
-			return cmp.Or(p.turn.full(), behind), at.err
+			return cmp.Or(p.turn.fullObstacle(), behind), at.err
 		default:
-			return p.outcome(step, at)
+			return p.waitOutcome(step, at)
 		}
 	}
 }
@@ -95,7 +95,7 @@ type position struct {
 	err  error // why the place may wait no longer; nil = it may
 }
 
-func (p *Entry) position(err error) *position {
+func (p *Entry) newPosition(err error) *position {
 	if p.won == nil {
 		p.won = p.options.Own.Handed(&p.entry)
 	}
@@ -109,7 +109,7 @@ func (p *Entry) knownPosition(ctx context.Context) *position {
 	if ctx.Err() != nil {
 		timeUp = waitError(ctx)
 	}
-	at := p.position(timeUp)
+	at := p.newPosition(timeUp)
 	ahead := p.options.View.Queues.Ahead(&p.entry)
 	at.news, at.Offered, at.Locked, at.Preceded = ahead.Answer, ahead.Answer != nil, ahead.Lock != nil,
 		ahead.Entry != ""
@@ -121,23 +121,23 @@ func (p *Entry) knownPosition(ctx context.Context) *position {
 
 // lookAt reads how things stand, and what else there is to know.
 func (p *Entry) lookAt(ctx context.Context, prev int64) *position {
-	st, err := p.look(ctx)
+	st, err := p.readQueueState(ctx)
 	if err == nil && st.Place == p.entry.Revision && st.before == "" && st.Lock != nil {
 		st.Lock.Dead, err = p.options.Reaper.IsDead(ctx, st.Lock)
 	}
-	at := p.position(err)
+	at := p.newPosition(err)
 	if err != nil {
 		return at
 	}
 	at.state, at.news = st, p.options.View.Pauses.Change(p.route, p.entry.Scope.Workflow)
 	at.Saw(st.State, p.entry.Execution, protocol.Revisions{Entry: p.entry.Revision, Record: prev})
 	at.Vouched, at.Preceded, at.Limited = st.vouched, st.before != "", p.turn != nil
-	at.Paused, at.Rests = at.news != nil, p.rests() > 0
+	at.Paused, at.Rests = at.news != nil, p.restLeft() > 0
 	return at
 }
 
-// sees notes the lock that was read, where the place is to wait for that.
-func (p *Entry) sees(step protocol.Step, st *queueState) *idem.Obstacle {
+// noteLockSeen notes the lock that was read, where the place is to wait for that.
+func (p *Entry) noteLockSeen(step protocol.Step, st *queueState) *idem.Obstacle {
 	if step != protocol.AwaitLock {
 		return nil
 	}
@@ -145,9 +145,9 @@ func (p *Entry) sees(step protocol.Step, st *queueState) *idem.Obstacle {
 	return st.Obstacle(p.entry.Scope.Key)
 }
 
-// await waits for what is before the place, for its own end, or for that of its session. It may
+// awaitStep waits for what is before the place, for its own end, or for that of its session. It may
 // return early.
-func (p *Entry) await(ctx context.Context, step protocol.Step, at *position) {
+func (p *Entry) awaitStep(ctx context.Context, step protocol.Step, at *position) {
 	switch step {
 	case protocol.AwaitAnswer: // it says all: what a watch says before that is part of it
 		select {
@@ -161,7 +161,7 @@ func (p *Entry) await(ctx context.Context, step protocol.Step, at *position) {
 		p.awaitGone(ctx, at.news, at.state.Revision)
 	case protocol.AwaitRest:
 		over := make(chan struct{})
-		defer time.AfterFunc(p.rests(), func() { close(over) }).Stop()
+		defer time.AfterFunc(p.restLeft(), func() { close(over) }).Stop()
 		p.awaitGone(ctx, over, at.state.Revision)
 	case protocol.AwaitLock:
 		p.awaitLock(ctx, at.state.State)
@@ -175,25 +175,26 @@ func (p *Entry) awaitGone(ctx context.Context, news <-chan struct{}, revision in
 		append(keys, p.options.Layout.Queued(p.entry.Scope))...)
 }
 
-// outcome is what Await returns at the end of the wait.
-func (p *Entry) outcome(step protocol.Step, at *position) (*idem.Obstacle, error) {
+// waitOutcome is what Await returns at the end of the wait.
+func (p *Entry) waitOutcome(step protocol.Step, at *position) (*idem.Obstacle, error) {
 	switch step {
 	case protocol.Go:
 		return &idem.Obstacle{}, nil
 	case protocol.Lost:
-		return nil, p.lost()
+		return nil, p.lostError()
 	case protocol.LockLost:
 		return nil, idem.ErrLockLost
 	case protocol.Cancelled:
-		return p.cancelled(at.state.State), idem.ErrCancelled
+		return p.cancelObstacle(at.state.State), idem.ErrCancelled
 	case protocol.Unreadable:
 		return nil, commit.Unavailable(at.state.Unread)
 	}
 	return at.state.Obstacle(p.entry.Scope.Key), nil
 }
 
-// lost says that the place has gone with its session, which etcd may know before this process does.
-func (p *Entry) lost() error {
+// lostError says that the place has gone with its session, which etcd may know before this process
+// does.
+func (p *Entry) lostError() error {
 	if err := p.entry.Session.Err(); err != nil {
 		return fmt.Errorf("%w: %w", idem.ErrQueueEntryLost, err)
 	}
@@ -215,12 +216,12 @@ func (p *Entry) takeFoundLock(ctx context.Context, st *protocol.State) (err erro
 	return nil
 }
 
-// cancelled is how this execution ended: a place that goes while its session lives was cancelled,
-// also where its record was forgotten or written over since.
-func (p *Entry) cancelled(st *protocol.State) *idem.Obstacle {
+// cancelObstacle is how this execution ended: a place that goes while its session lives was
+// cancelled, also where its record was forgotten or written over since.
+func (p *Entry) cancelObstacle(st *protocol.State) *idem.Obstacle {
 	r := st.Ended(p.entry.Execution)
 	if r == nil {
-		l := p.lock()
+		l := p.asLock()
 		r = protocol.RecordOf(&l, idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted})
 	}
 	return &idem.Obstacle{Record: r, RecordRevision: r.Revision}
@@ -245,20 +246,21 @@ func (p *Entry) awaitLock(ctx context.Context, st *protocol.State) {
 // is still taken: wait again, or leave.
 func (p *Entry) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.RunningLock, *idem.Obstacle, error) {
 	if p.entry.Session.Err() != nil {
-		return nil, nil, p.lost()
+		return nil, nil, p.lostError()
 	}
 	if p.won != nil {
 		return p.won, nil, nil
 	}
-	mine := p.lock()
+	mine := p.asLock()
 	l.Execution, l.Scope, l.Alive = mine.Execution, mine.Scope, mine.Alive
 	if l.Holder == "" { // a client of the lock API has named itself
 		l.Holder = mine.Holder
 	}
-	held, seen, err := p.options.Claims.ClaimHead(ctx, &l, p.entry.Session, prev, p.entry.Revision, p.turn.key(), nil)
+	held, seen, err := p.options.Claims.ClaimHead(ctx, &l, p.entry.Session, prev, p.entry.Revision, p.turn.waiterKey(),
+		nil)
 	switch {
 	case held != nil:
-		p.turn.forget()
+		p.turn.forgetTurn()
 		p.options.View.Queues.Unregister(&p.entry)
 	case p.turn == nil:
 		// should another one be before it after all, it has to read that
@@ -271,12 +273,12 @@ func (p *Entry) ClaimHead(ctx context.Context, l idem.Lock, prev int64) (idem.Ru
 // goes on by itself when ctx ends first.
 func (p *Entry) Leave(ctx context.Context) error {
 	if p.parking {
-		p.turn.leave()
+		p.turn.giveUpTurn()
 		return nil
 	}
 	left, err := commit.InTime(ctx, p.options.Tasks.Start, func(life context.Context) error {
-		defer p.turn.leave()
-		return p.leave(life)
+		defer p.turn.giveUpTurn()
+		return p.leaveQueue(life)
 	}, nil)
 	if err != nil {
 		return commit.Unavailable(p.options.Pool.Because(err))
@@ -284,10 +286,10 @@ func (p *Entry) Leave(ctx context.Context) error {
 	return left
 }
 
-// leave repeats until the answer is definite. A refusal means that the place has become a lock, or
-// nothing.
-func (p *Entry) leave(life context.Context) error {
-	k := p.keys()
+// leaveQueue repeats until the answer is definite. A refusal means that the place has become a
+// lock, or nothing.
+func (p *Entry) leaveQueue(life context.Context) error {
+	k := p.etcdKeys()
 	p.options.View.Queues.Unregister(&p.entry)
 	if p.won == nil {
 		p.won = p.options.Own.Handed(&p.entry)
@@ -295,7 +297,7 @@ func (p *Entry) leave(life context.Context) error {
 	if p.won != nil {
 		return p.won.GiveBack(life)
 	}
-	k.OldSlotWaiter = p.turn.key()
+	k.OldSlotWaiter = p.turn.waiterKey()
 	for pause := link.NewBackoff(); ; {
 		answer := p.options.Sender.Do(life, commit.NewRequest(k.Lock,
 			protocol.Leave(k, protocol.Revisions{Entry: p.entry.Revision}), 0).AddSlots(k))

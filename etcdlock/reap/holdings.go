@@ -70,7 +70,7 @@ func (h *Holdings) Look(ctx context.Context) {
 	}
 	page := answers[0].GetResponseRange()
 	if len(page.Kvs) == 0 {
-		h.set(0, "", time.Time{})
+		h.setCounts(0, "", time.Time{})
 		return
 	}
 	oldest := idem.ExecutionID(strings.TrimPrefix(string(page.Kvs[0].Key), prefix))
@@ -88,10 +88,10 @@ func (h *Holdings) Look(ctx context.Context) {
 			since = found.Record.StartedAt
 		}
 	}
-	h.set(int(page.Count), oldest, since)
+	h.setCounts(int(page.Count), oldest, since)
 }
 
-func (h *Holdings) set(n int, oldest idem.ExecutionID, since time.Time) {
+func (h *Holdings) setCounts(n int, oldest idem.ExecutionID, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.count, h.oldest, h.since = n, oldest, since

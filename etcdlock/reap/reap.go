@@ -66,7 +66,7 @@ func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
 	}
 	k, refusals := r.options.Layout.Keys(dead), 0
 	return r.options.Tasks.Repeat(ctx, func(ctx context.Context) (bool, error) {
-		request, err := r.request(ctx, dead, k, refusals)
+		request, err := r.reapRequest(ctx, dead, k, refusals)
 		if err != nil {
 			return false, err
 		}
@@ -85,9 +85,10 @@ func (r *Reaper) Reap(ctx context.Context, dead *idem.Lock) error {
 	})
 }
 
-// request ends the execution of dead. refusals is how often etcd has refused that for its size, see
-// finish.Reduce.
-func (r *Reaper) request(ctx context.Context, dead *idem.Lock, k protocol.Keys, refusals int) (*commit.Request, error) {
+// reapRequest ends the execution of dead. refusals is how often etcd has refused that for its size,
+// see finish.Reduce.
+func (r *Reaper) reapRequest(ctx context.Context, dead *idem.Lock, k protocol.Keys, refusals int) (*commit.Request,
+	error) {
 	at := protocol.Revisions{Lock: dead.Revision}
 	if dead.Cooling {
 		return commit.NewRequest(k.Lock, protocol.ReapCooling(k, at), 0).AddSlots(k), nil

@@ -96,8 +96,8 @@ func (w *Sweeper) keepForNextSweep(l *idem.Lock) {
 	}
 }
 
-// more reports whether there is something to look at.
-func (w *Sweeper) more() bool {
+// hasWork reports whether there is something to look at.
+func (w *Sweeper) hasWork() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.all || len(w.names) > 0 || len(w.holds) > 0
@@ -107,7 +107,7 @@ func (w *Sweeper) more() bool {
 func (w *Sweeper) Run(ctx context.Context) {
 	for {
 		var again <-chan time.Time
-		if w.more() { // of the sweep before, or it has woken this one as well
+		if w.hasWork() { // of the sweep before, or it has woken this one as well
 			again = time.After(sweepAgain)
 		}
 		select {
@@ -124,14 +124,14 @@ func (w *Sweeper) Run(ctx context.Context) {
 		w.names, w.holds, w.all = map[string]struct{}{}, map[idem.ExecutionID]struct{}{}, false
 		w.mu.Unlock()
 		if all || len(names) > 0 {
-			w.sweep(ctx, w.reaper.options.Layout.All(protocol.KindLocks), func(l *idem.Lock) bool {
+			w.sweepLocks(ctx, w.reaper.options.Layout.All(protocol.KindLocks), func(l *idem.Lock) bool {
 				_, ended := names[strings.TrimPrefix(l.Alive, protocol.KindSessions)]
 				return all || ended
 			})
 		}
 		for id := range holds {
 			if workflow, _, err := id.Parse(); err == nil && !all {
-				w.sweep(ctx, w.reaper.options.Layout.All(protocol.KindLocks)+protocol.Hex16(workflow)+"/",
+				w.sweepLocks(ctx, w.reaper.options.Layout.All(protocol.KindLocks)+protocol.Hex16(workflow)+"/",
 					func(l *idem.Lock) bool {
 						return l.Execution == id && protocol.IsHold(l.Alive)
 					})
@@ -140,9 +140,9 @@ func (w *Sweeper) Run(ctx context.Context) {
 	}
 }
 
-// sweep goes through the locks below prefix. One that it cannot reap now is left to the next sweep,
-// or to a caller that meets it.
-func (w *Sweeper) sweep(ctx context.Context, prefix string, mayBeDead func(*idem.Lock) bool) {
+// sweepLocks goes through the locks below prefix. One that it cannot reap now is left to the next
+// sweep, or to a caller that meets it.
+func (w *Sweeper) sweepLocks(ctx context.Context, prefix string, mayBeDead func(*idem.Lock) bool) {
 	keys := link.Below(prefix, SweepPage)
 	keys.Fresh = true
 	for kv, err := range w.reaper.options.Pool.All(ctx, keys) {

@@ -11,10 +11,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// follow follows the sessions, the pauses, the forgets, the own cancels and the ends of holds from
-// after revision, until ctx ends. In quiet times it sees one key for each process, so its cost does
-// not depend on the deliveries.
-func (k *Keeper) follow(ctx context.Context, s *Session, revision int64) {
+// runReflector follows the sessions, the pauses, the forgets, the own cancels and the ends of holds
+// from after revision, until ctx ends. In quiet times it sees one key for each process, so its cost
+// does not depend on the deliveries.
+func (k *Keeper) runReflector(ctx context.Context, s *Session, revision int64) {
 	(&link.Reflector{Pool: k.options.Pool, On: link.OfSession, Source: &followed{keeper: k, session: s}}).Run(ctx,
 		revision)
 }
@@ -27,12 +27,14 @@ type followed struct {
 }
 
 // List implements link.Source.
-func (f *followed) List(ctx context.Context) (int64, error) { return f.keeper.list(ctx, f.session) }
+func (f *followed) List(ctx context.Context) (int64, error) {
+	return f.keeper.listFollowed(ctx, f.session)
+}
 
 // Watches implements link.Source.
-func (f *followed) Watches(from int64) []link.Watch { return f.keeper.watches(f.session, from) }
+func (f *followed) Watches(from int64) []link.Watch { return f.keeper.followedWatches(f.session, from) }
 
-func (k *Keeper) watches(s *Session, from int64) []link.Watch {
+func (k *Keeper) followedWatches(s *Session, from int64) []link.Watch {
 	below := func(prefix string, news func(name string), but ...clientv3.OpOption) link.Watch {
 		return link.Watch{Key: prefix, Opts: append(but, clientv3.WithPrefix(), clientv3.WithRev(from)),
 			News: func(e *clientv3.Event) {
@@ -71,9 +73,9 @@ func (k *Keeper) applySessionEvent(s *Session, e *clientv3.Event) {
 	}
 }
 
-// list reads the live sessions, the pauses, and the locks that this process was asked to look at.
-// It returns the error of ctx, or why the session is over.
-func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
+// listFollowed reads the live sessions, the pauses, and the locks that this process was asked to
+// look at. It returns the error of ctx, or why the session is over.
+func (k *Keeper) listFollowed(ctx context.Context, s *Session) (int64, error) {
 	k.options.On.OnMissed(0)
 	cancels := k.options.Layout.All(protocol.KindCancels + s.Name + "/")
 	answers, revision, err := k.options.Pool.Read(ctx,
@@ -91,7 +93,7 @@ func (k *Keeper) list(ctx context.Context, s *Session) (int64, error) {
 		k.options.On.OnAsked(strings.TrimPrefix(string(kv.Key), cancels))
 	}
 	k.options.Pauses.Replace(answers[2].GetResponseRange().Kvs, revision)
-	names := k.names(answers[0])
+	names := k.sessionNames(answers[0])
 	k.options.On.OnDied(k.options.Live.Replace(names, revision))
 	if _, there := names[s.Name]; !there {
 		s.End(ErrGone)

@@ -107,10 +107,10 @@ func (k *Keeper) Run(ctx context.Context) {
 	said, former := "", ""
 	pause := link.NewSessionBackoff()
 	for ctx.Err() == nil {
-		s, names, revision, err := k.open(ctx, former)
+		s, names, revision, err := k.openSession(ctx, former)
 		if err != nil {
 			err = fmt.Errorf("open a session: %w", link.Explain(k.options.Pool.WhySilent(ctx, err)))
-			k.set(nil, err)
+			k.setSession(nil, err)
 			if ctx.Err() == nil && err.Error() != said {
 				said = err.Error()
 				k.options.On.OnFailed(err)
@@ -123,32 +123,32 @@ func (k *Keeper) Run(ctx context.Context) {
 			continue
 		}
 		said, pause = "", link.NewSessionBackoff()
-		k.hold(ctx, s, names, revision)
+		k.keepSession(ctx, s, names, revision)
 		former = s.Name
 	}
 }
 
-// hold keeps s until it is over.
-func (k *Keeper) hold(ctx context.Context, s *Session, names map[string]struct{}, revision int64) {
+// keepSession keeps s until it is over.
+func (k *Keeper) keepSession(ctx context.Context, s *Session, names map[string]struct{}, revision int64) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	k.options.On.OnDied(k.options.Live.Replace(names, revision))
-	k.set(s, nil)
+	k.setSession(s, nil)
 	k.options.On.OnOpened(s)
-	k.wg.Go(func() { k.follow(watching, s, revision) })
-	k.wg.Go(func() { k.expire(ctx, s) })
+	k.wg.Go(func() { k.runReflector(watching, s, revision) })
+	k.wg.Go(func() { k.awaitExpiry(ctx, s) })
 	k.wg.Go(func() { k.options.Pauses.Acknowledge(watching, s, k.options.Pool) })
-	k.renew(ctx, s)
+	k.renewUntilOver(ctx, s)
 	if ctx.Err() == nil {
-		k.set(nil, s.Err())
+		k.setSession(nil, s.Err())
 		k.options.On.OnEnded(s)
 	}
 }
 
-// open makes a session and reads the others in the same transaction. After an error the lease, if
-// there is one, runs out by itself: the name is used for this attempt only. former is the session
-// before, whose locks it is to adopt; "" = there was none.
-func (k *Keeper) open(ctx context.Context, former string) (*Session, map[string]struct{}, int64, error) {
+// openSession makes a session and reads the others in the same transaction. After an error the
+// lease, if there is one, runs out by itself: the name is used for this attempt only. former is the
+// session before, whose locks it is to adopt; "" = there was none.
+func (k *Keeper) openSession(ctx context.Context, former string) (*Session, map[string]struct{}, int64, error) {
 	s := &Session{Name: NewName(), ttl: k.options.TTL, margin: Margin(k.options.TTL), clock: k.options.Clock,
 		since:  k.options.Clock.Now(),
 		holder: k.options.Holder, Over: make(chan struct{}), fencing: make(chan struct{}, 1)}
@@ -163,7 +163,7 @@ func (k *Keeper) open(ctx context.Context, former string) (*Session, map[string]
 	if s.Lease, err = k.options.Pool.GrantLease(ctx, link.NewLeaseID(), k.options.TTL); err != nil {
 		return nil, nil, 0, err
 	}
-	if err := k.clear(ctx); err != nil {
+	if err := k.clearSessions(ctx); err != nil {
 		return nil, nil, 0, err
 	}
 	response, err := k.options.Pool.Commit(ctx, k.options.Pool.Attempt, protocol.Compares{protocol.Absent(s.Key)},
@@ -181,11 +181,11 @@ func (k *Keeper) open(ctx context.Context, former string) (*Session, map[string]
 	}
 	s.epoch = response.Header.Revision
 	k.options.Pauses.Replace(response.Responses[2].GetResponseRange().Kvs, s.epoch)
-	return s, k.names(response.Responses[1]), s.epoch, nil
+	return s, k.sessionNames(response.Responses[1]), s.epoch, nil
 }
 
-// names returns the names of the sessions in an answer.
-func (k *Keeper) names(answer *pb.ResponseOp) map[string]struct{} {
+// sessionNames returns the names of the sessions in an answer.
+func (k *Keeper) sessionNames(answer *pb.ResponseOp) map[string]struct{} {
 	names := map[string]struct{}{}
 	for _, kv := range answer.GetResponseRange().Kvs {
 		names[strings.TrimPrefix(string(kv.Key), k.options.Layout.All(protocol.KindSessions))] = struct{}{}
@@ -207,9 +207,9 @@ func (k *Keeper) refuseOlder(ctx context.Context) (cluster uint64, err error) {
 	return older.Header.ClusterId, nil
 }
 
-// clear ends the sessions that an earlier process has left, if this process is alone; Predecessors
-// knows of those that shared its directory, and others end with their leases.
-func (k *Keeper) clear(ctx context.Context) error {
+// clearSessions ends the sessions that an earlier process has left, if this process is alone;
+// Predecessors knows of those that shared its directory, and others end with their leases.
+func (k *Keeper) clearSessions(ctx context.Context) error {
 	if !k.options.Alone {
 		return nil
 	}
@@ -223,8 +223,9 @@ func NewName() string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
 }
 
-// renew prolongs the lease every quarter of its life, until the session is over or ctx ends.
-func (k *Keeper) renew(ctx context.Context, s *Session) {
+// renewUntilOver prolongs the lease every quarter of its life, until the session is over or ctx
+// ends.
+func (k *Keeper) renewUntilOver(ctx context.Context, s *Session) {
 	for wait := s.ttl / 4; ; {
 		t := time.NewTimer(wait)
 		select {
@@ -240,7 +241,7 @@ func (k *Keeper) renew(ctx context.Context, s *Session) {
 		err := k.options.Pool.Renew(ctx, s.Lease)
 		switch {
 		case err == nil:
-			if s.renewed(sent) {
+			if s.noteRenewal(sent) {
 				k.announceChange()
 			}
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
@@ -261,9 +262,9 @@ func (s *Session) untilRenewal(err error) time.Duration {
 	return 50 * time.Millisecond // the next attempt asks another member
 }
 
-// expire waits until the session may not act any more, reports it, and returns. A timer does not
-// see a suspended machine, so it looks every second.
-func (k *Keeper) expire(ctx context.Context, s *Session) {
+// awaitExpiry waits until the session may not act any more, reports it, and returns. A timer does
+// not see a suspended machine, so it looks every second.
+func (k *Keeper) awaitExpiry(ctx context.Context, s *Session) {
 	for {
 		left := s.Remaining()
 		if left <= 0 {
@@ -277,7 +278,7 @@ func (k *Keeper) expire(ctx context.Context, s *Session) {
 	}
 }
 
-func (k *Keeper) set(s *Session, trouble error) {
+func (k *Keeper) setSession(s *Session, trouble error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.session, k.trouble = s, trouble
@@ -329,7 +330,7 @@ func (k *Keeper) WaitReady(ctx context.Context) error {
 // whether etcd has ended it. It is the last call, after Run.
 func (k *Keeper) Leave() (ended bool) {
 	s, _, _ := k.Current()
-	k.set(nil, commit.ErrClosed)
+	k.setSession(nil, commit.ErrClosed)
 	if s == nil {
 		return false
 	}

@@ -43,7 +43,7 @@ func TestASessionIsOverWhenItsRenewalFindsNoLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := within(t, patience)
-	k.renew(ctx, s)
+	k.renewUntilOver(ctx, s)
 	if ctx.Err() != nil || !s.Gone() || !errors.Is(s.Err(), ErrGone) {
 		t.Fatalf("gone %v: %v", s.Gone(), s.Err())
 	}
@@ -71,7 +71,7 @@ func TestARenewalProlongsTheSessionFromWhenItWasSent(t *testing.T) {
 		n++
 		return at(n)
 	}
-	k.renew(ctx, s)
+	k.renewUntilOver(ctx, s)
 	if s.reason != nil || n < 3 || !s.sent.At.Equal(at(n-1)) {
 		t.Errorf("%d renewals, and it counts from %v after the begin: %v", n, s.sent.At.Sub(begin), s.reason)
 	}
@@ -93,12 +93,12 @@ func TestASessionThatWasNotConfirmedInTimeIsOverButNotGone(t *testing.T) {
 	k.options.On = expiries{said: said}
 	ctx, cancel := context.WithCancel(within(t, patience))
 	cancel()
-	k.expire(ctx, s)
+	k.awaitExpiry(ctx, s)
 	if s.Err() != nil || len(said) != 0 {
 		t.Fatalf("a session of an hour is over: %v", s.Err())
 	}
 	s.sent.At = s.sent.At.Add(-time.Hour)
-	k.expire(within(t, patience), s)
+	k.awaitExpiry(within(t, patience), s)
 	if !errors.Is(s.Err(), ErrUnheard) || s.Gone() || len(said) != 1 || <-said != s {
 		t.Fatalf("gone %v: %v", s.Gone(), s.Err())
 	}
@@ -118,7 +118,7 @@ func TestARenewalThatComesLateIsHeardOf(t *testing.T) {
 		t.Fatalf("the session is late, not %v", err)
 	}
 	ctx, cancel := context.WithCancel(within(t, patience))
-	go func() { k.renew(ctx, s); cancel() }()
+	go func() { k.renewUntilOver(ctx, s); cancel() }()
 	select {
 	case <-change:
 		s.End(ErrGone)
@@ -168,7 +168,7 @@ func TestAProcessThatLeavesRevokesItsLease(t *testing.T) {
 	if _, err := e.Client.Put(within(t, patience), s.Key, "", clientv3.WithLease(s.Lease)); err != nil {
 		t.Fatal(err)
 	}
-	k.set(s, nil)
+	k.setSession(s, nil)
 	_, change, _ := k.Current()
 	k.Leave()
 	if !closed(change) {

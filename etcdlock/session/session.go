@@ -80,8 +80,8 @@ func (s *Session) Err() error {
 	return reason
 }
 
-// renewed counts from sent on. It reports whether the session may act again that could not.
-func (s *Session) renewed(sent link.Instant) (again bool) {
+// noteRenewal counts from sent on. It reports whether the session may act again that could not.
+func (s *Session) noteRenewal(sent link.Instant) (again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	late := s.remainingLocked() <= 0

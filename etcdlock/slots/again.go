@@ -93,7 +93,7 @@ func (p *Slots) wakeAgainLocked(name string) {
 	for x, w := range p.again {
 		if counts, room := p.known.hasRoom(&w.lock, name); counts && room {
 			delete(p.again, x)
-			p.ask(w)
+			p.wakeWaiter(w)
 		}
 	}
 }

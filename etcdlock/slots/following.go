@@ -29,14 +29,14 @@ func (p *Slots) Run(ctx context.Context) {
 	keys := &link.Reflector{Pool: p.options.Pool, On: link.OfWaits, Source: f, Round: slotsRound}
 	for link.AwaitWake(ctx, p.wanted) {
 		keys.Run(ctx, 0)
-		f.end()
+		f.stopFollowing()
 	}
 }
 
 // following tells Slots what etcd has.
 type following struct{ slots *Slots }
 
-func (f *following) end() {
+func (f *following) stopFollowing() {
 	f.slots.mu.Lock()
 	defer f.slots.mu.Unlock()
 	if f.slots.known.followed = false; !f.idleLocked() { // a waiter came just now
@@ -55,15 +55,15 @@ func (f *following) List(ctx context.Context) (int64, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.known.forget()
+	p.known.forgetAll()
 	for i, slot := range []bool{true, false} {
 		for _, kv := range answers[i].GetResponseRange().Kvs {
-			p.known.saw(kv, slot)
+			p.known.noteFound(kv, slot)
 		}
 	}
 	p.known.followed = true
 	for _, w := range p.waiters {
-		p.ask(w)
+		p.wakeWaiter(w)
 	}
 	p.wakeAgainLocked("")
 	return revision, nil
@@ -87,10 +87,10 @@ func (f *following) applyEvent(e *clientv3.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e.Type == clientv3.EventTypeDelete {
-		p.tellLocked(p.known.gone(e.Kv, slot))
+		p.tellLocked(p.known.noteGone(e.Kv, slot))
 		return
 	}
-	p.tellLocked(p.known.saw(e.Kv, slot))
+	p.tellLocked(p.known.noteFound(e.Kv, slot))
 }
 
 func (f *following) idleLocked() bool { return len(f.slots.waiters) == 0 && len(f.slots.again) == 0 }
@@ -116,7 +116,7 @@ func (f *following) lookAfter() (nobody bool) {
 			continue
 		}
 		if lost {
-			p.ask(w)
+			p.wakeWaiter(w)
 		}
 	}
 	p.wakeAgainLocked("")

@@ -22,7 +22,7 @@ type known struct {
 	followed bool // it is what etcd has
 }
 
-func (k *known) of(name string) *limit {
+func (k *known) ensureLimit(name string) *limit {
 	l := k.limits[name]
 	if l == nil {
 		l = newLimit()
@@ -31,8 +31,8 @@ func (k *known) of(name string) *limit {
 	return l
 }
 
-// tidy forgets a limit of which nothing is known.
-func (k *known) tidy(name string) {
+// dropIfEmpty forgets a limit of which nothing is known.
+func (k *known) dropIfEmpty(name string) {
 	if l := k.limits[name]; l != nil && len(l.taken) == 0 && len(l.asked) == 0 && len(l.waiters) == 0 {
 		delete(k.limits, name)
 	}
@@ -57,11 +57,11 @@ func (k *known) forgetSome() {
 	}
 }
 
-// forget drops what etcd has, which is to be read anew.
-func (k *known) forget() {
+// forgetAll drops what etcd has, which is to be read anew.
+func (k *known) forgetAll() {
 	for name, in := range k.limits {
 		in.clear()
-		k.tidy(name)
+		k.dropIfEmpty(name)
 	}
 }
 
@@ -75,9 +75,9 @@ const (
 	AnotherTry                // for another try: it came before the slot waiters
 )
 
-// choose sets which slots l is to take, and reserves them. It returns the limit that has none for
-// it, the smallest one if there are more; "" = they are chosen.
-func (k *known) choose(l *idem.Lock, comes Arrival) (full string) {
+// chooseSlots sets which slots l is to take, and reserves them. It returns the limit that has none
+// for it, the smallest one if there are more; "" = they are chosen.
+func (k *known) chooseSlots(l *idem.Lock, comes Arrival) (full string) {
 	chosen := make([]idem.Slot, len(l.Slots))
 	smallest := 0
 	for i, slot := range l.Slots {
@@ -86,37 +86,37 @@ func (k *known) choose(l *idem.Lock, comes Arrival) (full string) {
 		if chosen[i] = slot; most == 0 {
 			continue
 		}
-		in := k.of(slot.LimitName)
-		if chosen[i].Index = k.free(in, l.Execution, comes, most); chosen[i].Index < 0 &&
+		in := k.ensureLimit(slot.LimitName)
+		if chosen[i].Index = k.findFreeSlot(in, l.Execution, comes, most); chosen[i].Index < 0 &&
 			(full == "" || most < smallest) {
 			full, smallest = slot.LimitName, most
 		}
-		k.tidy(slot.LimitName)
+		k.dropIfEmpty(slot.LimitName)
 	}
 	l.Slots = chosen
 	for i := range chosen {
 		if full != "" {
 			chosen[i].Index = -1
 		} else if chosen[i].Index >= 0 {
-			k.of(chosen[i].LimitName).asked[chosen[i].Index] = l.Execution
+			k.ensureLimit(chosen[i].LimitName).asked[chosen[i].Index] = l.Execution
 		}
 	}
 	return full
 }
 
-// free returns a free slot for x, if x is next; -1 = there is none.
-func (k *known) free(in *limit, x idem.ExecutionID, comes Arrival, most int) int {
+// findFreeSlot returns a free slot for x, if x is next; -1 = there is none.
+func (k *known) findFreeSlot(in *limit, x idem.ExecutionID, comes Arrival, most int) int {
 	if len(in.waiters) > 0 && comes == Late {
 		return -1
 	}
 	rank := 0
 	if comes != AnotherTry {
-		rank = in.before(x, most)
+		rank = in.waitersBefore(x, most)
 	}
 	if len(in.waiters) == 0 {
 		first := int(maphash.String(k.seed, string(x)) % uint64(most))
 		for i := range most {
-			if n := (first + i) % most; in.free(n) {
+			if n := (first + i) % most; in.isFree(n) {
 				return n
 			}
 		}
@@ -125,42 +125,43 @@ func (k *known) free(in *limit, x idem.ExecutionID, comes Arrival, most int) int
 	return in.freeAt(rank, most)
 }
 
-// unchoose takes back what choose has reserved.
-func (k *known) unchoose(l *idem.Lock) {
+// unchooseSlots takes back what chooseSlots has reserved.
+func (k *known) unchooseSlots(l *idem.Lock) {
 	for _, slot := range l.Slots {
 		if in := k.limits[slot.LimitName]; in != nil && in.asked[slot.Index] == l.Execution {
 			delete(in.asked, slot.Index)
-			k.tidy(slot.LimitName)
+			k.dropIfEmpty(slot.LimitName)
 		}
 	}
 }
 
-// take notes that l has the slots that were chosen for it.
-func (k *known) take(l *idem.Lock) {
+// takeSlots notes that l has the slots that were chosen for it.
+func (k *known) takeSlots(l *idem.Lock) {
 	for _, slot := range l.Slots {
 		if slot.Index >= 0 {
-			in := k.of(slot.LimitName)
+			in := k.ensureLimit(slot.LimitName)
 			in.taken[slot.Index] = protocol.SlotHolder{Execution: l.Execution, Workflow: l.Scope.Workflow,
 				Route: l.Route,
 				Since: l.Revision}
-			in.remove(l.Execution)
+			in.removeWaiter(l.Execution)
 		}
 	}
-	k.unchoose(l)
+	k.unchooseSlots(l)
 }
 
-// release notes that l has no slots any more. While all is followed, the watch reports that.
-func (k *known) release(l *idem.Lock) {
+// releaseSlots notes that l has no slots any more. While all is followed, the watch reports that.
+func (k *known) releaseSlots(l *idem.Lock) {
 	for _, slot := range l.Slots {
 		if in := k.limits[slot.LimitName]; in != nil && !k.followed && in.taken[slot.Index].Execution == l.Execution {
 			delete(in.taken, slot.Index)
-			k.tidy(slot.LimitName)
+			k.dropIfEmpty(slot.LimitName)
 		}
 	}
 }
 
-// oldest returns the execution that has had a slot of a limit for longest; "" = none is known.
-func (k *known) oldest(name string) (id idem.ExecutionID) {
+// oldestHolder returns the execution that has had a slot of a limit for longest; "" = none is
+// known.
+func (k *known) oldestHolder(name string) (id idem.ExecutionID) {
 	l := k.limits[name]
 	if l == nil {
 		return ""
@@ -197,12 +198,12 @@ func (k *known) notNext(l *idem.Lock) (at string, inLine bool) {
 		if most == 0 {
 			continue
 		}
-		in := k.of(slot.LimitName)
+		in := k.ensureLimit(slot.LimitName)
 		next, there := in.isNext(l.Execution, most)
 		if !next && (at == "" || most < smallest) {
 			at, smallest, inLine = slot.LimitName, most, there
 		}
-		k.tidy(slot.LimitName)
+		k.dropIfEmpty(slot.LimitName)
 	}
 	return at, inLine
 }
@@ -235,8 +236,8 @@ func (k *known) openTo(l *idem.Lock, name string) (free int, counts bool) {
 	return 0, false
 }
 
-// at splits the key of a slot, or of a slot waiter.
-func (k *known) at(kv *mvccpb.KeyValue, slot bool) (name, rest string, ok bool) {
+// splitKey splits the key of a slot, or of a slot waiter.
+func (k *known) splitKey(kv *mvccpb.KeyValue, slot bool) (name, rest string, ok bool) {
 	prefix := k.layout.All(protocol.KindSlotWaiters)
 	if slot {
 		prefix = k.layout.All(protocol.KindSlots)
@@ -244,9 +245,10 @@ func (k *known) at(kv *mvccpb.KeyValue, slot bool) (name, rest string, ok bool) 
 	return protocol.SlotAt(strings.TrimPrefix(string(kv.Key), prefix))
 }
 
-// saw notes a slot or a slot waiter that exists. One that this release cannot read counts, too.
-func (k *known) saw(kv *mvccpb.KeyValue, slot bool) (name string) {
-	name, rest, ok := k.at(kv, slot)
+// noteFound notes a slot or a slot waiter that exists. One that this release cannot read counts,
+// too.
+func (k *known) noteFound(kv *mvccpb.KeyValue, slot bool) (name string) {
+	name, rest, ok := k.splitKey(kv, slot)
 	if !ok {
 		return ""
 	}
@@ -255,23 +257,23 @@ func (k *known) saw(kv *mvccpb.KeyValue, slot bool) (name string) {
 		if err != nil {
 			holder.Execution = idem.ExecutionID(rest)
 		}
-		k.of(name).add(&slotWaiter{SlotHolder: holder, since: cmp.Or(holder.Since, kv.CreateRevision)})
+		k.ensureLimit(name).addWaiter(&slotWaiter{SlotHolder: holder, since: cmp.Or(holder.Since, kv.CreateRevision)})
 		return name
 	}
 	n, err := strconv.Atoi(rest)
 	if err != nil {
 		return ""
 	}
-	in := k.of(name)
+	in := k.ensureLimit(name)
 	holder.Since = kv.CreateRevision
 	in.taken[n] = holder
 	delete(in.freed, n)
 	return name
 }
 
-// gone notes a slot or a slot waiter that does not exist any more.
-func (k *known) gone(kv *mvccpb.KeyValue, slot bool) (name string) {
-	name, rest, ok := k.at(kv, slot)
+// noteGone notes a slot or a slot waiter that does not exist any more.
+func (k *known) noteGone(kv *mvccpb.KeyValue, slot bool) (name string) {
+	name, rest, ok := k.splitKey(kv, slot)
 	in := k.limits[name]
 	if !ok || in == nil {
 		return ""
@@ -280,8 +282,8 @@ func (k *known) gone(kv *mvccpb.KeyValue, slot bool) (name string) {
 		delete(in.taken, n)
 		in.freed[n] = kv.ModRevision
 	} else {
-		in.remove(idem.ExecutionID(rest))
+		in.removeWaiter(idem.ExecutionID(rest))
 	}
-	k.tidy(name)
+	k.dropIfEmpty(name)
 	return name
 }

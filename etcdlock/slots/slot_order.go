@@ -46,9 +46,9 @@ func (in *limit) freeOf(most int) int {
 	return free
 }
 
-// free reports whether slot n seems free: no execution has it, and no claim of this process asks
+// isFree reports whether slot n seems free: no execution has it, and no claim of this process asks
 // for it.
-func (in *limit) free(n int) bool {
+func (in *limit) isFree(n int) bool {
 	_, taken := in.taken[n]
 	_, asked := in.asked[n]
 	return !taken && !asked
@@ -61,7 +61,7 @@ func (in *limit) freeAt(rank, most int) int {
 	var since []int
 	for n := range most {
 		switch {
-		case !in.free(n):
+		case !in.isFree(n):
 		case in.freed[n] != 0:
 			since = append(since, n)
 		case rank == 0:
@@ -77,9 +77,9 @@ func (in *limit) freeAt(rank, most int) int {
 	return since[rank]
 }
 
-// before returns how many of the next n waiters get a slot before x, besides those that take one
-// just now.
-func (in *limit) before(x idem.ExecutionID, n int) (before int) {
+// waitersBefore returns how many of the next n waiters get a slot before x, besides those that take
+// one just now.
+func (in *limit) waitersBefore(x idem.ExecutionID, n int) (before int) {
 	if len(in.waiters) == 0 {
 		return 0
 	}
@@ -87,7 +87,7 @@ func (in *limit) before(x idem.ExecutionID, n int) (before int) {
 	for _, other := range in.asked {
 		taking[other] = true
 	}
-	for _, other := range in.next(n + len(taking)) {
+	for _, other := range in.nextWaiters(n + len(taking)) {
 		if other == x {
 			break
 		}
@@ -106,13 +106,13 @@ func (in *limit) isNext(x idem.ExecutionID, most int) (next, there bool) {
 			room--
 		}
 	}
-	return room > 0 && room > in.before(x, most), in.waiters[x] != nil
+	return room > 0 && room > in.waitersBefore(x, most), in.waiters[x] != nil
 }
 
-// next returns the next n slot waiters: a workflow that has no slot comes before one that has, and
-// one with fewer before one with more, its waiters that come first included; then the oldest queue
-// entry.
-func (in *limit) next(n int) (next []idem.ExecutionID) {
+// nextWaiters returns the next n slot waiters: a workflow that has no slot comes before one that
+// has, and one with fewer before one with more, its waiters that come first included; then the
+// oldest queue entry.
+func (in *limit) nextWaiters(n int) (next []idem.ExecutionID) {
 	n = min(n, len(in.waiters))
 	if n <= 0 {
 		return nil
@@ -121,7 +121,7 @@ func (in *limit) next(n int) (next []idem.ExecutionID) {
 		for _, t := range in.waiters {
 			in.sorted = append(in.sorted, t)
 		}
-		slices.SortFunc(in.sorted, older)
+		slices.SortFunc(in.sorted, compareAges)
 	}
 	for level := 0; level <= len(in.taken)+len(in.waiters); level++ {
 		has := map[string]int{}
@@ -140,27 +140,27 @@ func (in *limit) next(n int) (next []idem.ExecutionID) {
 	return next
 }
 
-func older(a, b *slotWaiter) int {
+func compareAges(a, b *slotWaiter) int {
 	return cmp.Or(cmp.Compare(a.since, b.since), strings.Compare(string(a.Execution), string(b.Execution)))
 }
 
-// add and remove keep the slot waiters sorted.
-func (in *limit) add(t *slotWaiter) {
-	in.remove(t.Execution)
+// addWaiter and removeWaiter keep the slot waiters sorted.
+func (in *limit) addWaiter(t *slotWaiter) {
+	in.removeWaiter(t.Execution)
 	in.waiters[t.Execution] = t
 	if in.sorted != nil {
-		at, _ := slices.BinarySearchFunc(in.sorted, t, older)
+		at, _ := slices.BinarySearchFunc(in.sorted, t, compareAges)
 		in.sorted = slices.Insert(in.sorted, at, t)
 	}
 }
 
-func (in *limit) remove(x idem.ExecutionID) {
+func (in *limit) removeWaiter(x idem.ExecutionID) {
 	t := in.waiters[x]
 	if t == nil {
 		return
 	}
 	delete(in.waiters, x)
-	if at, there := slices.BinarySearchFunc(in.sorted, t, older); there {
+	if at, there := slices.BinarySearchFunc(in.sorted, t, compareAges); there {
 		in.sorted = append(in.sorted[:at:at], in.sorted[at+1:]...)
 	}
 }

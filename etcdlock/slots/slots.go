@@ -44,8 +44,8 @@ type Waiter struct {
 	idle  int    // rounds since it was woken and did not come
 }
 
-// ask lets a waiter ask again; nil is no waiter.
-func (p *Slots) ask(w *Waiter) {
+// wakeWaiter lets a waiter ask again; nil is no waiter.
+func (p *Slots) wakeWaiter(w *Waiter) {
 	if w == nil {
 		return
 	}
@@ -108,20 +108,20 @@ func (p *Slots) Size(l *idem.Lock) (n int) {
 func (p *Slots) Choose(l *idem.Lock, comes Arrival) (full string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.known.unchoose(l)
+	p.known.unchooseSlots(l)
 	for _, slot := range l.Slots {
 		if p.options.Size(l.Route, slot) > 0 {
 			p.rules[slot.Rule] = struct{}{}
 		}
 	}
-	return p.known.choose(l, comes)
+	return p.known.chooseSlots(l, comes)
 }
 
 // Unchoose takes back what Choose has reserved for a claim that came to nothing.
 func (p *Slots) Unchoose(l *idem.Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.known.unchoose(l)
+	p.known.unchooseSlots(l)
 	for _, slot := range l.Slots {
 		if slot.Index >= 0 {
 			p.tellLocked(slot.LimitName)
@@ -134,7 +134,7 @@ func (p *Slots) NoteTaken(l *idem.Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.again, l.Execution)
-	p.known.take(l)
+	p.known.takeSlots(l)
 }
 
 // NoteFree notes that this process has nothing to do with a lock any more.
@@ -142,14 +142,14 @@ func (p *Slots) NoteFree(l *idem.Lock) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.again, l.Execution)
-	p.known.release(l)
+	p.known.releaseSlots(l)
 }
 
 // Oldest returns the execution that has had a slot of a limit for longest; "" = none is known.
 func (p *Slots) Oldest(name string) idem.ExecutionID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.known.oldest(name)
+	return p.known.oldestHolder(name)
 }
 
 // Knows reports whether all slots and slot waiters are followed.
@@ -181,18 +181,18 @@ func (p *Slots) Look(ctx context.Context, k protocol.Keys, of []idem.Slot) (*pro
 	defer p.mu.Unlock()
 	p.known.forgetSome()
 	for i, slot := range of {
-		in := p.known.of(slot.LimitName)
+		in := p.known.ensureLimit(slot.LimitName)
 		clear(in.taken)
 		for _, kv := range answers[around+step*i].GetResponseRange().Kvs {
-			p.known.saw(kv, true)
+			p.known.noteFound(kv, true)
 		}
 		if step == 2 && !p.known.followed {
 			in.waiters, in.sorted = map[idem.ExecutionID]*slotWaiter{}, nil
 			for _, kv := range answers[around+step*i+1].GetResponseRange().Kvs {
-				p.known.saw(kv, false)
+				p.known.noteFound(kv, false)
 			}
 		}
-		p.known.tidy(slot.LimitName)
+		p.known.dropIfEmpty(slot.LimitName)
 	}
 	return protocol.ReadState(answers, revision)
 }
@@ -212,7 +212,7 @@ func (p *Slots) Ask(l *idem.Lock, ready string) (at string, inLine bool, w *Wait
 	w.Woken, w.idle = make(chan struct{}), 0
 	switch {
 	case p.options.Paused(l.Route, l.Scope.Workflow): // since it was looked at
-		p.ask(w)
+		p.wakeWaiter(w)
 	case !p.known.followed:
 		link.Wake(p.wanted)
 	default:
@@ -239,7 +239,7 @@ func (p *Slots) tellLocked(name string) {
 	}
 	p.wakeAgainLocked(name)
 	for _, x := range p.nextLocked(name) {
-		p.ask(p.waiters[x])
+		p.wakeWaiter(p.waiters[x])
 	}
 }
 
@@ -253,7 +253,7 @@ func (p *Slots) nextLocked(name string) []idem.ExecutionID {
 	for x := range in.waiters {
 		if w := p.waiters[x]; w != nil {
 			if free, counts := p.known.openTo(&w.lock, name); counts {
-				return in.next(free)
+				return in.nextWaiters(free)
 			}
 		}
 	}
@@ -287,7 +287,7 @@ func (p *Slots) ApplyPauses() {
 	defer p.mu.Unlock()
 	for _, w := range p.waiters {
 		if w.ready == "" && p.options.Paused(w.lock.Route, w.lock.Scope.Workflow) {
-			p.ask(w)
+			p.wakeWaiter(w)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func limitedLock(workflow, event string) idem.Lock {
 func TestTheNextSlotWaiterIsTheOldestAndNoWorkflowIsTwiceWhileOthersWait(t *testing.T) {
 	in := newLimit()
 	turn := func(workflow string, since int64) {
-		in.add(&slotWaiter{protocol.SlotHolder{Execution: idem.ExecutionID(fmt.Sprint(workflow, since)),
+		in.addWaiter(&slotWaiter{protocol.SlotHolder{Execution: idem.ExecutionID(fmt.Sprint(workflow, since)),
 			Workflow: workflow}, since})
 	}
 	in.taken[0] = protocol.SlotHolder{Workflow: "a"}
@@ -50,16 +50,17 @@ func TestTheNextSlotWaiterIsTheOldestAndNoWorkflowIsTwiceWhileOthersWait(t *test
 	}{{"a", 1}, {"b", 2}, {"b", 3}, {"c", 4}, {"d", 5}, {"b", 6}} {
 		turn(w.workflow, w.since)
 	}
-	if got, want := in.next(6), []idem.ExecutionID{"b2", "c4", "d5", "a1", "b3", "b6"}; !slices.Equal(got, want) {
+	if got, want := in.nextWaiters(6), []idem.ExecutionID{"b2", "c4", "d5", "a1", "b3", "b6"}; !slices.Equal(got,
+		want) {
 		t.Errorf("next are %v, want %v", got, want)
 	}
-	if got := in.next(2); !slices.Equal(got, []idem.ExecutionID{"b2", "c4"}) {
+	if got := in.nextWaiters(2); !slices.Equal(got, []idem.ExecutionID{"b2", "c4"}) {
 		t.Errorf("the next two are %v", got)
 	}
-	in.remove("c4")
+	in.removeWaiter("c4")
 	delete(in.taken, 0)
 	turn("e", 0)
-	if got, want := in.next(4), []idem.ExecutionID{"e0", "a1", "b2", "d5"}; !slices.Equal(got, want) {
+	if got, want := in.nextWaiters(4), []idem.ExecutionID{"e0", "a1", "b2", "d5"}; !slices.Equal(got, want) {
 		t.Errorf("next are %v, want %v", got, want)
 	}
 }
@@ -92,18 +93,20 @@ func TestTwoExecutionsThatDoNotKnowOfTheSameSlotsTakeDifferentOnes(t *testing.T)
 	}
 	in := p.known.limits["erp"]
 	event(y.Slot("erp", 2), 20, nil)
-	if first, second := p.known.free(in, lines[0], AsHead, 4), p.known.free(in, lines[1], AsHead, 4); first != 2 ||
+	if first, second := p.known.findFreeSlot(in, lines[0], AsHead, 4),
+		p.known.findFreeSlot(in, lines[1], AsHead, 4); first != 2 ||
 		second != -1 {
 		t.Errorf("with one free they take %d and %d", first, second)
 	}
 	event(y.Slot("erp", 0), 21, nil)
-	if first, second := p.known.free(in, lines[0], AsHead, 4), p.known.free(in, lines[1], AsHead, 4); first != 2 ||
+	if first, second := p.known.findFreeSlot(in, lines[0], AsHead, 4),
+		p.known.findFreeSlot(in, lines[1], AsHead, 4); first != 2 ||
 		second != 0 {
 		t.Errorf("with another one they take %d and %d", first, second)
 	}
 	event(y.Root+"supers/of/a/later/release", 22, []byte("x"))
 	event(y.SlotWaiter("erp", lines[0]), 23, nil)
-	if second := p.known.free(in, lines[1], AsHead, 4); second != 2 {
+	if second := p.known.findFreeSlot(in, lines[1], AsHead, 4); second != 2 {
 		t.Errorf("alone it takes %d", second)
 	}
 }
@@ -139,7 +142,8 @@ func TestWhatIsKnownOfLimitsIsBoundedWhileNothingWaits(t *testing.T) {
 		other := limitedLock("w", fmt.Sprint(i))
 		slot := idem.Slot{LimitName: fmt.Sprint("tenant/", i), Rule: "tenant/{path.account}"}
 		p.mu.Lock()
-		p.known.saw(&mvccpb.KeyValue{Key: []byte(y.Slot(slot.LimitName, 0)), Value: protocol.EncodeSlot(&other, &slot)},
+		p.known.noteFound(&mvccpb.KeyValue{Key: []byte(y.Slot(slot.LimitName, 0)),
+			Value: protocol.EncodeSlot(&other, &slot)},
 			true)
 		p.mu.Unlock()
 	}

@@ -58,8 +58,8 @@ type Defragmenter struct {
 // ErrUnsafe with the reason, an error of etcd, or that of ctx; what was done until then stays done.
 func (d *Defragmenter) Run(ctx context.Context) error {
 	c := &cluster{target: d.Target}
-	defer c.close()
-	if err := c.open(ctx); err != nil {
+	defer c.closeClients()
+	if err := c.connectMembers(ctx); err != nil {
 		return err
 	}
 	if len(c.members) == 1 && !d.Alone {
@@ -107,21 +107,21 @@ type member struct {
 	client         *clientv3.Client
 }
 
-func (c *cluster) close() {
+func (c *cluster) closeClients() {
 	for _, client := range c.clients {
 		_ = client.Close()
 	}
 }
 
-// open connects to all members. One that no endpoint names is reached as it says itself.
-func (c *cluster) open(ctx context.Context) error {
+// connectMembers connects to all members. One that no endpoint names is reached as it says itself.
+func (c *cluster) connectMembers(ctx context.Context) error {
 	var list *clientv3.MemberListResponse
 	for _, endpoint := range c.target.Endpoints {
-		m, err := c.dial(ctx, endpoint)
+		m, err := c.dialMember(ctx, endpoint)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrUnsafe, err)
 		}
-		if c.of(m.id) != nil {
+		if c.memberByID(m.id) != nil {
 			continue // two endpoints lead to it
 		}
 		c.members = append(c.members, m)
@@ -135,33 +135,33 @@ func (c *cluster) open(ctx context.Context) error {
 		}
 	}
 	for _, listed := range list.Members {
-		m := c.of(listed.ID)
+		m := c.memberByID(listed.ID)
 		switch {
 		case listed.IsLearner:
 			return fmt.Errorf("%w: %s is a learner, which may yet fetch the whole database: promote it or remove it "+
-				"first", ErrUnsafe, named(listed))
+				"first", ErrUnsafe, memberName(listed))
 		case m == nil && len(listed.ClientURLs) == 0:
-			return fmt.Errorf("%w: %s has not joined", ErrUnsafe, named(listed))
+			return fmt.Errorf("%w: %s has not joined", ErrUnsafe, memberName(listed))
 		case m == nil:
 			var err error
-			if m, err = c.dial(ctx, listed.ClientURLs[0]); err != nil {
-				return fmt.Errorf("%w: %s, which etcd.endpoints does not name: %w", ErrUnsafe, named(listed), err)
+			if m, err = c.dialMember(ctx, listed.ClientURLs[0]); err != nil {
+				return fmt.Errorf("%w: %s, which etcd.endpoints does not name: %w", ErrUnsafe, memberName(listed), err)
 			}
 			c.members = append(c.members, m)
 		}
-		m.name = named(listed)
+		m.name = memberName(listed)
 	}
 	return nil
 }
 
-func named(m *pb.Member) string {
+func memberName(m *pb.Member) string {
 	if m.Name != "" {
 		return m.Name
 	}
 	return strings.Join(m.PeerURLs, ", ")
 }
 
-func (c *cluster) of(id uint64) *member {
+func (c *cluster) memberByID(id uint64) *member {
 	for _, m := range c.members {
 		if m.id == id {
 			return m
@@ -170,22 +170,22 @@ func (c *cluster) of(id uint64) *member {
 	return nil
 }
 
-// dial connects to the member at endpoint, and asks for its ID.
-func (c *cluster) dial(ctx context.Context, endpoint string) (*member, error) {
+// dialMember connects to the member at endpoint, and asks for its ID.
+func (c *cluster) dialMember(ctx context.Context, endpoint string) (*member, error) {
 	client, err := link.Dial(c.target, endpoint, askLimit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", endpoint, link.Explain(err))
 	}
 	c.clients = append(c.clients, client)
 	m := &member{name: endpoint, endpoint: endpoint, client: client}
-	s, err := m.status(ctx)
+	s, err := m.readStatus(ctx)
 	if err == nil {
 		m.id = s.Header.MemberId
 	}
 	return m, err
 }
 
-func (m *member) status(ctx context.Context) (*clientv3.StatusResponse, error) {
+func (m *member) readStatus(ctx context.Context) (*clientv3.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	s, err := m.client.Status(ctx, m.endpoint)
@@ -205,7 +205,7 @@ func (c *cluster) awaitHealth(ctx context.Context) (leader *member, err error) {
 	defer cancel()
 	for pause := link.NewBackoff(); ; {
 		var again bool
-		if leader, again, err = c.health(ctx); err == nil {
+		if leader, again, err = c.checkHealth(ctx); err == nil {
 			return leader, nil
 		}
 		if !again || pause.Wait(ctx) != nil {
@@ -214,12 +214,12 @@ func (c *cluster) awaitHealth(ctx context.Context) (leader *member, err error) {
 	}
 }
 
-// health is one look of awaitHealth. again: another look may find it well.
-func (c *cluster) health(ctx context.Context) (leader *member, again bool, err error) {
+// checkHealth is one look of awaitHealth. again: another look may find it well.
+func (c *cluster) checkHealth(ctx context.Context) (leader *member, again bool, err error) {
 	var newest uint64
 	statuses := make([]*clientv3.StatusResponse, len(c.members))
 	for i, m := range c.members {
-		s, err := m.status(ctx)
+		s, err := m.readStatus(ctx)
 		switch {
 		case err != nil:
 			return nil, true, err
@@ -230,7 +230,7 @@ func (c *cluster) health(ctx context.Context) (leader *member, again bool, err e
 		}
 		statuses[i], newest = s, max(newest, s.RaftIndex)
 	}
-	leader = c.of(statuses[0].Leader)
+	leader = c.memberByID(statuses[0].Leader)
 	for i, s := range statuses {
 		switch {
 		case leader == nil || s.Leader != leader.id:
@@ -258,7 +258,7 @@ func (c *cluster) moveLeader(ctx context.Context, leader *member) (*member, erro
 
 func (m *member) defragment(ctx context.Context) (step Step, err error) {
 	step = Step{Member: m.name, Endpoint: m.endpoint}
-	before, err := m.status(ctx)
+	before, err := m.readStatus(ctx)
 	if err != nil {
 		return step, err
 	}
@@ -269,7 +269,7 @@ func (m *member) defragment(ctx context.Context) (step Step, err error) {
 		return step, fmt.Errorf("defragment %s: %w", m.name, link.Explain(err))
 	}
 	step.Before, step.Took = before.DbSize, time.Since(began)
-	after, err := m.status(ctx)
+	after, err := m.readStatus(ctx)
 	if err == nil {
 		step.After = after.DbSize
 	}

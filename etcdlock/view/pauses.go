@@ -59,10 +59,10 @@ func (p *Pauses) Of(route, workflow string) *idem.Pause {
 	if set == nil || route == "" {
 		return nil
 	}
-	return set.of(route, workflow)
+	return set.pauseOf(route, workflow)
 }
 
-func (set *pauseSet) of(route, workflow string) *idem.Pause {
+func (set *pauseSet) pauseOf(route, workflow string) *idem.Pause {
 	for _, pause := range set.pauses {
 		if pause.Scope.Covers(route, workflow) {
 			return pause
@@ -75,7 +75,7 @@ func (set *pauseSet) of(route, workflow string) *idem.Pause {
 // route and workflow is paused.
 func (p *Pauses) Change(route, workflow string) <-chan struct{} {
 	set := p.now.Load()
-	if set == nil || route == "" || set.of(route, workflow) == nil {
+	if set == nil || route == "" || set.pauseOf(route, workflow) == nil {
 		return nil
 	}
 	return set.life.Done()
@@ -167,9 +167,9 @@ func (p *Pauses) listLocked() []*idem.Pause {
 	return list
 }
 
-// latest returns the revision of the newest pause, 0 without one, once no try is being announced
-// that began before this process knew of it.
-func (p *Pauses) latest() (revision int64) {
+// awaitLatest returns the revision of the newest pause, 0 without one, once no try is being
+// announced that began before this process knew of it.
+func (p *Pauses) awaitLatest() (revision int64) {
 	p.mu.Lock()
 	for _, pause := range p.all {
 		revision = max(revision, pause.Revision)
@@ -192,7 +192,7 @@ func (p *Pauses) Acknowledge(ctx context.Context, s *session.Session, pool *link
 		case <-ctx.Done():
 			return
 		}
-		if s.Acknowledge(ctx, pool, p.latest()) != nil || s.Gone() {
+		if s.Acknowledge(ctx, pool, p.awaitLatest()) != nil || s.Gone() {
 			link.Wake(p.heard) // what this session did not write, the next one writes
 			return
 		}

@@ -42,7 +42,7 @@ type Waiter struct {
 	since  int64  // the revision at which that was made: it may have gone before this one was made
 }
 
-func (e *Waiter) key() string { return e.queue.layout.Queued(e.Scope) }
+func (e *Waiter) entryKey() string { return e.queue.layout.Queued(e.Scope) }
 
 // Predecessor returns the entry before e's when that was made, and its revision; "" = it has to
 // look.
@@ -82,8 +82,8 @@ type pending struct {
 // maxPending bounds the entries that are kept for a read that is not answered yet.
 const maxPending = 64
 
-// add adds an entry that a watch has reported.
-func (p *pending) add(kv *mvccpb.KeyValue, watch int) {
+// addEntry adds an entry that a watch has reported.
+func (p *pending) addEntry(kv *mvccpb.KeyValue, watch int) {
 	next := protocol.CandidateAt(kv)
 	// An unreadable entry must not be skipped, and a new watch may have missed entries. After
 	// either, the queue has to be read up to this revision.
@@ -103,47 +103,47 @@ func (qs *Queues) AddReported(places []*mvccpb.KeyValue, watch int) {
 	var of []*queue
 	for _, kv := range places {
 		if q := qs.of[string(qs.layout.LockOfPlace(kv.Key))]; q != nil {
-			if q.pending.add(kv, watch); !slices.Contains(of, q) {
+			if q.pending.addEntry(kv, watch); !slices.Contains(of, q) {
 				of = append(of, q)
 			}
 		}
 	}
 	for _, q := range of {
-		q.advance()
+		q.appendReported()
 	}
 }
 
-// advance appends the entries that the watch has reported since the last read.
-func (q *queue) advance() {
+// appendReported appends the entries that the watch has reported since the last read.
+func (q *queue) appendReported() {
 	n := len(q.pending.places)
-	if !q.followed() || n == 0 {
+	if !q.isComplete() || n == 0 {
 		return
 	}
 	candidates := q.candidates.Entries
-	came := after(q.pending.places, q.candidates.Upto)
+	came := entriesAfter(q.pending.places, q.candidates.Upto)
 	if len(candidates) > 0 {
-		came = after(came, candidates[0].Revision-1) // the head is a later entry than these
+		came = entriesAfter(came, candidates[0].Revision-1) // the head is a later entry than these
 	}
-	q.candidates = bounded(protocol.Candidates{Entries: union(candidates, came),
+	q.candidates = limitCandidates(protocol.Candidates{Entries: mergeEntries(candidates, came),
 		Upto: max(q.candidates.Upto, q.pending.places[n-1].Revision)})
 }
 
-// bounded keeps the first candidates, where there are more than one read returns.
-func bounded(candidates protocol.Candidates) protocol.Candidates {
+// limitCandidates keeps the first candidates, where there are more than one read returns.
+func limitCandidates(candidates protocol.Candidates) protocol.Candidates {
 	if len(candidates.Entries) > protocol.MaxCandidates {
 		return protocol.Candidates{Entries: candidates.Entries[:protocol.MaxCandidates]}
 	}
 	return candidates
 }
 
-// followed reports whether the candidates are all entries, except for those that the watch has not
-// reported yet.
-func (q *queue) followed() bool {
+// isComplete reports whether the candidates are all entries, except for those that the watch has
+// not reported yet.
+func (q *queue) isComplete() bool {
 	return q.pending.after != 0 && q.candidates.Upto >= q.pending.after
 }
 
-// forget drops the entries that are known, because they may be wrong.
-func (q *queue) forget() { q.candidates, q.pending = protocol.Candidates{}, pending{} }
+// forgetEntries drops the entries that are known, because they may be wrong.
+func (q *queue) forgetEntries() { q.candidates, q.pending = protocol.Candidates{}, pending{} }
 
 // Register lets e be handed the lock. It is called before e has its entry.
 func (qs *Queues) Register(e *Waiter) {
@@ -197,8 +197,8 @@ func (qs *Queues) OthersWait(e *Waiter) bool {
 // learnLocked merges what was read of the queue with what was known. Which of several entries of
 // one revision is first, the process knows that made them.
 func (q *queue) learnLocked(candidates protocol.Candidates) {
-	q.candidates = merge(q.candidates, candidates)
-	q.advance()
+	q.candidates = mergeCandidates(q.candidates, candidates)
+	q.appendReported()
 	if len(q.candidates.Entries) == 0 {
 		return
 	}
@@ -207,32 +207,33 @@ func (q *queue) learnLocked(candidates protocol.Candidates) {
 		return
 	}
 	e := q.places[at]
-	rest := slices.DeleteFunc(slices.Clone(q.candidates.Entries), e.is)
-	q.candidates.Entries = append([]*protocol.Candidate{protocol.NewCandidate(e.key(), e.Revision, e.Prev, e.Lock)},
+	rest := slices.DeleteFunc(slices.Clone(q.candidates.Entries), e.isEntry)
+	q.candidates.Entries = append([]*protocol.Candidate{protocol.NewCandidate(e.entryKey(), e.Revision, e.Prev,
+		e.Lock)},
 		rest...)
 }
 
-// merge combines two reads of the same queue. Entries before the head of the newer read have left
-// it and are dropped. Others may have left, too, but neither read says which: the longer one may be
-// the older, and the one that reaches farther may have few entries. An entry that is lost here is
-// passed over until the queue is read again.
-func merge(a, b protocol.Candidates) protocol.Candidates {
+// mergeCandidates combines two reads of the same queue. Entries before the head of the newer read
+// have left it and are dropped. Others may have left, too, but neither read says which: the longer
+// one may be the older, and the one that reaches farther may have few entries. An entry that is
+// lost here is passed over until the queue is read again.
+func mergeCandidates(a, b protocol.Candidates) protocol.Candidates {
 	both := protocol.Candidates{Upto: max(a.Upto, b.Upto)}
 	switch x, y := a.Entries, b.Entries; {
 	case len(x) == 0:
-		both.Entries = after(y, a.Upto)
+		both.Entries = entriesAfter(y, a.Upto)
 	case len(y) == 0:
-		both.Entries = after(x, b.Upto)
+		both.Entries = entriesAfter(x, b.Upto)
 	default:
 		first := max(x[0].Revision, y[0].Revision)
-		both.Entries = union(after(x, first-1), after(y, first-1))
+		both.Entries = mergeEntries(entriesAfter(x, first-1), entriesAfter(y, first-1))
 	}
-	return bounded(both)
+	return limitCandidates(both)
 }
 
-// union returns the entries of two sorted lines, which it does not change. Mostly one has all of
-// the other.
-func union(x, y []*protocol.Candidate) []*protocol.Candidate {
+// mergeEntries returns the entries of two sorted lines, which it does not change. Mostly one has
+// all of the other.
+func mergeEntries(x, y []*protocol.Candidate) []*protocol.Candidate {
 	if len(x) > len(y) {
 		x, y = y, x
 	}
@@ -254,8 +255,8 @@ func union(x, y []*protocol.Candidate) []*protocol.Candidate {
 	return all
 }
 
-// after returns the entries that came after a revision.
-func after(places []*protocol.Candidate, upto int64) []*protocol.Candidate {
+// entriesAfter returns the entries that came after a revision.
+func entriesAfter(places []*protocol.Candidate, upto int64) []*protocol.Candidate {
 	for len(places) > 0 && places[0].Revision <= upto {
 		places = places[1:]
 	}
@@ -274,18 +275,18 @@ func hasPlace(candidates []*protocol.Candidate, l *protocol.Candidate) bool {
 
 // isFirst reports whether e is known to be the head.
 func (q *queue) isFirst(e *Waiter) bool {
-	return len(q.candidates.Entries) > 0 && e.is(q.candidates.Entries[0])
+	return len(q.candidates.Entries) > 0 && e.isEntry(q.candidates.Entries[0])
 }
 
-// is reports whether l is the entry of e, which may be reported before its own answer.
-func (e *Waiter) is(l *protocol.Candidate) bool {
-	return (e.Revision == l.Revision || e.Revision == 0) && e.key() == l.Key
+// isEntry reports whether l is the entry of e, which may be reported before its own answer.
+func (e *Waiter) isEntry(l *protocol.Candidate) bool {
+	return (e.Revision == l.Revision || e.Revision == 0) && e.entryKey() == l.Key
 }
 
-// without drops the entry of an execution that got the lock at a revision, and those before it. One
-// of the same revision may be before it, and stays: which of them is first, another
-// process does not know.
-func (q *queue) without(place string, got int64) {
+// dropUpTo drops the entry of an execution that got the lock at a revision, and those before it.
+// One of the same revision may be before it, and stays: which of them is first, another process
+// does not know.
+func (q *queue) dropUpTo(place string, got int64) {
 	candidates := q.candidates.Entries
 	at := len(candidates) - 1
 	// its event may have been there before, and may have come again since
@@ -324,7 +325,7 @@ func (qs *Queues) unregisterLocked(e *Waiter) {
 	if at := slices.Index(q.places, e); at >= 0 {
 		q.places = append(q.places[:at], q.places[at+1:]...)
 	}
-	if slices.ContainsFunc(q.candidates.Entries, e.is) { // its entry may be there for some time yet
+	if slices.ContainsFunc(q.candidates.Entries, e.isEntry) { // its entry may be there for some time yet
 		q.candidates = protocol.Candidates{}
 	}
 	if q.waiting--; q.waiting == 0 {
@@ -392,7 +393,7 @@ func (qs *Queues) ApplyLock(key string, l *idem.Lock, at int64, candidates proto
 		q.seesLocked(l, at)
 		q.learnLocked(candidates)
 		if l != nil { // its owner does not wait any more, though it may not know yet
-			q.without(qs.layout.Queued(l.Scope), l.Revision)
+			q.dropUpTo(qs.layout.Queued(l.Scope), l.Revision)
 		}
 		q.before = l
 	}
@@ -415,7 +416,7 @@ func (qs *Queues) IsHead(e *Waiter) bool {
 	}
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	return e.queue.isFirst(e) && (len(e.queue.candidates.Entries) > 1 || e.queue.followed())
+	return e.queue.isFirst(e) && (len(e.queue.candidates.Entries) > 1 || e.queue.isComplete())
 }
 
 // GoneAt returns the revision at which the entry of e was deleted, if that was reported and the
@@ -426,11 +427,11 @@ func (qs *Queues) GoneAt(e *Waiter) int64 {
 	}
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	if at := slices.IndexFunc(e.queue.candidates.Entries, e.is); at < 0 ||
-		at == len(e.queue.candidates.Entries)-1 && !e.queue.followed() {
+	if at := slices.IndexFunc(e.queue.candidates.Entries, e.isEntry); at < 0 ||
+		at == len(e.queue.candidates.Entries)-1 && !e.queue.isComplete() {
 		return 0
 	}
-	return qs.watcher.GoneAt(e.key(), e.Revision)
+	return qs.watcher.GoneAt(e.entryKey(), e.Revision)
 }
 
 // Ahead is what an entry waits for next, as far as this process knows without asking etcd;
@@ -472,7 +473,7 @@ func (qs *Queues) Ahead(e *Waiter) (a Ahead) {
 func (qs *Queues) predecessorLocked(e *Waiter) (entry string, since int64) {
 	q := e.queue
 	candidates := q.candidates.Entries
-	at := slices.IndexFunc(candidates, e.is)
+	at := slices.IndexFunc(candidates, e.isEntry)
 	for at > 0 && candidates[at-1].Revision == e.Revision { // this process knows which of them is first
 		at--
 	}
@@ -500,7 +501,7 @@ func (qs *Queues) predecessorLocked(e *Waiter) (entry string, since int64) {
 func (qs *Queues) Known(lock string, candidates protocol.Candidates) protocol.Candidates {
 	qs.mu.Lock()
 	if q := qs.of[lock]; q != nil {
-		candidates = merge(candidates, q.candidates)
+		candidates = mergeCandidates(candidates, q.candidates)
 	}
 	qs.mu.Unlock()
 	// an entry that has left since costs a refusal
@@ -517,7 +518,7 @@ func (qs *Queues) Forget() {
 	defer qs.mu.Unlock()
 	for _, q := range qs.of {
 		q.at, q.lock, q.before = 0, nil, nil
-		q.forget()
+		q.forgetEntries()
 	}
 }
 
@@ -554,7 +555,7 @@ func (qs *Queues) Grant(l *idem.Lock, then protocol.Candidates,
 	}
 	q := e.queue
 	q.seesLocked(l, l.Revision)
-	q.without(qs.layout.Queued(l.Scope), l.Revision)
+	q.dropUpTo(qs.layout.Queued(l.Scope), l.Revision)
 	qs.unregisterLocked(e)
 	ours := *l
 	q.before = &ours

@@ -74,10 +74,10 @@ func (s *simulated) tell() {
 				s.gone[e.place.Key] = true
 				continue
 			}
-			s.q.pending.add(&mvccpb.KeyValue{Key: []byte(e.place.Key), CreateRevision: e.place.Revision,
+			s.q.pending.addEntry(&mvccpb.KeyValue{Key: []byte(e.place.Key), CreateRevision: e.place.Revision,
 				ModRevision: e.place.Revision, Value: []byte(`{"v":1,"takes":0}`)}, 1)
 		}
-		s.q.advance()
+		s.q.appendReported()
 		if s.random.IntN(3) == 0 {
 			break
 		}
@@ -95,7 +95,7 @@ func (s *simulated) read(most int) protocol.Candidates {
 // end lets the holder hand the lock over, or free it where nobody is known or it is refused. What
 // it returns is who was passed over.
 func (s *simulated) end() string {
-	candidates := merge(s.held, s.q.candidates)
+	candidates := mergeCandidates(s.held, s.q.candidates)
 	for len(candidates.Entries) > 0 && s.gone[candidates.Entries[0].Key] {
 		candidates.Entries = candidates.Entries[1:]
 	}
@@ -111,7 +111,7 @@ func (s *simulated) end() string {
 		claimed := s.leave(0)
 		s.held = s.read(1)
 		s.q.learnLocked(s.held)
-		s.q.without(claimed.Key, s.revision)
+		s.q.dropUpTo(claimed.Key, s.revision)
 		s.note("claimed: %s", spelled(s.q.candidates))
 	}
 	return ""
@@ -131,7 +131,7 @@ func (s *simulated) handOver(candidates protocol.Candidates) string {
 		s.tell()
 	}
 	s.q.learnLocked(then)
-	s.q.without(l.Key, s.revision)
+	s.q.dropUpTo(l.Key, s.revision)
 	s.q.learnLocked(then)
 	s.held = s.q.candidates
 	s.note("%d got it, then %s: %s", l.Revision, spelled(then), spelled(s.q.candidates))

@@ -81,7 +81,7 @@ func TestTwoReadsOfAQueueAreMerged(t *testing.T) {
 		"nobody has waited since":                {upto(35), candidates(a, b, c), upto(35)},
 		"of those nobody but the last one waits": {upto(25), upto(35, b, c), upto(35, c)},
 	} {
-		for _, got := range []protocol.Candidates{merge(x.one, x.other), merge(x.other, x.one)} {
+		for _, got := range []protocol.Candidates{mergeCandidates(x.one, x.other), mergeCandidates(x.other, x.one)} {
 			if got.Upto != x.both.Upto || !slices.EqualFunc(got.Entries, x.both.Entries, same) {
 				t.Errorf("%s: %v", name, got)
 			}
@@ -191,7 +191,7 @@ func TestAQueueAdvancesOnlyToAKnownNextEntry(t *testing.T) {
 	} {
 		q := &queue{}
 		for _, told := range x.told {
-			q.pending.add(told.kv, told.watch)
+			q.pending.addEntry(told.kv, told.watch)
 		}
 		q.learnLocked(protocol.Candidates{Entries: []*protocol.Candidate{inLine("a", 20)}, Upto: x.read})
 		if !slices.EqualFunc(q.candidates.Entries, x.want, func(l *protocol.Candidate, event string) bool {
@@ -211,13 +211,13 @@ func TestWhatIsKnownOfAQueueIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q.pending.add(&mvccpb.KeyValue{Key: []byte(fmt.Sprint(n)), CreateRevision: 20 + n, ModRevision: 20 + n,
+		q.pending.addEntry(&mvccpb.KeyValue{Key: []byte(fmt.Sprint(n)), CreateRevision: 20 + n, ModRevision: 20 + n,
 			Value: value}, 1)
-		q.advance()
+		q.appendReported()
 	}
 	if n, kept := len(q.candidates.Entries), len(q.pending.places); n != protocol.MaxCandidates || kept > maxPending ||
-		q.followed() {
-		t.Errorf("%d places are in the candidates, and %d are kept; it is followed: %v", n, kept, q.followed())
+		q.isComplete() {
+		t.Errorf("%d places are in the candidates, and %d are kept; it is followed: %v", n, kept, q.isComplete())
 	}
 }
 

@@ -98,7 +98,7 @@ func (s *surroundings) MarkReady(lock string) {
 func (s *surroundings) OnLeftQueue(id idem.ExecutionID) { s.view.Slots.LeaveAndDropSlotWaiter(id) }
 
 // OnFirstParked implements park.Process.
-func (s *surroundings) OnFirstParked() { s.view.Watcher.want() }
+func (s *surroundings) OnFirstParked() { s.view.Watcher.wakeWatch() }
 
 func (v *View) applyPauses(begun, over []*idem.Pause) {
 	v.Parked.ApplyPauses()
@@ -129,5 +129,5 @@ func (v *View) OnMissed(revision int64) {
 // worth nothing.
 func (v *View) Forget() {
 	v.Queues.Forget()
-	v.Watcher.forget()
+	v.Watcher.forgetAll()
 }

@@ -45,7 +45,7 @@ type Watcher struct {
 // process's own, so that names that collide cannot be chosen.
 type sum uint64
 
-func (h *Watcher) sum(key string) sum { return sum(maphash.String(h.seed, key)) }
+func (h *Watcher) keySum(key string) sum { return sum(maphash.String(h.seed, key)) }
 
 // maxRecent bounds the deletions that are kept for waiters that have read just before one and
 // subscribe just after.
@@ -64,8 +64,8 @@ func newWatcher(v *View) *Watcher {
 	}
 }
 
-// want is called when something is parked.
-func (h *Watcher) want() { link.Wake(h.wanted) }
+// wakeWatch is called when something is parked.
+func (h *Watcher) wakeWatch() { link.Wake(h.wanted) }
 
 // Wait returns when one of the keys, which were there at revision, is gone, when ctx ends, over or
 // news is closed, or when it cannot know: the caller reads again.
@@ -100,13 +100,13 @@ func (h *Watcher) subscribe(revision int64, keys []string) *subscription {
 	}
 	for _, key := range keys {
 		session, is := strings.CutPrefix(key, h.view.options.Layout.All(protocol.KindSessions))
-		if h.recent[h.sum(key)] > revision || is && !h.view.Sessions.Has(session) { // Died comes after the set knows
+		if h.recent[h.keySum(key)] > revision || is && !h.view.Sessions.Has(session) { // Died comes after the set knows
 			return nil
 		}
 	}
 	n := &subscription{keys: make([]sum, len(keys)), woken: make(chan struct{})}
 	for i, key := range keys {
-		n.keys[i] = h.sum(key)
+		n.keys[i] = h.keySum(key)
 		h.waiters[n.keys[i]] = append(h.waiters[n.keys[i]], n)
 	}
 	h.waiterCount++
@@ -150,7 +150,7 @@ func (h *Watcher) wakeForSessions(names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
-		h.tellLocked(h.sum(h.view.options.Layout.Alive(protocol.SessionAlive(name))))
+		h.tellLocked(h.keySum(h.view.options.Layout.Alive(protocol.SessionAlive(name))))
 	}
 }
 
@@ -158,7 +158,7 @@ func (h *Watcher) wakeForSessions(names []string) {
 func (h *Watcher) Waiters(name string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.waiters[h.sum(name)])
+	return len(h.waiters[h.keySum(name)])
 }
 
 // Watching returns how many waiters there are, and whether keys are watched for them.
@@ -172,7 +172,7 @@ func (h *Watcher) Watching() (waiters int, watching bool) {
 func (h *Watcher) GoneAt(name string, since int64) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if at := h.recent[h.sum(name)]; at > since {
+	if at := h.recent[h.keySum(name)]; at > since {
 		return at
 	}
 	return 0
@@ -182,7 +182,7 @@ func (h *Watcher) GoneAt(name string, since int64) int64 {
 func (h *Watcher) WakeFor(name string, revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	key := h.sum(name)
+	key := h.keySum(name)
 	if _, there := h.recent[key]; !there {
 		h.order = append(h.order, key)
 	}
@@ -202,10 +202,10 @@ const round = time.Second
 func (h *Watcher) run(ctx context.Context) {
 	keys := &link.Reflector{Pool: h.view.options.Pool, On: link.OfWaits, Source: &watched{h}, Round: round}
 	for link.AwaitWake(ctx, h.wanted) {
-		if !h.idle() {
-			keys.Run(ctx, h.known())
+		if !h.isIdle() {
+			keys.Run(ctx, h.startRevision())
 		}
-		h.restart(0)
+		h.restartWatch(0)
 	}
 }
 
@@ -213,20 +213,20 @@ func (h *Watcher) run(ctx context.Context) {
 type watched struct{ watcher *Watcher }
 
 // Idle implements link.Source.
-func (w *watched) Idle() bool { return w.watcher.idle() }
+func (w *watched) Idle() bool { return w.watcher.isIdle() }
 
 // List reads at which revision the next watch begins. The waiters read the rest.
 func (w *watched) List(ctx context.Context) (int64, error) {
 	_, revision, err := w.watcher.view.options.Pool.Read(ctx,
 		clientv3.OpGet(w.watcher.view.options.Layout.All(protocol.KindLocks), clientv3.WithCountOnly()))
 	if err == nil {
-		w.watcher.restart(revision)
+		w.watcher.restartWatch(revision)
 		w.watcher.view.Parked.MakeAllReady()
 	}
 	return revision, err
 }
 
-func (h *Watcher) idle() bool {
+func (h *Watcher) isIdle() bool {
 	if h.view.Parked.Any() {
 		return false
 	}
@@ -235,9 +235,9 @@ func (h *Watcher) idle() bool {
 	return h.waiterCount == 0
 }
 
-// known returns the revision at which the first waiter has read; 0 = there is none, or what is
-// parked was not looked at then.
-func (h *Watcher) known() int64 {
+// startRevision returns the revision at which the first waiter has read; 0 = there is none, or what
+// is parked was not looked at then.
+func (h *Watcher) startRevision() int64 {
 	if h.view.Parked.Any() {
 		return 0
 	}
@@ -301,9 +301,9 @@ func (h *Watcher) breakLocked(revision int64) {
 	h.waiterCount = 0
 }
 
-// forget is Break where all that is known by a revision is worth nothing: etcd has gone back to an
-// earlier one.
-func (h *Watcher) forget() {
+// forgetAll is Break where all that is known by a revision is worth nothing: etcd has gone back to
+// an earlier one.
+func (h *Watcher) forgetAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.breakLocked(0)
@@ -311,9 +311,9 @@ func (h *Watcher) forget() {
 	clear(h.recent)
 }
 
-// restart is Break before another watch begins, at a revision; 0 = none does. What is known stays:
-// of holds, the session's watch goes on to tell.
-func (h *Watcher) restart(revision int64) {
+// restartWatch is Break before another watch begins, at a revision; 0 = none does. What is known
+// stays: of holds, the session's watch goes on to tell.
+func (h *Watcher) restartWatch(revision int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.breakLocked(revision)

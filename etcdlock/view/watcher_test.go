@@ -41,14 +41,14 @@ func TestADeletionBetweenReadingAndAskingIsNotMissed(t *testing.T) {
 		t.Error("what is not known any more counts as changed")
 	}
 	h.WakeFor("hold", 5000)
-	if h.restart(0); h.subscribe(4999, []string{"hold"}) != nil || h.subscribe(5000, []string{"hold"}) == nil {
+	if h.restartWatch(0); h.subscribe(4999, []string{"hold"}) != nil || h.subscribe(5000, []string{"hold"}) == nil {
 		t.Error(
 			"a hold that is gone since it was read is waited for: the watch of locks has ended between, and the session has told before")
 	}
 	if h.Break(6000); h.subscribe(5999, []string{"other"}) != nil || h.subscribe(6000, []string{"other"}) == nil {
 		t.Error("what was read before something was missed is not read again")
 	}
-	if h.forget(); h.subscribe(5, []string{"gone"}) == nil {
+	if h.forgetAll(); h.subscribe(5, []string{"gone"}) == nil {
 		t.Error("after etcd went back, its revisions of before count")
 	}
 }

@@ -24,23 +24,23 @@ type acquisition struct {
 	stored    bool // it was tried: if the request store does not take it, it is decided as if parking were off
 }
 
-// take does what idem.Next says, until the delivery has the lock or its sender an answer.
-func (t *acquisition) take() {
-	defer t.leave()
+// acquireLock does what idem.Next says, until the delivery has the lock or its sender an answer.
+func (t *acquisition) acquireLock() {
+	defer t.leaveQueue()
 	g := t.guard
 	for {
-		now := t.situation()
+		now := t.currentSituation()
 		switch idem.Next(&now) {
 		case idem.ActClaim:
 			g.lively.Store(g.options.Now().UnixNano())
-			t.asked, t.admission = true, g.admit(t.request)
+			t.asked, t.admission = true, g.admitAtOnce(t.request)
 		case idem.ActQueue:
 			t.waitForLock()
 		case idem.ActFollow:
 			t.followed = true
-			t.wait(t.request.Policy.AttachTimeout, false, t.follow)
+			t.waitAtMost(t.request.Policy.AttachTimeout, false, t.awaitFirstDelivery)
 		case idem.ActPark:
-			if atOnce := !t.asked; t.store() && atOnce { // its sender waits for nothing
+			if atOnce := !t.asked; t.parkDelivery() && atOnce { // its sender waits for nothing
 				return
 			}
 		case idem.ActDrop:
@@ -52,11 +52,11 @@ func (t *acquisition) take() {
 	}
 }
 
-// situation says how far the delivery is.
-func (t *acquisition) situation() idem.Situation {
+// currentSituation says how far the delivery is.
+func (t *acquisition) currentSituation() idem.Situation {
 	p := t.request.Policy
 	now := idem.Situation{Attached: true, Acquisition: idem.Acquisition{
-		NoLock: t.barred(), Skips: p.Strategy == idem.Skip, Waits: p.Strategy.Waits(),
+		NoLock: t.barReason(), Skips: p.Strategy == idem.Skip, Waits: p.Strategy.Waits(),
 		Follows: p.InFlight == idem.Attach, Waited: t.waited,
 	}}
 	switch now.NoLock {
@@ -67,7 +67,7 @@ func (t *acquisition) situation() idem.Situation {
 	case idem.NoLockTaken:
 		now.MayPark = !t.stored && t.guard.MayPark(t.request, t.parkOn())
 		if !t.waited {
-			t.overtaken = t.guard.overtaken(t.request, &t.admission.Verdict)
+			t.overtaken = t.guard.overtakenWait(t.request, &t.admission.Verdict)
 		}
 		now.Waits = now.Waits || t.overtaken > 0
 	default:
@@ -76,8 +76,8 @@ func (t *acquisition) situation() idem.Situation {
 	return now
 }
 
-// barred says why the delivery does not have the lock.
-func (t *acquisition) barred() idem.NoLockReason {
+// barReason says why the delivery does not have the lock.
+func (t *acquisition) barReason() idem.NoLockReason {
 	switch {
 	case !t.asked:
 		return idem.NoLockNotAsked
@@ -105,8 +105,8 @@ func (t *acquisition) barred() idem.NoLockReason {
 	return idem.NoLockDecided
 }
 
-// admit decides without waiting.
-func (g *Guard) admit(r *idem.Request) Admission {
+// admitAtOnce decides without waiting.
+func (g *Guard) admitAtOnce(r *idem.Request) Admission {
 	if rec := g.cache.get(r.Scope.Key, g.options.Now()); rec != nil {
 		if v := idem.Decide(&idem.Obstacle{Record: rec}, r, g.options.Now()); v.Decision != "" {
 			return Admission{Verdict: v}
@@ -117,25 +117,25 @@ func (g *Guard) admit(r *idem.Request) Admission {
 	}
 	ctx, cancel := context.WithTimeout(g.options.Base, g.options.RequestTimeout) // from here on the ledger may be asked
 	defer cancel()
-	mine, running, err := g.live.enter(ctx, r.Scope)
+	mine, running, err := g.live.enterSpot(ctx, r.Scope)
 	switch {
 	case err != nil:
-		return unavailable(err)
+		return unavailableAdmission(err)
 	case running != nil:
 		return Admission{Verdict: idem.Decide(&idem.Obstacle{Lock: running}, r, g.options.Now())}
 	}
-	if wait, ok := g.quotas.take(r.Policy, g.options.Now()); !ok {
-		g.live.leave(mine)
+	if wait, ok := g.quotas.takeToken(r.Policy, g.options.Now()); !ok {
+		g.live.leaveSpot(mine)
 		return Admission{Verdict: idem.Verdict{Decision: idem.DecisionThrottled, RetryAfter: wait}}
 	}
-	held, callbackKey, v, err := g.claim(ctx, r)
+	held, callbackKey, v, err := g.claimLock(ctx, r)
 	if held == nil || v.Attempt > 1 { // no execution, so no new event
-		g.quotas.add(r.Policy, 1, g.options.Now())
+		g.quotas.addTokens(r.Policy, 1, g.options.Now())
 	}
 	if held == nil {
-		g.live.leave(mine)
+		g.live.leaveSpot(mine)
 		if err != nil {
-			return unavailable(err)
+			return unavailableAdmission(err)
 		}
 		return Admission{Verdict: v}
 	}
@@ -154,19 +154,20 @@ func (g *Guard) endIfStale(x *Execution, r *idem.Request) Admission {
 	}
 	v := idem.Verdict{Decision: idem.DecisionStale, Holder: x.Lock().Execution, Stale: stale}
 	if does == idem.ActRelease {
-		return Admission{Verdict: v, Err: x.release().Err}
+		return Admission{Verdict: v, Err: x.releaseLock().Err}
 	}
 	v.Decision = idem.DecisionSuperseded
-	end := x.settle(idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, Abort: stale.Abort(g.options.Now())})
+	end := x.writeRecord(idem.End{Status: idem.Aborted, Outcome: idem.NotExecuted, Abort: stale.Abort(g.options.Now())})
 	return Admission{Verdict: v, Unrecorded: !end.Recorded && !end.Lost, Err: end.Err}
 }
 
-func unavailable(err error) Admission {
+func unavailableAdmission(err error) Admission {
 	return Admission{Verdict: idem.Verdict{Decision: idem.DecisionStoreUnavailable}, Err: err}
 }
 
-// claim asks the ledger until it holds the lock, or knows why it may not.
-func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.RunningLock, callbackKey string, v idem.Verdict,
+// claimLock asks the ledger until it holds the lock, or knows why it may not.
+func (g *Guard) claimLock(ctx context.Context, r *idem.Request) (held idem.RunningLock, callbackKey string,
+	v idem.Verdict,
 	err error) {
 	v = idem.Verdict{Attempt: 1}
 	var seenAt moment
@@ -179,7 +180,7 @@ func (g *Guard) claim(ctx context.Context, r *idem.Request) (held idem.RunningLo
 			// answered as one.
 			ahead := g.options.Ledger.LastSeenLock(r.Scope)
 			if ahead != nil && g.options.Ledger.Paused(r.Policy.Route, r.Scope.Workflow) == nil &&
-				g.waiting.room(r.Scope.Workflow, r.Policy.MaxWaiting, g.options.MaxWaiting()) {
+				g.waiting.hasRoom(r.Scope.Workflow, r.Policy.MaxWaiting, g.options.MaxWaiting()) {
 				return nil, &idem.Obstacle{Lock: ahead, Queue: true}, nil
 			}
 		}
@@ -214,7 +215,7 @@ func (g *Guard) rememberRecord(ctx context.Context, r *idem.Request, seen *idem.
 		}
 	}
 	if !seen.Runs(r.Scope.Key) {
-		g.cache.remember(r.Policy, rec, at, idem.ExtraRetention(rec.Retention))
+		g.cache.addIfLasting(r.Policy, rec, at, idem.ExtraRetention(rec.Retention))
 	}
 	return nil
 }
@@ -222,7 +223,7 @@ func (g *Guard) rememberRecord(ctx context.Context, r *idem.Request, seen *idem.
 // newLock returns the lock that a claim would write, and its callback key.
 func (g *Guard) newLock(r *idem.Request, v idem.Verdict) (idem.Lock, string) {
 	var random [20]byte
-	g.read(random[:])
+	g.readRandom(random[:])
 	callbackKey, hash := idem.NewCallbackKey([10]byte(random[4:14]))
 	id := idem.NewExecutionID(r.Scope.Workflow, r.Scope.Key, [4]byte(random[:4]))
 	return r.Lock(id, hash, &v, g.options.Now()), callbackKey
@@ -241,55 +242,55 @@ func (t *acquisition) waitForLock() {
 		limit = min(limit, t.request.Parking.Patience)
 	}
 	t.waited = true
-	t.wait(limit, parks, t.queue)
+	t.waitAtMost(limit, parks, t.waitInQueue)
 	if t.admission.Execution != nil && t.admission.Execution.Lock().Attempt == 1 {
-		g.quotas.add(p, -1, g.options.Now())
+		g.quotas.addTokens(p, -1, g.options.Now())
 	}
 	if d := t.admission.Decision; moment && (d == idem.DecisionWaitTimeout || d == idem.DecisionQueueFull) {
 		t.admission.Decision = idem.DecisionLocked
 	}
 }
 
-// wait lets the delivery wait for something, at most for limit, and records how long it did. parks:
-// the wait ends when the process is about to.
-func (t *acquisition) wait(limit time.Duration, parks bool, something func(context.Context)) {
+// waitAtMost lets the delivery wait for something, at most for limit, and records how long it did.
+// parks: the wait ends when the process is about to.
+func (t *acquisition) waitAtMost(limit time.Duration, parks bool, something func(context.Context)) {
 	g, r, v, waited, since := t.guard, t.request, t.admission.Verdict, t.admission.Waited, t.guard.options.Now()
-	seat := g.waiting.enter(r.Scope.Workflow, r.Policy.MaxWaiting, g.options.MaxWaiting(), since)
+	seat := g.waiting.addWaiter(r.Scope.Workflow, r.Policy.MaxWaiting, g.options.MaxWaiting(), since)
 	if seat == nil {
 		full := idem.Verdict{Decision: idem.DecisionQueueFull, Holder: v.Holder, HolderTrace: v.HolderTrace,
 			ClosedUntil: v.ClosedUntil, FullLimit: v.FullLimit}
 		t.admission = Admission{Verdict: full, Waited: waited}
 		return
 	}
-	defer g.waiting.leave(r.Scope.Workflow, seat)
-	ctx, done := g.patience(t.sender, limit, parks)
+	defer g.waiting.removeWaiter(r.Scope.Workflow, seat)
+	ctx, done := g.waitContext(t.sender, limit, parks)
 	defer done()
 	something(ctx)
 	t.admission.Waited = waited + g.options.Now().Sub(since)
 }
 
-// queue enqueues the delivery, which is admitted from the head of the queue.
-func (t *acquisition) queue(ctx context.Context) {
+// waitInQueue enqueues the delivery, which is admitted from the head of the queue.
+func (t *acquisition) waitInQueue(ctx context.Context) {
 	g, r := t.guard, t.request
 	w := &waiter{guard: g, request: r, ctx: ctx}
-	w.behind(t.admission.Verdict)
+	w.setHolder(t.admission.Verdict)
 	held, left, v, err := idem.AwaitLock(ctx, g.options.Ledger, w, idem.Verdict{Attempt: 1, Behind: t.admission.Behind})
 	switch t.entry = left; {
 	case held != nil:
-		t.admission = g.endIfStale(newExecution(g, r.Policy, r, held, g.live.settle(r.Scope, held.Lock()),
+		t.admission = g.endIfStale(newExecution(g, r.Policy, r, held, g.live.noteWonLock(r.Scope, held.Lock()),
 			w.callbackKey), r)
 	case v.Decision == idem.DecisionWaitTimeout:
 		t.admission = w.gaveUp()
 	case v.Decision != "":
 		t.admission = Admission{Verdict: v, Err: err}
 	default:
-		t.admission = unavailable(err)
+		t.admission = unavailableAdmission(err)
 	}
 }
 
-// follow lets a duplicate wait for the end of the first delivery, whose answer it gets. It never
-// runs anything itself.
-func (t *acquisition) follow(ctx context.Context) {
+// awaitFirstDelivery lets a duplicate wait for the end of the first delivery, whose answer it gets.
+// It never runs anything itself.
+func (t *acquisition) awaitFirstDelivery(ctx context.Context) {
 	first, ledger := t.admission.Verdict, t.guard.options.Ledger
 	seen, err := ledger.AwaitEnd(ctx, first.Copy)
 	for err == nil && seen.Lock != nil && seen.Lock.Dead && seen.Lock.Execution == first.Holder {
@@ -301,7 +302,7 @@ func (t *acquisition) follow(ctx context.Context) {
 	case err != nil && ctx.Err() != nil:
 		t.admission = Admission{Verdict: first, Err: err}
 	case err != nil:
-		t.admission = unavailable(err)
+		t.admission = unavailableAdmission(err)
 	default:
 		same := idem.DecideAttached(seen, t.request, first.Holder)
 		same.HolderTrace = first.HolderTrace
@@ -309,8 +310,8 @@ func (t *acquisition) follow(ctx context.Context) {
 	}
 }
 
-// leave takes the delivery out of the queue, if it is still there.
-func (t *acquisition) leave() {
+// leaveQueue takes the delivery out of the queue, if it is still there.
+func (t *acquisition) leaveQueue() {
 	if t.entry == nil {
 		return
 	}
@@ -319,9 +320,9 @@ func (t *acquisition) leave() {
 	t.admission.Err = errors.Join(t.admission.Err, t.entry.Leave(ctx))
 }
 
-// store parks the delivery where it waits, or at the end of the queue, or finds that another one of
-// its event was before it. It returns false if it could not be stored.
-func (t *acquisition) store() bool {
+// parkDelivery parks the delivery where it waits, or at the end of the queue, or finds that another
+// one of its event was before it. It returns false if it could not be stored.
+func (t *acquisition) parkDelivery() bool {
 	t.stored = true
 	if t.request.Policy.Observe {
 		t.admission.Decision = idem.DecisionParked
@@ -329,13 +330,13 @@ func (t *acquisition) store() bool {
 	}
 	g, r, on, waited := t.guard, t.request, t.parkOn(), t.admission.Waited
 	if t.entry == nil {
-		a := g.park(r, t.admission.Verdict, on)
+		a := g.enqueueParked(r, t.admission.Verdict, on)
 		if errors.Is(a.Err, errNotStored) {
 			return false
 		}
 		t.admission, t.asked = a, true
 	} else if err := g.parkEntry(r, t.entry, on); errors.Is(err, idem.ErrNotRecorded) {
-		t.admission = unavailable(err)
+		t.admission = unavailableAdmission(err)
 		t.admission.Unsure = true
 	} else if err != nil {
 		t.admission.Err = errors.Join(t.admission.Err, err)
@@ -346,7 +347,7 @@ func (t *acquisition) store() bool {
 		t.entry = nil
 	}
 	if t.admission.Waited = waited; t.admission.Accepted {
-		g.quotas.add(r.Policy, -1, g.options.Now())
+		g.quotas.addTokens(r.Policy, -1, g.options.Now())
 	}
 	return true
 }

@@ -67,17 +67,17 @@ func (c *Cache) get(key idem.Key, now time.Time) *idem.Record {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.byHalf[binary.BigEndian.Uint64(whole[16:])]
-	r := c.arena.record(n)
+	r := c.arena.recordAt(n)
 	if !ok || n == 0 || r.key != whole {
 		return nil
 	}
 	if now.Sub(c.began) >= r.expires {
-		c.drop(n)
+		c.dropRecord(n)
 		return nil
 	}
-	c.unlink(r)
+	c.unlinkRecord(r)
 	c.linkFirst(n, r)
-	credentials, answer := unspell(c.arena.read(r.text, int(r.size)))
+	credentials, answer := decodeAnswer(c.arena.readText(r.text, int(r.size)))
 	rec := &idem.Record{
 		ExecutionFacts: idem.ExecutionFacts{
 			Execution: idem.ExecutionIDOf(r.execution), Scope: idem.Scope{Key: key}, Fingerprint: r.fingerprint,
@@ -102,10 +102,10 @@ func (c *Cache) seenAt(now time.Time) moment {
 	return moment{c.generation, now}
 }
 
-// remember caches a record that does not change until it is forgotten: one that settles its event,
-// and one after which the policy lets no duplicate run. Final records are not cached, nor those
-// whose event a person may run again here. The record is right for life after seenAt.
-func (c *Cache) remember(p *idem.Policy, rec *idem.Record, seenAt moment, life time.Duration) {
+// addIfLasting caches a record that does not change until it is forgotten: one that settles its
+// event, and one after which the policy lets no duplicate run. Final records are not cached, nor
+// those whose event a person may run again here. The record is right for life after seenAt.
+func (c *Cache) addIfLasting(p *idem.Policy, rec *idem.Record, seenAt moment, life time.Duration) {
 	if rec.Credentials != "" && len(rec.Earlier) > 0 && rec.ParkedOn != "" {
 		return // the credentials may be digested with an attempt before, which the cache does not know
 	}
@@ -120,7 +120,7 @@ func (c *Cache) add(rec *idem.Record, seenAt moment, life time.Duration) {
 	whole, ok := rec.Scope.Key.Binary()
 	half := binary.BigEndian.Uint64(whole[16:])
 	execution, err := rec.Execution.Binary()
-	text := spell(rec.Credentials, rec.Answer)
+	text := encodeAnswer(rec.Credentials, rec.Answer)
 	attempt := rec.Attempt
 	if !rec.Settled() {
 		attempt = rec.FailedAttempts()
@@ -135,14 +135,14 @@ func (c *Cache) add(rec *idem.Record, seenAt moment, life time.Duration) {
 		return
 	}
 	if old := c.byHalf[half]; old != 0 {
-		c.drop(old)
+		c.dropRecord(old)
 	}
-	for c.bytes += r.weight(); c.bytes > c.max; {
-		c.drop(c.arena.record(0).prev)
+	for c.bytes += r.memorySize(); c.bytes > c.max; {
+		c.dropRecord(c.arena.recordAt(0).prev)
 	}
-	r.text = c.arena.write(text)
-	n := c.arena.take()
-	kept := c.arena.record(n)
+	r.text = c.arena.writeText(text)
+	n := c.arena.takeRecord()
+	kept := c.arena.recordAt(n)
 	*kept = r
 	c.byHalf[half], c.events[eventOf(r.execution)] = n, n
 	c.linkFirst(n, kept)
@@ -159,8 +159,8 @@ func (c *Cache) Forget(id idem.ExecutionID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
-	if n := c.events[eventOf(whole)]; err == nil && n != 0 && c.arena.record(n).execution == whole {
-		c.drop(n)
+	if n := c.events[eventOf(whole)]; err == nil && n != 0 && c.arena.recordAt(n).execution == whole {
+		c.dropRecord(n)
 	}
 }
 
@@ -174,26 +174,26 @@ func (c *Cache) Reset() {
 	clear(c.events)
 }
 
-func (c *Cache) drop(n uint32) {
-	r := c.arena.record(n)
-	c.unlink(r)
-	c.bytes -= r.weight()
+func (c *Cache) dropRecord(n uint32) {
+	r := c.arena.recordAt(n)
+	c.unlinkRecord(r)
+	c.bytes -= r.memorySize()
 	delete(c.byHalf, binary.BigEndian.Uint64(r.key[16:]))
 	if c.events[eventOf(r.execution)] == n {
 		delete(c.events, eventOf(r.execution))
 	}
-	c.arena.free(n)
+	c.arena.freeRecord(n)
 }
 
 // linkFirst makes r, which is the record n, the most recently used.
 func (c *Cache) linkFirst(n uint32, r *remembered) {
-	ring := c.arena.record(0)
+	ring := c.arena.recordAt(0)
 	r.prev, r.next = 0, ring.next
-	c.arena.record(ring.next).prev, ring.next = n, n
+	c.arena.recordAt(ring.next).prev, ring.next = n, n
 }
 
-func (c *Cache) unlink(r *remembered) {
-	c.arena.record(r.prev).next, c.arena.record(r.next).prev = r.next, r.prev
+func (c *Cache) unlinkRecord(r *remembered) {
+	c.arena.recordAt(r.prev).next, c.arena.recordAt(r.next).prev = r.next, r.prev
 }
 
-func (r *remembered) weight() int { return rememberedSize + inBlocks(int(r.size)) }
+func (r *remembered) memorySize() int { return rememberedSize + inBlocks(int(r.size)) }

@@ -34,18 +34,18 @@ const (
 
 func newArena() arena {
 	s := arena{cut: 1}
-	s.take() // the head of the ring
+	s.takeRecord() // the head of the ring
 	return s
 }
 
-func (s *arena) record(n uint32) *remembered { return &s.records[n/chunk][n%chunk] }
+func (s *arena) recordAt(n uint32) *remembered { return &s.records[n/chunk][n%chunk] }
 
-func (s *arena) block(n uint32) *block { return &s.blocks[n/chunk][n%chunk] }
+func (s *arena) blockAt(n uint32) *block { return &s.blocks[n/chunk][n%chunk] }
 
-// take returns a free record.
-func (s *arena) take() uint32 {
+// takeRecord returns a free record.
+func (s *arena) takeRecord() uint32 {
 	if n := s.unused; n != 0 {
-		s.unused = s.record(n).next
+		s.unused = s.recordAt(n).next
 		return n
 	}
 	if int(s.made) == len(s.records)*chunk {
@@ -55,31 +55,31 @@ func (s *arena) take() uint32 {
 	return s.made - 1
 }
 
-// free frees a record and its text.
-func (s *arena) free(n uint32) {
-	r := s.record(n)
+// freeRecord frees a record and its text.
+func (s *arena) freeRecord(n uint32) {
+	r := s.recordAt(n)
 	for at := r.text; at != 0; {
-		b := s.block(at)
+		b := s.blockAt(at)
 		at, b.next, s.unfilled = b.next, s.unfilled, at
 	}
 	*r = remembered{next: s.unused}
 	s.unused = n
 }
 
-// write puts text into blocks and returns the first one; 0 for no text.
-func (s *arena) write(text []byte) (first uint32) {
+// writeText puts text into blocks and returns the first one; 0 for no text.
+func (s *arena) writeText(text []byte) (first uint32) {
 	link := &first
 	for len(text) > 0 {
 		n := s.unfilled
 		if n != 0 {
-			s.unfilled = s.block(n).next
+			s.unfilled = s.blockAt(n).next
 		} else {
 			n = s.cut
 			if s.cut++; int(n) >= len(s.blocks)*chunk {
 				s.blocks = append(s.blocks, make([]block, chunk))
 			}
 		}
-		b := s.block(n)
+		b := s.blockAt(n)
 		text = text[copy(b.text[:], text):]
 		*link, b.next = n, 0
 		link = &b.next
@@ -87,11 +87,11 @@ func (s *arena) write(text []byte) (first uint32) {
 	return first
 }
 
-// read returns a copy of the text.
-func (s *arena) read(first uint32, size int) []byte {
+// readText returns a copy of the text.
+func (s *arena) readText(first uint32, size int) []byte {
 	text := make([]byte, 0, size)
-	for at := first; at != 0; at = s.block(at).next {
-		text = append(text, s.block(at).text[:min(blockText, size-len(text))]...)
+	for at := first; at != 0; at = s.blockAt(at).next {
+		text = append(text, s.blockAt(at).text[:min(blockText, size-len(text))]...)
 	}
 	return text
 }
@@ -99,9 +99,9 @@ func (s *arena) read(first uint32, size int) []byte {
 // inBlocks returns the memory that a text of this size takes.
 func inBlocks(size int) int { return (size + blockText - 1) / blockText * blockSize }
 
-// spell encodes credentials and answer of a record. It returns nothing for a record that has
+// encodeAnswer encodes credentials and answer of a record. It returns nothing for a record that has
 // neither.
-func spell(credentials string, a *idem.Answer) []byte {
+func encodeAnswer(credentials string, a *idem.Answer) []byte {
 	if credentials == "" && a == nil {
 		return nil
 	}
@@ -147,22 +147,23 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// unspell decodes what spell has made.
-func unspell(b []byte) (credentials string, a *idem.Answer) {
+// decodeAnswer decodes what encodeAnswer has made.
+func decodeAnswer(b []byte) (credentials string, a *idem.Answer) {
 	if len(b) == 0 {
 		return "", nil
 	}
 	r := unspeller{b}
-	if credentials = r.text(); len(r.left) == 0 {
+	if credentials = r.readText(); len(r.left) == 0 {
 		return credentials, nil
 	}
-	form := r.count()
-	a = &idem.Answer{Whole: form == formWhole, Left: form == formLeft, Status: int(r.number()), Bytes: r.number()}
-	if n := r.count(); n > 0 {
+	form := r.readCount()
+	a = &idem.Answer{Whole: form == formWhole, Left: form == formLeft, Status: int(r.readNumber()),
+		Bytes: r.readNumber()}
+	if n := r.readCount(); n > 0 {
 		a.Header = make([]idem.HeaderField, n)
 	}
 	for i := range a.Header {
-		a.Header[i] = idem.HeaderField{Name: r.text(), Value: r.text()}
+		a.Header[i] = idem.HeaderField{Name: r.readText(), Value: r.readText()}
 	}
 	if len(r.left) > 0 {
 		a.Body = r.left
@@ -170,23 +171,23 @@ func unspell(b []byte) (credentials string, a *idem.Answer) {
 	return credentials, a
 }
 
-// unspeller decodes what spell has made in this process, so it checks nothing.
+// unspeller decodes what encodeAnswer has made in this process, so it checks nothing.
 type unspeller struct{ left []byte }
 
-func (r *unspeller) count() uint64 {
+func (r *unspeller) readCount() uint64 {
 	v, n := binary.Uvarint(r.left)
 	r.left = r.left[n:]
 	return v
 }
 
-func (r *unspeller) number() int64 {
+func (r *unspeller) readNumber() int64 {
 	v, n := binary.Varint(r.left)
 	r.left = r.left[n:]
 	return v
 }
 
-func (r *unspeller) text() string {
-	n := r.count()
+func (r *unspeller) readText() string {
+	n := r.readCount()
 	text := string(r.left[:n])
 	r.left = r.left[n:]
 	return text

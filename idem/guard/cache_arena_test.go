@@ -91,8 +91,8 @@ func TestWhatIsRememberedComesBackAsItWas(t *testing.T) {
 
 // onRing is what the records weigh that are in use.
 func onRing(c *Cache) (weight int) {
-	for n := c.arena.record(0).next; n != 0; n = c.arena.record(n).next {
-		weight += c.arena.record(n).weight()
+	for n := c.arena.recordAt(0).next; n != 0; n = c.arena.recordAt(n).next {
+		weight += c.arena.recordAt(n).memorySize()
 	}
 	return weight
 }
@@ -100,7 +100,7 @@ func onRing(c *Cache) (weight int) {
 func TestAnAnswerWithNothingInItIsOne(t *testing.T) {
 	for _, a := range []*idem.Answer{nil, {}, {Whole: true}, {Status: 204}} {
 		for _, credentials := range []string{"", "c"} {
-			gotCredentials, got := unspell(spell(credentials, a))
+			gotCredentials, got := decodeAnswer(encodeAnswer(credentials, a))
 			if gotCredentials != credentials || !reflect.DeepEqual(got, a) {
 				t.Errorf("%q, %+v: got %q, %+v", credentials, a, gotCredentials, got)
 			}

@@ -174,11 +174,11 @@ func TestAClaimThatNeverEndsIsNoExecution(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	// A second one meets the first one's claim, and gives up with it.
-	at, _, err := g.live.enter(t.Context(), idem.Scope{Workflow: "w"})
+	at, _, err := g.live.enterSpot(t.Context(), idem.Scope{Workflow: "w"})
 	if err != nil {
 		t.Fatal("the first one has kept its place")
 	}
-	defer g.live.leave(at)
+	defer g.live.leaveSpot(at)
 	if a := g.Admit(t.Context(), &idem.Request{Scope: idem.Scope{Workflow: "w", Key: keyB},
 		Policy: testPolicy()}); a.Decision != idem.DecisionStoreUnavailable || !errors.Is(a.Err, ErrShutdown) {
 		t.Errorf("%+v", a)
@@ -208,7 +208,7 @@ func TestOnlyNewEventsUseUpTheQuotaOfTheirRoute(t *testing.T) {
 			t.Errorf("retry after %s", a.RetryAfter)
 		}
 	}
-	if mine, _, err := g.live.enter(t.Context(), idem.Scope{Workflow: "t"}); mine == nil || err != nil {
+	if mine, _, err := g.live.enterSpot(t.Context(), idem.Scope{Workflow: "t"}); mine == nil || err != nil {
 		t.Error("one that was throttled has kept its place")
 	}
 }
@@ -218,16 +218,16 @@ func TestAThrottledDeliveryLearnsWhenItsTurnIs(t *testing.T) {
 	p := testPolicy()
 	p.NewPerSecond = 4
 	for range 4 {
-		q.take(p, noon)
+		q.takeToken(p, noon)
 	}
-	if wait, ok := q.take(p, noon); ok || wait != time.Second/4 {
+	if wait, ok := q.takeToken(p, noon); ok || wait != time.Second/4 {
 		t.Errorf("%s", wait)
 	}
-	if wait, ok := q.take(p, noon.Add(time.Second/8)); ok || wait != time.Second/8 {
+	if wait, ok := q.takeToken(p, noon.Add(time.Second/8)); ok || wait != time.Second/8 {
 		t.Errorf("%s", wait)
 	}
-	q.add(p, -3, noon.Add(time.Second/8))
-	if wait, ok := q.take(p, noon.Add(time.Second/8)); ok || wait != 7*time.Second/8 {
+	q.addTokens(p, -3, noon.Add(time.Second/8))
+	if wait, ok := q.takeToken(p, noon.Add(time.Second/8)); ok || wait != 7*time.Second/8 {
 		t.Errorf("%s", wait)
 	}
 }

@@ -111,16 +111,16 @@ func (x *Execution) End(t Tried) Ending {
 	if x.ended {
 		return Ending{Recorded: true}
 	}
-	x.complete(&t)
+	x.fillTried(&t)
 	j := idem.Judge(x.policy, t.Try())
-	counted := x.count(&j, &t)
-	end := x.end(&j, &t)
+	counted := x.countTry(&j, &t)
+	end := x.writeTryEnd(&j, &t)
 	end.Counted = counted
 	return end
 }
 
-// count counts the try with what is written next of its execution.
-func (x *Execution) count(j *idem.Judgement, t *Tried) bool {
+// countTry counts the try with what is written next of its execution.
+func (x *Execution) countTry(j *idem.Judgement, t *Tried) bool {
 	if t.Counted.Route == "" || j.Attached == idem.ToRelease {
 		return false
 	}
@@ -136,15 +136,15 @@ func (x *Execution) count(j *idem.Judgement, t *Tried) bool {
 	return true
 }
 
-// end writes down what follows a try.
-func (x *Execution) end(j *idem.Judgement, t *Tried) Ending {
+// writeTryEnd writes down what follows a try.
+func (x *Execution) writeTryEnd(j *idem.Judgement, t *Tried) Ending {
 	if x.handBack(t) {
 		return Ending{Recorded: true, Parked: true, Outcome: j.Outcome}
 	}
 	now := idem.Situation{Attached: true, After: j.Attached, MayPark: x.isStorable(j.ParkOn, t)}
 	var unstored Ending
 	if idem.Next(&now) == idem.ActPark {
-		if unstored = x.store(j.ParkOn, t); unstored.Parked {
+		if unstored = x.parkAfterCall(j.ParkOn, t); unstored.Parked {
 			return unstored
 		}
 		now.MayPark = false
@@ -152,18 +152,18 @@ func (x *Execution) end(j *idem.Judgement, t *Tried) Ending {
 	var end Ending
 	switch idem.Next(&now) {
 	case idem.ActRelease:
-		end = x.release()
+		end = x.releaseLock()
 	case idem.ActHold:
-		end = x.hold(t.Hold)
+		end = x.holdLock(t.Hold)
 	default:
-		end = x.settle(x.endOf(j, t))
+		end = x.writeRecord(x.endOf(j, t))
 	}
 	end.Unsure, end.WouldPark, end.Err = unstored.Unsure, unstored.WouldPark, errors.Join(unstored.Err, end.Err)
 	return end
 }
 
-// complete adds to t what the guard knows.
-func (x *Execution) complete(t *Tried) {
+// fillTried adds to t what the guard knows.
+func (x *Execution) fillTried(t *Tried) {
 	switch {
 	case t.Answer == nil && !t.Hopeless:
 		t.Stopped = context.Cause(x.ctx)
@@ -194,13 +194,13 @@ func (x *Execution) endOf(j *idem.Judgement, t *Tried) idem.End {
 	return end
 }
 
-// release gives the lock back: the event is as if it had not come.
-func (x *Execution) release() Ending {
-	if !x.finish() {
+// releaseLock gives the lock back: the event is as if it had not come.
+func (x *Execution) releaseLock() Ending {
+	if !x.markEnded() {
 		return Ending{Recorded: true}
 	}
 	defer x.close()
-	ctx, cancel := x.bounded()
+	ctx, cancel := x.requestContext()
 	defer cancel()
 	since := x.guard.options.Now()
 	err := x.running.Release(ctx)
@@ -218,12 +218,12 @@ const minHold = 2 * time.Second
 // maxHold is the longest one, for a policy without MaxDuration.
 const maxHold = 10 * 365 * 24 * time.Hour
 
-// hold lets go of an execution whose upstream answered and goes on: the lock outlives the answer,
-// and any replica renews or ends it. It lives for ttl unless it is renewed: in whole seconds, at
-// least minHold, and no longer than what is left of the policy's MaxDuration. If the hold cannot be
-// written, this process keeps the lock until it can be, or until its session ends.
-func (x *Execution) hold(ttl time.Duration) Ending {
-	if !x.finish() {
+// holdLock lets go of an execution whose upstream answered and goes on: the lock outlives the
+// answer, and any replica renews or ends it. It lives for ttl unless it is renewed: in whole
+// seconds, at least minHold, and no longer than what is left of the policy's MaxDuration. If the
+// hold cannot be written, this process keeps the lock until it can be, or until its session ends.
+func (x *Execution) holdLock(ttl time.Duration) Ending {
+	if !x.markEnded() {
 		return Ending{Recorded: true}
 	}
 	defer x.close()
@@ -232,25 +232,25 @@ func (x *Execution) hold(ttl time.Duration) Ending {
 		ttl = min(ttl, most-since.Sub(x.began))
 	}
 	ttl = max((min(ttl, maxHold) + time.Second - 1).Truncate(time.Second), minHold)
-	ctx, cancel := x.bounded()
+	ctx, cancel := x.requestContext()
 	defer cancel()
 	err := x.running.Hold(ctx, ttl)
 	return Ending{Hold: ttl, Recorded: err == nil, Lost: errors.Is(err, idem.ErrLockLost),
 		Took: x.guard.options.Now().Sub(since), Err: err}
 }
 
-func (x *Execution) settle(end idem.End) Ending {
-	if !x.finish() {
+func (x *Execution) writeRecord(end idem.End) Ending {
+	if !x.markEnded() {
 		return Ending{Recorded: true}
 	}
 	defer x.close()
 	end.FinishedAt = x.guard.options.Now()
 	seenAt := x.guard.cache.seenAt(end.FinishedAt)
-	ctx, cancel := x.bounded()
+	ctx, cancel := x.requestContext()
 	defer cancel()
 	rec, err := x.running.Settle(ctx, end)
 	if err == nil {
-		x.guard.cache.remember(x.policy, rec, seenAt, rec.Retention)
+		x.guard.cache.addIfLasting(x.policy, rec, seenAt, rec.Retention)
 	}
 	cancelled := err == nil && rec.Status == idem.Aborted && end.Abort == nil
 	return Ending{
@@ -259,15 +259,15 @@ func (x *Execution) settle(end idem.End) Ending {
 	}
 }
 
-// bounded returns the context for writing the end of an execution. It ignores that the execution
-// was told to stop: its end must be written all the same.
-func (x *Execution) bounded() (context.Context, context.CancelFunc) {
+// requestContext returns the context for writing the end of an execution. It ignores that the
+// execution was told to stop: its end must be written all the same.
+func (x *Execution) requestContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(x.ctx), x.guard.options.RequestTimeout)
 }
 
 // close removes the execution from this process, after its end was written.
 func (x *Execution) close() {
-	x.guard.live.leave(x.spot)
+	x.guard.live.leaveSpot(x.spot)
 	x.deadline()
 	x.stop(nil)
 }

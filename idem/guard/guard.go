@@ -106,11 +106,11 @@ func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 		return *refused
 	}
 	t := acquisition{guard: g, request: r, sender: sender}
-	t.take()
+	t.acquireLock()
 	a := t.admission
 	a.Twin = twin
-	if err := g.whole(&a.Verdict); err != nil {
-		a = unavailable(err)
+	if err := g.loadKeptAnswer(&a.Verdict); err != nil {
+		a = unavailableAdmission(err)
 		a.Twin = twin
 	}
 	if a.WhileWaiting && r.Policy.Observe {
@@ -122,8 +122,8 @@ func (g *Guard) Admit(sender context.Context, r *idem.Request) Admission {
 	return a
 }
 
-// whole reads the answer for a duplicate if it is stored apart from its record.
-func (g *Guard) whole(v *idem.Verdict) error {
+// loadKeptAnswer reads the answer for a duplicate if it is stored apart from its record.
+func (g *Guard) loadKeptAnswer(v *idem.Verdict) error {
 	if v.Decision != idem.DecisionReplayed && v.Decision != idem.DecisionAttached || v.StatusOnly {
 		return nil
 	}
@@ -155,21 +155,21 @@ func ofCopy(v *idem.Verdict) bool {
 
 // Waiting returns how many deliveries wait in this process, and since when the oldest of them does;
 // the zero time if none does.
-func (g *Guard) Waiting() (n int, since time.Time) { return g.waiting.waiting() }
+func (g *Guard) Waiting() (n int, since time.Time) { return g.waiting.countWaiters() }
 
 // randomKey makes the key of a delivery that is its own event: if idempotency is off, or if it has
 // no event ID.
 func (g *Guard) randomKey() idem.Key {
 	key, err := idem.RandomKey(g.options.Random)
 	if err != nil {
-		panic(err) // see read
+		panic(err) // see readRandom
 	}
 	return key
 }
 
-// read fills b with random bytes. crypto/rand never fails; a test's reader that fails is a bug in
-// the test.
-func (g *Guard) read(b []byte) {
+// readRandom fills b with random bytes. crypto/rand never fails; a test's reader that fails is a
+// bug in the test.
+func (g *Guard) readRandom(b []byte) {
 	if _, err := io.ReadFull(g.options.Random, b); err != nil {
 		panic(err)
 	}

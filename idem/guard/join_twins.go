@@ -17,10 +17,10 @@ func (g *Guard) joinTwins(r *idem.Request) (first idem.FirstTwin, refused *Admis
 	if g.cache.get(r.Scope.Key, now) != nil { // it has run under its own key
 		return first, nil
 	}
-	if wait, ok := g.quotas.take(r.Policy, now); !ok { // what is to be written costs memory of etcd
+	if wait, ok := g.quotas.takeToken(r.Policy, now); !ok { // what is to be written costs memory of etcd
 		return first, &Admission{Verdict: idem.Verdict{Decision: idem.DecisionThrottled, RetryAfter: wait}}
 	}
-	g.quotas.add(r.Policy, 1, now) // it is counted where it runs
+	g.quotas.addTokens(r.Policy, 1, now) // it is counted where it runs
 	ctx, cancel := context.WithTimeout(g.options.Base, g.options.RequestTimeout)
 	defer cancel()
 	first, err := g.options.Ledger.FirstTwin(ctx, &idem.Twin{
@@ -28,7 +28,7 @@ func (g *Guard) joinTwins(r *idem.Request) (first idem.FirstTwin, refused *Admis
 		Window: r.Policy.TwinWindow, Life: r.Policy.TwinLife(),
 	})
 	if err != nil {
-		a := unavailable(err)
+		a := unavailableAdmission(err)
 		return first, &a
 	}
 	if first.Key != "" {

@@ -27,16 +27,16 @@ type spot struct {
 	lock    *idem.Lock // set before decided is closed when the claim was won
 }
 
-func (l *live) shard(s idem.Scope) *liveShard {
+func (l *live) shardOf(s idem.Scope) *liveShard {
 	return &l.shards[xxhash.Sum64String(s.Workflow)%uint64(len(l.shards))]
 }
 
-// enter takes the spot at the lock of s, or returns the lock that an execution of this process
+// enterSpot takes the spot at the lock of s, or returns the lock that an execution of this process
 // holds there. It waits for a claim that is under way, because only its end tells which execution
 // holds the lock.
-func (l *live) enter(ctx context.Context, s idem.Scope) (*spot, *idem.Lock, error) {
+func (l *live) enterSpot(ctx context.Context, s idem.Scope) (*spot, *idem.Lock, error) {
 	s = s.OfLock()
-	shard := l.shard(s)
+	shard := l.shardOf(s)
 	for {
 		shard.mu.Lock()
 		other := shard.spots[s]
@@ -63,16 +63,16 @@ func (l *live) enter(ctx context.Context, s idem.Scope) (*spot, *idem.Lock, erro
 
 // addRunning records that the claim took the lock.
 func (l *live) addRunning(s *spot, lock *idem.Lock) {
-	l.replace(s, lock)
+	l.replaceLock(s, lock)
 	close(s.decided)
 }
 
-// settle records a lock that was won at the head of the queue. The previous holder may still be
-// recorded: it is about to leave. If a claim is under way it returns nil, and until that is decided
-// the store is asked.
-func (l *live) settle(scope idem.Scope, lock *idem.Lock) *spot {
+// noteWonLock records a lock that was won at the head of the queue. The previous holder may still
+// be recorded: it is about to leave. If a claim is under way it returns nil, and until that is
+// decided the store is asked.
+func (l *live) noteWonLock(scope idem.Scope, lock *idem.Lock) *spot {
 	scope = scope.OfLock()
-	shard := l.shard(scope)
+	shard := l.shardOf(scope)
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
 	if other := shard.spots[scope]; other != nil && (other.lock == nil || other.lock.Token >= lock.Token) {
@@ -87,12 +87,12 @@ func (l *live) settle(scope idem.Scope, lock *idem.Lock) *spot {
 	return mine
 }
 
-// leave gives the spot up; s may be nil.
-func (l *live) leave(s *spot) {
+// leaveSpot gives the spot up; s may be nil.
+func (l *live) leaveSpot(s *spot) {
 	if s == nil {
 		return
 	}
-	shard := l.shard(s.at)
+	shard := l.shardOf(s.at)
 	shard.mu.Lock()
 	if shard.spots[s.at] == s {
 		delete(shard.spots, s.at)
@@ -105,18 +105,18 @@ func (l *live) leave(s *spot) {
 
 // lockOf returns the lock that was won at a spot; nil if none was.
 func (l *live) lockOf(s *spot) *idem.Lock {
-	shard := l.shard(s.at)
+	shard := l.shardOf(s.at)
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
 	return s.lock
 }
 
-// replace updates the lock at a spot, because other deliveries decide on it. s may be nil.
-func (l *live) replace(s *spot, lock *idem.Lock) {
+// replaceLock updates the lock at a spot, because other deliveries decide on it. s may be nil.
+func (l *live) replaceLock(s *spot, lock *idem.Lock) {
 	if s == nil {
 		return
 	}
-	shard := l.shard(s.at)
+	shard := l.shardOf(s.at)
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
 	s.lock = lock

@@ -12,13 +12,13 @@ import (
 func TestSecondDeliveryWaitsForTheClaimAndThenKnowsTheHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l live
-		first, _, err := l.enter(t.Context(), idem.Scope{Workflow: "w", Key: keyA})
+		first, _, err := l.enterSpot(t.Context(), idem.Scope{Workflow: "w", Key: keyA})
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := make(chan *idem.Lock)
 		go func() {
-			_, lock, _ := l.enter(t.Context(), idem.Scope{Workflow: "w", Key: keyB})
+			_, lock, _ := l.enterSpot(t.Context(), idem.Scope{Workflow: "w", Key: keyB})
 			got <- lock
 		}()
 		synctest.Wait()
@@ -26,8 +26,8 @@ func TestSecondDeliveryWaitsForTheClaimAndThenKnowsTheHolder(t *testing.T) {
 		if lock := <-got; lock == nil || lock.Execution != "exec_1" {
 			t.Errorf("got %v", lock)
 		}
-		l.leave(first)
-		if mine, lock, _ := l.enter(t.Context(), idem.Scope{Workflow: "w"}); mine == nil {
+		l.leaveSpot(first)
+		if mine, lock, _ := l.enterSpot(t.Context(), idem.Scope{Workflow: "w"}); mine == nil {
 			t.Errorf("the lock is free again, got %v", lock)
 		}
 	})
@@ -36,14 +36,14 @@ func TestSecondDeliveryWaitsForTheClaimAndThenKnowsTheHolder(t *testing.T) {
 func TestSecondDeliveryMayTryWhenTheFirstClaimFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l live
-		first, _, _ := l.enter(t.Context(), idem.Scope{Workflow: "w", Key: keyA})
+		first, _, _ := l.enterSpot(t.Context(), idem.Scope{Workflow: "w", Key: keyA})
 		got := make(chan *spot)
 		go func() {
-			mine, _, _ := l.enter(t.Context(), idem.Scope{Workflow: "w", Key: keyB})
+			mine, _, _ := l.enterSpot(t.Context(), idem.Scope{Workflow: "w", Key: keyB})
 			got <- mine
 		}()
 		synctest.Wait()
-		l.leave(first)
+		l.leaveSpot(first)
 		if <-got == nil {
 			t.Error("refused, though nobody holds the lock")
 		}
@@ -52,13 +52,13 @@ func TestSecondDeliveryMayTryWhenTheFirstClaimFails(t *testing.T) {
 
 func TestWaitingForAClaimEndsWithItsContext(t *testing.T) {
 	var l live
-	if _, _, err := l.enter(t.Context(), idem.Scope{Workflow: "w"}); err != nil {
+	if _, _, err := l.enterSpot(t.Context(), idem.Scope{Workflow: "w"}); err != nil {
 		t.Fatal(err)
 	}
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
-	if _, _, err := l.enter(ctx, idem.Scope{Workflow: "w"}); !errors.Is(err, gone) {
+	if _, _, err := l.enterSpot(ctx, idem.Scope{Workflow: "w"}); !errors.Is(err, gone) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -67,7 +67,7 @@ func TestLocksPerEventDoNotMeet(t *testing.T) {
 	var l live
 	for _, s := range []idem.Scope{{Workflow: "w", Key: keyA, PerEvent: true},
 		{Workflow: "w", Key: keyB, PerEvent: true}, {Workflow: "w"}} {
-		if mine, _, err := l.enter(t.Context(), s); mine == nil || err != nil {
+		if mine, _, err := l.enterSpot(t.Context(), s); mine == nil || err != nil {
 			t.Errorf("%v: %v %v", s, mine, err)
 		}
 	}
@@ -77,13 +77,13 @@ func TestLocksPerEventDoNotMeet(t *testing.T) {
 // being decided.
 func TestALockOfTheQueueIsNotedWhileAClaimIsDecided(t *testing.T) {
 	var l live
-	claims, _, err := l.enter(t.Context(), idem.Scope{Workflow: "w", Key: keyA})
+	claims, _, err := l.enterSpot(t.Context(), idem.Scope{Workflow: "w", Key: keyA})
 	if err != nil {
 		t.Fatal(err)
 	}
 	noted := make(chan *spot)
 	go func() {
-		noted <- l.settle(idem.Scope{Workflow: "w", Key: keyB},
+		noted <- l.noteWonLock(idem.Scope{Workflow: "w", Key: keyB},
 			&idem.Lock{ExecutionFacts: idem.ExecutionFacts{Token: 1}})
 	}()
 	l.addRunning(claims, &idem.Lock{ExecutionFacts: idem.ExecutionFacts{Token: 2}})
@@ -102,23 +102,23 @@ func TestALockThatWasWonInTheQueueTakesThePlaceOfAnOlderOne(t *testing.T) {
 		want  bool
 	}{{4, false}, {5, false}, {6, true}} {
 		var l live
-		if l.settle(scope, lock(5)) == nil {
+		if l.noteWonLock(scope, lock(5)) == nil {
 			t.Fatal("nothing was noted, and it was refused")
 		}
-		if got := l.settle(scope, lock(c.token)) != nil; got != c.want {
+		if got := l.noteWonLock(scope, lock(c.token)) != nil; got != c.want {
 			t.Errorf("token %d after 5: noted %v", c.token, got)
 		}
 	}
 	var l live
-	claims, _, err := l.enter(t.Context(), scope)
+	claims, _, err := l.enterSpot(t.Context(), scope)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.settle(scope, lock(9)) != nil {
+	if l.noteWonLock(scope, lock(9)) != nil {
 		t.Error("it took the place of a claim under way")
 	}
-	l.leave(claims)
-	if l.settle(scope, lock(9)) == nil {
+	l.leaveSpot(claims)
+	if l.noteWonLock(scope, lock(9)) == nil {
 		t.Error("the claim is over, and it was refused")
 	}
 }

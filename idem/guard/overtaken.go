@@ -29,9 +29,10 @@ type refusal struct {
 	overtaken int // times
 }
 
-// by records that holder stands in the way of an event now, and returns how often the holder has
-// changed since the first refusal; 0: it is the same one as before, or this is the first refusal.
-func (r *refusals) by(holder idem.ExecutionID, event idem.Key) (overtaken int) {
+// noteRefusal records that holder stands in the way of an event now, and returns how often the
+// holder has changed since the first refusal; 0: it is the same one as before, or this is the first
+// refusal.
+func (r *refusals) noteRefusal(holder idem.ExecutionID, event idem.Key) (overtaken int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, known := r.now[event]
@@ -51,13 +52,13 @@ func (r *refusals) by(holder idem.ExecutionID, event idem.Key) (overtaken int) {
 	return overtaken
 }
 
-// overtaken returns how long a refused event waits: the longer, the more often it was overtaken, so
-// that it comes before those that were not. 0: it does not wait.
-func (g *Guard) overtaken(r *idem.Request, v *idem.Verdict) time.Duration {
+// overtakenWait returns how long a refused event waits: the longer, the more often it was
+// overtaken, so that it comes before those that were not. 0: it does not wait.
+func (g *Guard) overtakenWait(r *idem.Request, v *idem.Verdict) time.Duration {
 	p := r.Policy
 	if v.Decision != idem.DecisionLocked || p.Strategy != idem.FailFast || p.Observe || !p.Idempotency ||
 		v.Holder == "" || !v.ClosedUntil.IsZero() || g.MayPark(r, idem.ParkLocked) {
 		return 0
 	}
-	return min(time.Duration(g.refusals.by(v.Holder, r.Scope.Key))*g.options.OvertakenWait, p.WaitTimeout)
+	return min(time.Duration(g.refusals.noteRefusal(v.Holder, r.Scope.Key))*g.options.OvertakenWait, p.WaitTimeout)
 }

@@ -16,7 +16,7 @@ func TestAnEventIsOvertakenWhereAnotherExecutionIsInItsWay(t *testing.T) {
 	}{
 		{"a", "1", 0}, {"a", "1", 0}, {"b", "2", 0}, {"a", "2", 1}, {"a", "2", 0}, {"a", "1", 2}, {"b", "1", 1},
 	} {
-		if got := r.by(step.holder, step.event); got != step.want {
+		if got := r.noteRefusal(step.holder, step.event); got != step.want {
 			t.Errorf("%+v: %d", step, got)
 		}
 	}
@@ -24,20 +24,20 @@ func TestAnEventIsOvertakenWhereAnotherExecutionIsInItsWay(t *testing.T) {
 
 func TestRefusalsAreRememberedUpToABound(t *testing.T) {
 	var r refusals
-	r.by("1", "first")
+	r.noteRefusal("1", "first")
 	for i := range refusalsKept {
-		r.by("1", idem.Key(strconv.Itoa(i)))
+		r.noteRefusal("1", idem.Key(strconv.Itoa(i)))
 	}
-	if r.by("2", "first") == 0 {
+	if r.noteRefusal("2", "first") == 0 {
 		t.Error("it was forgotten early")
 	}
 	for i := range 3 * refusalsKept {
-		r.by("3", idem.Key(strconv.Itoa(i)))
+		r.noteRefusal("3", idem.Key(strconv.Itoa(i)))
 	}
 	if n := len(r.now) + len(r.before); n > 2*refusalsKept {
 		t.Errorf("%d are remembered", n)
 	}
-	if r.by("4", "first") > 0 {
+	if r.noteRefusal("4", "first") > 0 {
 		t.Error("it was not forgotten")
 	}
 }

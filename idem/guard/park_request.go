@@ -38,9 +38,9 @@ func (g *Guard) parksAtOnce(r *idem.Request) bool {
 		!r.Policy.Observe
 }
 
-// park enqueues a delivery to be run without its sender. The verdict may be another one: its event
-// was settled, or a duplicate waits or runs.
-func (g *Guard) park(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admission {
+// enqueueParked enqueues a delivery to be run without its sender. The verdict may be another one:
+// its event was settled, or a duplicate waits or runs.
+func (g *Guard) enqueueParked(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admission {
 	ctx, cancel := context.WithTimeout(g.options.Base, g.options.RequestTimeout)
 	defer cancel()
 	var unstored error // if the store took all the time there was, no other error says so
@@ -55,7 +55,7 @@ func (g *Guard) park(r *idem.Request, first idem.Verdict, on idem.ParkOn) Admiss
 	v, err := idem.Accept(ctx, g.options.Ledger, &waiter{guard: g, request: r, ctx: ctx, parks: on}, keep,
 		idem.Verdict{Attempt: 1, Behind: first.Behind})
 	if v.Decision == "" {
-		a := unavailable(errors.Join(err, unstored, context.Cause(ctx)))
+		a := unavailableAdmission(errors.Join(err, unstored, context.Cause(ctx)))
 		a.Unsure = errors.Is(err, idem.ErrNotRecorded)
 		return a
 	}
@@ -91,7 +91,7 @@ func (x *Execution) Park(ctx context.Context) error {
 	if !x.guard.MayPark(x.request, idem.ParkSlow) {
 		return errMayNotBeParked
 	}
-	return x.park(ctx, idem.ParkSlow, nil)
+	return x.parkRequest(ctx, idem.ParkSlow, nil)
 }
 
 // isStorable reports whether the event may be accepted for that reason, instead of telling its
@@ -104,21 +104,21 @@ func (x *Execution) isStorable(on idem.ParkOn, t *Tried) bool {
 	return cause == nil || errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrMaxDuration)
 }
 
-// store accepts the event of an execution whose call has ended. If it is not Parked, what follows
-// its call is still to be written down.
-func (x *Execution) store(on idem.ParkOn, t *Tried) Ending {
+// parkAfterCall accepts the event of an execution whose call has ended. If it is not Parked, what
+// follows its call is still to be written down.
+func (x *Execution) parkAfterCall(on idem.ParkOn, t *Tried) Ending {
 	if x.policy.Observe {
 		return Ending{WouldPark: true}
 	}
-	if err := x.park(context.WithoutCancel(x.ctx), on, t.Evidence(x.policy, x.guard.options.Now())); err != nil {
+	if err := x.parkRequest(context.WithoutCancel(x.ctx), on, t.Evidence(x.policy, x.guard.options.Now())); err != nil {
 		return Ending{Unsure: errors.Is(err, idem.ErrNotRecorded), Err: err}
 	}
 	x.handBack(t)
 	return Ending{Recorded: true, Parked: true, On: on}
 }
 
-// park makes it an accepted one. last is how its only try ended; nil: the try still goes on.
-func (x *Execution) park(ctx context.Context, on idem.ParkOn, last *idem.Evidence) error {
+// parkRequest makes it an accepted one. last is how its only try ended; nil: the try still goes on.
+func (x *Execution) parkRequest(ctx context.Context, on idem.ParkOn, last *idem.Evidence) error {
 	keeping, cancel := context.WithTimeout(ctx, x.guard.options.RequestTimeout) // as long as a disk takes
 	kept, err := x.request.Parking.Store(keeping, x.Lock().Execution)
 	cancel()
@@ -128,7 +128,7 @@ func (x *Execution) park(ctx context.Context, on idem.ParkOn, last *idem.Evidenc
 	if err != nil {
 		return err
 	}
-	writing, cancel := x.bounded()
+	writing, cancel := x.requestContext()
 	defer cancel()
 	p := (&idem.Parked{Since: x.guard.options.Now(), On: on, Kept: &kept, Tries: 1}).AfterTry(last)
 	// The park worker gets the end of this try at once, and writes down its answer and what follows
@@ -138,7 +138,7 @@ func (x *Execution) park(ctx context.Context, on idem.ParkOn, last *idem.Evidenc
 		return err
 	}
 	x.parked = true
-	x.guard.live.replace(x.spot, x.running.Lock())
+	x.guard.live.replaceLock(x.spot, x.running.Lock())
 	return nil
 }
 
@@ -149,7 +149,7 @@ func (x *Execution) Parked() bool { return x.parked }
 // handBack gives the end of a try to the worker of a parked execution. It returns false if it is
 // not parked, or has ended.
 func (x *Execution) handBack(t *Tried) bool {
-	if !x.parked || !x.finish() {
+	if !x.parked || !x.markEnded() {
 		return false
 	}
 	x.deadline()
@@ -160,8 +160,8 @@ func (x *Execution) handBack(t *Tried) bool {
 	return true
 }
 
-// finish returns true to the first caller that ends the execution.
-func (x *Execution) finish() bool {
+// markEnded returns true to the first caller that ends the execution.
+func (x *Execution) markEnded() bool {
 	first := !x.ended
 	x.ended = true
 	return first

@@ -30,14 +30,14 @@ type ParkedExecution struct {
 
 // Resume returns the parked execution that holds a lock, as one that this process runs from now on.
 func (g *Guard) Resume(held idem.RunningLock) *ParkedExecution {
-	return &ParkedExecution{held, g, g.live.settle(held.Lock().Scope, held.Lock())}
+	return &ParkedExecution{held, g, g.live.noteWonLock(held.Lock().Scope, held.Lock())}
 }
 
 // RecordTry implements RunningLock.
 func (p *ParkedExecution) RecordTry(ctx context.Context, as idem.Parked) error {
 	err := p.RunningLock.RecordTry(ctx, as)
 	if err == nil {
-		p.guard.live.replace(p.spot, p.Lock())
+		p.guard.live.replaceLock(p.spot, p.Lock())
 	}
 	return err
 }
@@ -49,13 +49,13 @@ func (p *ParkedExecution) Try(ctx context.Context, policy *idem.Policy, send fun
 	as := *p.Lock().Parked
 	as.Tries, as.Trying, as.NextAttempt, as.Pause = as.Tries+1, true, time.Time{}, 0
 	var random [10]byte
-	p.guard.read(random[:])
+	p.guard.readRandom(random[:])
 	callbackKey, hash := idem.NewCallbackKey(random)
 	if err := p.BeginTry(ctx, as, hash); err != nil {
 		return Tried{Stopped: err, Failure: idem.Failure{Code: string(idem.DecisionStoreUnavailable),
 			Detail: err.Error()}}
 	}
-	p.guard.live.replace(p.spot, p.Lock())
+	p.guard.live.replaceLock(p.spot, p.Lock())
 	x := newExecution(p.guard, policy, nil, p.RunningLock, p.spot, callbackKey)
 	x.parked = true
 	send(x)
@@ -69,12 +69,12 @@ func (p *ParkedExecution) Try(ctx context.Context, policy *idem.Policy, send fun
 func (p *ParkedExecution) End(policy *idem.Policy, t *Tried) Ending {
 	x := newExecution(p.guard, policy, nil, p.RunningLock, nil, "")
 	if t.Hold > 0 {
-		return x.hold(t.Hold)
+		return x.holdLock(t.Hold)
 	}
 	j := idem.Judge(policy, t.Try())
-	return x.settle(x.endOf(&j, t))
+	return x.writeRecord(x.endOf(&j, t))
 }
 
 // Leave says that this process does not run the execution any more. The next delivery of its
 // workflow asks the ledger.
-func (p *ParkedExecution) Leave() { p.guard.live.leave(p.spot) }
+func (p *ParkedExecution) Leave() { p.guard.live.leaveSpot(p.spot) }

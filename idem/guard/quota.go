@@ -22,15 +22,15 @@ type quota struct {
 	at     time.Time
 }
 
-// take takes a token for one new event of p's route, or returns how long it takes until there is
-// one.
-func (q *quotas) take(p *idem.Policy, now time.Time) (wait time.Duration, ok bool) {
+// takeToken takes a token for one new event of p's route, or returns how long it takes until there
+// is one.
+func (q *quotas) takeToken(p *idem.Policy, now time.Time) (wait time.Duration, ok bool) {
 	if p.NewPerSecond == 0 {
 		return 0, true
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	b := q.filled(p, now)
+	b := q.refilledQuota(p, now)
 	if b.tokens < 1 {
 		return time.Duration((1 - b.tokens) / float64(p.NewPerSecond) * float64(time.Second)), false
 	}
@@ -38,18 +38,18 @@ func (q *quotas) take(p *idem.Policy, now time.Time) (wait time.Duration, ok boo
 	return 0, true
 }
 
-// add adds n tokens, which may be negative, without a check.
-func (q *quotas) add(p *idem.Policy, n float64, now time.Time) {
+// addTokens adds n tokens, which may be negative, without a check.
+func (q *quotas) addTokens(p *idem.Policy, n float64, now time.Time) {
 	if p.NewPerSecond == 0 {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	b := q.filled(p, now)
+	b := q.refilledQuota(p, now)
 	b.tokens = min(b.tokens+n, float64(p.NewPerSecond))
 }
 
-func (q *quotas) filled(p *idem.Policy, now time.Time) *quota {
+func (q *quotas) refilledQuota(p *idem.Policy, now time.Time) *quota {
 	most := float64(p.NewPerSecond)
 	b := q.routes[p.Route]
 	if b == nil {

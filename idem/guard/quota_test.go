@@ -13,7 +13,7 @@ func TestARouteHasSoManyNewEventsInASecond(t *testing.T) {
 	var q quotas
 	taken := func(p *idem.Policy, now time.Time) (n int) {
 		for n < 1000 {
-			if _, ok := q.take(p, now); !ok {
+			if _, ok := q.takeToken(p, now); !ok {
 				return n
 			}
 			n++
@@ -37,7 +37,7 @@ func TestARouteHasSoManyNewEventsInASecond(t *testing.T) {
 		{"the clock goes back", -time.Hour, 0, 0},
 	} {
 		now = now.Add(c.later)
-		q.add(p, c.before, now)
+		q.addTokens(p, c.before, now)
 		if got := taken(p, now); got != c.want {
 			t.Errorf("%s: %d, want %d", c.sentence, got, c.want)
 		}
@@ -45,7 +45,7 @@ func TestARouteHasSoManyNewEventsInASecond(t *testing.T) {
 	if taken(other, now) != 1 || taken(unbounded, now) != 1000 {
 		t.Error("another route is bounded by this one")
 	}
-	if wait, ok := q.take(other, noon); ok || wait <= 0 || wait > time.Second {
+	if wait, ok := q.takeToken(other, noon); ok || wait <= 0 || wait > time.Second {
 		t.Errorf("wait %v", wait)
 	}
 }

@@ -176,7 +176,8 @@ func TestWhatIsHeavierThanTheCacheDoesNotPushTheOthersOut(t *testing.T) {
 	c.add(cached(0), c.seenAt(noon), time.Hour)
 	heavy := cached(1)
 	heavy.Answer = &idem.Answer{Whole: true,
-		Body: make([]byte, (c.max-rememberedSize)/blockSize*blockText-len(spell("", &idem.Answer{Whole: true}))+1)}
+		Body: make([]byte, (c.max-rememberedSize)/blockSize*blockText-len(encodeAnswer("",
+			&idem.Answer{Whole: true}))+1)}
 	c.add(heavy, c.seenAt(noon), time.Hour)
 	if c.get(heavy.Scope.Key, noon) != nil || c.get(cached(0).Scope.Key, noon) == nil {
 		t.Error("it is remembered, or it has pushed out another")
@@ -204,12 +205,12 @@ func TestARecordIsRememberedOnce(t *testing.T) {
 	}
 	c.Forget("exec_nothing")
 	c.Forget(cached(0).Execution)
-	if c.bytes != 0 || c.arena.record(0).next != 0 || c.arena.record(0).prev != 0 {
+	if c.bytes != 0 || c.arena.recordAt(0).next != 0 || c.arena.recordAt(0).prev != 0 {
 		t.Errorf("%d bytes of nothing", c.bytes)
 	}
 	c.add(cached(1), c.seenAt(noon), time.Hour)
 	c.Reset()
-	if c.arena.record(0).next != 0 || c.arena.record(0).prev != 0 {
+	if c.arena.recordAt(0).next != 0 || c.arena.recordAt(0).prev != 0 {
 		t.Error("a cache that was reset still holds on to a record")
 	}
 }

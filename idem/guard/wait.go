@@ -29,11 +29,11 @@ type waiterLimit struct {
 // seat counts one waiter.
 type seat = *list.Element
 
-// enter counts a waiter that came at now; nil: the limit is reached.
-func (w *waiterLimit) enter(workflow string, perWorkflow, overAll int, now time.Time) seat {
+// addWaiter counts a waiter that came at now; nil: the limit is reached.
+func (w *waiterLimit) addWaiter(workflow string, perWorkflow, overAll int, now time.Time) seat {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.roomLocked(workflow, perWorkflow, overAll) {
+	if !w.hasRoomLocked(workflow, perWorkflow, overAll) {
 		return nil
 	}
 	if w.byWorkflow == nil {
@@ -43,19 +43,20 @@ func (w *waiterLimit) enter(workflow string, perWorkflow, overAll int, now time.
 	return w.since.PushBack(now)
 }
 
-// room reports whether one more may wait.
-func (w *waiterLimit) room(workflow string, perWorkflow, overAll int) bool {
+// hasRoom reports whether one more may wait.
+func (w *waiterLimit) hasRoom(workflow string, perWorkflow, overAll int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.roomLocked(workflow, perWorkflow, overAll)
+	return w.hasRoomLocked(workflow, perWorkflow, overAll)
 }
 
-func (w *waiterLimit) roomLocked(workflow string, perWorkflow, overAll int) bool {
+func (w *waiterLimit) hasRoomLocked(workflow string, perWorkflow, overAll int) bool {
 	return w.since.Len() < overAll && w.byWorkflow[workflow] < perWorkflow
 }
 
-// waiting returns how many wait, and since when the first of them does; the zero time if none does.
-func (w *waiterLimit) waiting() (n int, since time.Time) {
+// countWaiters returns how many wait, and since when the first of them does; the zero time if none
+// does.
+func (w *waiterLimit) countWaiters() (n int, since time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if first := w.since.Front(); first != nil {
@@ -64,7 +65,7 @@ func (w *waiterLimit) waiting() (n int, since time.Time) {
 	return w.since.Len(), since
 }
 
-func (w *waiterLimit) leave(workflow string, s seat) {
+func (w *waiterLimit) removeWaiter(workflow string, s seat) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.since.Remove(s)
@@ -73,9 +74,9 @@ func (w *waiterLimit) leave(workflow string, s seat) {
 	}
 }
 
-// patience returns the context of a wait: it ends when d has passed, the sender has gone, or the
+// waitContext returns the context of a wait: it ends when d has passed, the sender has gone, or the
 // process ends; for a delivery that may be parked, when the process is about to end.
-func (g *Guard) patience(sender context.Context, d time.Duration, parks bool) (context.Context, func()) {
+func (g *Guard) waitContext(sender context.Context, d time.Duration, parks bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(g.options.Base)
 	drained := func() bool { return false }
 	if parks {
@@ -104,13 +105,13 @@ type waiter struct {
 	lostAt      time.Time    // when its last queue entry was lost; zero = none was
 }
 
-// paused returns the pause that the delivery waits for; nil = none.
-func (w *waiter) paused() *idem.Pause {
+// currentPause returns the pause that the delivery waits for; nil = none.
+func (w *waiter) currentPause() *idem.Pause {
 	return w.guard.options.Ledger.Paused(w.request.Policy.Route, w.request.Scope.Workflow)
 }
 
-// behind records the execution that stands in the way.
-func (w *waiter) behind(v idem.Verdict) {
+// setHolder records the execution that stands in the way.
+func (w *waiter) setHolder(v idem.Verdict) {
 	w.holder, w.freeAt = v, time.Time{}
 	if v.RetryAfter > 0 {
 		w.freeAt = w.Now().Add(v.RetryAfter)
@@ -146,7 +147,7 @@ func (w *waiter) Judge(seen *idem.Obstacle, placed bool) idem.Verdict {
 		seen.Waiting = nil // that is this entry itself
 		v := idem.Decide(seen, w.request, w.Now())
 		if v.Taken() {
-			w.behind(v)
+			w.setHolder(v)
 		}
 		return v
 	}
@@ -192,7 +193,7 @@ func (w *waiter) gaveUp() Admission {
 		Decision: idem.DecisionWaitTimeout, Holder: w.holder.Holder, HolderTrace: w.holder.HolderTrace,
 		ClosedUntil: w.holder.ClosedUntil, FullLimit: w.holder.FullLimit, Full: w.holder.Full,
 	}
-	if p := w.paused(); p != nil {
+	if p := w.currentPause(); p != nil {
 		v = idem.Verdict{Decision: idem.DecisionPaused, Paused: p, RetryAfter: p.RetryAfter(w.Now())}
 	} else if !w.freeAt.IsZero() {
 		v.RetryAfter = w.freeAt.Sub(w.Now())

@@ -20,8 +20,8 @@ type Extracted struct {
 // separator stands between the values in the printed event ID.
 var separator = part{value: []byte("/")}
 
-// read appends the values as the parts of a template.
-func (e Extractor) read(m *Message, parts []part) ([]part, *failure) {
+// readParts appends the values as the parts of a template.
+func (e Extractor) readParts(m *Message, parts []part) ([]part, *failure) {
 	found := e(m)
 	a := &alternative{Source: Source{Kind: SourceExtractor, Name: found.Source, Text: found.Source},
 		hashed: string(SourceExtractor) + "." + found.Source}

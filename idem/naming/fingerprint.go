@@ -42,7 +42,7 @@ func FingerprintOf(m *Message, open Open, ignored *Ignored) idem.Fingerprint {
 	b = appendSized(b, path)
 	b = appendSized(b, query)
 	b = binary.BigEndian.AppendUint64(b, size)
-	sum := s.hash()
+	sum := s.newHash()
 	sum.Write(b)
 	sum.Write(body)
 	s.line = sum.Sum(b[:0])

@@ -5,16 +5,18 @@ import "bytes"
 // querySource reads a parameter of the query.
 type querySource struct{ name string }
 
-func (q querySource) read(m *Message) ([]byte, result) { return m.scratch.parameter(m.Query, q.name) }
+func (q querySource) readValue(m *Message) ([]byte, result) {
+	return m.scratch.readParameter(m.Query, q.name)
+}
 
 // formSource reads a parameter of a form. Multipart forms are not read.
 type formSource struct{ name string }
 
-func (f formSource) read(m *Message) ([]byte, result) {
+func (f formSource) readValue(m *Message) ([]byte, result) {
 	if !m.isForm() {
 		return nil, missing
 	}
-	return m.scratch.parameter(m.text(), f.name)
+	return m.scratch.readParameter(m.bodyText(), f.name)
 }
 
 // maxFormJSON bounds JSON in a form, which is decoded before it is read, in bytes.
@@ -27,34 +29,34 @@ type formMember struct {
 	set       *bodySet // one path
 }
 
-func (f formMember) read(m *Message) ([]byte, result) {
+func (f formMember) readValue(m *Message) ([]byte, result) {
 	if !m.isForm() {
 		return nil, missing
 	}
 	s := &m.scratch
 	if f.whole != "" {
-		if value, r := s.parameter(m.text(), f.whole); r != missing {
+		if value, r := s.readParameter(m.bodyText(), f.whole); r != missing {
 			return value, r
 		}
 	}
-	raw, r := s.find(m.text(), f.parameter)
+	raw, r := s.findParameter(m.bodyText(), f.parameter)
 	switch {
 	case r != found:
 		return nil, r
 	case len(raw) > maxFormJSON:
 		return nil, longJSON
 	}
-	text, ok := s.unescape(raw, true)
-	if !ok || !s.form.run(text, f.set) {
+	text, ok := s.unescapeValue(raw, true)
+	if !ok || !s.form.scanText(text, f.set) {
 		return nil, missing
 	}
-	return s.member(s.form.got[0])
+	return s.decodeMember(s.form.got[0])
 }
 
 // isForm reports whether the one Content-Type says application/x-www-form-urlencoded, whatever its
 // parameters.
 func (m *Message) isForm() bool {
-	value, r := headerSource{name: "content-type"}.read(m)
+	value, r := headerSource{name: "content-type"}.readValue(m)
 	if r != found {
 		return false
 	}
@@ -62,25 +64,25 @@ func (m *Message) isForm() bool {
 	return equalFold(bytes.TrimRight(kind, " \t"), "application/x-www-form-urlencoded")
 }
 
-// parameter reads a parameter among those of a query or form.
-func (s *scratch) parameter(raw []byte, name string) ([]byte, result) {
-	value, r := s.find(raw, name)
+// readParameter reads a parameter among those of a query or form.
+func (s *scratch) readParameter(raw []byte, name string) ([]byte, result) {
+	value, r := s.findParameter(raw, name)
 	switch {
 	case r != found:
 		return nil, r
 	case s.isTooLong(len(value), 3):
 		return nil, tooLong
 	}
-	value, ok := s.unescape(value, true)
+	value, ok := s.unescapeValue(value, true)
 	if !ok {
 		return nil, missing
 	}
 	return value, found
 }
 
-// find finds the value of a parameter, still encoded, among those of a query or form, as the URL
-// standard reads them: "&" alone separates, and names count in their decoded form.
-func (s *scratch) find(raw []byte, name string) (value []byte, r result) {
+// findParameter finds the value of a parameter, still encoded, among those of a query or form, as
+// the URL standard reads them: "&" alone separates, and names count in their decoded form.
+func (s *scratch) findParameter(raw []byte, name string) (value []byte, r result) {
 	for len(raw) > 0 {
 		var pair []byte
 		pair, raw, _ = bytes.Cut(raw, []byte{'&'})
@@ -101,7 +103,7 @@ func (s *scratch) isNamed(raw []byte, name string) bool {
 	if len(raw) < len(name) || len(raw) > 3*len(name) {
 		return false
 	}
-	if !encoded(raw, true) {
+	if !isEncoded(raw, true) {
 		return string(raw) == name
 	}
 	line, ok := appendUnescaped(s.line[:0], raw, true)

@@ -38,8 +38,8 @@ type partSource struct {
 	name   string
 }
 
-func (p partSource) read(m *Message) ([]byte, result) {
-	list, r := p.header.read(m)
+func (p partSource) readValue(m *Message) ([]byte, result) {
+	list, r := p.header.readValue(m)
 	if r != found {
 		return nil, r
 	}

@@ -55,33 +55,33 @@ func CompileIgnored(paths []string) (*Ignored, error) {
 	}
 	ignored := &Ignored{}
 	for _, path := range paths {
-		if err := ignored.add(path); err != nil {
+		if err := ignored.addPath(path); err != nil {
 			return nil, fmt.Errorf("%q: %w", path, err)
 		}
 	}
 	return ignored, nil
 }
 
-func (g *Ignored) add(text string) error {
+func (g *Ignored) addPath(text string) error {
 	if text == ignoreAll {
 		g.all = true
 		return nil
 	}
 	p := &templateParser{text: text, set: new(bodySet), template: &Template{}, wild: true}
 	if p.isEndOfSource() {
-		return p.fail(0, "a member is missing here: write body.sent_at, form.t, xml.a.b, query.t or *")
+		return p.errorAt(0, "a member is missing here: write body.sent_at, form.t, xml.a.b, query.t or *")
 	}
 	switch kind := SourceKind(p.upTo(".[")); kind {
 	case SourceBody, SourceXML:
-		steps, err := p.steps()
+		steps, err := p.parseSteps()
 		if err == nil && p.at < len(text) {
-			err = p.unexpected()
+			err = p.unexpectedError()
 		}
 		switch {
 		case err != nil:
 			return err
 		case len(steps) == 0 || len(steps) > maxDepth:
-			return p.fail(0, "write a path of 1 to %d steps, or * for the whole body", maxDepth)
+			return p.errorAt(0, "write a path of 1 to %d steps, or * for the whole body", maxDepth)
 		case kind == SourceBody:
 			g.json = addIgnored(g.json, steps)
 		default:
@@ -90,9 +90,9 @@ func (g *Ignored) add(text string) error {
 		return nil
 	case SourceForm, SourceQuery:
 		p.at = 0
-		source, err := p.alternative()
+		source, err := p.parseAlternative()
 		if err == nil && p.at < len(text) {
-			err = p.unexpected()
+			err = p.unexpectedError()
 		}
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ func (g *Ignored) add(text string) error {
 		g.addParameter(source)
 		return nil
 	}
-	return p.fail(0, "only members of the body or the query can be left out: write body.sent_at, form.t, xml.a.b, "+
+	return p.errorAt(0, "only members of the body or the query can be left out: write body.sent_at, form.t, xml.a.b, "+
 		"query.t or *. Headers never count")
 }
 
@@ -175,12 +175,12 @@ func (g *Ignored) bodyDigest(m *Message) (digest []byte, ok bool) {
 	case g.all:
 		ok = true
 	case g.form != nil && m.isForm():
-		ok = w.form(m.text(), g.form)
-	case g.json != nil && w.json(m.text(), g.json):
+		ok = w.hashForm(m.bodyText(), g.form)
+	case g.json != nil && w.hashJSON(m.bodyText(), g.json):
 		ok = true
 	case g.xml != nil:
 		w.sum.Reset()
-		ok = w.xml(m, g.xml)
+		ok = w.hashXML(m, g.xml)
 	}
 	return w.sum.Sum(nil), ok
 }
@@ -203,8 +203,8 @@ func (g *Ignored) queryOf(m *Message) []byte {
 	return bytes.Join(left, []byte{'&'})
 }
 
-// form hashes the parameters that are left of a form.
-func (w *remainder) form(body []byte, ignored []ignoredParameter) bool {
+// hashForm hashes the parameters that are left of a form.
+func (w *remainder) hashForm(body []byte, ignored []ignoredParameter) bool {
 	if !looksLikeForm(body) {
 		return false
 	}
@@ -242,7 +242,7 @@ func innerDigest(value []byte, ignored []ignoredParameter, inner string) ([]byte
 	}
 	text, ok := appendUnescaped(nil, value, true)
 	w := &remainder{sum: sha256.New()}
-	if !ok || !w.json(text, steps) {
+	if !ok || !w.hashJSON(text, steps) {
 		return nil, false
 	}
 	return w.sum.Sum(nil), true

@@ -14,15 +14,15 @@ type remainder struct {
 	inside bool // the text is that of a string
 }
 
-// json hashes a JSON text without white space and without what is ignored. It returns false if text
-// is no JSON; then the sum means nothing.
-func (w *remainder) json(text []byte, ignored []*ignoredStep) bool {
+// hashJSON hashes a JSON text without white space and without what is ignored. It returns false if
+// text is no JSON; then the sum means nothing.
+func (w *remainder) hashJSON(text []byte, ignored []*ignoredStep) bool {
 	j := &jsonRemainder{jsonScan: jsonScan{text: text}, out: w}
-	j.space()
+	j.skipSpaces()
 	if !j.keepValue(ignored, 0) {
 		return false
 	}
-	j.space()
+	j.skipSpaces()
 	return j.at == len(text)
 }
 
@@ -32,10 +32,10 @@ type jsonRemainder struct {
 
 	out  *remainder
 	mute int     // the values that are open and left out
-	mark [1]byte // what end writes
+	mark [1]byte // what writeMark writes
 }
 
-func (j *jsonRemainder) write(from, to int) {
+func (j *jsonRemainder) writeRange(from, to int) {
 	if j.mute == 0 {
 		j.out.sum.Write(j.text[from:to])
 	}
@@ -53,16 +53,16 @@ func (j *jsonRemainder) keepValue(next []*ignoredStep, depth int) bool {
 	case '[':
 		return depth < maxDepth && j.keepArray(next, depth+1)
 	case '"':
-		start, end, escaped, ok := j.str()
+		start, end, escaped, ok := j.scanString()
 		if ok && (len(next) == 0 || j.mute > 0 || !j.keepInner(next, start, end, escaped)) {
-			j.write(from, j.at)
+			j.writeRange(from, j.at)
 		}
 		return ok
 	}
-	if !j.value(nil, depth) {
+	if !j.scanValue(nil, depth) {
 		return false
 	}
-	j.write(from, j.at)
+	j.writeRange(from, j.at)
 	return true
 }
 
@@ -83,7 +83,7 @@ func (j *jsonRemainder) keepInner(next []*ignoredStep, start, end int, escaped b
 		return false
 	}
 	inner := &remainder{sum: sha256.New(), inside: true}
-	if !inner.json(raw, next) {
+	if !inner.hashJSON(raw, next) {
 		return false
 	}
 	j.out.sum.Write([]byte{'"', 0})
@@ -92,51 +92,51 @@ func (j *jsonRemainder) keepInner(next []*ignoredStep, start, end int, escaped b
 }
 
 func (j *jsonRemainder) keepObject(next []*ignoredStep, depth int) bool {
-	j.write(j.at, j.at+1)
-	j.take('{')
-	for first := true; !j.take('}'); first = false {
-		if !first && !j.take(',') || j.at >= len(j.text) || j.text[j.at] != '"' {
+	j.writeRange(j.at, j.at+1)
+	j.skipIf('{')
+	for first := true; !j.skipIf('}'); first = false {
+		if !first && !j.skipIf(',') || j.at >= len(j.text) || j.text[j.at] != '"' {
 			return false
 		}
 		from := j.at
-		start, end, escaped, ok := j.str()
+		start, end, escaped, ok := j.scanString()
 		if !ok {
 			return false
 		}
 		to := j.at
-		j.space()
-		if !j.take(':') {
+		j.skipSpaces()
+		if !j.skipIf(':') {
 			return false
 		}
-		steps, ignored := follow(next, func(s *ignoredStep) bool {
+		steps, ignored := nextSteps(next, func(s *ignoredStep) bool {
 			return !s.isIndex && (s.name == anyName || j.isNamed(j.text[start:end], escaped, s.name))
 		})
 		if !ignored {
-			j.write(from, to)
+			j.writeRange(from, to)
 		}
 		if !j.keepChild(steps, ignored, depth) {
 			return false
 		}
 	}
-	j.end('}')
+	j.writeMark('}')
 	return true
 }
 
 func (j *jsonRemainder) keepArray(next []*ignoredStep, depth int) bool {
-	j.write(j.at, j.at+1)
-	j.take('[')
-	for i := 0; !j.take(']'); i++ {
-		if i > 0 && !j.take(',') {
+	j.writeRange(j.at, j.at+1)
+	j.skipIf('[')
+	for i := 0; !j.skipIf(']'); i++ {
+		if i > 0 && !j.skipIf(',') {
 			return false
 		}
-		steps, ignored := follow(next, func(s *ignoredStep) bool {
+		steps, ignored := nextSteps(next, func(s *ignoredStep) bool {
 			return s.isIndex && (s.index == anyIndex || s.index == i)
 		})
 		if !j.keepChild(steps, ignored, depth) {
 			return false
 		}
 	}
-	j.end(']')
+	j.writeMark(']')
 	return true
 }
 
@@ -149,22 +149,22 @@ func (j *jsonRemainder) keepChild(next []*ignoredStep, ignored bool, depth int) 
 	if ignored {
 		j.mute--
 	} else {
-		j.end(',')
+		j.writeMark(',')
 	}
-	j.space()
+	j.skipSpaces()
 	return ok
 }
 
-func (j *jsonRemainder) end(c byte) {
+func (j *jsonRemainder) writeMark(c byte) {
 	if j.mute == 0 {
 		j.mark[0] = c
 		j.out.sum.Write(j.mark[:])
 	}
 }
 
-// follow returns the steps behind those of steps that lead to a member, and whether a path ends
+// nextSteps returns the steps behind those of steps that lead to a member, and whether a path ends
 // there.
-func follow(steps []*ignoredStep, leads func(*ignoredStep) bool) (next []*ignoredStep, ends bool) {
+func nextSteps(steps []*ignoredStep, leads func(*ignoredStep) bool) (next []*ignoredStep, ends bool) {
 	for _, s := range steps {
 		if !leads(s) {
 			continue
@@ -179,11 +179,11 @@ func follow(steps []*ignoredStep, leads func(*ignoredStep) bool) (next []*ignore
 	return next, ends
 }
 
-// xml hashes an XML document without the white space between elements and without the elements that
-// are ignored. Attributes count. It returns false if the body is no XML that all readers read
+// hashXML hashes an XML document without the white space between elements and without the elements
+// that are ignored. Attributes count. It returns false if the body is no XML that all readers read
 // alike.
-func (w *remainder) xml(m *Message, ignored []*ignoredStep) bool {
-	body := m.text()
+func (w *remainder) hashXML(m *Message, ignored []*ignoredStep) bool {
+	body := m.bodyText()
 	if bytes.IndexByte(body, 0) >= 0 || !isWholeXML(m) {
 		return false
 	}
@@ -228,7 +228,7 @@ func (x *xmlRemainder) keepToken(body []byte) []byte {
 			end = len(body)
 		}
 		if text := bytes.TrimSpace(body[:end]); len(text) > 0 {
-			x.write(body[:end])
+			x.writeToken(body[:end])
 		}
 		return body[end:]
 	}
@@ -241,30 +241,30 @@ func (x *xmlRemainder) keepToken(body []byte) []byte {
 			return nil
 		}
 		end += len(aside[0]) + len(aside[1])
-		x.write(body[:end])
+		x.writeToken(body[:end])
 		return body[end:]
 	}
 	end := endOfTag(body)
 	tag, rest := body[:end], body[end:]
 	if len(tag) > 1 && tag[1] == '/' {
-		x.leave(tag)
+		x.closeElement(tag)
 		return rest
 	}
-	x.enter(tag)
+	x.openElement(tag)
 	if bytes.HasSuffix(tag, []byte("/>")) {
-		x.leave(nil)
+		x.closeElement(nil)
 	}
 	return rest
 }
 
-func (x *xmlRemainder) write(token []byte) {
+func (x *xmlRemainder) writeToken(token []byte) {
 	if x.mute == 0 {
 		x.out.writeSized(token)
 	}
 }
 
-// enter opens the element of a start tag.
-func (x *xmlRemainder) enter(tag []byte) {
+// openElement opens the element of a start tag.
+func (x *xmlRemainder) openElement(tag []byte) {
 	name := tag[1:]
 	if end := bytes.IndexAny(name, " \t\r\n/>"); end >= 0 {
 		name = name[:end]
@@ -275,17 +275,17 @@ func (x *xmlRemainder) enter(tag []byte) {
 	var next []*ignoredStep
 	ignored := false
 	if x.mute == 0 {
-		next, ignored = x.open[len(x.open)-1].child(name)
+		next, ignored = x.open[len(x.open)-1].childSteps(name)
 	}
 	x.open = append(x.open, xmlLevel{next: next})
 	if ignored {
 		x.mute = len(x.open) - 1
 	}
-	x.write(tag)
+	x.writeToken(tag)
 }
 
-// child returns the steps behind an element of l, and whether it is left out.
-func (l *xmlLevel) child(name []byte) ([]*ignoredStep, bool) {
+// childSteps returns the steps behind an element of l, and whether it is left out.
+func (l *xmlLevel) childSteps(name []byte) ([]*ignoredStep, bool) {
 	if len(l.next) == 0 {
 		return nil, false
 	}
@@ -293,7 +293,7 @@ func (l *xmlLevel) child(name []byte) ([]*ignoredStep, bool) {
 		l.met = make([]int, len(l.next))
 	}
 	i := -1
-	return follow(l.next, func(s *ignoredStep) bool {
+	return nextSteps(l.next, func(s *ignoredStep) bool {
 		i++
 		if s.name != anyName && s.name != string(name) {
 			return false
@@ -303,14 +303,14 @@ func (l *xmlLevel) child(name []byte) ([]*ignoredStep, bool) {
 	})
 }
 
-// leave closes the innermost element; tag is nil for one without content.
-func (x *xmlRemainder) leave(tag []byte) {
+// closeElement closes the innermost element; tag is nil for one without content.
+func (x *xmlRemainder) closeElement(tag []byte) {
 	last := len(x.open) - 1
 	if last == 0 {
 		return
 	}
 	if tag != nil {
-		x.write(tag)
+		x.writeToken(tag)
 	}
 	x.open = x.open[:last]
 	if x.mute == last {

@@ -27,21 +27,21 @@ type jsonMember struct {
 	escaped    bool   // a string with escapes
 }
 
-// run scans text for the members of set, and reports whether it is JSON. Only then j.got means
+// scanText scans text for the members of set, and reports whether it is JSON. Only then j.got means
 // something.
-func (j *jsonScan) run(text []byte, set *bodySet) bool {
+func (j *jsonScan) scanText(text []byte, set *bodySet) bool {
 	j.text, j.at, j.inside = text, 0, false
-	j.seen = cleared(j.seen, set.nodes)
-	j.got = cleared(j.got, set.slots)
-	j.space()
-	if !j.value(&set.root, 0) {
+	j.seen = zeroedSlice(j.seen, set.nodes)
+	j.got = zeroedSlice(j.got, set.slots)
+	j.skipSpaces()
+	if !j.scanValue(&set.root, 0) {
 		return false
 	}
-	j.space()
+	j.skipSpaces()
 	return j.at == len(j.text)
 }
 
-func cleared[T any](s []T, n int) []T {
+func zeroedSlice[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
 	}
@@ -50,7 +50,7 @@ func cleared[T any](s []T, n int) []T {
 	return s
 }
 
-func (j *jsonScan) space() {
+func (j *jsonScan) skipSpaces() {
 	for j.at < len(j.text) {
 		switch j.text[j.at] {
 		case ' ', '\t', '\n', '\r':
@@ -61,19 +61,19 @@ func (j *jsonScan) space() {
 	}
 }
 
-// take steps over c and the space behind it, if c is next.
-func (j *jsonScan) take(c byte) bool {
+// skipIf steps over c and the space behind it, if c is next.
+func (j *jsonScan) skipIf(c byte) bool {
 	if j.at >= len(j.text) || j.text[j.at] != c {
 		return false
 	}
 	j.at++
-	j.space()
+	j.skipSpaces()
 	return true
 }
 
-// value scans one value. n is its node in the wanted paths, nil if neither it nor anything in it is
-// wanted.
-func (j *jsonScan) value(n *pathNode, depth int) bool {
+// scanValue scans one value. n is its node in the wanted paths, nil if neither it nor anything in
+// it is wanted.
+func (j *jsonScan) scanValue(n *pathNode, depth int) bool {
 	if j.at >= len(j.text) {
 		return false
 	}
@@ -81,22 +81,22 @@ func (j *jsonScan) value(n *pathNode, depth int) bool {
 	var ok bool
 	switch c := j.text[j.at]; c {
 	case '{':
-		return depth < maxDepth && j.object(n, depth+1)
+		return depth < maxDepth && j.scanObject(n, depth+1)
 	case '[':
-		return depth < maxDepth && j.array(n, depth+1)
+		return depth < maxDepth && j.scanArray(n, depth+1)
 	case 'n':
-		return j.word("null")
+		return j.scanWord("null")
 	case '"':
-		if m.start, m.end, m.escaped, ok = j.str(); ok && n != nil && len(n.children) > 0 {
+		if m.start, m.end, m.escaped, ok = j.scanString(); ok && n != nil && len(n.children) > 0 {
 			j.inString(n, &m)
 		}
 	case 't', 'f':
 		m.start = j.at
-		ok = c == 't' && j.word("true") || c == 'f' && j.word("false")
+		ok = c == 't' && j.scanWord("true") || c == 'f' && j.scanWord("false")
 		m.end = j.at
 	default:
 		m.start = j.at
-		ok = j.number()
+		ok = j.scanNumber()
 		m.end = j.at
 	}
 	if ok && n != nil && n.slot >= 0 {
@@ -106,7 +106,7 @@ func (j *jsonScan) value(n *pathNode, depth int) bool {
 	return ok
 }
 
-func (j *jsonScan) word(w string) bool {
+func (j *jsonScan) scanWord(w string) bool {
 	if len(j.text)-j.at < len(w) || string(j.text[j.at:j.at+len(w)]) != w {
 		return false
 	}
@@ -114,36 +114,36 @@ func (j *jsonScan) word(w string) bool {
 	return true
 }
 
-func (j *jsonScan) object(n *pathNode, depth int) bool {
-	j.take('{')
-	if j.take('}') {
+func (j *jsonScan) scanObject(n *pathNode, depth int) bool {
+	j.skipIf('{')
+	if j.skipIf('}') {
 		return true
 	}
 	for {
 		if j.at >= len(j.text) || j.text[j.at] != '"' {
 			return false
 		}
-		start, end, escaped, ok := j.str()
+		start, end, escaped, ok := j.scanString()
 		if !ok {
 			return false
 		}
-		j.space()
-		if !j.take(':') || !j.value(j.member(n, start, end, escaped), depth) {
+		j.skipSpaces()
+		if !j.skipIf(':') || !j.scanValue(j.memberNode(n, start, end, escaped), depth) {
 			return false
 		}
-		j.space()
-		if j.take('}') {
+		j.skipSpaces()
+		if j.skipIf('}') {
 			return true
 		}
-		if !j.take(',') {
+		if !j.skipIf(',') {
 			return false
 		}
 	}
 }
 
-// member finds the node of a member of n. A member that is met again makes all that is wanted of it
-// ambiguous: JSON readers disagree on which one counts.
-func (j *jsonScan) member(n *pathNode, start, end int, escaped bool) *pathNode {
+// memberNode finds the node of a member of n. A member that is met again makes all that is wanted
+// of it ambiguous: JSON readers disagree on which one counts.
+func (j *jsonScan) memberNode(n *pathNode, start, end int, escaped bool) *pathNode {
 	if n == nil {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (j *jsonScan) member(n *pathNode, start, end int, escaped bool) *pathNode {
 			continue
 		}
 		if j.seen[child.id] {
-			j.mark(child, ambiguous)
+			j.markFailed(child, ambiguous)
 			return nil
 		}
 		j.seen[child.id] = true
@@ -188,7 +188,7 @@ func (j *jsonScan) inString(n *pathNode, m *jsonMember) {
 	if len(raw) > maxInner {
 		if first := bytes.TrimLeft(raw, " "); len(first) > 0 && (first[0] == '{' || first[0] == '[') {
 			for _, child := range n.children {
-				j.mark(child, longJSON)
+				j.markFailed(child, longJSON)
 			}
 		}
 		return
@@ -199,55 +199,55 @@ func (j *jsonScan) inString(n *pathNode, m *jsonMember) {
 	}
 	text, at := j.text, j.at
 	j.text, j.at, j.inside = inner, 0, true
-	j.space()
-	ok = ok && j.value(&pathNode{id: n.id, slot: -1, children: n.children}, 0)
-	if j.space(); !ok || j.at < len(inner) {
-		j.drop(n)
+	j.skipSpaces()
+	ok = ok && j.scanValue(&pathNode{id: n.id, slot: -1, children: n.children}, 0)
+	if j.skipSpaces(); !ok || j.at < len(inner) {
+		j.dropBelow(n)
 	}
 	j.text, j.at, j.inside = text, at, false
 }
 
-// drop takes back what was found below n, in a text that turned out to be no JSON.
-func (j *jsonScan) drop(n *pathNode) {
+// dropBelow takes back what was found below n, in a text that turned out to be no JSON.
+func (j *jsonScan) dropBelow(n *pathNode) {
 	for _, child := range n.children {
 		if child.slot >= 0 {
 			j.got[child.slot] = jsonMember{}
 		}
-		j.drop(child)
+		j.dropBelow(child)
 	}
 }
 
-// mark says why there is no value at n, and below it.
-func (j *jsonScan) mark(n *pathNode, why result) {
+// markFailed notes why there is no value at n, and below it.
+func (j *jsonScan) markFailed(n *pathNode, why result) {
 	if n.slot >= 0 {
 		j.got[n.slot].result = why
 	}
 	for _, child := range n.children {
-		j.mark(child, why)
+		j.markFailed(child, why)
 	}
 }
 
-func (j *jsonScan) array(n *pathNode, depth int) bool {
-	j.take('[')
-	if j.take(']') {
+func (j *jsonScan) scanArray(n *pathNode, depth int) bool {
+	j.skipIf('[')
+	if j.skipIf(']') {
 		return true
 	}
 	for i := 0; ; i++ {
-		if !j.value(n.element(i), depth) {
+		if !j.scanValue(n.elementNode(i), depth) {
 			return false
 		}
-		j.space()
-		if j.take(']') {
+		j.skipSpaces()
+		if j.skipIf(']') {
 			return true
 		}
-		if !j.take(',') {
+		if !j.skipIf(',') {
 			return false
 		}
 	}
 }
 
-// str steps over a string and returns where its inside is.
-func (j *jsonScan) str() (start, end int, escaped, ok bool) {
+// scanString steps over a string and returns where its inside is.
+func (j *jsonScan) scanString() (start, end int, escaped, ok bool) {
 	j.at++
 	start = j.at
 	for j.at < len(j.text) {
@@ -260,7 +260,7 @@ func (j *jsonScan) str() (start, end int, escaped, ok bool) {
 			return 0, 0, false, false
 		case c == '\\':
 			escaped = true
-			if !j.escape() {
+			if !j.scanEscape() {
 				return 0, 0, false, false
 			}
 		default:
@@ -270,7 +270,7 @@ func (j *jsonScan) str() (start, end int, escaped, ok bool) {
 	return 0, 0, false, false
 }
 
-func (j *jsonScan) escape() bool {
+func (j *jsonScan) scanEscape() bool {
 	if j.at+1 >= len(j.text) {
 		return false
 	}
@@ -293,35 +293,35 @@ func (j *jsonScan) escape() bool {
 	return false
 }
 
-func (j *jsonScan) number() bool {
-	if j.is('-') {
+func (j *jsonScan) scanNumber() bool {
+	if j.isNext('-') {
 		j.at++
 	}
-	if j.is('0') {
+	if j.isNext('0') {
 		j.at++
-	} else if !j.digits() {
+	} else if !j.scanDigits() {
 		return false
 	}
-	if j.is('.') {
+	if j.isNext('.') {
 		j.at++
-		if !j.digits() {
+		if !j.scanDigits() {
 			return false
 		}
 	}
-	if j.is('e') || j.is('E') {
+	if j.isNext('e') || j.isNext('E') {
 		j.at++
-		if j.is('+') || j.is('-') {
+		if j.isNext('+') || j.isNext('-') {
 			j.at++
 		}
-		return j.digits()
+		return j.scanDigits()
 	}
 	return true
 }
 
-func (j *jsonScan) is(c byte) bool { return j.at < len(j.text) && j.text[j.at] == c }
+func (j *jsonScan) isNext(c byte) bool { return j.at < len(j.text) && j.text[j.at] == c }
 
-// digits steps over one digit or more.
-func (j *jsonScan) digits() bool {
+// scanDigits steps over one digit or more.
+func (j *jsonScan) scanDigits() bool {
 	from := j.at
 	for j.at < len(j.text) && j.text[j.at] >= '0' && j.text[j.at] <= '9' {
 		j.at++

@@ -9,10 +9,10 @@ import (
 // isJSON is what the scan says of body, for keys that want a member of it.
 func isJSON(body string) bool {
 	set := new(bodySet)
-	set.add([]pathStep{{name: "id"}})
-	set.add([]pathStep{{name: "a"}, {index: 1, isIndex: true}, {name: "b"}})
+	set.addPath([]pathStep{{name: "id"}})
+	set.addPath([]pathStep{{name: "a"}, {index: 1, isIndex: true}, {name: "b"}})
 	var scan jsonScan
-	return scan.run([]byte(body), set)
+	return scan.scanText([]byte(body), set)
 }
 
 // An event ID that is read from a body which others read in another way would make two events of

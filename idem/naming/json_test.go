@@ -108,10 +108,10 @@ func TestReadsAMemberOfAJSONBody(t *testing.T) {
 
 func TestScansAHostileBodyWithoutMemory(t *testing.T) {
 	set := new(bodySet)
-	set.add([]pathStep{{name: "id"}})
+	set.addPath([]pathStep{{name: "id"}})
 	body := []byte("[" + strings.Repeat("{},", 1<<20) + "0]")
 	var scan jsonScan
-	if n := testing.AllocsPerRun(3, func() { scan.run(body, set) }); n != 0 {
+	if n := testing.AllocsPerRun(3, func() { scan.scanText(body, set) }); n != 0 {
 		t.Fatalf("%v allocations", n)
 	}
 }
@@ -129,11 +129,11 @@ func FuzzJSONBody(f *testing.F) {
 	}
 	id, deep := []pathStep{{name: "id"}}, []pathStep{{name: "a"}, {name: "b"}, {index: 1, isIndex: true}, {name: "c"}}
 	set := new(bodySet)
-	paths := map[int][]pathStep{set.add(id): id, set.add(deep): deep}
+	paths := map[int][]pathStep{set.addPath(id): id, set.addPath(deep): deep}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		m := &Message{Body: body}
-		m.scratch.begin("r")
-		ok := m.scratch.body.scan.run(body, set)
+		m.scratch.beginDelivery("r")
+		ok := m.scratch.body.scan.scanText(body, set)
 		if want := json.Valid(body); ok != want &&
 			!(want && bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) > maxDepth) {
 			t.Fatalf("%q: is JSON %v, encoding/json says %v", body, ok, want)
@@ -142,7 +142,7 @@ func FuzzJSONBody(f *testing.F) {
 			return
 		}
 		for slot, path := range paths {
-			value, result := bodySource{set, slot}.read(m)
+			value, result := bodySource{set, slot}.readValue(m)
 			want := oracle(body, path)
 			if result == found && want != string(value) {
 				t.Fatalf("%q %v: %q, encoding/json says %q", body, path, value, want)

@@ -97,11 +97,11 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 	if k.ignored, err = CompileIgnored(spec.Ignore); err != nil {
 		return nil, fmt.Errorf("ignore: %w", err)
 	}
-	if k.workflow, err = compile(spec.Workflow, set); err != nil {
+	if k.workflow, err = compileTemplate(spec.Workflow, set); err != nil {
 		return nil, fmt.Errorf("workflow: %w", err)
 	}
 	for _, use := range spec.Uses {
-		t, err := compile(use, set)
+		t, err := compileTemplate(use, set)
 		if err != nil {
 			return nil, fmt.Errorf("uses: %w", err)
 		}
@@ -111,7 +111,7 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 		return nil, err
 	}
 	if spec.Question != "" {
-		if k.question, err = compile(spec.Question, set); err != nil {
+		if k.question, err = compileTemplate(spec.Question, set); err != nil {
 			return nil, fmt.Errorf("ask.url: %w", err)
 		}
 	}
@@ -131,7 +131,7 @@ func NewKeys(spec KeySpec) (*Keys, error) {
 	if spec.Extract != nil {
 		return nil, errors.New("event_id: give a template or an extractor, not both")
 	}
-	if k.event, err = compile(spec.EventID, set); err != nil {
+	if k.event, err = compileTemplate(spec.EventID, set); err != nil {
 		return nil, fmt.Errorf("event_id: %w", err)
 	}
 	if k.event.Constant() {
@@ -193,24 +193,24 @@ type Names struct {
 // the length of each, so that "a" and "bc" are never "ab" and "c". A number or boolean in JSON and
 // a string that spells the same are the same value.
 func (k *Keys) Name(m *Message) (Names, error) {
-	names, err := k.name(m)
+	names, err := k.readNames(m)
 	if err != nil || names.Missing {
 		return names, err
 	}
-	k.annotate(m, &names)
+	k.readAnnotations(m, &names)
 	return names, nil
 }
 
 // NameAll returns the names of m as far as it has them, and each reason why it cannot be named, of
 // which Name returns the first. It is for people who try a template.
 func (k *Keys) NameAll(m *Message) (Names, []*NameError) {
-	names, err := k.name(m)
+	names, err := k.readNames(m)
 	var faults []*NameError
 	if err != nil {
-		m.scratch.begin(k.route)
+		m.scratch.beginDelivery(k.route)
 		var workflow, limits error
 		names.Workflow, workflow = k.nameWorkflow(m)
-		names.Limits, limits = k.limits(m)
+		names.Limits, limits = k.readLimits(m)
 		for _, err := range []error{workflow, limits, k.nameEvent(m, &names)} {
 			if bad, is := errors.AsType[*NameError](err); is {
 				faults = append(faults, bad)
@@ -219,15 +219,15 @@ func (k *Keys) NameAll(m *Message) (Names, []*NameError) {
 		names.Key = ""
 	}
 	if !names.Missing {
-		k.annotate(m, &names)
+		k.readAnnotations(m, &names)
 	}
 	return names, faults
 }
 
-// annotate adds what names do not need: the order, the labels and the question.
-func (k *Keys) annotate(m *Message, names *Names) {
+// readAnnotations adds what names do not need: the order, the labels and the question.
+func (k *Keys) readAnnotations(m *Message, names *Names) {
 	if k.order != nil {
-		k.order.read(m, names)
+		k.order.readPosition(m, names)
 	}
 	if len(k.labels) > 0 {
 		names.Labels = readLabels(m, k.labels)
@@ -237,9 +237,9 @@ func (k *Keys) annotate(m *Message, names *Names) {
 	}
 }
 
-func (k *Keys) name(m *Message) (Names, error) {
+func (k *Keys) readNames(m *Message) (Names, error) {
 	s := &m.scratch
-	s.begin(k.route)
+	s.beginDelivery(k.route)
 	s.fingerprint = FingerprintOf(m, k.open, k.ignored)
 	names := Names{Fingerprint: s.fingerprint, Parts: partsOf(m, k.open, k.ignored)}
 
@@ -248,7 +248,7 @@ func (k *Keys) name(m *Message) (Names, error) {
 		return names, err
 	}
 	if len(k.uses) > 0 {
-		if names.Limits, err = k.limits(m); err != nil {
+		if names.Limits, err = k.readLimits(m); err != nil {
 			return names, err
 		}
 	}
@@ -259,10 +259,10 @@ func (k *Keys) name(m *Message) (Names, error) {
 func (k *Keys) nameWorkflow(m *Message) (string, error) {
 	s := &m.scratch
 	var failed *failure
-	if s.workflow, failed = k.workflow.read(m, s.workflow); failed != nil {
+	if s.workflow, failed = k.workflow.readParts(m, s.workflow); failed != nil {
 		return "", failed.nameError(PartWorkflow, CodeWorkflowMissing)
 	}
-	return s.text(s.workflow, PartWorkflow)
+	return s.printableName(s.workflow, PartWorkflow)
 }
 
 // nameEvent fills in the event ID, or what stands for it, and the key.
@@ -271,9 +271,9 @@ func (k *Keys) nameEvent(m *Message, names *Names) (err error) {
 	var failed *failure
 	switch {
 	case k.event != nil:
-		s.event, failed = k.event.read(m, s.event)
+		s.event, failed = k.event.readParts(m, s.event)
 	case k.extract != nil:
-		s.event, failed = k.extract.read(m, s.event)
+		s.event, failed = k.extract.readParts(m, s.event)
 	default:
 		failed = &failure{result: missing}
 	}
@@ -283,24 +283,25 @@ func (k *Keys) nameEvent(m *Message, names *Names) (err error) {
 	if failed != nil {
 		return failed.nameError(PartEventID, CodeEventIDMissing)
 	}
-	if names.EventID, err = s.text(s.event, PartEventID); err != nil {
+	if names.EventID, err = s.printableName(s.event, PartEventID); err != nil {
 		return err
 	}
 	names.Source, names.ByPayload = sourcesOf(s.event)
-	names.Key = s.key(names.EventID, k.request && !names.ByPayload)
+	names.Key = s.hashKey(names.EventID, k.request && !names.ByPayload)
 	return nil
 }
 
-// limits returns those that a delivery counts against. Two rules that make one name are one limit.
-func (k *Keys) limits(m *Message) ([]idem.Slot, error) {
+// readLimits returns those that a delivery counts against. Two rules that make one name are one
+// limit.
+func (k *Keys) readLimits(m *Message) ([]idem.Slot, error) {
 	s := &m.scratch
 	slots := make([]idem.Slot, 0, len(k.uses))
 	for _, use := range k.uses {
-		parts, failed := use.read(m, nil)
+		parts, failed := use.readParts(m, nil)
 		if failed != nil {
 			return nil, failed.nameError(PartLimit, CodeLimitMissing)
 		}
-		name, err := s.text(parts, PartLimit)
+		name, err := s.printableName(parts, PartLimit)
 		if err != nil {
 			return nil, err
 		}
@@ -320,7 +321,7 @@ func (k *Keys) nameWithoutEventID(m *Message, names *Names, why *failure) error 
 		names.Missing = true
 		return nil
 	}
-	value, _ := payload.reader.read(m)
+	value, _ := payload.reader.readValue(m)
 	s := &m.scratch
 	s.event = append(s.event[:0], part{source: &payload, value: value})
 	names.Source, names.ByPayload = sourcesOf(s.event)
@@ -328,11 +329,11 @@ func (k *Keys) nameWithoutEventID(m *Message, names *Names, why *failure) error 
 		names.Source = ""
 		return nil
 	}
-	text, err := s.text(s.event, PartEventID)
+	text, err := s.printableName(s.event, PartEventID)
 	if err != nil {
 		return err
 	}
-	names.Key = s.key(text, false)
+	names.Key = s.hashKey(text, false)
 	return nil
 }
 
@@ -362,8 +363,8 @@ func sourcesOf(parts []part) (text string, byPayload bool) {
 	return text, byPayload
 }
 
-// text builds the printable name of parts.
-func (s *scratch) text(parts []part, name string) (string, error) {
+// printableName builds the printable name of parts.
+func (s *scratch) printableName(parts []part, name string) (string, error) {
 	line := s.line[:0]
 	for _, p := range parts {
 		if p.source == nil {
@@ -380,10 +381,10 @@ func (s *scratch) text(parts []part, name string) (string, error) {
 	return string(line), nil
 }
 
-// key hashes the route and the parts of workflow and event ID. Its first half is that of the
+// hashKey hashes the route and the parts of workflow and event ID. Its first half is that of the
 // event's printable text alone: so an event is found by its sender's name for it, whatever its
 // route and workflow. perRequest hashes the fingerprint, too.
-func (s *scratch) key(eventID string, perRequest bool) idem.Key {
+func (s *scratch) hashKey(eventID string, perRequest bool) idem.Key {
 	b := appendSized(s.line[:0], s.route)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(s.workflow)))
 	for _, p := range s.workflow {

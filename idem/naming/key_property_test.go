@@ -29,7 +29,7 @@ func (n named) key() idem.Key {
 	for i, v := range n.values {
 		s.event = append(s.event, part{source: &alternative{hashed: n.sources[i]}, value: []byte(v)})
 	}
-	return s.key("", false)
+	return s.hashKey("", false)
 }
 
 func (n named) equal(o named) bool {
@@ -152,7 +152,7 @@ func FuzzForm(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		var s scratch
-		value, result := s.parameter([]byte(query), "id")
+		value, result := s.readParameter([]byte(query), "id")
 		all, err := url.ParseQuery(query)
 		if err != nil {
 			return // net/url refuses the whole for one broken pair, and for any ";"

@@ -27,7 +27,7 @@ func newLabels(specs []LabelSpec, set *bodySet) ([]label, error) {
 	}
 	var all []label
 	for _, spec := range specs {
-		t, err := compile(spec.Template, set)
+		t, err := compileTemplate(spec.Template, set)
 		if err != nil {
 			return nil, fmt.Errorf("labels.%s: %w", spec.Name, err)
 		}
@@ -43,7 +43,7 @@ func readLabels(m *Message, labels []label) idem.Labels {
 	found := make(idem.Labels, 0, len(labels))
 	for _, l := range labels {
 		var failed *failure
-		if s.order, failed = l.template.read(m, s.order[:0]); failed != nil && failed.result.limit() == 0 {
+		if s.order, failed = l.template.readParts(m, s.order[:0]); failed != nil && failed.result.byteLimit() == 0 {
 			continue
 		}
 		line := s.line[:0]

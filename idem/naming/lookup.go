@@ -19,14 +19,14 @@ const (
 func CompileLookup(text string) (*Lookup, error) {
 	p := &templateParser{text: text, set: new(bodySet), template: &Template{}}
 	if p.isEndOfSource() {
-		return nil, p.fail(0, "a source is missing here: write one of %s", sourceExamples)
+		return nil, p.errorAt(0, "a source is missing here: write one of %s", sourceExamples)
 	}
-	a, err := p.alternative()
+	a, err := p.parseAlternative()
 	if err != nil {
 		return nil, err
 	}
 	if p.at < len(p.text) {
-		return nil, p.unexpected()
+		return nil, p.unexpectedError()
 	}
 	return &Lookup{a}, nil
 }
@@ -39,9 +39,9 @@ func (l *Lookup) Source() Source { return l.source.Source }
 func (l *Lookup) Read(m *Message) ([]byte, Reading) {
 	defer func(longest int) { m.scratch.longest = longest }(m.scratch.longest)
 	m.scratch.longest = 0
-	value, r := l.source.reader.read(m)
+	value, r := l.source.reader.readValue(m)
 	switch {
-	case r.limit() > 0:
+	case r.byteLimit() > 0:
 		return nil, ReadTooLong
 	case r != found:
 		return nil, Reading(r)

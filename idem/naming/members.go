@@ -28,17 +28,17 @@ func Members(m *Message) []idem.Member {
 		Sum: sumOf(m.Method, []byte{0}, appendHost(nil, m.Host), []byte{0}, m.Target)}}}
 	switch {
 	case len(m.Body) > maxMembersBody:
-		w.add("the body", m.Body)
+		w.addMember("the body", m.Body)
 	case m.isForm() && looksLikeForm(m.Body):
 		for pair := range bytes.SplitSeq(m.Body, []byte{'&'}) {
 			name, value, _ := bytes.Cut(pair, []byte{'='})
-			w.add("form."+string(name), value)
+			w.addMember("form."+string(name), value)
 		}
 	default:
 		if v, err := fastjson.ParseBytes(m.Body); err == nil {
-			w.walk("body", v, 0)
+			w.walkValue("body", v, 0)
 		} else {
-			w.add("the body", m.Body)
+			w.addMember("the body", m.Body)
 		}
 	}
 	return w.all
@@ -59,7 +59,7 @@ func looksLikeForm(body []byte) bool {
 
 type memberWalk struct{ all []idem.Member }
 
-func (w *memberWalk) add(path string, value []byte) {
+func (w *memberWalk) addMember(path string, value []byte) {
 	sum := sumOf(value)
 	if len(path) > maxMemberName { // what is cut off tells two names apart
 		sum = sumOf([]byte(path), []byte{0}, value)
@@ -73,21 +73,21 @@ func (w *memberWalk) add(path string, value []byte) {
 	rest.Path, rest.Sum = "further members", sumOf([]byte(fmt.Sprint(rest.Sum)), []byte(path), []byte(fmt.Sprint(sum)))
 }
 
-func (w *memberWalk) walk(path string, v *fastjson.Value, depth int) {
+func (w *memberWalk) walkValue(path string, v *fastjson.Value, depth int) {
 	switch {
 	case depth == maxMemberDepth:
 	case v.Type() == fastjson.TypeObject && v.GetObject().Len() > 0:
 		v.GetObject().Visit(func(name []byte, member *fastjson.Value) {
-			w.walk(path+"."+string(name), member, depth+1)
+			w.walkValue(path+"."+string(name), member, depth+1)
 		})
 		return
 	case v.Type() == fastjson.TypeArray && len(v.GetArray()) > 0 && len(v.GetArray()) <= maxElements:
 		for i, e := range v.GetArray() {
-			w.walk(fmt.Sprintf("%s[%d]", path, i), e, depth+1)
+			w.walkValue(fmt.Sprintf("%s[%d]", path, i), e, depth+1)
 		}
 		return
 	}
-	w.add(path, v.MarshalTo(nil))
+	w.addMember(path, v.MarshalTo(nil))
 }
 
 func sumOf(values ...[]byte) uint64 {

@@ -23,18 +23,18 @@ func (m *Message) hashedBody(ignored *Ignored) (body []byte, size uint64) {
 	if digest, ok := ignored.bodyDigest(m); ok {
 		return digest, sizeOfRemainder
 	}
-	first := m.boundary()
+	first := m.multipartBoundary()
 	if first == "" {
 		return m.Body, uint64(len(m.Body))
 	}
-	sum := m.scratch.hash()
+	sum := m.scratch.newHash()
 	writeParts(sum, m.Body, first)
 	return sum.Sum(nil), sizeOfMultipart
 }
 
 // HashBody writes what a fingerprint has of the body: all of it, or what is between its boundaries.
 func (m *Message) HashBody(to hash.Hash) {
-	if first := m.boundary(); first != "" {
+	if first := m.multipartBoundary(); first != "" {
 		writeParts(to, m.Body, first)
 		return
 	}
@@ -52,13 +52,13 @@ func writeParts(to hash.Hash, body []byte, first string) {
 	}
 }
 
-// boundary returns the delimiter of a multipart body, without its line break (RFC 2046, section
-// 5.1.1), which the body begins with; "" if the body is none.
-func (m *Message) boundary() string {
+// multipartBoundary returns the delimiter of a multipart body, without its line break (RFC 2046,
+// section 5.1.1), which the body begins with; "" if the body is none.
+func (m *Message) multipartBoundary() string {
 	if !bytes.HasPrefix(m.Body, []byte("--")) {
 		return ""
 	}
-	value, r := headerSource{name: "content-type"}.read(m)
+	value, r := headerSource{name: "content-type"}.readValue(m)
 	if r != found {
 		return ""
 	}

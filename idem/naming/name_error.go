@@ -43,7 +43,7 @@ func (f *failure) nameError(name, whenMissing string) *NameError {
 	case f.result == longJSON:
 		e.Code = CodeKeyTooLong
 		e.Detail = fmt.Sprintf("the JSON around %s is longer than %d bytes: send less, or the ID in a field of its own",
-			e.Source, f.result.limit())
+			e.Source, f.result.byteLimit())
 	case f.result == tooLong:
 		e.Code = CodeKeyTooLong
 		e.Detail = fmt.Sprintf("%s is longer than %d bytes: send a shorter one", e.Source, MaxValue)

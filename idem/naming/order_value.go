@@ -38,7 +38,7 @@ func newOrdering(spec *KeySpec, set *bodySet) (*ordering, error) {
 		o.unit = ""
 	}
 	var err error
-	if o.by, err = compile(spec.OrderBy, set); err != nil {
+	if o.by, err = compileTemplate(spec.OrderBy, set); err != nil {
 		return nil, fmt.Errorf("order.by: %w", err)
 	}
 	if o.by.Constant() {
@@ -47,17 +47,18 @@ func newOrdering(spec *KeySpec, set *bodySet) (*ordering, error) {
 	if spec.OrderScope == "" {
 		return o, nil
 	}
-	if o.scope, err = compile(spec.OrderScope, set); err != nil {
+	if o.scope, err = compileTemplate(spec.OrderScope, set); err != nil {
 		return nil, fmt.Errorf("order.scope: %w", err)
 	}
 	return o, nil
 }
 
-// read reads the position of the event. Two events have the same mark if by, both their scopes and
-// the kinds of their positions are the same. A position that cannot be read refuses nothing.
-func (o *ordering) read(m *Message, names *Names) {
+// readPosition reads the position of the event. Two events have the same mark if by, both their
+// scopes and the kinds of their positions are the same. A position that cannot be read refuses
+// nothing.
+func (o *ordering) readPosition(m *Message, names *Names) {
 	s := &m.scratch
-	at, result := o.text(m, o.by)
+	at, result := o.readText(m, o.by)
 	if names.Ordered = result; result != OrderedOK {
 		return
 	}
@@ -69,7 +70,7 @@ func (o *ordering) read(m *Message, names *Names) {
 	scope := ""
 	s.order = s.order[:0]
 	if o.scope != nil {
-		if scope, names.Ordered = o.text(m, o.scope); names.Ordered != OrderedOK {
+		if scope, names.Ordered = o.readText(m, o.scope); names.Ordered != OrderedOK {
 			return
 		}
 	}
@@ -83,20 +84,20 @@ func (o *ordering) read(m *Message, names *Names) {
 	names.Order = &idem.Order{ScopeKey: hex.EncodeToString(sum[:16]), Scope: scope, At: at, Unit: o.unit}
 }
 
-func (o *ordering) text(m *Message, t *Template) (string, Ordered) {
+func (o *ordering) readText(m *Message, t *Template) (string, Ordered) {
 	s := &m.scratch
 	var failed *failure
-	s.order, failed = t.read(m, s.order[:0])
+	s.order, failed = t.readParts(m, s.order[:0])
 	switch {
 	case failed == nil:
 	case failed.result == ambiguous:
 		return "", OrderedAmbiguous
-	case failed.result.limit() > 0:
+	case failed.result.byteLimit() > 0:
 		return "", OrderedTooLong
 	default:
 		return "", OrderedMissing
 	}
-	text, err := s.text(s.order, "")
+	text, err := s.printableName(s.order, "")
 	if err != nil {
 		return "", OrderedTooLong
 	}

@@ -23,12 +23,12 @@ func NormalPath(raw, dst []byte) []byte {
 		}
 		dst = append(dst, c)
 	}
-	return tidy(dst)
+	return normalizeSegments(dst)
 }
 
-// tidy rewrites the segments of a decoded path in place. What is written never overtakes what is
-// read, but for the "/" that a path without one gets in front.
-func tidy(path []byte) []byte {
+// normalizeSegments rewrites the segments of a decoded path in place. What is written never
+// overtakes what is read, but for the "/" that a path without one gets in front.
+func normalizeSegments(path []byte) []byte {
 	if len(path) == 0 || path[0] != '/' {
 		path = append(path, 0)
 		copy(path[1:], path)

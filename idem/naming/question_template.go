@@ -12,7 +12,7 @@ const MaxQuestion = 2048
 func readQuestion(m *Message, t *Template) string {
 	s := &m.scratch
 	var failed *failure
-	if s.order, failed = t.read(m, s.order[:0]); failed != nil {
+	if s.order, failed = t.readParts(m, s.order[:0]); failed != nil {
 		return ""
 	}
 	line := s.line[:0]

@@ -30,8 +30,8 @@ type scratch struct {
 	form        jsonScan // of the JSON in a parameter
 }
 
-// hash returns the SHA-256 of nothing yet. It is for one use at a time.
-func (s *scratch) hash() hash.Hash {
+// newHash returns the SHA-256 of nothing yet. It is for one use at a time.
+func (s *scratch) newHash() hash.Hash {
 	if s.sum == nil {
 		s.sum = sha256.New()
 	}
@@ -39,8 +39,8 @@ func (s *scratch) hash() hash.Hash {
 	return s.sum
 }
 
-// begin prepares s for the next delivery of a route.
-func (s *scratch) begin(route string) {
+// beginDelivery prepares s for the next delivery of a route.
+func (s *scratch) beginDelivery(route string) {
 	s.route, s.longest = route, MaxValue
 	s.values = s.values[:0]
 	s.workflow = s.workflow[:0]
@@ -50,7 +50,7 @@ func (s *scratch) begin(route string) {
 
 // reset drops what points into the delivery, and what is too big to keep.
 func (s *scratch) reset() {
-	s.begin("")
+	s.beginDelivery("")
 	clear(s.workflow[:cap(s.workflow)])
 	clear(s.event[:cap(s.event)])
 	clear(s.order[:cap(s.order)])
@@ -77,8 +77,8 @@ func (s *scratch) isTooLong(encoded, factor int) bool {
 	return s.longest > 0 && encoded > factor*s.longest
 }
 
-// keep puts what was appended to s.values since from into place, and returns it.
-func (s *scratch) keep(values []byte, from int) []byte {
+// commitValue puts what was appended to s.values since from into place, and returns it.
+func (s *scratch) commitValue(values []byte, from int) []byte {
 	s.values = values
 	return values[from:len(values):len(values)]
 }

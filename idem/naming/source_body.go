@@ -11,21 +11,21 @@ type bodySource struct {
 	slot int
 }
 
-func (b bodySource) read(m *Message) ([]byte, result) {
+func (b bodySource) readValue(m *Message) ([]byte, result) {
 	s := &m.scratch
 	values := &s.body
 	if values.set != b.set {
 		values.set = b.set
-		text := m.text()
-		if values.json = values.scan.run(text, b.set); !values.json {
+		text := m.bodyText()
+		if values.json = values.scan.scanText(text, b.set); !values.json {
 			claims := claimsOf(text)
-			values.json = claims != nil && values.scan.run(claims, b.set)
+			values.json = claims != nil && values.scan.scanText(claims, b.set)
 		}
 	}
 	if !values.json {
 		return nil, missing
 	}
-	return s.member(values.scan.got[b.slot])
+	return s.decodeMember(values.scan.got[b.slot])
 }
 
 // claimsOf returns the claims of a JSON Web Token, if the body is one and nothing else (RFC 8935
@@ -45,14 +45,14 @@ func claimsOf(body []byte) []byte {
 	return claims
 }
 
-// text returns the body without the byte order mark that it may begin with: RFC 8259, section 8.1
-// lets a reader of JSON ignore it, and the URL standard decodes a form without it.
-func (m *Message) text() []byte { return bytes.TrimPrefix(m.Body, byteOrderMark) }
+// bodyText returns the body without the byte order mark that it may begin with: RFC 8259, section
+// 8.1 lets a reader of JSON ignore it, and the URL standard decodes a form without it.
+func (m *Message) bodyText() []byte { return bytes.TrimPrefix(m.Body, byteOrderMark) }
 
 var byteOrderMark = []byte("\ufeff")
 
-// member decodes what a scan has found.
-func (s *scratch) member(got jsonMember) ([]byte, result) {
+// decodeMember decodes what a scan has found.
+func (s *scratch) decodeMember(got jsonMember) ([]byte, result) {
 	raw := got.text[got.start:got.end]
 	if got.result != found || !got.escaped {
 		return raw, got.result
@@ -65,7 +65,7 @@ func (s *scratch) member(got jsonMember) ([]byte, result) {
 	if !ok {
 		return nil, missing
 	}
-	return s.keep(decoded, from), found
+	return s.commitValue(decoded, from), found
 }
 
 // bodyValues is what one body has at the paths in a set. One scan finds all of them.
@@ -97,12 +97,12 @@ type pathStep struct {
 	isIndex bool
 }
 
-// add puts a path into the set and returns its slot. Equal paths share one.
-func (s *bodySet) add(path []pathStep) (slot int) {
+// addPath puts a path into the set and returns its slot. Equal paths share one.
+func (s *bodySet) addPath(path []pathStep) (slot int) {
 	s.root.slot = -1
 	n := &s.root
 	for _, step := range path {
-		n = s.child(n, step)
+		n = s.childNode(n, step)
 	}
 	if n.slot < 0 {
 		n.slot = s.slots
@@ -111,7 +111,7 @@ func (s *bodySet) add(path []pathStep) (slot int) {
 	return n.slot
 }
 
-func (s *bodySet) child(n *pathNode, step pathStep) *pathNode {
+func (s *bodySet) childNode(n *pathNode, step pathStep) *pathNode {
 	for _, c := range n.children {
 		if c.pathStep == step {
 			return c
@@ -123,8 +123,8 @@ func (s *bodySet) child(n *pathNode, step pathStep) *pathNode {
 	return c
 }
 
-// element returns the node of an array's element i, nil if it is not wanted.
-func (n *pathNode) element(i int) *pathNode {
+// elementNode returns the node of an array's element i, nil if it is not wanted.
+func (n *pathNode) elementNode(i int) *pathNode {
 	if n == nil {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 // upstream will; a "+" stays.
 type pathSource struct{ name string }
 
-func (p pathSource) read(m *Message) ([]byte, result) {
+func (p pathSource) readValue(m *Message) ([]byte, result) {
 	for _, v := range m.Vars {
 		if v.Name != p.name {
 			continue
@@ -17,7 +17,7 @@ func (p pathSource) read(m *Message) ([]byte, result) {
 		if m.scratch.isTooLong(len(v.Raw), 3) {
 			return nil, tooLong
 		}
-		if value, ok := m.scratch.unescape(v.Raw, false); ok {
+		if value, ok := m.scratch.unescapeValue(v.Raw, false); ok {
 			return value, found
 		}
 		return nil, missing
@@ -32,7 +32,7 @@ type headerSource struct {
 	quoted bool
 }
 
-func (h headerSource) read(m *Message) ([]byte, result) {
+func (h headerSource) readValue(m *Message) ([]byte, result) {
 	var value []byte
 	seen := false
 	for i := range m.Fields {
@@ -49,15 +49,15 @@ func (h headerSource) read(m *Message) ([]byte, result) {
 		return nil, missing
 	}
 	if h.quoted {
-		value = m.scratch.unquote(value)
+		value = m.scratch.unquoteValue(value)
 	}
 	return value, found
 }
 
-// unquote returns the content of a string of RFC 8941, section 3.3.3, if v is one and nothing else;
-// otherwise v. The draft of the Idempotency-Key header wants such a string, and senders such as
-// GitLab write the bare key.
-func (s *scratch) unquote(v []byte) []byte {
+// unquoteValue returns the content of a string of RFC 8941, section 3.3.3, if v is one and nothing
+// else; otherwise v. The draft of the Idempotency-Key header wants such a string, and senders such
+// as GitLab write the bare key.
+func (s *scratch) unquoteValue(v []byte) []byte {
 	if len(v) < 2 || v[0] != '"' || v[len(v)-1] != '"' {
 		return v
 	}
@@ -73,51 +73,51 @@ func (s *scratch) unquote(v []byte) []byte {
 		}
 		values = append(values, c)
 	}
-	return s.keep(values, from)
+	return s.commitValue(values, from)
 }
 
 type hostSource struct{}
 
-func (hostSource) read(m *Message) ([]byte, result) {
+func (hostSource) readValue(m *Message) ([]byte, result) {
 	s := &m.scratch
 	from := len(s.values)
-	return s.keep(appendHost(s.values, m.Host), from), found
+	return s.commitValue(appendHost(s.values, m.Host), from), found
 }
 
 type methodSource struct{}
 
-func (methodSource) read(m *Message) ([]byte, result) { return m.Method, found }
+func (methodSource) readValue(m *Message) ([]byte, result) { return m.Method, found }
 
 type routeSource struct{}
 
-func (routeSource) read(m *Message) ([]byte, result) {
+func (routeSource) readValue(m *Message) ([]byte, result) {
 	s := &m.scratch
 	from := len(s.values)
-	return s.keep(append(s.values, s.route...), from), found
+	return s.commitValue(append(s.values, s.route...), from), found
 }
 
 type fingerprintSource struct{}
 
-func (fingerprintSource) read(m *Message) ([]byte, result) {
+func (fingerprintSource) readValue(m *Message) ([]byte, result) {
 	s := &m.scratch
 	from := len(s.values)
-	return s.keep(hex.AppendEncode(s.values, s.fingerprint[:]), from), found
+	return s.commitValue(hex.AppendEncode(s.values, s.fingerprint[:]), from), found
 }
 
 // bodyHashSource names a delivery by its raw body. Without a body there is nothing to tell
 // deliveries apart.
 type bodyHashSource struct{}
 
-func (bodyHashSource) read(m *Message) ([]byte, result) {
+func (bodyHashSource) readValue(m *Message) ([]byte, result) {
 	if len(m.Body) == 0 {
 		return nil, missing
 	}
 	s := &m.scratch
 	from := len(s.values)
 	sum := sha256.Sum256(m.Body)
-	return s.keep(hex.AppendEncode(s.values, sum[:]), from), found
+	return s.commitValue(hex.AppendEncode(s.values, sum[:]), from), found
 }
 
 type literalSource struct{ text []byte }
 
-func (l literalSource) read(*Message) ([]byte, result) { return l.text, found }
+func (l literalSource) readValue(*Message) ([]byte, result) { return l.text, found }

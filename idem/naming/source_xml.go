@@ -23,10 +23,10 @@ type xmlStep struct {
 	index int
 }
 
-// read goes through the whole body, because only a whole one is XML, and to see whether the element
-// is given twice.
-func (x xmlSource) read(m *Message) ([]byte, result) {
-	w, err := x.walk(m)
+// readValue goes through the whole body, because only a whole one is XML, and to see whether the
+// element is given twice.
+func (x xmlSource) readValue(m *Message) ([]byte, result) {
+	w, err := x.walkBody(m)
 	switch {
 	case err != nil:
 		return nil, missing
@@ -40,9 +40,9 @@ func (x xmlSource) read(m *Message) ([]byte, result) {
 	return bytes.TrimSpace(w.text), found
 }
 
-// walk goes through the body. Its error says why that is no XML document that all readers read
+// walkBody goes through the body. Its error says why that is no XML document that all readers read
 // alike.
-func (x xmlSource) walk(m *Message) (*xmlWalk, error) {
+func (x xmlSource) walkBody(m *Message) (*xmlWalk, error) {
 	if !bytes.Contains(m.Body, []byte{'<'}) {
 		return nil, errXMLNone
 	}
@@ -78,11 +78,11 @@ func (w *xmlWalk) run(s *xmlscan.Scanner) error {
 		}
 		switch kind {
 		case xmlscan.Start:
-			w.enter(s.Name(), s.Depth()-1)
+			w.openElement(s.Name(), s.Depth()-1)
 		case xmlscan.End:
-			w.leave(s.Depth())
+			w.closeElement(s.Depth())
 		case xmlscan.Text:
-			if w.inside() && !w.scratch.isTooLong(len(w.text), xmlTextFactor) {
+			if w.isInside() && !w.scratch.isTooLong(len(w.text), xmlTextFactor) {
 				// copied each time it grows, it would take five times its size
 				if len(w.text) > xmlTextFactor*MaxValue {
 					w.text, w.room = slices.Grow(w.text, w.room), 0
@@ -90,23 +90,23 @@ func (w *xmlWalk) run(s *xmlscan.Scanner) error {
 				w.text = append(w.text, s.Text()...)
 			}
 		case xmlscan.Aside: // some readers take the text before it, some all of it
-			w.twice = w.twice || w.inside()
+			w.twice = w.twice || w.isInside()
 		}
 	}
 }
 
-// inside reports whether the wanted element, or one in it, is open.
-func (w *xmlWalk) inside() bool { return w.on == len(w.steps) }
+// isInside reports whether the wanted element, or one in it, is open.
+func (w *xmlWalk) isInside() bool { return w.on == len(w.steps) }
 
-// enter notes an element inside of depth others.
-func (w *xmlWalk) enter(name []byte, depth int) {
-	w.nested = w.nested || w.inside()
-	if w.on == depth && !w.inside() && w.steps[w.on].name == string(name) {
-		w.meet()
+// openElement notes an element inside of depth others.
+func (w *xmlWalk) openElement(name []byte, depth int) {
+	w.nested = w.nested || w.isInside()
+	if w.on == depth && !w.isInside() && w.steps[w.on].name == string(name) {
+		w.countElement()
 	}
 }
 
-func (w *xmlWalk) meet() {
+func (w *xmlWalk) countElement() {
 	step, nth := &w.steps[w.on], w.met[w.on]
 	w.met[w.on]++
 	switch {
@@ -117,5 +117,5 @@ func (w *xmlWalk) meet() {
 	}
 }
 
-// leave notes the end of an element that was inside of depth others.
-func (w *xmlWalk) leave(depth int) { w.on = min(w.on, depth) }
+// closeElement notes the end of an element that was inside of depth others.
+func (w *xmlWalk) closeElement(depth int) { w.on = min(w.on, depth) }

@@ -76,7 +76,7 @@ func (t *Template) Sources() []Source {
 func (t *Template) Constant() bool {
 	for _, p := range t.pieces {
 		for _, a := range p.alternatives {
-			if !a.Kind.constant() {
+			if !a.Kind.isConstant() {
 				return false
 			}
 		}
@@ -84,7 +84,7 @@ func (t *Template) Constant() bool {
 	return true
 }
 
-func (k SourceKind) constant() bool {
+func (k SourceKind) isConstant() bool {
 	switch k {
 	case SourceHost, SourceMethod, SourceRoute, SourceLiteral:
 		return true
@@ -98,18 +98,18 @@ type part struct {
 	value  []byte
 }
 
-// read appends the values of t's pieces to parts. When one of them has no value it returns that
-// piece's failure and the parts so far, with one that is too long.
-func (t *Template) read(m *Message, parts []part) ([]part, *failure) {
+// readParts appends the values of t's pieces to parts. When one of them has no value it returns
+// that piece's failure and the parts so far, with one that is too long.
+func (t *Template) readParts(m *Message, parts []part) ([]part, *failure) {
 	for i := range t.pieces {
 		p := &t.pieces[i]
 		if p.alternatives == nil {
 			parts = append(parts, part{value: p.literal})
 			continue
 		}
-		found, failed := p.read(m)
+		found, failed := p.readPart(m)
 		if failed != nil {
-			if failed.result.limit() > 0 {
+			if failed.result.byteLimit() > 0 {
 				parts = append(parts, found)
 			}
 			return parts, failed
@@ -119,13 +119,13 @@ func (t *Template) read(m *Message, parts []part) ([]part, *failure) {
 	return parts, nil
 }
 
-// read tries one alternative after the other. Only a missing value leads on to the next: one that
-// is there and cannot be read (given twice, too long) is an error, because otherwise the sender
-// would choose which of two IDs counts. A value that is too long is returned too.
-func (p *piece) read(m *Message) (part, *failure) {
+// readPart tries one alternative after the other. Only a missing value leads on to the next: one
+// that is there and cannot be read (given twice, too long) is an error, because otherwise the
+// sender would choose which of two IDs counts. A value that is too long is returned too.
+func (p *piece) readPart(m *Message) (part, *failure) {
 	for i := range p.alternatives {
 		a := &p.alternatives[i]
-		value, result := a.reader.read(m)
+		value, result := a.reader.readValue(m)
 		if result == found && len(value) == 0 {
 			result = missing
 		}
@@ -160,9 +160,9 @@ const (
 	longJSON  // the JSON that it is in is over maxFormJSON, or maxInner
 )
 
-// limit returns the bytes that a value may have which is too long, or what it is in; 0 = it is not
-// too long.
-func (r result) limit() int {
+// byteLimit returns the bytes that a value may have which is too long, or what it is in; 0 = it is
+// not too long.
+func (r result) byteLimit() int {
 	switch r {
 	case tooLong:
 		return MaxValue
@@ -174,5 +174,5 @@ func (r result) limit() int {
 
 // reader reads one source. The value is good until the next call of Keys.Name.
 type reader interface {
-	read(m *Message) ([]byte, result)
+	readValue(m *Message) ([]byte, result)
 }

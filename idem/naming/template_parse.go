@@ -47,18 +47,18 @@ func (e *TemplateError) Error() string { return fmt.Sprintf("column %d: %s", e.C
 // has others inside, or whose document has a document type or is no XML, the body_sha256 of an
 // empty body. A header line, part, parameter, JSON member or element that is given twice is an
 // error, and so is an element with a comment in its text, and a value over MaxValue bytes.
-func CompileTemplate(text string) (*Template, error) { return compile(text, new(bodySet)) }
+func CompileTemplate(text string) (*Template, error) { return compileTemplate(text, new(bodySet)) }
 
-func compile(text string, set *bodySet) (*Template, error) {
+func compileTemplate(text string, set *bodySet) (*Template, error) {
 	p := &templateParser{text: text, set: set, template: &Template{text: text}}
 	if text == "" {
-		return nil, p.fail(0, "the template is empty: write text, a source such as {route}, or both")
+		return nil, p.errorAt(0, "the template is empty: write text, a source such as {route}, or both")
 	}
 	if len(text) > maxTemplate {
-		return nil, p.fail(0, "the template is longer than %d bytes: write a shorter one", maxTemplate)
+		return nil, p.errorAt(0, "the template is longer than %d bytes: write a shorter one", maxTemplate)
 	}
 	if !utf8.ValidString(text) {
-		return nil, p.fail(0, "the template is not UTF-8: write it in UTF-8")
+		return nil, p.errorAt(0, "the template is not UTF-8: write it in UTF-8")
 	}
 	if err := p.run(); err != nil {
 		return nil, err
@@ -76,12 +76,12 @@ type templateParser struct {
 	wild     bool // [*] and .* are steps
 }
 
-// fail makes the error for the character at byte offset at.
-func (p *templateParser) fail(at int, format string, args ...any) error {
-	return &TemplateError{Column: p.column(at), Problem: fmt.Sprintf(format, args...)}
+// errorAt makes the error for the character at byte offset at.
+func (p *templateParser) errorAt(at int, format string, args ...any) error {
+	return &TemplateError{Column: p.columnOf(at), Problem: fmt.Sprintf(format, args...)}
 }
 
-func (p *templateParser) column(at int) int {
+func (p *templateParser) columnOf(at int) int {
 	return utf8.RuneCountInString(p.text[:min(at, len(p.text))]) + 1
 }
 
@@ -90,26 +90,26 @@ func (p *templateParser) run() error {
 		rest := p.text[p.at:]
 		switch {
 		case strings.HasPrefix(rest, "{{") && p.isDoubled():
-			return p.fail(p.at, `"{{" is a plain brace, so this is text and no source: write {%s}`,
+			return p.errorAt(p.at, `"{{" is a plain brace, so this is text and no source: write {%s}`,
 				strings.TrimSpace(rest[2:strings.Index(rest, "}}")]))
 		case strings.HasPrefix(rest, "{{"), strings.HasPrefix(rest, "}}"):
 			p.literal = append(p.literal, rest[0])
 			p.at += 2
 		case rest[0] == '}':
-			return p.fail(p.at, `"}" closes nothing: write "}}" for a brace`)
+			return p.errorAt(p.at, `"}" closes nothing: write "}}" for a brace`)
 		case rest[0] == '{':
-			p.flush()
-			if err := p.braces(); err != nil {
+			p.flushLiteral()
+			if err := p.parseBraces(); err != nil {
 				return err
 			}
 		case rest[0] < 0x20 || rest[0] == 0x7f:
-			return p.fail(p.at, "control character %q: leave it out", rest[0])
+			return p.errorAt(p.at, "control character %q: leave it out", rest[0])
 		default:
 			p.literal = append(p.literal, rest[0])
 			p.at++
 		}
 	}
-	p.flush()
+	p.flushLiteral()
 	return nil
 }
 
@@ -120,49 +120,49 @@ func (p *templateParser) isDoubled() bool {
 		return false
 	}
 	inner := &templateParser{text: "{" + inside + "}", set: new(bodySet), template: new(Template)}
-	return inner.braces() == nil && inner.at == len(inner.text) &&
+	return inner.parseBraces() == nil && inner.at == len(inner.text) &&
 		inner.template.pieces[0].alternatives[0].Kind != SourceLiteral
 }
 
-func (p *templateParser) flush() {
+func (p *templateParser) flushLiteral() {
 	if len(p.literal) > 0 {
 		p.template.pieces = append(p.template.pieces, piece{literal: p.literal})
 		p.literal = nil
 	}
 }
 
-// braces reads from "{" to "}".
-func (p *templateParser) braces() error {
+// parseBraces reads from "{" to "}".
+func (p *templateParser) parseBraces() error {
 	open := p.at
 	p.at++
 	var all []alternative
 	for {
-		p.spaces()
+		p.skipSpaces()
 		if p.at >= len(p.text) {
-			return p.fail(open, `"{" is not closed: add "}", or write "{{" for a brace`)
+			return p.errorAt(open, `"{" is not closed: add "}", or write "{{" for a brace`)
 		}
 		start := p.at
-		a, err := p.alternative()
+		a, err := p.parseAlternative()
 		if err != nil {
 			return err
 		}
 		all = append(all, a)
 		if p.sources++; p.sources > maxSources {
-			return p.fail(start, "more than %d sources: write fewer", maxSources)
+			return p.errorAt(start, "more than %d sources: write fewer", maxSources)
 		}
-		p.spaces()
-		if p.take("}") {
+		p.skipSpaces()
+		if p.skipIf("}") {
 			p.template.pieces = append(p.template.pieces, piece{alternatives: all})
 			return nil
 		}
 		if p.at >= len(p.text) {
-			return p.fail(open, `"{" is not closed: add "}", or write "{{" for a brace`)
+			return p.errorAt(open, `"{" is not closed: add "}", or write "{{" for a brace`)
 		}
-		if !p.take("??") {
-			return p.fail(p.at, `unexpected %q: write "??" between two sources, or "}"`, firstRune(p.text[p.at:]))
+		if !p.skipIf("??") {
+			return p.errorAt(p.at, `unexpected %q: write "??" between two sources, or "}"`, firstRune(p.text[p.at:]))
 		}
 		if a.Kind == SourceLiteral {
-			return p.fail(p.at-2, "a quoted text is never missing, so nothing behind it is ever used: put it last")
+			return p.errorAt(p.at-2, "a quoted text is never missing, so nothing behind it is ever used: put it last")
 		}
 	}
 }

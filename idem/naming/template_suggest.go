@@ -28,12 +28,12 @@ var sourceKinds = []SourceKind{
 const sourceExamples = "path.x, query.x, header.X, body.a.b[0], form.x, xml.a.b, host, method, route, fingerprint, " +
 	"body_sha256"
 
-// suggest returns a hint for an unknown source: ", did you mean ...?", or the list of all if none
-// is near.
-func suggest(text string) string {
+// sourceHint returns a hint for an unknown source: ", did you mean ...?", or the list of all if
+// none is near.
+func sourceHint(text string) string {
 	segments := strings.Split(text, ".")
 	for i, segment := range segments {
-		kind, near := nearest(segment)
+		kind, near := nearestKind(segment)
 		if !near {
 			continue
 		}
@@ -60,9 +60,9 @@ var synonyms = map[string]SourceKind{
 	"$":       SourceBody, "verb": SourceMethod, "hostname": SourceHost, "sha256": SourceBodySHA256,
 }
 
-// nearest finds the kind that word is at most two typing errors, and less than half of its letters,
-// away from.
-func nearest(word string) (SourceKind, bool) {
+// nearestKind finds the kind that word is at most two typing errors, and less than half of its
+// letters, away from.
+func nearestKind(word string) (SourceKind, bool) {
 	word = strings.ToLower(word)
 	if kind, ok := synonyms[word]; ok {
 		return kind, true

@@ -135,8 +135,8 @@ func FuzzCompileTemplate(f *testing.F) {
 				t.Fatalf("%q: %+v is not at its column", text, s)
 			}
 		}
-		m.scratch.begin("r")
-		parts, failed := tpl.read(m, nil)
+		m.scratch.beginDelivery("r")
+		parts, failed := tpl.readParts(m, nil)
 		if failed == nil && len(parts) == 0 {
 			t.Fatalf("%q: no parts", text)
 		}

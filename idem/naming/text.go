@@ -24,7 +24,7 @@ func appendPrintable(b, v []byte) []byte {
 		}
 		r, size := utf8.DecodeRune(v[i:])
 		for _, c := range v[i : i+size] {
-			if r == utf8.RuneError && size == 1 || hidden(r) {
+			if r == utf8.RuneError && size == 1 || isHidden(r) {
 				b = append(b, '%', upperHex[c>>4], upperHex[c&15])
 			} else {
 				b = append(b, c)
@@ -57,9 +57,9 @@ func SpelledPattern(pattern string) string {
 	return string(appendPrintable(nil, plain))
 }
 
-// hidden reports whether r is one of the C1 controls, line and paragraph separators, and marks that
-// turn or hide the text around them.
-func hidden(r rune) bool {
+// isHidden reports whether r is one of the C1 controls, line and paragraph separators, and marks
+// that turn or hide the text around them.
+func isHidden(r rune) bool {
 	return r >= 0x80 && r < 0xa0 || r == 0x61c || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e ||
 		r >= 0x2060 && r <= 0x206f || r == 0xfeff
 }
@@ -67,12 +67,12 @@ func hidden(r rune) bool {
 // appendLower appends v with the letters A to Z in lower case.
 func appendLower(b, v []byte) []byte {
 	for _, c := range v {
-		b = append(b, lower(c))
+		b = append(b, lowerByte(c))
 	}
 	return b
 }
 
-func lower(c byte) byte {
+func lowerByte(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
 		return c + 'a' - 'A'
 	}
@@ -86,18 +86,18 @@ func equalFold(b []byte, text string) bool {
 		return false
 	}
 	for i, c := range b {
-		if lower(c) != text[i] {
+		if lowerByte(c) != text[i] {
 			return false
 		}
 	}
 	return true
 }
 
-// unescape decodes the %XX of v once, and "+" as a space if plus is set. It returns v itself where
-// nothing is encoded, else memory at the end of s.values. A malformed escape is not ok: readers
-// disagree on what it means.
-func (s *scratch) unescape(v []byte, plus bool) (value []byte, ok bool) {
-	if !encoded(v, plus) {
+// unescapeValue decodes the %XX of v once, and "+" as a space if plus is set. It returns v itself
+// where nothing is encoded, else memory at the end of s.values. A malformed escape is not ok:
+// readers disagree on what it means.
+func (s *scratch) unescapeValue(v []byte, plus bool) (value []byte, ok bool) {
+	if !isEncoded(v, plus) {
 		return v, true
 	}
 	from := len(s.values)
@@ -105,10 +105,10 @@ func (s *scratch) unescape(v []byte, plus bool) (value []byte, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	return s.keep(values, from), true
+	return s.commitValue(values, from), true
 }
 
-func encoded(v []byte, plus bool) bool {
+func isEncoded(v []byte, plus bool) bool {
 	for _, c := range v {
 		if c == '%' || plus && c == '+' {
 			return true

@@ -7,13 +7,13 @@ import "hooklock/idem"
 func withoutID(ignored []string, event *Template) *Ignored {
 	left := &Ignored{}
 	for _, path := range ignored {
-		_ = left.add(path) // NewKeys has compiled it
+		_ = left.addPath(path) // NewKeys has compiled it
 	}
 	reads := false
 	for _, s := range event.Sources() {
 		switch s.Kind {
 		case SourceBody, SourceForm, SourceXML, SourceQuery:
-			reads = left.add(s.Text) == nil || reads // what cannot be left out counts
+			reads = left.addPath(s.Text) == nil || reads // what cannot be left out counts
 		}
 	}
 	if !reads {

@@ -14,7 +14,7 @@ type Unread struct {
 // Unread returns the sources that the templates of k read in m without finding a value, each once.
 // It is for people who try a template: it reads the body again for each source.
 func (k *Keys) Unread(m *Message) []Unread {
-	m.scratch.begin(k.route)
+	m.scratch.beginDelivery(k.route)
 	templates := append([]*Template{k.workflow}, k.uses...)
 	templates = append(templates, k.event)
 	if k.order != nil {
@@ -29,7 +29,7 @@ func (k *Keys) Unread(m *Message) []Unread {
 		if t == nil {
 			continue
 		}
-		for _, a := range t.unread(m) {
+		for _, a := range t.unreadAlternatives(m) {
 			if !listed[a.Text] {
 				listed[a.Text] = true
 				all = append(all, Unread{a.Text, whyUnread(a, m)})
@@ -39,18 +39,18 @@ func (k *Keys) Unread(m *Message) []Unread {
 	return all
 }
 
-// unread returns the alternatives that were tried in vain.
-func (t *Template) unread(m *Message) []*alternative {
+// unreadAlternatives returns the alternatives that were tried in vain.
+func (t *Template) unreadAlternatives(m *Message) []*alternative {
 	var all []*alternative
 	for i := range t.pieces {
 		for j := range t.pieces[i].alternatives {
 			a := &t.pieces[i].alternatives[j]
-			value, result := a.reader.read(m)
+			value, result := a.reader.readValue(m)
 			if result == found && len(value) > 0 && len(value) <= MaxValue {
 				break
 			}
 			all = append(all, a)
-			if result == ambiguous || result.limit() > 0 || len(value) > MaxValue { // the next one is not tried
+			if result == ambiguous || result.byteLimit() > 0 || len(value) > MaxValue { // the next one is not tried
 				break
 			}
 		}
@@ -63,12 +63,12 @@ func whyUnread(a *alternative, m *Message) string {
 	if x, ok := a.reader.(xmlSource); ok {
 		return x.whyUnread(m)
 	}
-	value, result := a.reader.read(m)
+	value, result := a.reader.readValue(m)
 	switch {
 	case result == ambiguous:
 		return "it is given more than once"
 	case result == longJSON:
-		return fmt.Sprintf("the JSON around it is longer than %d bytes", result.limit())
+		return fmt.Sprintf("the JSON around it is longer than %d bytes", result.byteLimit())
 	case result == tooLong, len(value) > MaxValue:
 		return fmt.Sprintf("it is longer than %d bytes", MaxValue)
 	case a.Kind == SourceBody && len(m.Body) == 0:
@@ -83,7 +83,7 @@ func whyUnread(a *alternative, m *Message) string {
 
 // whyUnread says why x has no value in m.
 func (x xmlSource) whyUnread(m *Message) string {
-	w, err := x.walk(m)
+	w, err := x.walkBody(m)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("the body cannot be read: %v", err)

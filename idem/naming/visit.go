@@ -38,14 +38,14 @@ func (v *MemberVisitor) Visit(m *Message, limit int, visit func(path, value []by
 	v.left, v.visit, v.whole = limit, visit, true
 	for _, f := range m.Fields {
 		v.path = appendLower(append(v.path[:0], "header."...), f.Name)
-		v.add(f.Value)
+		v.visitMember(f.Value)
 	}
 	for _, p := range m.Vars {
 		v.path = append(append(v.path[:0], "path."...), p.Name...)
-		v.add(p.Raw)
+		v.visitMember(p.Raw)
 	}
-	v.parameters("query", m.Query)
-	v.body(m)
+	v.visitParameters("query", m.Query)
+	v.visitBody(m)
 	v.visit = nil
 	return v.whole
 }
@@ -53,31 +53,31 @@ func (v *MemberVisitor) Visit(m *Message, limit int, visit func(path, value []by
 // MaxVisited is the longest body whose members are told apart, in bytes.
 const MaxVisited = maxMembersBody
 
-func (v *MemberVisitor) body(m *Message) {
-	body := m.text()
+func (v *MemberVisitor) visitBody(m *Message) {
+	body := m.bodyText()
 	switch {
 	case len(bytes.TrimSpace(body)) == 0:
 	case len(body) > MaxVisited:
 		v.whole = false
 	case m.isForm() && looksLikeForm(body):
-		v.parameters("form", body)
+		v.visitParameters("form", body)
 	default:
 		v.path = append(v.path[:0], "body"...)
-		if !v.parse(body, 0) && (!bytes.Contains(body, []byte{'<'}) || !v.xml(m)) {
+		if !v.visitJSONText(body, 0) && (!bytes.Contains(body, []byte{'<'}) || !v.visitXML(m)) {
 			v.whole = false
 		}
 	}
 }
 
-// parse visits the members of JSON. It returns false, and visits none, if text is none.
-func (v *MemberVisitor) parse(text []byte, depth int) bool {
+// visitJSONText visits the members of JSON. It returns false, and visits none, if text is none.
+func (v *MemberVisitor) visitJSONText(text []byte, depth int) bool {
 	parser := v.parser // nil while it is in use, and what it has found needed
 	if v.parser = nil; parser == nil {
 		parser = new(fastjson.Parser)
 	}
 	parsed, err := parser.ParseBytes(text)
 	if err == nil {
-		v.json(parsed, depth)
+		v.visitJSON(parsed, depth)
 	}
 	if len(text) <= maxScratch {
 		v.parser = parser
@@ -85,8 +85,8 @@ func (v *MemberVisitor) parse(text []byte, depth int) bool {
 	return err == nil
 }
 
-// add visits the member at the path.
-func (v *MemberVisitor) add(value []byte) {
+// visitMember visits the member at the path.
+func (v *MemberVisitor) visitMember(value []byte) {
 	switch {
 	case len(value) == 0:
 	case v.left == 0 || len(v.path) > maxMemberName:
@@ -97,7 +97,7 @@ func (v *MemberVisitor) add(value []byte) {
 	}
 }
 
-func (v *MemberVisitor) parameters(kind string, raw []byte) {
+func (v *MemberVisitor) visitParameters(kind string, raw []byte) {
 	for rest := raw; len(rest) > 0; {
 		var pair []byte
 		pair, rest, _ = bytes.Cut(rest, []byte{'&'})
@@ -109,10 +109,10 @@ func (v *MemberVisitor) parameters(kind string, raw []byte) {
 		}
 		v.path = appendStep(append(v.path[:0], kind...), plainName)
 		if first := bytes.TrimSpace(plain); kind == "form" && len(first) > 0 && (first[0] == '{' || first[0] == '[') &&
-			v.parse(plain, 1) {
+			v.visitJSONText(plain, 1) {
 			continue
 		}
-		v.add(plain)
+		v.visitMember(plain)
 	}
 }
 
@@ -139,13 +139,13 @@ func spelledStep(name string) string { return string(appendStep(nil, []byte(name
 // visitText visits a value as JSON has it.
 func (v *MemberVisitor) visitText(value *fastjson.Value) {
 	v.value = value.MarshalTo(v.value[:0])
-	v.add(v.value)
+	v.visitMember(v.value)
 	if cap(v.value) > maxScratch {
 		v.value = nil
 	}
 }
 
-func (v *MemberVisitor) json(value *fastjson.Value, depth int) {
+func (v *MemberVisitor) visitJSON(value *fastjson.Value, depth int) {
 	if v.left == 0 {
 		v.whole = false
 		return
@@ -161,26 +161,26 @@ func (v *MemberVisitor) json(value *fastjson.Value, depth int) {
 		}
 		value.GetObject().Visit(func(name []byte, member *fastjson.Value) {
 			v.path = appendStep(v.path[:at], name)
-			v.json(member, depth+1)
+			v.visitJSON(member, depth+1)
 		})
 	case fastjson.TypeArray:
-		v.elements(value, depth)
+		v.visitElements(value, depth)
 	case fastjson.TypeString:
 		text := value.GetStringBytes()
 		if depth < maxVisitedDepth && len(text) > 1 && (text[0] == '{' || text[0] == '[') &&
-			bytes.HasPrefix(v.path, []byte("body")) && v.parse(text, maxVisitedDepth-1) {
+			bytes.HasPrefix(v.path, []byte("body")) && v.visitJSONText(text, maxVisitedDepth-1) {
 			return
 		}
-		v.add(text)
+		v.visitMember(text)
 	default:
 		v.visitText(value)
 	}
 }
 
-func (v *MemberVisitor) elements(value *fastjson.Value, depth int) {
+func (v *MemberVisitor) visitElements(value *fastjson.Value, depth int) {
 	at, elements := len(v.path), value.GetArray()
 	v.path = append(v.path, '#')
-	v.add(strconv.AppendInt(nil, int64(len(elements)), 10))
+	v.visitMember(strconv.AppendInt(nil, int64(len(elements)), 10))
 	v.path = v.path[:at]
 	if depth == maxVisitedDepth || len(elements) > maxElements {
 		v.visitText(value)
@@ -188,32 +188,32 @@ func (v *MemberVisitor) elements(value *fastjson.Value, depth int) {
 	}
 	for i, e := range elements {
 		v.path = append(strconv.AppendInt(append(v.path[:at], '['), int64(i), 10), ']')
-		v.json(e, depth+1)
+		v.visitJSON(e, depth+1)
 	}
 }
 
-// xml visits the elements without elements in them, if the body is XML that all readers read alike.
-// Of several of one name in an element each has its index.
-func (v *MemberVisitor) xml(m *Message) bool {
+// visitXML visits the elements without elements in them, if the body is XML that all readers read
+// alike. Of several of one name in an element each has its index.
+func (v *MemberVisitor) visitXML(m *Message) bool {
 	w := &xmlVisit{open: []xmlVisited{{path: "xml"}}}
 	for s := newXMLScanner(m); ; {
 		kind, err := s.Next()
 		switch {
 		case err == io.EOF:
 			for _, e := range w.found {
-				v.path = append(v.path[:0], w.indexed(e.path)...)
-				v.add(bytes.TrimSpace(e.text))
+				v.path = append(v.path[:0], w.indexedPath(e.path)...)
+				v.visitMember(bytes.TrimSpace(e.text))
 			}
 			return true
 		case err != nil:
 			return false
 		case kind == xmlscan.Start:
-			w.enter(string(s.Name()))
+			w.openElement(string(s.Name()))
 		case kind == xmlscan.Text && len(w.open) > 1:
 			top := &w.open[len(w.open)-1]
 			top.text = append(top.text, s.Text()...)
 		case kind == xmlscan.End:
-			w.leave()
+			w.closeElement()
 		}
 	}
 }
@@ -234,7 +234,7 @@ type xmlVisited struct {
 	parent bool
 }
 
-func (w *xmlVisit) enter(name string) {
+func (w *xmlVisit) openElement(name string) {
 	top, step := &w.open[len(w.open)-1], spelledStep(name)
 	if top.met == nil {
 		top.met = map[string]int{}
@@ -251,8 +251,8 @@ func (w *xmlVisit) enter(name string) {
 	w.open = append(w.open, xmlVisited{path: path})
 }
 
-// indexed returns a path with the index 0 where others follow.
-func (w *xmlVisit) indexed(path string) string {
+// indexedPath returns a path with the index 0 where others follow.
+func (w *xmlVisit) indexedPath(path string) string {
 	for _, first := range w.twice {
 		if rest, found := strings.CutPrefix(path, first); found &&
 			(rest == "" || rest[0] == '.' || strings.HasPrefix(rest, `["`)) {
@@ -262,7 +262,7 @@ func (w *xmlVisit) indexed(path string) string {
 	return path
 }
 
-func (w *xmlVisit) leave() {
+func (w *xmlVisit) closeElement() {
 	last := len(w.open) - 1
 	if top := w.open[last]; !top.parent && len(w.found) < 4*maxMembers {
 		w.found = append(w.found, top)

@@ -65,7 +65,7 @@ func xmlInput(m *Message) (begin io.Reader, rest func(label string, r io.Reader)
 				return r, nil
 			}
 	}
-	text := m.text()
+	text := m.bodyText()
 	return bytes.NewReader(text), func(label string, r io.Reader) (io.Reader, error) {
 		encoding, name := charset.Lookup(label)
 		switch {

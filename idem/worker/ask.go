@@ -6,9 +6,9 @@ import (
 	"hooklock/idem"
 )
 
-// ask asks the service what became of the latest try. If it was executed, the execution ends with
-// it.
-func (r *run) ask() (over bool) {
+// askService asks the service what became of the latest try. If it was executed, the execution ends
+// with it.
+func (r *run) askService() (over bool) {
 	lock := r.running.Lock()
 	policy := r.worker.options.Policy(lock.Route)
 	if policy == nil || policy.Ask == nil { // the route has changed just now
@@ -19,7 +19,7 @@ func (r *run) ask() (over bool) {
 		return false
 	}
 	said.Times, said.At = lock.Parked.Asked+1, r.worker.options.Now()
-	ctx, done := r.bounded()
+	ctx, done := r.requestContext()
 	defer done()
 	if said.Outcome != idem.Executed {
 		err := r.running.RecordTry(ctx, lock.Parked.AfterQuestion(&said, policy.Ask, r.worker.options.Now()))
@@ -27,9 +27,9 @@ func (r *run) ask() (over bool) {
 		case err != nil: // Begin says what stops it
 			_ = sleep(r.worker.life, firstPause)
 		case now.Blocked != "":
-			r.report(EventBlocked, idem.DecisionUnknown.Row().Code, now.Blocked, nil)
+			r.reportEvent(EventBlocked, idem.DecisionUnknown.Row().Code, now.Blocked, nil)
 		}
-		r.plan()
+		r.planNextTry()
 		return false
 	}
 	rec, err := r.running.Settle(ctx, idem.End{
@@ -39,9 +39,9 @@ func (r *run) ask() (over bool) {
 	if errors.Is(err, idem.ErrCancelled) {
 		return false
 	}
-	r.report(EventDone, "", "", err)
+	r.reportEvent(EventDone, "", "", err)
 	if err == nil {
-		r.drop(rec)
+		r.markUnneeded(rec)
 	}
 	return true
 }

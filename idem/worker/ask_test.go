@@ -50,7 +50,7 @@ func TestTheServiceIsAskedBeforeAnotherTry(t *testing.T) {
 		if next := held.lock.Parked.Asks(r.worker.options.Policy(""), held.lock.Question); !next {
 			t.Error("it is tried again without a question")
 		}
-		if over := r.ask(); !over || held.ended == nil || held.ended.Status != idem.Success ||
+		if over := r.askService(); !over || held.ended == nil || held.ended.Status != idem.Success ||
 			held.ended.Answer.Status != 204 || held.ended.Asked.Times != 1 {
 			t.Errorf("executed: %+v", held.ended)
 		}
@@ -60,7 +60,7 @@ func TestTheServiceIsAskedBeforeAnotherTry(t *testing.T) {
 func TestWhatWasNotExecutedIsTriedAtOnceAndCountsAsNoTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, held := asksAboutOne(t, idem.Asked{Outcome: idem.NotExecuted, Status: 404})
-		over := r.ask()
+		over := r.askService()
 		if p := held.lock.Parked; over || p.Outcome() != idem.NotExecuted || p.Failures != 0 ||
 			!p.NextAttempt.IsZero() || p.Asks(r.worker.options.Policy(""), held.lock.Question) {
 			t.Errorf("%+v", p)
@@ -72,11 +72,11 @@ func TestAServiceThatSaysNothingLeavesTheEventToAPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := idem.Asked{Outcome: idem.Unknown, Detail: "the service answered 500"}
 		r, held := asksAboutOne(t, silent, silent)
-		r.ask()
+		r.askService()
 		if p := held.lock.Parked; p.Blocked != "" || p.Asked != 1 || time.Until(p.NextAttempt) != time.Second {
 			t.Errorf("after one question: %+v", p)
 		}
-		r.ask()
+		r.askService()
 		if p := held.lock.Parked; p.Blocked == "" || p.Asks(r.worker.options.Policy(""), held.lock.Question) {
 			t.Errorf("after the last question: %+v", p)
 		}

@@ -18,7 +18,7 @@ func TestOnlyAnUnknownOutcomeWaitsForTheReleaseDelay(t *testing.T) {
 		7 * time.Second:  {Answer: &idem.Answer{Status: 503}, Sent: true, RetryAfter: 7 * time.Second},
 		0:                {},
 	} {
-		if step := after(p, &idem.ExecutionFacts{Attempt: 1}, 0, false, &tried); step.kind != idem.ToTryAgain ||
+		if step := stepAfterTry(p, &idem.ExecutionFacts{Attempt: 1}, 0, false, &tried); step.kind != idem.ToTryAgain ||
 			step.pause != want {
 			t.Errorf("%+v: %+v, want a pause of %v", tried, step, want)
 		}
@@ -30,7 +30,7 @@ func TestTheLastAttemptIsCounted(t *testing.T) {
 	p := &idem.Policy{Park: &idem.ParkPolicy{Attempts: 3}}
 	tried := &guard.Tried{Answer: &idem.Answer{Status: 500}, Sent: true}
 	for failures, want := range []idem.Disposition{idem.ToTryAgain, idem.ToTryAgain, idem.ToBlock} {
-		if step := after(p, &idem.ExecutionFacts{Attempt: 1}, failures, false, tried); step.kind != want ||
+		if step := stepAfterTry(p, &idem.ExecutionFacts{Attempt: 1}, failures, false, tried); step.kind != want ||
 			!step.failed {
 			t.Errorf("after %d failures: %+v, want %d", failures, step, want)
 		}
@@ -56,7 +56,7 @@ func TestTheSmallerNumberOfAttemptsEndsAParkedEvent(t *testing.T) {
 		"a person has let it run once more": {4, 2, idem.FailureHold, idem.ToBlock},
 	} {
 		p := &idem.Policy{Attempts: c.all, Park: &idem.ParkPolicy{Attempts: c.park, OnFailure: c.onFailure}}
-		if step := after(p, before, 2, false, tried); step.kind != c.want ||
+		if step := stepAfterTry(p, before, 2, false, tried); step.kind != c.want ||
 			c.want != idem.ToTryAgain && step.code != idem.CodeAttemptsExhausted {
 			t.Errorf("%s: %+v", name, step)
 		}
@@ -77,7 +77,7 @@ func TestAnEventThatMayNotBeTriedAgainSaysWhatTheServiceAnswered(t *testing.T) {
 		"3 failed, the last: it hung up": {2, guard.Tried{Sent: true, Failure: idem.Failure{Detail: "it hung up"}}},
 		"the upstream answered 404":      {0, guard.Tried{Answer: &idem.Answer{Status: 404}}},
 	} {
-		if step := after(p, &idem.ExecutionFacts{Attempt: 1}, c.before, false, &c.tried); step.why != want {
+		if step := stepAfterTry(p, &idem.ExecutionFacts{Attempt: 1}, c.before, false, &c.tried); step.why != want {
 			t.Errorf("%q, want %q", step.why, want)
 		}
 	}
@@ -86,7 +86,7 @@ func TestAnEventThatMayNotBeTriedAgainSaysWhatTheServiceAnswered(t *testing.T) {
 // TestAskedPausesAreBounded: an upstream may ask for an hour at most.
 func TestAskedPausesAreBounded(t *testing.T) {
 	p := &idem.Policy{Park: &idem.ParkPolicy{Attempts: 9}}
-	step := after(p, &idem.ExecutionFacts{Attempt: 1}, 0, false,
+	step := stepAfterTry(p, &idem.ExecutionFacts{Attempt: 1}, 0, false,
 		&guard.Tried{Answer: &idem.Answer{Status: 503}, RetryAfter: 48 * time.Hour})
 	if step.pause != time.Hour {
 		t.Errorf("paused for %v, want an hour at most", step.pause)

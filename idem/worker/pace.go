@@ -22,10 +22,10 @@ const (
 	mostRate = 1000.0
 )
 
-// refuse lets the route be left alone for as long as its service has asked at now. A refusal of a
-// try that had begun before says nothing new of the rate. It reports whether the route was not left
-// alone before.
-func (p *pace) refuse(now time.Time, asked time.Duration) (first bool) {
+// noteRefusal lets the route be left alone for as long as its service has asked at now. A refusal
+// of a try that had begun before says nothing new of the rate. It reports whether the route was not
+// left alone before.
+func (p *pace) noteRefusal(now time.Time, asked time.Duration) (first bool) {
 	first = !now.Before(p.closedUntil)
 	if until := now.Add(asked); until.After(p.closedUntil) {
 		if p.rate > 0 && !now.Before(p.closedUntil) {
@@ -38,21 +38,21 @@ func (p *pace) refuse(now time.Time, asked time.Duration) (first bool) {
 	return first
 }
 
-// wait returns how long no try may begin; 0 = one may.
-func (p *pace) wait(now time.Time) time.Duration {
+// waitTime returns how long no try may begin; 0 = one may.
+func (p *pace) waitTime(now time.Time) time.Duration {
 	if p.rate == 0 {
 		return 0
 	}
 	return max(p.next.Sub(now), 0)
 }
 
-// begin records that a try begins.
-func (p *pace) begin(now time.Time) {
+// noteBegin records that a try begins.
+func (p *pace) noteBegin(now time.Time) {
 	if p.rate == 0 {
 		return
 	}
 	if !now.Before(p.grows) {
-		p.grow()
+		p.raiseRate()
 		p.grows = now.Add(time.Second)
 	}
 	if p.rate > 0 {
@@ -60,8 +60,8 @@ func (p *pace) begin(now time.Time) {
 	}
 }
 
-// grow raises the rate, as happens each second in which tries begin and none is refused.
-func (p *pace) grow() {
+// raiseRate raises the rate, as happens each second in which tries begin and none is refused.
+func (p *pace) raiseRate() {
 	switch doubled := 2 * p.rate; {
 	case p.threshold == 0 || doubled <= p.threshold:
 		p.rate = doubled

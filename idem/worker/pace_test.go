@@ -40,15 +40,15 @@ func TestAServiceThatIsBusyIsNotMetWithAHerd(t *testing.T) {
 		s, service, began := newSlots(16), &limitedService{most: 50}, time.Now()
 		var try func(workflow string, tries int)
 		try = func(workflow string, tries int) {
-			s.join("r", workflow, func(slot *trySlot) {
+			s.joinQueue("r", workflow, func(slot *trySlot) {
 				time.AfterFunc(5*time.Millisecond, func() {
 					if !service.takes(time.Now()) {
-						s.refused("r", time.Second)
+						s.noteRefusal("r", time.Second)
 						time.AfterFunc(max(time.Second, pauseAfter(firstPause, mostPause, tries)), func() {
 							try(workflow, tries+1)
 						})
 					}
-					slot.leave()
+					slot.giveUpSlot()
 				})
 			})
 		}
@@ -72,7 +72,7 @@ func TestAServiceThatIsBusyIsNotMetWithAHerd(t *testing.T) {
 func TestARouteIsLeftAloneAsLongAsItsServiceAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScheduler(16)
-		s.refused("asked", 20*time.Second)
+		s.noteRefusal("asked", 20*time.Second)
 		s.line("asked", "a", 1000, time.Millisecond)
 		s.line("other", "o", 100, time.Millisecond)
 		after := func(d time.Duration, want int) {
@@ -99,9 +99,9 @@ func TestARouteIsLeftAloneAsLongAsItsServiceAsks(t *testing.T) {
 func TestTheRateOfAnIdleRouteDoesNotGrow(t *testing.T) {
 	now := time.Now()
 	var p pace
-	p.refuse(now, time.Second)
-	p.begin(now.Add(time.Second))
-	p.begin(now.Add(time.Hour))
+	p.noteRefusal(now, time.Second)
+	p.noteBegin(now.Add(time.Second))
+	p.noteBegin(now.Add(time.Hour))
 	if p.rate != 2*firstRate {
 		t.Errorf("%v tries a second after two", p.rate)
 	}
@@ -111,11 +111,11 @@ func TestTheRateOfAnIdleRouteDoesNotGrow(t *testing.T) {
 func TestARateThatWasRefusedIsApproachedSlowly(t *testing.T) {
 	now := time.Now()
 	p := pace{rate: 64, closedUntil: now.Add(-time.Minute)}
-	p.refuse(now, time.Second)
-	p.refuse(now.Add(time.Millisecond), time.Second) // of a try that had begun before
+	p.noteRefusal(now, time.Second)
+	p.noteRefusal(now.Add(time.Millisecond), time.Second) // of a try that had begun before
 	var rates []float64
 	for at := p.next; len(rates) < 8; at = at.Add(time.Second) {
-		p.begin(at)
+		p.noteBegin(at)
 		rates = append(rates, p.rate)
 	}
 	if got := fmt.Sprint(rates); got != "[1 2 4 8 16 32 36 40]" {

@@ -37,9 +37,9 @@ type nextStep struct {
 	code   string
 }
 
-// after decides what follows a try of a parked execution that had failed so often before. It reads
-// no clock. answerable: the service can be asked what became of it.
-func after(p *idem.Policy, e *idem.ExecutionFacts, failures int, answerable bool, t *guard.Tried) nextStep {
+// stepAfterTry decides what follows a try of a parked execution that had failed so often before. It
+// reads no clock. answerable: the service can be asked what became of it.
+func stepAfterTry(p *idem.Policy, e *idem.ExecutionFacts, failures int, answerable bool, t *guard.Tried) nextStep {
 	try := t.Try()
 	try.Last, try.Answerable = p.IsLastTry(e, failures), p.Ask != nil && answerable
 	j := idem.Judge(p, try)

@@ -28,29 +28,29 @@ const (
 	mostPatience  = 10 * time.Second
 )
 
-// patience returns how long the slot of a call of r counts against the limit of all routes.
-func (r *routeLine) patience() time.Duration {
+// slotPatience returns how long the slot of a call of r counts against the limit of all routes.
+func (r *routeLine) slotPatience() time.Duration {
 	return min(max(hangsAfter*r.usual, leastPatience), mostPatience)
 }
 
-// note records how long a call took. One that hung counts as its patience, so that few of them do
-// not make the others wait longer.
-func (r *routeLine) note(took time.Duration) {
-	r.usual += (min(took, r.patience()) - r.usual) / 8
+// noteCall records how long a call took. One that hung counts as its patience, so that few of them
+// do not make the others wait longer.
+func (r *routeLine) noteCall(took time.Duration) {
+	r.usual += (min(took, r.slotPatience()) - r.usual) / 8
 }
 
-func (r *routeLine) active() bool { return r.underWay > 0 || len(r.workflows) > 0 }
+func (r *routeLine) isActive() bool { return r.underWay > 0 || len(r.workflows) > 0 }
 
-// before reports whether r is served before other.
-func (r *routeLine) before(other *routeLine) bool {
+// isBefore reports whether r is served before other.
+func (r *routeLine) isBefore(other *routeLine) bool {
 	if r.underWay != other.underWay {
 		return r.underWay < other.underWay
 	}
 	return r.used < other.used
 }
 
-// add adds a place to the line of its workflow.
-func (r *routeLine) add(t *trySlot) {
+// addWaiter adds a place to the line of its workflow.
+func (r *routeLine) addWaiter(t *trySlot) {
 	if r.waits == nil {
 		r.waits = map[string][]*trySlot{}
 	}
@@ -60,8 +60,8 @@ func (r *routeLine) add(t *trySlot) {
 	r.waits[t.workflow] = append(r.waits[t.workflow], t)
 }
 
-// take returns the place that is next, and removes it.
-func (r *routeLine) take() *trySlot {
+// takeNext returns the place that is next, and removes it.
+func (r *routeLine) takeNext() *trySlot {
 	workflow := r.workflows[0]
 	r.workflows = r.workflows[1:]
 	line := r.waits[workflow]
@@ -76,8 +76,8 @@ func (r *routeLine) take() *trySlot {
 	return t
 }
 
-// drop removes a place that waits.
-func (r *routeLine) drop(t *trySlot) {
+// removeWaiter removes a place that waits.
+func (r *routeLine) removeWaiter(t *trySlot) {
 	line := slices.DeleteFunc(r.waits[t.workflow], func(o *trySlot) bool { return o == t })
 	if len(line) > 0 {
 		r.waits[t.workflow] = line

@@ -43,25 +43,25 @@ type ended struct {
 // run runs the execution to its end, or until another process has it. t is a try that has just
 // ended, or nil. r may have a slot already.
 func (r *run) run(t *guard.Tried) {
-	defer r.over()
+	defer r.cleanUp()
 	if t != nil {
 		r.noteEnd(t)
 	}
-	r.running.OnStop(func(error) { poke(r.wake) })
+	r.running.OnStop(func(error) { sendSignal(r.wake) })
 	for over := false; !over; {
-		over = r.do(r.next())
+		over = r.doAction(r.nextAction())
 	}
 }
 
-// next says what the execution does now.
-func (r *run) next() idem.Action {
+// nextAction says what the execution does now.
+func (r *run) nextAction() idem.Action {
 	lock, policy := r.running.Lock(), r.worker.options.Policy(r.running.Lock().Route)
 	now := idem.Situation{
 		Stop:      r.stopOf(lock),
 		Ending:    r.ending || r.worker.life.Err() != nil,
 		Unrouted:  policy == nil,
-		TooOld:    r.old(),
-		Paused:    r.paused(lock),
+		TooOld:    r.isTooOld(),
+		Paused:    r.isPaused(lock),
 		Blocked:   lock.Parked.Blocked != "",
 		Full:      r.full,
 		Early:     r.due.After(r.worker.options.Now()),
@@ -104,8 +104,8 @@ func (r *run) stopOf(lock *idem.Lock) idem.Stop {
 	return idem.StopAbort
 }
 
-// do does one thing. over: this process has nothing more to do with the execution.
-func (r *run) do(what idem.Action) (over bool) {
+// doAction does one thing. over: this process has nothing more to do with the execution.
+func (r *run) doAction(what idem.Action) (over bool) {
 	if what != idem.ActCall {
 		r.request = nil // nothing keeps a request in memory while it waits
 	}
@@ -115,25 +115,25 @@ func (r *run) do(what idem.Action) (over bool) {
 	switch what {
 	case idem.ActLeave:
 		if r.ended != nil {
-			r.report(EventLost, string(idem.DecisionLockLost), "", r.ended.tried.Stopped)
+			r.reportEvent(EventLost, string(idem.DecisionLockLost), "", r.ended.tried.Stopped)
 		}
 		return true
 	case idem.ActSettle, idem.ActHold:
-		return r.done()
+		return r.settleAnswered()
 	case idem.ActDeadLetter:
-		return r.dead(&r.ended.tried, r.ended.next)
+		return r.settleDeadLetter(&r.ended.tried, r.ended.next)
 	case idem.ActRecordTry, idem.ActBlock:
-		return r.rest(&r.ended.tried, r.ended.next, r.ended.policy)
+		return r.writePause(&r.ended.tried, r.ended.next, r.ended.policy)
 	case idem.ActAbort, idem.ActSkip:
-		return r.cancelled()
+		return r.settleCancelled()
 	case idem.ActSupersede:
-		return r.superseded(r.running.Lock().Stale)
+		return r.settleSuperseded(r.running.Lock().Stale)
 	case idem.ActRefuse:
 		stale := r.running.Lock().Stale
 		t := guard.Tried{Failure: idem.Failure{Code: idem.DecisionStale.Row().Code, Detail: stale.Reason()}}
-		return r.dead(&t, nextStep{code: t.Failure.Code, why: t.Failure.Detail})
+		return r.settleDeadLetter(&t, nextStep{code: t.Failure.Code, why: t.Failure.Detail})
 	case idem.ActExpire:
-		return r.dead(&guard.Tried{Failure: idem.Failure{Code: idem.CodeTooOld}}, tooOldStep)
+		return r.settleDeadLetter(&guard.Tried{Failure: idem.Failure{Code: idem.CodeTooOld}}, tooOldStep)
 	case idem.ActHandOver:
 		r.putDown()
 		return true
@@ -142,15 +142,15 @@ func (r *run) do(what idem.Action) (over bool) {
 	case idem.ActAwaitLock:
 		return sleep(r.worker.life, firstPause) != nil
 	case idem.ActAwaitChange:
-		r.sleep(ageLook, nil)
+		r.waitForChange(ageLook, nil)
 	case idem.ActAwaitTime:
-		r.sleep(min(r.due.Sub(r.worker.options.Now()), ageLook), nil)
+		r.waitForChange(min(r.due.Sub(r.worker.options.Now()), ageLook), nil)
 	case idem.ActAwaitTurn:
 		r.awaitTurn()
 	case idem.ActAsk:
-		return r.ask()
+		return r.askService()
 	case idem.ActCall:
-		r.call()
+		r.callUpstream()
 	}
 	return false
 }
@@ -174,21 +174,22 @@ func (r *run) awaitTurn() {
 	if r.slot == nil {
 		given := make(chan struct{})
 		lock := r.running.Lock()
-		r.slot, r.given = r.worker.slots.join(lock.Route, lock.Scope.Workflow, func(*trySlot) { close(given) }), given
+		r.slot, r.given = r.worker.slots.joinQueue(lock.Route, lock.Scope.Workflow, func(*trySlot) { close(given) }),
+			given
 	}
-	r.sleep(ageLook, r.given)
+	r.waitForChange(ageLook, r.given)
 }
 
 // leaveSlot gives the slot back, or leaves the line for one.
 func (r *run) leaveSlot() {
 	if r.slot != nil {
-		r.slot.leave()
+		r.slot.giveUpSlot()
 		r.slot, r.given = nil, nil
 	}
 }
 
-// over cleans up when this process has nothing to do with the execution any more.
-func (r *run) over() {
+// cleanUp cleans up when this process has nothing to do with the execution any more.
+func (r *run) cleanUp() {
 	r.leaveSlot()
 	r.worker.mu.Lock()
 	if r.worker.runs[r.scope] == r {
@@ -202,9 +203,9 @@ func (r *run) over() {
 	}
 }
 
-// sleep waits until something about the execution changes, at most for d, or until it is given a
-// slot.
-func (r *run) sleep(d time.Duration, given <-chan struct{}) {
+// waitForChange waits until something about the execution changes, at most for d, or until it is
+// given a slot.
+func (r *run) waitForChange(d time.Duration, given <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -224,7 +225,7 @@ func (r *run) sleep(d time.Duration, given <-chan struct{}) {
 // giveSlotsBack frees the slots of an execution that was claimed, or taken over, and cannot be
 // tried yet.
 func (r *run) giveSlotsBack(lock *idem.Lock) {
-	ctx, done := r.bounded()
+	ctx, done := r.requestContext()
 	defer done()
 	if err := r.running.RecordTry(ctx, *lock.Parked); err != nil { // Begin says what stops it
 		_ = sleep(r.worker.life, firstPause)
@@ -234,37 +235,37 @@ func (r *run) giveSlotsBack(lock *idem.Lock) {
 // putDown leaves the execution to others, at once and not only when this process's session has
 // expired.
 func (r *run) putDown() {
-	ctx, done := r.bounded()
+	ctx, done := r.requestContext()
 	defer done()
 	_ = r.running.Release(ctx) // goes on by itself, and at the latest the session's end does the same
 }
 
-// cancelled ends an execution that was cancelled. over is false if that is not known yet.
-func (r *run) cancelled() (over bool) {
+// settleCancelled ends an execution that was cancelled. over is false if that is not known yet.
+func (r *run) settleCancelled() (over bool) {
 	cancel := r.running.Lock().Cancel
 	end := idem.End{Status: idem.Aborted, Outcome: r.running.Lock().Parked.Outcome(), Abort: cancel,
 		FinishedAt: r.worker.options.Now()}
-	ctx, done := r.bounded()
+	ctx, done := r.requestContext()
 	defer done()
 	rec, err := r.running.Settle(ctx, end)
 	if cancel.Skip {
-		r.report(EventDeadLetter, "skipped", cancel.Reason, err)
+		r.reportEvent(EventDeadLetter, "skipped", cancel.Reason, err)
 	}
 	if err == nil {
-		r.drop(rec)
+		r.markUnneeded(rec)
 	}
 	return err == nil || errors.Is(err, idem.ErrLockLost) || errors.Is(err, idem.ErrNotRecorded)
 }
 
-// call sends the request once, and notes how that ended.
-func (r *run) call() {
+// callUpstream sends the request once, and notes how that ended.
+func (r *run) callUpstream() {
 	policy := r.worker.options.Policy(r.running.Lock().Route)
 	if policy == nil { // the route was removed just now
 		return
 	}
 	began := time.Now()
-	t := r.try(policy)
-	r.running.OnStop(func(error) { poke(r.wake) })
+	t := r.tryOnce(policy)
+	r.running.OnStop(func(error) { sendSignal(r.wake) })
 	if t.Sent || t.Answer != nil {
 		r.worker.slots.noteAnswer(policy.Route, time.Since(began))
 	}
@@ -272,9 +273,9 @@ func (r *run) call() {
 	r.noteEnd(&t)
 }
 
-// try sends the request once.
-func (r *run) try(policy *idem.Policy) guard.Tried {
-	ctx, cancel := r.bounded()
+// tryOnce sends the request once.
+func (r *run) tryOnce(policy *idem.Policy) guard.Tried {
+	ctx, cancel := r.requestContext()
 	defer cancel()
 	request, err := r.request, error(nil)
 	if r.request = nil; request == nil {
@@ -291,7 +292,7 @@ func (r *run) noteEnd(t *guard.Tried) {
 	lock := r.running.Lock()
 	policy := r.worker.options.Policy(lock.Route)
 	if policy == nil || policy.Park == nil { // the route is gone, or parks no more
-		policy = fallback(policy, lock)
+		policy = fallbackPolicy(policy, lock)
 	}
 	switch {
 	case errors.Is(t.Stopped, idem.ErrPaused): // nothing was sent, and it rests as it is
@@ -307,22 +308,22 @@ func (r *run) noteEnd(t *guard.Tried) {
 	case errors.Is(t.Stopped, idem.ErrCancelled):
 		r.ended.next.kind = idem.ToTryAgain // that it may have run stays known
 	default:
-		if asked := min(t.RetryAfter, mostAsked); asksToBeLeft(t) && r.worker.slots.refused(lock.Route, asked) {
-			r.report(EventLeftAlone, "", fmt.Sprintf("%s, and asks for %v", textOf(t), asked), nil)
+		if asked := min(t.RetryAfter, mostAsked); asksToBeLeft(t) && r.worker.slots.noteRefusal(lock.Route, asked) {
+			r.reportEvent(EventLeftAlone, "", fmt.Sprintf("%s, and asks for %v", textOf(t), asked), nil)
 		}
 		reached := idem.Judge(policy, t.Try()).Outcome != idem.NotExecuted
-		r.worker.slots.outcome(reached || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
-		r.ended.next = after(policy, &lock.ExecutionFacts, lock.Parked.Failures, lock.Question != nil, t)
+		r.worker.slots.noteOutcome(reached || t.Stopped != nil || t.Hopeless || t.Failure.Code == "request_unavailable")
+		r.ended.next = stepAfterTry(policy, &lock.ExecutionFacts, lock.Parked.Failures, lock.Question != nil, t)
 	}
 }
 
-// paused reports whether the execution rests because it is paused.
-func (r *run) paused(lock *idem.Lock) bool {
+// isPaused reports whether the execution rests because it is paused.
+func (r *run) isPaused(lock *idem.Lock) bool {
 	return r.worker.options.Ledger.Paused(lock.Route, lock.Scope.Workflow) != nil
 }
 
-// old reports whether its MaxAge is over.
-func (r *run) old() bool { return r.tooOld || r.worker.options.Ledger.IsTooOld(r.id) }
+// isTooOld reports whether its MaxAge is over.
+func (r *run) isTooOld() bool { return r.tooOld || r.worker.options.Ledger.IsTooOld(r.id) }
 
 var tooOldStep = nextStep{code: idem.CodeTooOld, why: "it was not executed within the route's max_age"}
 
@@ -330,10 +331,10 @@ var tooOldStep = nextStep{code: idem.CodeTooOld, why: "it was not executed withi
 // age not to be over.
 const ageLag = 50 * time.Millisecond
 
-// fallback is the policy for tries of executions whose route is gone or parks no more: none of them
-// is given up. On a route that parks nothing, one that a person lets run again must not close its
-// workflow until a person looks.
-func fallback(p *idem.Policy, lock *idem.Lock) *idem.Policy {
+// fallbackPolicy is the policy for tries of executions whose route is gone or parks no more: none
+// of them is given up. On a route that parks nothing, one that a person lets run again must not
+// close its workflow until a person looks.
+func fallbackPolicy(p *idem.Policy, lock *idem.Lock) *idem.Policy {
 	var q idem.Policy
 	if p != nil {
 		q = *p
@@ -345,32 +346,33 @@ func fallback(p *idem.Policy, lock *idem.Lock) *idem.Policy {
 	return &q
 }
 
-// done ends the execution with the upstream's answer, or lets go of it if the upstream goes on.
-func (r *run) done() bool {
+// settleAnswered ends the execution with the upstream's answer, or lets go of it if the upstream
+// goes on.
+func (r *run) settleAnswered() bool {
 	t := &r.ended.tried
 	end := r.running.End(r.ended.policy, t)
-	r.report(EventDone, "", "", end.Err)
+	r.reportEvent(EventDone, "", "", end.Err)
 	if end.Recorded && t.Hold == 0 {
-		r.drop(end.Record)
+		r.markUnneeded(end.Record)
 	}
 	return true
 }
 
-// drop lets over delete the stored request outside of the ledger, unless the execution has become a
-// dead letter: it may have been skipped meanwhile.
-func (r *run) drop(rec *idem.Record) {
+// markUnneeded has cleanUp delete the stored request outside of the ledger, unless the execution is
+// a dead letter: it may have been skipped meanwhile.
+func (r *run) markUnneeded(rec *idem.Record) {
 	r.unneeded = rec == nil || !rec.RequestKept
 }
 
-// dead ends it as a dead letter.
-func (r *run) dead(t *guard.Tried, step nextStep) bool {
+// settleDeadLetter ends it as a dead letter.
+func (r *run) settleDeadLetter(t *guard.Tried, step nextStep) bool {
 	var last *idem.Evidence
 	p := *r.running.Lock().Parked
 	if policy := r.worker.options.Policy(r.running.Lock().Route); policy != nil && t.Failure.Code != idem.CodeTooOld {
 		last = t.Evidence(policy, r.worker.options.Now())
 		p = p.AfterTry(last)
 	}
-	ctx, cancel := r.bounded()
+	ctx, cancel := r.requestContext()
 	defer cancel()
 	_, err := r.running.Settle(ctx, idem.End{
 		Status: idem.Failed, Outcome: p.Outcome(), RequestKept: true, Tried: last, Answer: t.Answer,
@@ -381,33 +383,33 @@ func (r *run) dead(t *guard.Tried, step nextStep) bool {
 		_ = sleep(r.worker.life, ageLag)
 		return false
 	}
-	r.report(EventDeadLetter, step.code, step.why, err)
+	r.reportEvent(EventDeadLetter, step.code, step.why, err)
 	return true
 }
 
-// superseded ends it because a newer event of its scope has gone through.
-func (r *run) superseded(by *idem.Stale) bool {
+// settleSuperseded ends it because a newer event of its scope has gone through.
+func (r *run) settleSuperseded(by *idem.Stale) bool {
 	now := r.worker.options.Now()
-	ctx, cancel := r.bounded()
+	ctx, cancel := r.requestContext()
 	defer cancel()
 	abort := by.Abort(now)
 	rec, err := r.running.Settle(ctx, idem.End{Status: idem.Aborted, Outcome: r.running.Lock().Parked.Outcome(),
 		Abort:      abort,
 		FinishedAt: now})
-	r.report(EventSuperseded, string(idem.DecisionSuperseded), abort.Reason, err)
+	r.reportEvent(EventSuperseded, string(idem.DecisionSuperseded), abort.Reason, err)
 	if err == nil {
-		r.drop(rec)
+		r.markUnneeded(rec)
 	}
 	return true
 }
 
-// rest writes down what the execution waits for.
-func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over bool) {
+// writePause writes down what the execution waits for.
+func (r *run) writePause(t *guard.Tried, step nextStep, policy *idem.Policy) (over bool) {
 	last := t.Evidence(orNone(policy), r.worker.options.Now())
 	for {
 		now := r.worker.options.Now()
 		p := *r.running.Lock().Parked
-		if !tells(&p, last) { // a request whose answer got lost has written it
+		if !hasEndOf(&p, last) { // a request whose answer got lost has written it
 			if step.failed {
 				p.Failures++
 			}
@@ -423,24 +425,24 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 				p.Blocked = step.code
 			}
 		}
-		ctx, cancel := r.bounded()
+		ctx, cancel := r.requestContext()
 		err := r.running.RecordTry(ctx, p)
 		cancel()
 		switch {
 		case err == nil:
-			r.plan()
+			r.planNextTry()
 			what := EventRetry
 			if step.kind == idem.ToBlock {
 				what = EventBlocked
 			}
-			r.report(what, step.code, step.why, nil)
+			r.reportEvent(what, step.code, step.why, nil)
 			r.ended = nil
 			return false
 		case errors.Is(err, idem.ErrCancelled): // what follows is decided anew
 			r.ended = nil
 			return false
 		case errors.Is(err, idem.ErrLockLost) && !errors.Is(err, idem.ErrNotRenewed):
-			r.report(EventLost, string(idem.DecisionLockLost), "", err)
+			r.reportEvent(EventLost, string(idem.DecisionLockLost), "", err)
 			return true
 		}
 		if sleep(r.worker.life, firstPause) != nil {
@@ -449,8 +451,8 @@ func (r *run) rest(t *guard.Tried, step nextStep, policy *idem.Policy) (over boo
 	}
 }
 
-// plan makes the next try due when its lock says.
-func (r *run) plan() {
+// planNextTry makes the next try due when its lock says.
+func (r *run) planNextTry() {
 	r.due = time.Time{}
 	now := r.worker.options.Now()
 	p := r.running.Lock().Parked.Resumed(now, 0) // the process that accepted it may have another clock
@@ -459,8 +461,8 @@ func (r *run) plan() {
 	}
 }
 
-// tells reports whether p already has the end of a try.
-func tells(p *idem.Parked, last *idem.Evidence) bool {
+// hasEndOf reports whether p already has the end of a try.
+func hasEndOf(p *idem.Parked, last *idem.Evidence) bool {
 	return !p.Trying && p.Last != nil && p.Last.At.Equal(last.At.Round(time.Millisecond)) &&
 		p.Last.Outcome == last.Outcome && p.Last.Code == last.Code
 }
@@ -472,12 +474,12 @@ func orNone(p *idem.Policy) *idem.Policy {
 	return p
 }
 
-func (r *run) report(what EventKind, code, why string, err error) {
+func (r *run) reportEvent(what EventKind, code, why string, err error) {
 	r.worker.options.OnEvent(Event{What: what, Lock: r.running.Lock(), Code: code, Why: why, Err: err})
 }
 
-// bounded returns the context of one request to the ledger. The end of a try is written down also
-// while the process ends.
-func (r *run) bounded() (context.Context, context.CancelFunc) {
+// requestContext returns the context of one request to the ledger. The end of a try is written down
+// also while the process ends.
+func (r *run) requestContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(r.worker.life), r.worker.options.RequestTimeout)
 }

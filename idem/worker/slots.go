@@ -14,7 +14,7 @@ import (
 //
 // Which route is next is weighted fair queueing with equal weights: the one with the fewest tries
 // under way, of these the one that had the least slot time. A try that hangs keeps its slot for a
-// bounded time (routeLine.patience). Then it counts against its route alone, which has never more
+// bounded time (slotPatience). Then it counts against its route alone, which has never more
 // under way than there are slots.
 type slots struct {
 	running func() int
@@ -71,16 +71,16 @@ const (
 	trySlotOver
 )
 
-// join adds a place to the end of the line of a workflow. begin is called once when it has
-// its slot, perhaps before join returns. It must not block, nor call the slots. After close it is
-// never called.
-func (s *slots) join(route, workflow string, begin func(*trySlot)) *trySlot {
+// joinQueue adds a place to the end of the line of a workflow. begin is called once when it has
+// its slot, perhaps before joinQueue returns. It must not block, nor call the slots, and is never
+// called after close.
+func (s *slots) joinQueue(route, workflow string, begin func(*trySlot)) *trySlot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &trySlot{slots: s, route: s.routeLocked(route), workflow: workflow, begin: begin}
 	if !s.closed {
 		s.activateLocked(t.route)
-		t.route.add(t)
+		t.route.addWaiter(t)
 	}
 	s.serveLocked()
 	return t
@@ -101,46 +101,46 @@ func (s *slots) routeLocked(name string) *routeLine {
 // activateLocked lets a route without turns begin with the least slot time of those that have some:
 // a route that was idle has saved nothing up.
 func (s *slots) activateLocked(r *routeLine) {
-	if r.active() {
+	if r.isActive() {
 		return
 	}
 	least, others := time.Duration(0), false
 	for _, o := range s.routes {
-		if o.active() && (!others || o.used < least) {
+		if o.isActive() && (!others || o.used < least) {
 			least, others = o.used, true
 		}
 	}
 	r.used = max(r.used, least)
 }
 
-// leave gives the slot back, or leaves the line. A second call does nothing.
-func (t *trySlot) leave() {
+// giveUpSlot gives the slot back, or leaves the line. A second call does nothing.
+func (t *trySlot) giveUpSlot() {
 	s := t.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch t.state {
 	case trySlotWaits:
-		t.route.drop(t)
+		t.route.removeWaiter(t)
 	case trySlotGiven:
 		now := time.Now()
 		s.taken = slices.DeleteFunc(s.taken, func(o *trySlot) bool { return o == t })
 		t.route.underWay--
-		t.route.used += earlier(now, t.hangs).Sub(t.since)
-		t.until = earlier(t.until, now.Add(min(now.Sub(t.since), mostRest)))
+		t.route.used += earlierTime(now, t.hangs).Sub(t.since)
+		t.until = earlierTime(t.until, now.Add(min(now.Sub(t.since), mostRest)))
 	}
 	t.state = trySlotOver
 	s.serveLocked()
 }
 
-func earlier(a, b time.Time) time.Time {
+func earlierTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
 	}
 	return b
 }
 
-// serve gives free slots to the lines. It has to be called when running may have grown.
-func (s *slots) serve() {
+// serveWaiters gives free slots to the lines. It has to be called when running may have grown.
+func (s *slots) serveWaiters() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.serveLocked()
@@ -169,10 +169,10 @@ func (s *slots) serveLocked() {
 			}
 			return
 		}
-		t := next.take()
-		t.state, t.since, t.until, t.hangs = trySlotGiven, now, now.Add(mostShare), now.Add(next.patience())
+		t := next.takeNext()
+		t.state, t.since, t.until, t.hangs = trySlotGiven, now, now.Add(mostShare), now.Add(next.slotPatience())
 		next.underWay++
-		next.pace.begin(now)
+		next.pace.noteBegin(now)
 		s.taken = append(s.taken, t)
 		s.recent = append(s.recent, t)
 		t.begin(t)
@@ -187,11 +187,11 @@ func (s *slots) nextLocked(now time.Time) (next *routeLine, wait time.Duration) 
 		if len(r.workflows) == 0 || r.underWay >= most {
 			continue
 		}
-		if closed := r.pace.wait(now); closed > 0 {
-			wait = sooner(wait, closed)
+		if closed := r.pace.waitTime(now); closed > 0 {
+			wait = soonerOf(wait, closed)
 			continue
 		}
-		if next == nil || r.before(next) {
+		if next == nil || r.isBefore(next) {
 			next = r
 		}
 	}
@@ -200,13 +200,13 @@ func (s *slots) nextLocked(now time.Time) (next *routeLine, wait time.Duration) 
 	}
 	free, until := s.freeLocked(now, most)
 	if !free {
-		return nil, sooner(wait, until)
+		return nil, soonerOf(wait, until)
 	}
 	return next, 0
 }
 
-// sooner returns the smaller of two times, of which 0 is never.
-func sooner(a, b time.Duration) time.Duration {
+// soonerOf returns the smaller of two times, of which 0 is never.
+func soonerOf(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
 	}
@@ -240,7 +240,7 @@ func (s *slots) freeLocked(now time.Time, most int) (free bool, wait time.Durati
 func (s *slots) countTaken(now time.Time) (n int, soonest time.Duration) {
 	for _, t := range s.taken {
 		if left := t.hangs.Sub(now); left > 0 {
-			n, soonest = n+1, sooner(soonest, left)
+			n, soonest = n+1, soonerOf(soonest, left)
 		}
 	}
 	return n, soonest
@@ -252,7 +252,7 @@ func (s *slots) countRecent(now time.Time) (n int, soonest time.Duration) {
 	recent := s.recent[:0]
 	for _, t := range s.recent {
 		if left := t.until.Sub(now); left > 0 {
-			recent, soonest = append(recent, t), sooner(soonest, left)
+			recent, soonest = append(recent, t), soonerOf(soonest, left)
 		}
 	}
 	clear(s.recent[len(recent):])
@@ -262,14 +262,14 @@ func (s *slots) countRecent(now time.Time) (n int, soonest time.Duration) {
 
 func (s *slots) serveIn(wait time.Duration) {
 	if s.again == nil {
-		s.again = time.AfterFunc(wait, s.serve)
+		s.again = time.AfterFunc(wait, s.serveWaiters)
 		return
 	}
 	s.again.Reset(wait)
 }
 
-// outcome records whether a try reached the upstream.
-func (s *slots) outcome(reached bool) {
+// noteOutcome records whether a try reached the upstream.
+func (s *slots) noteOutcome(reached bool) {
 	if reached {
 		s.noteReached()
 		return
@@ -297,13 +297,13 @@ func (s *slots) noteReached() {
 func (s *slots) noteAnswer(route string, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.routeLocked(route).note(took)
+	s.routeLocked(route).noteCall(took)
 }
 
-// refused lets a route be left alone for as long as its service has asked. It reports whether it
-// was not left alone before.
-func (s *slots) refused(route string, asked time.Duration) (first bool) {
+// noteRefusal lets a route be left alone for as long as its service has asked. It reports whether
+// it was not left alone before.
+func (s *slots) noteRefusal(route string, asked time.Duration) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.routeLocked(route).pace.refuse(time.Now(), asked)
+	return s.routeLocked(route).pace.noteRefusal(time.Now(), asked)
 }

@@ -15,7 +15,7 @@ func newSlots(running int) *slots {
 // entered waits in the line, and returns its place when that has a slot.
 func (s *slots) entered() *trySlot {
 	given := make(chan struct{})
-	t := s.join("", "w", func(*trySlot) { close(given) })
+	t := s.joinQueue("", "w", func(*trySlot) { close(given) })
 	<-given
 	return t
 }
@@ -26,12 +26,12 @@ func TestWhileTheUpstreamIsAwayOneTryAsks(t *testing.T) {
 		s := newSlots(4)
 		for range away {
 			slot := s.entered()
-			s.outcome(false)
-			slot.leave()
+			s.noteOutcome(false)
+			slot.giveUpSlot()
 		}
 		entered := make(chan *trySlot, 8)
 		for range 8 {
-			s.join("r", "w", func(t *trySlot) { entered <- t })
+			s.joinQueue("r", "w", func(t *trySlot) { entered <- t })
 		}
 		if len(entered) > 0 {
 			t.Fatal("a try without a pause")
@@ -41,10 +41,10 @@ func TestWhileTheUpstreamIsAwayOneTryAsks(t *testing.T) {
 		if len(entered) != 1 {
 			t.Fatalf("%d tries while one asks whether the upstream is back", len(entered))
 		}
-		if s.outcome(true); len(entered) != 4 {
+		if s.noteOutcome(true); len(entered) != 4 {
 			t.Fatalf("%d tries go on, and four may", len(entered))
 		}
-		if (<-entered).leave(); len(entered) != 4 {
+		if (<-entered).giveUpSlot(); len(entered) != 4 {
 			t.Fatalf("%d tries go on after one has ended, and four may", len(entered))
 		}
 	})
@@ -54,19 +54,19 @@ func TestWhileTheUpstreamIsAwayOneTryAsks(t *testing.T) {
 func TestATurnThatHasLeftTheLineIsSkipped(t *testing.T) {
 	s := newSlots(1)
 	first := s.entered()
-	gone := s.join("r", "w", func(*trySlot) { t.Error("it had left the line") })
+	gone := s.joinQueue("r", "w", func(*trySlot) { t.Error("it had left the line") })
 	last := false
-	s.join("r", "w", func(*trySlot) { last = true })
-	gone.leave()
-	gone.leave()
+	s.joinQueue("r", "w", func(*trySlot) { last = true })
+	gone.giveUpSlot()
+	gone.giveUpSlot()
 	if last {
 		t.Fatal("two have the only slot")
 	}
-	if first.leave(); !last {
+	if first.giveUpSlot(); !last {
 		t.Fatal("the slot is free, and the next one does not get it")
 	}
-	first.leave()
-	s.join("r", "w", func(*trySlot) { t.Error("two have the only slot") })
+	first.giveUpSlot()
+	s.joinQueue("r", "w", func(*trySlot) { t.Error("two have the only slot") })
 	s.close()
 }
 
@@ -77,16 +77,16 @@ func TestTheLineIsServedInItsOrder(t *testing.T) {
 		s := newSlots(1)
 		var order []int
 		for i := range 6 {
-			s.join("r", "w", func(t *trySlot) {
+			s.joinQueue("r", "w", func(t *trySlot) {
 				order = append(order, i)
 				if len(order) == 1 { // it fails, and is tried again
 					time.AfterFunc(time.Second, func() {
-						t.leave()
-						s.join("r", "w", func(*trySlot) { order = append(order, 6) })
+						t.giveUpSlot()
+						s.joinQueue("r", "w", func(*trySlot) { order = append(order, 6) })
 					})
 					return
 				}
-				time.AfterFunc(time.Second, t.leave)
+				time.AfterFunc(time.Second, t.giveUpSlot)
 			})
 		}
 		time.Sleep(time.Minute)
@@ -104,13 +104,13 @@ func TestMoreSlotsAreUsedAtOnce(t *testing.T) {
 	s.running = func() int { return running }
 	entered := 0
 	for range 8 {
-		s.join("r", "w", func(*trySlot) { entered++ })
+		s.joinQueue("r", "w", func(*trySlot) { entered++ })
 	}
 	if entered != 2 {
 		t.Fatalf("%d tries go on, and two may", entered)
 	}
 	running = 5
-	if s.serve(); entered != 5 {
+	if s.serveWaiters(); entered != 5 {
 		t.Errorf("%d tries go on, and five may", entered)
 	}
 }
@@ -138,9 +138,9 @@ func TestDeliveriesHavePriority(t *testing.T) {
 			s, began, tries := newSlots(16), time.Now(), 0
 			s.busy = func() time.Duration { return max(c.busy-time.Since(began), 0) }
 			for range 100 {
-				s.join("r", "w", func(t *trySlot) {
+				s.joinQueue("r", "w", func(t *trySlot) {
 					tries++
-					time.AfterFunc(c.takes, t.leave)
+					time.AfterFunc(c.takes, t.giveUpSlot)
 				})
 			}
 			time.Sleep(c.after)
@@ -176,10 +176,10 @@ func (s *scheduler) count(route string) int {
 // line lets n tries of a workflow wait, each of which takes so long.
 func (s *scheduler) line(route, workflow string, n int, takes time.Duration) {
 	for range n {
-		s.join(route, workflow, func(t *trySlot) {
+		s.joinQueue(route, workflow, func(t *trySlot) {
 			s.begun[route]++
 			s.order = append(s.order, workflow)
-			time.AfterFunc(takes, func() { s.noteAnswer(route, takes); t.leave() })
+			time.AfterFunc(takes, func() { s.noteAnswer(route, takes); t.giveUpSlot() })
 		})
 	}
 }
@@ -221,9 +221,9 @@ func TestNoSlotCountsForLongerThanTheMostPatience(t *testing.T) {
 	} {
 		r := routeLine{usual: firstUsual}
 		for range 100 {
-			r.note(usual)
+			r.noteCall(usual)
 		}
-		if got := r.patience(); got < want*99/100 || got > want {
+		if got := r.slotPatience(); got < want*99/100 || got > want {
 			t.Errorf("calls take %v: a slot counts for %v, want %v", usual, got, want)
 		}
 	}

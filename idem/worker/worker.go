@@ -109,7 +109,7 @@ func (w *Worker) Run() {
 		if w.life.Err() != nil {
 			return
 		}
-		w.look(scope)
+		w.wakeRun(scope)
 		// a process with the route takes it; after a reload all queues are ready again
 		if err != nil || route != "" && w.options.Policy(route) == nil {
 			continue
@@ -127,33 +127,33 @@ func (w *Worker) lineUp(scope idem.Scope, route string) {
 	if waits {
 		return
 	}
-	w.slots.join(route, scope.Workflow, func(slot *trySlot) {
+	w.slots.joinQueue(route, scope.Workflow, func(slot *trySlot) {
 		w.mu.Lock()
 		delete(w.inLine, scope)
 		w.mu.Unlock()
-		w.tasks.Go(func() { w.take(scope, slot) })
+		w.tasks.Go(func() { w.takeParked(scope, slot) })
 	})
 }
 
-// look wakes the execution that this process runs in a queue, because it may have changed: an
+// wakeRun wakes the execution that this process runs in a queue, because it may have changed: an
 // operator may want it to run now.
-func (w *Worker) look(s idem.Scope) {
+func (w *Worker) wakeRun(s idem.Scope) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r := w.runs[s.OfLock()]; r != nil {
-		poke(r.wake)
+		sendSignal(r.wake)
 	}
 }
 
 // OnReload has to be called when the routes or the limits have changed: a route may have been
 // added, and there may be more slots.
 func (w *Worker) OnReload() {
-	w.slots.serve()
+	w.slots.serveWaiters()
 	w.options.Ledger.MarkReady(idem.Scope{})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.runs {
-		poke(r.wake)
+		sendSignal(r.wake)
 	}
 }
 
@@ -183,13 +183,13 @@ func (w *Worker) Close(ctx context.Context) error {
 	}
 }
 
-// take runs the first execution of a queue if it is parked and no worker runs it.
-func (w *Worker) take(s idem.Scope, slot *trySlot) {
+// takeParked runs the first execution of a queue if it is parked and no worker runs it.
+func (w *Worker) takeParked(s idem.Scope, slot *trySlot) {
 	ctx, cancel := context.WithTimeout(w.life, w.options.RequestTimeout)
 	taken, err := w.options.Ledger.TakeParked(ctx, s, func(route string) bool { return w.options.Policy(route) != nil })
 	cancel()
 	if err != nil || taken == nil {
-		slot.leave()
+		slot.giveUpSlot()
 		if err != nil && w.life.Err() == nil {
 			w.tasks.Go(func() { // the store does not answer: later
 				if sleep(w.life, pauseAfter(firstPause, mostPause, 1)) == nil {
@@ -199,16 +199,16 @@ func (w *Worker) take(s idem.Scope, slot *trySlot) {
 		}
 		return
 	}
-	r := w.begin(w.options.Guard.Resume(taken.Running))
+	r := w.registerRun(w.options.Guard.Resume(taken.Running))
 	r.tooOld = taken.TooOld
 	lock := taken.Running.Lock()
-	r.plan()
+	r.planNextTry()
 	switch {
 	case taken.Carried && lock.Parked.Trying: // the end of what was sent will never be known
-		slot.leave()
+		slot.giveUpSlot()
 		r.run(&guard.Tried{Sent: true, Failure: leftBy(taken)})
 	case r.due.After(w.options.Now()):
-		slot.leave()
+		slot.giveUpSlot()
 		r.run(nil)
 	default:
 		r.slot, r.request = slot, taken.Request // nothing keeps a request in memory while it waits
@@ -228,12 +228,12 @@ func leftBy(t *idem.Taken) idem.Failure {
 
 // TakeOver implements guard.Worker.
 func (w *Worker) TakeOver(x *guard.ParkedExecution, t guard.Tried) {
-	r := w.begin(x)
+	r := w.registerRun(x)
 	w.tasks.Go(func() { r.run(&t) })
 }
 
-// begin registers an execution that this process runs.
-func (w *Worker) begin(running *guard.ParkedExecution) *run {
+// registerRun registers an execution that this process runs.
+func (w *Worker) registerRun(running *guard.ParkedExecution) *run {
 	lock := running.Lock()
 	r := &run{worker: w, running: running, id: lock.Execution, scope: lock.Scope.OfLock(), bytes: lock.Parked.Bytes,
 		wake: make(chan struct{}, 1)}
@@ -243,7 +243,7 @@ func (w *Worker) begin(running *guard.ParkedExecution) *run {
 	return r
 }
 
-func poke(c chan struct{}) {
+func sendSignal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

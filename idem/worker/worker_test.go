@@ -42,7 +42,7 @@ func TestATryCountsOnce(t *testing.T) {
 			g := guard.New(guard.Options{Ledger: held, Base: t.Context()})
 			r := &run{worker: New(Options{Guard: g}), running: g.Resume(held), wake: make(chan struct{}, 1)}
 			tried := &guard.Tried{Answer: &idem.Answer{Status: 503}, Failure: idem.Failure{Code: "upstream_status"}}
-			if r.rest(tried, nextStep{kind: idem.ToTryAgain, failed: true}, testPolicy()) ||
+			if r.writePause(tried, nextStep{kind: idem.ToTryAgain, failed: true}, testPolicy()) ||
 				held.lock.Parked.Failures != 2 || len(held.lock.Parked.Failed) != 1 || held.rests != lost+1 {
 				t.Errorf("%d answers lost: %+v after %d writes", lost, held.lock.Parked, held.rests)
 			}
@@ -77,8 +77,8 @@ func TestTheBytesOfADeadLetterStay(t *testing.T) {
 			}
 		}})
 		r := &run{worker: w, running: g.Resume(held), wake: make(chan struct{}, 1)}
-		r.superseded(&idem.Stale{})
-		if r.over(); dropped == kept {
+		r.settleSuperseded(&idem.Stale{})
+		if r.cleanUp(); dropped == kept {
 			t.Errorf("the request is kept: %v, and its bytes are dropped: %v", kept, dropped)
 		}
 	}
@@ -113,8 +113,8 @@ func TestAnExecutionThatRunNowReleasesIsTried(t *testing.T) {
 		}, Policy: func(string) *idem.Policy { return policy }})
 		r := &run{worker: w, running: g.Resume(held), tooOld: true, due: time.Now().Add(time.Hour),
 			wake: make(chan struct{}, 1)}
-		for does := r.next(); does != idem.ActCall; does = r.next() {
-			if r.do(does) {
+		for does := r.nextAction(); does != idem.ActCall; does = r.nextAction() {
+			if r.doAction(does) {
 				t.Fatalf("over by action %d, after %d ends", does, held.ends)
 			}
 		}
@@ -165,7 +165,7 @@ func TestATryThatWaitsForAReleaseDelayKeepsNoRequest(t *testing.T) {
 			},
 		})
 		began := time.Now()
-		w.take(idem.Scope{}, w.slots.entered())
+		w.takeParked(idem.Scope{}, w.slots.entered())
 		if took := time.Since(began); sent != "as it is tried" || took < time.Minute {
 			t.Errorf("after %v it sent the request %q", took, sent)
 		}
@@ -194,7 +194,7 @@ func TestAProcessThatTakesAnEventOverTriesItWhenItWasPlanned(t *testing.T) {
 			},
 		})
 		began := time.Now()
-		w.take(idem.Scope{}, w.slots.entered())
+		w.takeParked(idem.Scope{}, w.slots.entered())
 		if first := tried[0].Sub(began); first != left {
 			t.Errorf("tried after %v, and %v were left of the pause", first, left)
 		}
@@ -229,7 +229,7 @@ func TestAHoldThatRanOutIsNoDeathOfAProcess(t *testing.T) {
 			Ledger: ledger, Running: func() int { return 1 },
 			Policy: func(string) *idem.Policy { return policy },
 		})
-		w.take(idem.Scope{}, w.slots.entered())
+		w.takeParked(idem.Scope{}, w.slots.entered())
 		if e := held.end.Error; e == nil || !strings.Contains(e.Detail, want) {
 			t.Errorf("the hold ran out: %v, and it says %+v", expired, e)
 		}
@@ -279,7 +279,7 @@ func TestAnOperatorsChangeIsSeenWhileAllTriesAreTaken(t *testing.T) {
 	<-r.wake
 	w.Drain()
 	<-ran
-	slot.leave()
+	slot.giveUpSlot()
 	if err := w.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -319,13 +319,13 @@ func TestACancelDoesNotWaitForASlot(t *testing.T) {
 		time.Sleep(2 * firstPause) // now it waits for the slot
 		synctest.Wait()
 		held.lock.Cancel = &idem.Cancel{By: "ops"}
-		w.look(held.lock.Scope)
+		w.wakeRun(held.lock.Scope)
 		if end := <-held.settled; end.Status != idem.Aborted {
 			t.Errorf("it ended as %+v", end)
 		}
 		synctest.Wait()
-		other.leave()
-		w.slots.entered().leave()
+		other.giveUpSlot()
+		w.slots.entered().giveUpSlot()
 		w.Drain()
 	})
 }
@@ -343,9 +343,9 @@ func TestAnEventThatAPersonLetsRunAgainIsNotRefusedForItsAge(t *testing.T) {
 			},
 			Policy: func(string) *idem.Policy { return p }, OnEvent: func(Event) {},
 		})
-		r := w.begin(w.options.Guard.Resume(held))
+		r := w.registerRun(w.options.Guard.Resume(held))
 		r.slot, r.given = &trySlot{}, nil
-		if got := r.next(); got != want {
+		if got := r.nextAction(); got != want {
 			t.Errorf("parked for %s: %v, want %v", on, got, want)
 		}
 	}
@@ -368,9 +368,9 @@ func TestAnEventThatIsNotTriedSaysNothingAboutTheUpstream(t *testing.T) {
 			Policy: func(string) *idem.Policy { return p }, OnEvent: func(e Event) { ended = e },
 		})
 		for range away {
-			w.slots.outcome(false)
+			w.slots.noteOutcome(false)
 		}
-		w.begin(w.options.Guard.Resume(held)).run(nil)
+		w.registerRun(w.options.Guard.Resume(held)).run(nil)
 		if ended.What != EventDeadLetter || ended.Code != idem.DecisionStale.Row().Code || !w.slots.seemsAway.Load() {
 			t.Errorf("it ended as %s (%s), and the upstream counts as away: %v", ended.What, ended.Code,
 				w.slots.seemsAway.Load())

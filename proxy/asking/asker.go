@@ -77,7 +77,7 @@ type sight struct {
 // New returns an Asker. Run has to be called.
 func New(o Options) *Asker {
 	if o.Get == nil {
-		o.Get = newClient(&o.Service).get
+		o.Get = newClient(&o.Service).getOutcome
 	}
 	return &Asker{
 		options: o, free: make(chan struct{}, mostAsked), seen: map[idem.ExecutionID]sight{},
@@ -96,7 +96,7 @@ func (a *Asker) Run(ctx context.Context) {
 		case <-wait.C:
 		}
 		if a.options.Asks() {
-			a.look(ctx)
+			a.askDue(ctx)
 		}
 	}
 }
@@ -118,9 +118,9 @@ func (a *Asker) Once(ctx context.Context, lock *idem.Lock) idem.Asked {
 	return said
 }
 
-// look begins to ask what is due. When a question becomes due counts from the moment at which this
-// process saw it: the clocks of two processes are never compared.
-func (a *Asker) look(ctx context.Context) {
+// askDue begins to ask what is due. When a question becomes due counts from the moment at which
+// this process saw it: the clocks of two processes are never compared.
+func (a *Asker) askDue(ctx context.Context) {
 	reading, cancel := context.WithTimeout(ctx, a.options.RequestTimeout)
 	open, err := a.options.Ledger.Open(reading, mostOpen)
 	cancel()
@@ -136,18 +136,19 @@ func (a *Asker) look(ctx context.Context) {
 		}
 		a.seen[q.Execution] = s
 		policy, rule := a.options.Rule(q.Route)
-		if policy == nil || now.Sub(s.since) < policy.Pause(q.Asked) || !a.enter(q.Execution) {
+		if policy == nil || now.Sub(s.since) < policy.Pause(q.Asked) || !a.reservePlace(q.Execution) {
 			continue
 		}
 		a.tasks.Go(func() {
-			defer a.leave(q.Execution)
-			a.ask(ctx, policy, rule, q)
+			defer a.freePlace(q.Execution)
+			a.askOnce(ctx, policy, rule, q)
 		})
 	}
 }
 
-// enter reports whether the question may be asked now: there is a place, and it is not being asked.
-func (a *Asker) enter(id idem.ExecutionID) bool {
+// reservePlace reports whether the question may be asked now: there is a place, and it is not being
+// asked.
+func (a *Asker) reservePlace(id idem.ExecutionID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.asked[id] {
@@ -162,16 +163,16 @@ func (a *Asker) enter(id idem.ExecutionID) bool {
 	}
 }
 
-func (a *Asker) leave(id idem.ExecutionID) {
+func (a *Asker) freePlace(id idem.ExecutionID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.asked, id)
 	<-a.free
 }
 
-// ask asks once. A process that dies after the last question leaves it without an answer: whatever
-// process sees it next gives it up.
-func (a *Asker) ask(ctx context.Context, policy *idem.AskPolicy, rule *Rule, q idem.OpenQuestion) {
+// askOnce asks once. A process that dies after the last question leaves it without an answer:
+// whatever process sees it next gives it up.
+func (a *Asker) askOnce(ctx context.Context, policy *idem.AskPolicy, rule *Rule, q idem.OpenQuestion) {
 	said := idem.Asked{Outcome: idem.Unknown, URL: q.URL, Times: q.Asked,
 		Detail: "the process that asked last has ended"}
 	if q.Asked < policy.Attempts {

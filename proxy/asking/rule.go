@@ -26,7 +26,7 @@ type Reply struct {
 // outcomeOf returns what an answer says. An answer that fits both descriptions, or none, says
 // nothing.
 func (r *Rule) outcomeOf(status int, body []byte) idem.Outcome {
-	executed, not := r.Executed.fits(status, body), r.NotExecuted.fits(status, body)
+	executed, not := r.Executed.matchesAnswer(status, body), r.NotExecuted.matchesAnswer(status, body)
 	switch {
 	case executed == not:
 		return idem.Unknown
@@ -36,7 +36,7 @@ func (r *Rule) outcomeOf(status int, body []byte) idem.Outcome {
 	return idem.NotExecuted
 }
 
-func (r *Reply) fits(status int, body []byte) bool {
+func (r *Reply) matchesAnswer(status int, body []byte) bool {
 	if !r.Status.Has(status) {
 		return false
 	}

@@ -54,8 +54,9 @@ func newClient(s *Service) *client {
 	return c
 }
 
-// get asks once. The status is 0 if no whole answer came.
-func (c *client) get(ctx context.Context, rule *Rule, question string) (outcome idem.Outcome, status int, err error) {
+// getOutcome asks once. The status is 0 if no whole answer came.
+func (c *client) getOutcome(ctx context.Context, rule *Rule, question string) (outcome idem.Outcome, status int,
+	err error) {
 	ctx, cancel := context.WithTimeout(ctx, idem.QuestionTimeout)
 	defer cancel()
 	by, target := c.others, question

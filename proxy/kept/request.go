@@ -53,7 +53,7 @@ type Request struct {
 // Marshal encodes r into new bytes, which the caller owns; r keeps its own. It fails if r is beyond
 // its bounds.
 func (r *Request) Marshal() ([]byte, error) {
-	parts := r.parts()
+	parts := r.writtenParts()
 	size := headerLen
 	for i, p := range parts {
 		if len(p) > bounds[i] {
@@ -109,9 +109,9 @@ func Unmarshal(b []byte) (*Request, error) {
 	}, nil
 }
 
-// parts returns the fields of r in the order in which they are written; partNames and bounds have
-// the same order.
-func (r *Request) parts() [5][]byte {
+// writtenParts returns the fields of r in the order in which they are written; partNames and bounds
+// have the same order.
+func (r *Request) writtenParts() [5][]byte {
 	return [...][]byte{[]byte(r.Peer), []byte(r.TraceParent), []byte(r.TraceState), r.Head, r.Body}
 }
 

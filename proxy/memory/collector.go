@@ -42,9 +42,9 @@ func newCollector(l Limit) *collector {
 	return c
 }
 
-// tune has to be called now and then. The runtime has the limit as a share of what is in use;
+// tuneGC has to be called now and then. The runtime has the limit as a share of what is in use;
 // setting it stops everything for a moment, so a small change is skipped.
-func (c *collector) tune() {
+func (c *collector) tuneGC() {
 	if c.garbage == 0 {
 		return
 	}

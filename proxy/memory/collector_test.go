@@ -15,7 +15,7 @@ func TestGarbageMayPileUpToABoundAndAlwaysToWhatIsInUse(t *testing.T) {
 	}, set: func(percent int) int { said = append(said, percent); return 0 }}
 	for _, n := range []int64{0, 16 * mib, 17 * mib, 15 * mib, 32 * mib, 64 * mib, 500 * mib, 16 * mib} {
 		inUse = n
-		c.tune()
+		c.tuneGC()
 	}
 	if want := []int{6400, 400, 200, 100, 400}; !slices.Equal(said, want) {
 		t.Errorf("%v, want %v", said, want)
@@ -29,7 +29,7 @@ func TestASetGOGCIsLeftAlone(t *testing.T) {
 	t.Setenv("GOGC", "50")
 	c := newCollector(Limit{Bytes: 1 << 30})
 	c.set = func(percent int) int { t.Errorf("%d was set", percent); return 0 }
-	c.tune()
+	c.tuneGC()
 }
 
 func TestTheRuntimeSaysWhatIsInUse(t *testing.T) {
@@ -41,7 +41,7 @@ func TestTheRuntimeSaysWhatIsInUse(t *testing.T) {
 	if c.inUse() <= 0 {
 		t.Error("nothing")
 	}
-	if c.tune(); c.percent <= plainPercent {
+	if c.tuneGC(); c.percent <= plainPercent {
 		t.Errorf("%d %%", c.percent)
 	}
 }

@@ -45,13 +45,13 @@ func NewKeeper(b *wire.Budget, l Limit, log *slog.Logger) *Keeper {
 func (k *Keeper) Run(ctx context.Context) {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
-	k.gc.tune()
+	k.gc.tuneGC()
 	for {
 		select {
 		case <-ticker.C:
 			k.giveBack()
-			k.tell()
-			k.gc.tune()
+			k.logRefused()
+			k.gc.tuneGC()
 		case <-ctx.Done():
 			return
 		}
@@ -74,8 +74,8 @@ func (k *Keeper) giveBack() {
 	k.high, k.calm = peak, 0
 }
 
-// tell logs refused bodies: the first at once, and how many there were at most once a minute.
-func (k *Keeper) tell() {
+// logRefused logs refused bodies: the first at once, and how many there were at most once a minute.
+func (k *Keeper) logRefused() {
 	k.since += look
 	refused := k.budget.Refused()
 	if refused == k.said || k.since < quietLog {

@@ -42,16 +42,16 @@ func (l Limit) Bodies() int64 {
 // that garbage is collected in time: a cgroup kills what the runtime would have let grow to twice
 // the size of what is in use.
 func Find() Limit {
-	l := choose(debug.SetMemoryLimit(-1), memlimit.FromCgroup, memlimit.FromSystem)
+	l := chooseLimit(debug.SetMemoryLimit(-1), memlimit.FromCgroup, memlimit.FromSystem)
 	if l.From == FromCgroup {
 		debug.SetMemoryLimit(l.Bytes)
 	}
 	return l
 }
 
-// choose returns the first limit that exists. Of a cgroup's, a tenth is for what the runtime does
-// not count: the program itself, stacks of the kernel, buffers of sockets.
-func choose(runtime int64, cgroup, machine func() (uint64, error)) Limit {
+// chooseLimit returns the first limit that exists. Of a cgroup's, a tenth is for what the runtime
+// does not count: the program itself, stacks of the kernel, buffers of sockets.
+func chooseLimit(runtime int64, cgroup, machine func() (uint64, error)) Limit {
 	total, err := machine()
 	if err != nil || total == 0 || total > math.MaxInt64 {
 		total = unknownMachine

@@ -31,7 +31,7 @@ func TestTheLimitIsTheFirstOneThatThereIs(t *testing.T) {
 		"a machine that does not tell has 2 GiB":   {math.MaxInt64, none, none, FromMachine, 512 * mib},
 		"and a cgroup bounds it where it is small": {math.MaxInt64, is(1000), none, FromCgroup, 450},
 	} {
-		if got := choose(tt.runtime, tt.cgroup, tt.machine); got.From != tt.from || got.Bodies() != tt.bodies {
+		if got := chooseLimit(tt.runtime, tt.cgroup, tt.machine); got.From != tt.from || got.Bodies() != tt.bodies {
 			t.Errorf("%s: %+v, %d for bodies", name, got, got.Bodies())
 		}
 	}
@@ -86,7 +86,7 @@ func TestRefusedBodiesAreLoggedAtOnceAndThenOnceAMinute(t *testing.T) {
 	a := b.Open()
 	for range 90 {
 		a.Take(1)
-		k.tell()
+		k.logRefused()
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 2 || !strings.Contains(lines[0], "refused=1 ") || !strings.Contains(lines[1], "refused=60 ") {

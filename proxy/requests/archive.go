@@ -131,12 +131,12 @@ func NewArchive(k *Keeper, o ArchiveOptions) *Archive {
 func (a *Archive) Put(at Place, keep time.Duration, r *kept.Request) {
 	plain, err := r.Marshal()
 	if err != nil {
-		a.drop(err)
+		a.countDropped(err)
 		return
 	}
 	u := &unwritten{at: at, shelf: shelfOf(keep, at.StartedAt), plain: plain, done: make(chan struct{})}
 	if !a.enqueue(u) {
-		a.drop(errBehind)
+		a.countDropped(errBehind)
 	}
 }
 
@@ -161,7 +161,7 @@ func (a *Archive) Drop(at Place) {
 func (a *Archive) dropLocked(at Place) {
 	if len(a.dropped) < maxUnwritten {
 		a.dropped = append(a.dropped, at)
-		signal(a.come)
+		sendSignal(a.come)
 	}
 }
 
@@ -213,7 +213,7 @@ func (a *Archive) deleteDropped(ctx context.Context) {
 var errBehind = errors.New("requests come faster than the store takes them, " +
 	"or than the oldest of them can be deleted: the newest are not kept")
 
-func (a *Archive) drop(err error) {
+func (a *Archive) countDropped(err error) {
 	a.mu.Lock()
 	a.counts.Dropped++
 	a.mu.Unlock()
@@ -231,12 +231,12 @@ func (a *Archive) enqueue(u *unwritten) bool {
 	a.waiting += size
 	a.pending[u.at.Execution] = u
 	a.noteNewestLocked(u.at)
-	signal(a.come)
+	sendSignal(a.come)
 	return true
 }
 
-// signal puts one element into a channel that has room for one.
-func signal(to chan<- struct{}) {
+// sendSignal puts one element into a channel that has room for one.
+func sendSignal(to chan<- struct{}) {
 	select {
 	case to <- struct{}{}:
 	default:
@@ -249,7 +249,7 @@ func (a *Archive) overLocked(size int64) bool {
 	events, most := a.o.Limits()
 	n, b := a.counts.Events+a.since.events+int64(len(a.pending))+1, a.counts.Bytes+a.since.bytes+a.waiting+size
 	if n > int64(events) || b > most {
-		signal(a.full)
+		sendSignal(a.full)
 	}
 	return n > int64(events)+int64(events)/4+1 || b > most+most/4
 }
@@ -258,7 +258,7 @@ func (a *Archive) overLocked(size int64) bool {
 // still waiting, deletes what Forget would still be called with, until rest ends, and returns.
 func (a *Archive) Run(ctx, rest context.Context) {
 	var tending sync.WaitGroup
-	tending.Go(func() { a.tend(ctx) })
+	tending.Go(func() { a.tendRegularly(ctx) })
 	for ended := false; !ended; {
 		select {
 		case <-a.come:
@@ -271,8 +271,8 @@ func (a *Archive) Run(ctx, rest context.Context) {
 		case <-ctx.Done():
 		}
 		ended = ctx.Err() != nil
-		for batch := a.take(); len(batch) > 0; batch = a.take() {
-			a.write(rest, batch)
+		for batch := a.takeBatch(); len(batch) > 0; batch = a.takeBatch() {
+			a.writeBatch(rest, batch)
 		}
 		if ended {
 			a.dropForgotten(rest)
@@ -285,8 +285,8 @@ func (a *Archive) Run(ctx, rest context.Context) {
 	}
 }
 
-// take returns what is to be written next, of one shelf.
-func (a *Archive) take() (batch []*unwritten) {
+// takeBatch returns what is to be written next, of one shelf.
+func (a *Archive) takeBatch() (batch []*unwritten) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var others []*unwritten
@@ -319,14 +319,14 @@ func (a *Archive) finishLocked(u *unwritten) {
 	close(u.done)
 }
 
-func (a *Archive) write(ctx context.Context, batch []*unwritten) {
+func (a *Archive) writeBatch(ctx context.Context, batch []*unwritten) {
 	for _, u := range batch {
-		u.frame = framed(u.at.Execution, a.keeper.keys.Load().Seal(u.at.Execution, u.plain))
+		u.frame = encodeFrame(u.at.Execution, a.keeper.keys.Load().Seal(u.at.Execution, u.plain))
 	}
 	shelf := batch[0].shelf
 	ctx, done := context.WithTimeout(ctx, unwrittenTimeout)
 	defer done()
-	a.area.write(ctx, shelf, batch)
+	a.area.writeFrames(ctx, shelf, batch)
 	var n tally
 	var failed []error
 	a.mu.Lock()
@@ -353,12 +353,12 @@ func (a *Archive) write(ctx context.Context, batch []*unwritten) {
 // Fetch returns the request of an execution, also one that is not written yet. It returns
 // ErrNotKept, ErrTampered, ErrFormat, or why it cannot be read now.
 func (a *Archive) Fetch(ctx context.Context, at Place) (*kept.Request, error) {
-	if plain := a.unwritten(at.Execution); plain != nil {
+	if plain := a.unwrittenRequest(at.Execution); plain != nil {
 		return kept.Unmarshal(bytes.Clone(plain))
 	}
 	var sealed []byte
-	err := a.search(ctx, at, func(s shelf) (found bool, err error) {
-		sealed, err = a.area.read(ctx, s, at.Execution)
+	err := a.searchShelves(ctx, at, func(s shelf) (found bool, err error) {
+		sealed, err = a.area.readFrame(ctx, s, at.Execution)
 		return err == nil, err
 	})
 	if err != nil {
@@ -371,8 +371,9 @@ func (a *Archive) Fetch(ctx context.Context, at Place) (*kept.Request, error) {
 	return kept.Unmarshal(plain)
 }
 
-// unwritten returns the request of an execution that is not written yet; nil = there is none.
-func (a *Archive) unwritten(id idem.ExecutionID) []byte {
+// unwrittenRequest returns the request of an execution that is not written yet; nil = there is
+// none.
+func (a *Archive) unwrittenRequest(id idem.ExecutionID) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if u := a.pending[id]; u != nil && !u.gone {
@@ -383,11 +384,11 @@ func (a *Archive) unwritten(id idem.ExecutionID) []byte {
 
 // Has reports whether the request of an execution is there. It does not read it.
 func (a *Archive) Has(ctx context.Context, at Place) (bool, error) {
-	if a.unwritten(at.Execution) != nil {
+	if a.unwrittenRequest(at.Execution) != nil {
 		return true, nil
 	}
-	err := a.search(ctx, at, func(s shelf) (bool, error) {
-		err := a.area.has(ctx, s, at.Execution)
+	err := a.searchShelves(ctx, at, func(s shelf) (bool, error) {
+		err := a.area.hasFrame(ctx, s, at.Execution)
 		return err == nil, err
 	})
 	if errors.Is(err, ErrNotKept) {
@@ -412,7 +413,10 @@ func (a *Archive) Delete(ctx context.Context, at Place) error {
 			return context.Cause(ctx)
 		}
 	}
-	err := a.search(ctx, at, func(s shelf) (bool, error) { return false, a.area.erase(ctx, s, at.Execution) })
+	err := a.searchShelves(ctx, at, func(s shelf) (bool, error) {
+		return false,
+			a.area.eraseFrame(ctx, s, at.Execution)
+	})
 	if errors.Is(err, ErrNotKept) {
 		return nil
 	}
@@ -431,13 +435,13 @@ func (a *Archive) Rekeep(ctx context.Context, from Place, to idem.ExecutionID) (
 	return r, value, err
 }
 
-// search calls try with each shelf that the request of an execution may be on, until it has found
-// it. The clock of another process may have said another minute.
-func (a *Archive) search(ctx context.Context, at Place, try func(shelf) (found bool, err error)) error {
-	if _, err := name(at.Execution); err != nil {
+// searchShelves calls try with each shelf that the request of an execution may be on, until it has
+// found it. The clock of another process may have said another minute.
+func (a *Archive) searchShelves(ctx context.Context, at Place, try func(shelf) (found bool, err error)) error {
+	if _, err := storeName(at.Execution); err != nil {
 		return err
 	}
-	times, err := a.times(ctx)
+	times, err := a.retentionTimes(ctx)
 	if err != nil {
 		return err
 	}
@@ -452,9 +456,9 @@ func (a *Archive) search(ctx context.Context, at Place, try func(shelf) (found b
 	return ErrNotKept
 }
 
-// times returns for how long requests are kept that are there.
-func (a *Archive) times(ctx context.Context) (all []time.Duration, err error) {
-	names, err := a.area.names(ctx, archiveFolder)
+// retentionTimes returns for how long requests are kept that are there.
+func (a *Archive) retentionTimes(ctx context.Context) (all []time.Duration, err error) {
+	names, err := a.area.listNames(ctx, archiveFolder)
 	for _, name := range names {
 		if keep, ok := keepIn(name); ok {
 			all = append(all, keep)
@@ -483,7 +487,7 @@ func (s shelf) minuteName() string { return time.Unix(s.minute*60, 0).UTC().Form
 
 func (s shelf) keepName() string { return strconv.FormatInt(int64(s.keep/time.Second), 10) }
 
-func (s shelf) folder() string { return archiveFolder + "/" + s.keepName() + "/" + s.minuteName() }
+func (s shelf) folderPath() string { return archiveFolder + "/" + s.keepName() + "/" + s.minuteName() }
 
 // isOld reports whether all that it has is to go.
 func (s shelf) isOld(now time.Time) bool {

@@ -47,8 +47,8 @@ func countIn(name string) (s shelf, process string, n tally, ok bool) {
 	return shelf{keep, minute}, parts[2], tally{events, bytes}, ok
 }
 
-// tend looks after the archive until ctx ends.
-func (a *Archive) tend(ctx context.Context) {
+// tendRegularly looks after the archive until ctx ends.
+func (a *Archive) tendRegularly(ctx context.Context) {
 	ticker := time.NewTicker(tendEvery)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
@@ -78,7 +78,7 @@ func (a *Archive) Tend(ctx context.Context) error {
 		return err
 	}
 	now := a.o.Now()
-	shelves, err := a.shelves(ctx)
+	shelves, err := a.listShelves(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (a *Archive) removeShelf(ctx context.Context, s shelf, names []string) erro
 		return err
 	}
 	for _, name := range names {
-		if err := a.area.forget(ctx, name); err != nil {
+		if err := a.area.forgetCount(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func (a *Archive) sayCounts(ctx context.Context) error {
 	}
 	a.mu.Unlock()
 	for s, n := range changed {
-		if err := a.area.note(ctx, s.countName(a.name, n)); err != nil {
+		if err := a.area.noteCount(ctx, s.countName(a.name, n)); err != nil {
 			return err
 		}
 		before := a.said[s]
@@ -163,22 +163,22 @@ func (a *Archive) sayCounts(ctx context.Context) error {
 		if before == (tally{}) {
 			continue
 		}
-		if err := a.area.forget(ctx, s.countName(a.name, before)); err != nil {
+		if err := a.area.forgetCount(ctx, s.countName(a.name, before)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// shelves returns the shelves that are there.
-func (a *Archive) shelves(ctx context.Context) (map[shelf]bool, error) {
+// listShelves returns the shelves that are there.
+func (a *Archive) listShelves(ctx context.Context) (map[shelf]bool, error) {
 	all := map[shelf]bool{}
-	times, err := a.times(ctx)
+	times, err := a.retentionTimes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, keep := range times {
-		names, err := a.area.names(ctx, archiveFolder+"/"+shelf{keep: keep}.keepName())
+		names, err := a.area.listNames(ctx, archiveFolder+"/"+shelf{keep: keep}.keepName())
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func (a *Archive) shelves(ctx context.Context) (map[shelf]bool, error) {
 // readCounts returns how much is on each shelf, and the names that say so. Of one process the
 // greatest number is true: a crash may leave an older one.
 func (a *Archive) readCounts(ctx context.Context) (map[shelf]tally, map[shelf][]string, error) {
-	all, err := a.area.names(ctx, countsFolder)
+	all, err := a.area.listNames(ctx, countsFolder)
 	if err != nil {
 		return nil, nil, err
 	}

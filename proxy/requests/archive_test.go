@@ -474,7 +474,7 @@ func TestAnArchiveOfAHangingDiskBlocksNoDeliveryAndNoStop(t *testing.T) {
 }
 
 func FuzzFrames(f *testing.F) {
-	whole := append(framed(execution(1), []byte("one")), framed(execution(2), []byte("two"))...)
+	whole := append(encodeFrame(execution(1), []byte("one")), encodeFrame(execution(2), []byte("two"))...)
 	f.Add(whole)
 	f.Add(whole[:len(whole)-1])
 	f.Add([]byte(frameMagic + "\x00\x00\x00\x01aaaa\x00"))
@@ -485,11 +485,11 @@ func FuzzFrames(f *testing.F) {
 	}
 	f.Cleanup(func() { _ = d.Close(context.Background()) })
 	s := shelfOf(week, noon)
-	if err := os.MkdirAll(filepath.Join(dir, s.folder()), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, s.folderPath()), 0o700); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		name := filepath.Join(dir, s.folder(), "a.0")
+		name := filepath.Join(dir, s.folderPath(), "a.0")
 		if err := os.WriteFile(name, append(bytes.Clone(whole), b...), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -498,12 +498,12 @@ func FuzzFrames(f *testing.F) {
 			if bytes.Contains(b, []byte(execution(n))) {
 				continue // the last one of an execution is its request
 			}
-			if sealed, err := area.read(t.Context(), s, execution(n)); err != nil || string(sealed) != want {
+			if sealed, err := area.readFrame(t.Context(), s, execution(n)); err != nil || string(sealed) != want {
 				t.Errorf("%d: %q %v", n, sealed, err)
 			}
 		}
-		if sealed, err := area.read(t.Context(), s, execution(3)); err == nil &&
-			!bytes.Contains(b, framed(execution(3), sealed)) {
+		if sealed, err := area.readFrame(t.Context(), s, execution(3)); err == nil &&
+			!bytes.Contains(b, encodeFrame(execution(3), sealed)) {
 			t.Errorf("%q", sealed)
 		}
 	})

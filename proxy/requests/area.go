@@ -10,21 +10,21 @@ import (
 
 // area is the part of a store in which an Archive keeps requests, each in a frame.
 type area interface {
-	// write puts the frames of a batch onto a shelf, and makes the shelf if need be. They need not
-	// survive a crash of the machine. It sets err of those that are not there afterwards.
-	write(ctx context.Context, s shelf, batch []*unwritten)
-	// read returns what framed was given.
-	read(ctx context.Context, s shelf, execution idem.ExecutionID) ([]byte, error) // ErrNotKept: there is none
-	has(ctx context.Context, s shelf, execution idem.ExecutionID) error            // ErrNotKept: there is none
-	erase(ctx context.Context, s shelf, execution idem.ExecutionID) error          // nil if there is none
-	removeAll(ctx context.Context, s shelf) error                                  // nil if there is none
-	// note makes an empty file in the folder of counts; forget deletes it, and returns nil if there
-	// is none.
-	note(ctx context.Context, name string) error
-	forget(ctx context.Context, name string) error
-	// names returns the names of what is in a folder, files and folders; none if there is no such
-	// folder.
-	names(ctx context.Context, folder string) ([]string, error)
+	// writeFrames puts the frames of a batch onto a shelf, and makes the shelf if need be. They
+	// need not survive a crash of the machine. It sets err of those that are not there afterwards.
+	writeFrames(ctx context.Context, s shelf, batch []*unwritten)
+	// readFrame returns what encodeFrame was given.
+	readFrame(ctx context.Context, s shelf, execution idem.ExecutionID) ([]byte, error) // ErrNotKept: there is none
+	hasFrame(ctx context.Context, s shelf, execution idem.ExecutionID) error            // ErrNotKept: there is none
+	eraseFrame(ctx context.Context, s shelf, execution idem.ExecutionID) error          // nil if there is none
+	removeAll(ctx context.Context, s shelf) error                                       // nil if there is none
+	// noteCount makes an empty file in the folder of counts; forgetCount deletes it, and returns
+	// nil if there is none.
+	noteCount(ctx context.Context, name string) error
+	forgetCount(ctx context.Context, name string) error
+	// listNames returns the names of what is in a folder, files and folders; none if there is no
+	// such folder.
+	listNames(ctx context.Context, folder string) ([]string, error)
 }
 
 // A frame is a request of the archive: frameMagic, the size of what follows the sum, a CRC-32C of
@@ -38,8 +38,8 @@ const (
 	maxFrame  = 1 + 255 + maxKept     // behind that
 )
 
-// framed returns the frame of an execution.
-func framed(execution idem.ExecutionID, sealed []byte) []byte {
+// encodeFrame returns the frame of an execution.
+func encodeFrame(execution idem.ExecutionID, sealed []byte) []byte {
 	size := 1 + len(execution) + len(sealed)
 	b := make([]byte, 0, frameHead+size)
 	b = append(b, frameMagic...)
@@ -57,9 +57,9 @@ func frameSize(head []byte) (int, bool) {
 	return int(size), string(head[:len(frameMagic)]) == frameMagic && size > 0 && size <= uint32(maxFrame)
 }
 
-// unframed returns what framed was given for an execution; false if b is no such frame, or was
-// erased, or cut short.
-func unframed(execution idem.ExecutionID, b []byte) (sealed []byte, ok bool) {
+// decodeFrame returns what encodeFrame was given for an execution; false if b is no such frame, was
+// erased, or was cut short.
+func decodeFrame(execution idem.ExecutionID, b []byte) (sealed []byte, ok bool) {
 	if len(b) <= frameHead {
 		return nil, false
 	}

@@ -35,7 +35,7 @@ type dirArea struct {
 	process string
 	failed  atomic.Int64 // writes; after one no more is appended to its file
 
-	mu     sync.Mutex // held during disk calls, but those of write
+	mu     sync.Mutex // held during disk calls, but those of writeFrames
 	found  map[string]*frameFile
 	frames int // in found
 }
@@ -53,9 +53,9 @@ func newDirArea(d *Dir, process string) *dirArea {
 	return &dirArea{Dir: d, process: process, found: map[string]*frameFile{}}
 }
 
-func (d *dirArea) tree() tree { return d.disk.(tree) }
+func (d *dirArea) diskTree() tree { return d.disk.(tree) }
 
-func (d *dirArea) write(ctx context.Context, s shelf, batch []*unwritten) {
+func (d *dirArea) writeFrames(ctx context.Context, s shelf, batch []*unwritten) {
 	size := 0
 	for _, u := range batch {
 		size += len(u.frame)
@@ -65,7 +65,8 @@ func (d *dirArea) write(ctx context.Context, s shelf, batch []*unwritten) {
 		b = append(b, u.frame...)
 	}
 	name := d.process + "." + strconv.FormatInt(d.failed.Load(), 10)
-	err := d.told("keep requests in", d.ask(ctx, func() error { return d.add(s.folder(), name, b) }))
+	err := d.wrapError("keep requests in",
+		d.askDisk(ctx, func() error { return d.appendFile(s.folderPath(), name, b) }))
 	if err == nil {
 		return
 	}
@@ -75,13 +76,13 @@ func (d *dirArea) write(ctx context.Context, s shelf, batch []*unwritten) {
 	}
 }
 
-// add appends to a file, or leaves it as it was.
-func (d *dirArea) add(folder, name string, b []byte) error {
+// appendFile appends to a file, or leaves it as it was.
+func (d *dirArea) appendFile(folder, name string, b []byte) error {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
-	f, err := d.tree().OpenFile(folder+"/"+name, flags, 0o600)
+	f, err := d.diskTree().OpenFile(folder+"/"+name, flags, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = d.tree().MkdirAll(folder, 0o700); err == nil {
-			f, err = d.tree().OpenFile(folder+"/"+name, flags, 0o600)
+		if err = d.diskTree().MkdirAll(folder, 0o700); err == nil {
+			f, err = d.diskTree().OpenFile(folder+"/"+name, flags, 0o600)
 		}
 	}
 	if err != nil {
@@ -96,49 +97,49 @@ func (d *dirArea) add(folder, name string, b []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-func (d *dirArea) read(ctx context.Context, s shelf, execution idem.ExecutionID) ([]byte, error) {
-	sealed, err := d.at(ctx, s, execution, func(f *os.File, offset int64, size int) ([]byte, error) {
+func (d *dirArea) readFrame(ctx context.Context, s shelf, execution idem.ExecutionID) ([]byte, error) {
+	sealed, err := d.findFrame(ctx, s, execution, func(f *os.File, offset int64, size int) ([]byte, error) {
 		b := make([]byte, frameHead+size)
 		if _, err := f.ReadAt(b, offset); err != nil {
 			return nil, err
 		}
-		sealed, ok := unframed(execution, b)
+		sealed, ok := decodeFrame(execution, b)
 		if !ok {
 			return nil, fmt.Errorf("%w: what is there was cut short, or is not what was written", ErrNotKept)
 		}
 		return sealed, nil
 	})
-	return sealed, d.told("read a request from", err)
+	return sealed, d.wrapError("read a request from", err)
 }
 
-func (d *dirArea) has(ctx context.Context, s shelf, execution idem.ExecutionID) error {
-	_, err := d.at(ctx, s, execution, func(*os.File, int64, int) ([]byte, error) { return nil, nil })
-	return d.told("look for a request in", err)
+func (d *dirArea) hasFrame(ctx context.Context, s shelf, execution idem.ExecutionID) error {
+	_, err := d.findFrame(ctx, s, execution, func(*os.File, int64, int) ([]byte, error) { return nil, nil })
+	return d.wrapError("look for a request in", err)
 }
 
-func (d *dirArea) erase(ctx context.Context, s shelf, execution idem.ExecutionID) error {
-	_, err := d.at(ctx, s, execution, func(f *os.File, offset int64, size int) ([]byte, error) {
+func (d *dirArea) eraseFrame(ctx context.Context, s shelf, execution idem.ExecutionID) error {
+	_, err := d.findFrame(ctx, s, execution, func(f *os.File, offset int64, size int) ([]byte, error) {
 		_, err := f.WriteAt(make([]byte, frameHead-frameSum+size), offset+int64(frameSum))
 		return nil, err
 	})
 	if errors.Is(err, ErrNotKept) {
 		return nil
 	}
-	return d.told("delete a request from", err)
+	return d.wrapError("delete a request from", err)
 }
 
-// at returns what do returns, which is called with the file that has the frame of an execution, and
-// with its place and size. It returns ErrNotKept if there is none.
-func (d *dirArea) at(ctx context.Context, s shelf, execution idem.ExecutionID, do inFrame) ([]byte, error) {
+// findFrame returns what do returns, which is called with the file that has the frame of an
+// execution, and with its place and size. It returns ErrNotKept if there is none.
+func (d *dirArea) findFrame(ctx context.Context, s shelf, execution idem.ExecutionID, do inFrame) ([]byte, error) {
 	return askFor(ctx, d.Dir, func() ([]byte, error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		names, err := d.list(s.folder())
+		names, err := d.listFolder(s.folderPath())
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range names {
-			b, err := d.in(s.folder()+"/"+name, execution, do)
+			b, err := d.findFrameIn(s.folderPath()+"/"+name, execution, do)
 			if err == nil || !errors.Is(err, ErrNotKept) {
 				return b, err
 			}
@@ -150,9 +151,9 @@ func (d *dirArea) at(ctx context.Context, s shelf, execution idem.ExecutionID, d
 // inFrame does something with a frame in a file. It may run after its caller has gone on.
 type inFrame func(f *os.File, offset int64, size int) ([]byte, error)
 
-// in is at of one file.
-func (d *dirArea) in(name string, execution idem.ExecutionID, do inFrame) (b []byte, err error) {
-	f, err := d.tree().OpenFile(name, os.O_RDWR, 0)
+// findFrameIn is findFrame for one file.
+func (d *dirArea) findFrameIn(name string, execution idem.ExecutionID, do inFrame) (b []byte, err error) {
+	f, err := d.diskTree().OpenFile(name, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotKept
 	}
@@ -194,18 +195,18 @@ func (d *dirArea) lookOver(of *frameFile, f io.ReaderAt) error {
 	for {
 		head, err := r.Peek(frameHead + 1 + 255)
 		if len(head) <= frameHead {
-			return ended(err)
+			return ignoreEOF(err)
 		}
 		size, ok := frameSize(head)
 		if !ok {
 			return nil
 		}
 		if len(head) < frameHead+min(size, 1+255) {
-			return ended(err) // it is being written
+			return ignoreEOF(err) // it is being written
 		}
 		id, _, is := cutID(head[frameHead:min(len(head), frameHead+size)]) // before Discard, which overwrites head
 		if n, err := r.Discard(frameHead + size); n < frameHead+size {
-			return ended(err) // it is being written
+			return ignoreEOF(err) // it is being written
 		}
 		if is {
 			of.at[id] = of.read
@@ -216,34 +217,36 @@ func (d *dirArea) lookOver(of *frameFile, f io.ReaderAt) error {
 }
 
 func (d *dirArea) removeAll(ctx context.Context, s shelf) error {
-	return d.told("delete requests from", d.ask(ctx, func() error {
+	return d.wrapError("delete requests from", d.askDisk(ctx, func() error {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		for name, of := range d.found {
-			if strings.HasPrefix(name, s.folder()+"/") {
+			if strings.HasPrefix(name, s.folderPath()+"/") {
 				d.frames -= len(of.at)
 				delete(d.found, name)
 			}
 		}
-		return d.tree().RemoveAll(s.folder())
+		return d.diskTree().RemoveAll(s.folderPath())
 	}))
 }
 
-func (d *dirArea) note(ctx context.Context, name string) error {
-	return d.told("count the requests in", d.ask(ctx, func() error { return d.add(countsFolder, name, nil) }))
+func (d *dirArea) noteCount(ctx context.Context, name string) error {
+	return d.wrapError("count the requests in",
+		d.askDisk(ctx, func() error { return d.appendFile(countsFolder, name, nil) }))
 }
 
-func (d *dirArea) forget(ctx context.Context, name string) error {
-	return d.told("count the requests in", d.ask(ctx, func() error { return d.remove(countsFolder + "/" + name) }))
+func (d *dirArea) forgetCount(ctx context.Context, name string) error {
+	return d.wrapError("count the requests in",
+		d.askDisk(ctx, func() error { return d.removeFile(countsFolder + "/" + name) }))
 }
 
-func (d *dirArea) names(ctx context.Context, folder string) ([]string, error) {
-	names, err := askFor(ctx, d.Dir, func() ([]string, error) { return d.list(folder) })
-	return names, d.told("list the requests in", err)
+func (d *dirArea) listNames(ctx context.Context, folder string) ([]string, error) {
+	names, err := askFor(ctx, d.Dir, func() ([]string, error) { return d.listFolder(folder) })
+	return names, d.wrapError("list the requests in", err)
 }
 
-func (d *dirArea) list(folder string) (names []string, err error) {
-	f, err := d.tree().OpenFile(folder, os.O_RDONLY, 0)
+func (d *dirArea) listFolder(folder string) (names []string, err error) {
+	f, err := d.diskTree().OpenFile(folder, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -254,8 +257,8 @@ func (d *dirArea) list(folder string) (names []string, err error) {
 	return names, errors.Join(err, f.Close())
 }
 
-// told names the folder in an error; nil stays nil, and ErrNotKept is no error of the folder.
-func (d *dirArea) told(doing string, err error) error {
+// wrapError names the folder in an error; nil stays nil, and ErrNotKept is no error of the folder.
+func (d *dirArea) wrapError(doing string, err error) error {
 	if err == nil || errors.Is(err, ErrNotKept) {
 		return err
 	}

@@ -68,20 +68,20 @@ func (d *Dir) Close(ctx context.Context) error {
 		select {
 		case d.asking <- struct{}{}:
 		case <-ctx.Done():
-			return d.hangs(ctx)
+			return d.hangingError(ctx)
 		}
 	}
 	return d.disk.Close()
 }
 
-// ask runs a call of the disk for as long as that takes, and waits for it until ctx ends.
-func (d *Dir) ask(ctx context.Context, call func() error) error {
+// askDisk runs a call of the disk for as long as that takes, and waits for it until ctx ends.
+func (d *Dir) askDisk(ctx context.Context, call func() error) error {
 	_, err := askFor(ctx, d, func() (struct{}, error) { return struct{}{}, call() })
 	return err
 }
 
-// askFor is ask of a call that returns something. The call must share no variable with its caller,
-// which may have gone on: what it returns is the zero value then.
+// askFor is askDisk for a call that returns something. The call must share no variable with its
+// caller, which may have gone on: what it returns is the zero value then.
 func askFor[T any](ctx context.Context, d *Dir, call func() (T, error)) (nothing T, err error) {
 	if ctx.Err() != nil { // a select takes either of two that are ready
 		return nothing, context.Cause(ctx)
@@ -89,7 +89,7 @@ func askFor[T any](ctx context.Context, d *Dir, call func() (T, error)) (nothing
 	select {
 	case d.asking <- struct{}{}:
 	case <-ctx.Done():
-		return nothing, d.hangs(ctx)
+		return nothing, d.hangingError(ctx)
 	}
 	type answer struct {
 		got T
@@ -105,30 +105,30 @@ func askFor[T any](ctx context.Context, d *Dir, call func() (T, error)) (nothing
 	case a := <-come:
 		return a.got, a.err
 	case <-ctx.Done():
-		return nothing, d.hangs(ctx)
+		return nothing, d.hangingError(ctx)
 	}
 }
 
-func (d *Dir) hangs(ctx context.Context) error {
+func (d *Dir) hangingError(ctx context.Context) error {
 	return fmt.Errorf("the disk of %s has not answered: %w", d.path, context.Cause(ctx))
 }
 
 // Put writes a temporary file and renames it, and both the file and its name reach the disk before
 // it returns.
 func (d *Dir) Put(ctx context.Context, execution idem.ExecutionID, b []byte) error {
-	return d.ask(ctx, func() error { return d.put(execution, b) })
+	return d.askDisk(ctx, func() error { return d.putRequest(execution, b) })
 }
 
-func (d *Dir) put(execution idem.ExecutionID, b []byte) error {
-	name, err := d.place(execution)
+func (d *Dir) putRequest(execution idem.ExecutionID, b []byte) error {
+	name, err := d.fileName(execution)
 	if err != nil {
 		return err
 	}
-	if err := d.write(name+unfinished, b); err != nil {
+	if err := d.writeFile(name+unfinished, b); err != nil {
 		return fmt.Errorf("keep a request in %s: %w", d.path, err)
 	}
 	if err := d.disk.Rename(name+unfinished, name); err != nil {
-		return fmt.Errorf("keep a request in %s: %w", d.path, errors.Join(err, d.remove(name+unfinished)))
+		return fmt.Errorf("keep a request in %s: %w", d.path, errors.Join(err, d.removeFile(name+unfinished)))
 	}
 	if err := d.disk.Sync(); err != nil {
 		return fmt.Errorf("keep a request in %s: %w", d.path, err)
@@ -136,8 +136,8 @@ func (d *Dir) put(execution idem.ExecutionID, b []byte) error {
 	return nil
 }
 
-// write writes the file name with b in it, or leaves no such file.
-func (d *Dir) write(name string, b []byte) error {
+// writeFile writes the file name with b in it, or leaves no such file.
+func (d *Dir) writeFile(name string, b []byte) error {
 	f, err := d.disk.Create(name)
 	if err != nil {
 		return err
@@ -150,22 +150,22 @@ func (d *Dir) write(name string, b []byte) error {
 		err = closed
 	}
 	if err != nil {
-		return errors.Join(err, d.remove(name))
+		return errors.Join(err, d.removeFile(name))
 	}
 	return nil
 }
 
 // Get reads a file whole.
 func (d *Dir) Get(ctx context.Context, execution idem.ExecutionID) ([]byte, error) {
-	return askFor(ctx, d, func() ([]byte, error) { return d.get(execution) })
+	return askFor(ctx, d, func() ([]byte, error) { return d.getRequest(execution) })
 }
 
-func (d *Dir) get(execution idem.ExecutionID) ([]byte, error) {
-	name, err := d.place(execution)
+func (d *Dir) getRequest(execution idem.ExecutionID) ([]byte, error) {
+	name, err := d.fileName(execution)
 	if err != nil {
 		return nil, err
 	}
-	b, err := d.read(name)
+	b, err := d.readFile(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, ErrNotKept
@@ -175,7 +175,7 @@ func (d *Dir) get(execution idem.ExecutionID) ([]byte, error) {
 	return b, nil
 }
 
-func (d *Dir) read(name string) (b []byte, err error) {
+func (d *Dir) readFile(name string) (b []byte, err error) {
 	info, err := d.disk.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -198,22 +198,22 @@ func (d *Dir) read(name string) (b []byte, err error) {
 // Delete removes a file, and what was left of writing it. A crash may bring the file back: then it
 // is an orphan.
 func (d *Dir) Delete(ctx context.Context, execution idem.ExecutionID) error {
-	return d.ask(ctx, func() error { return d.delete(execution) })
+	return d.askDisk(ctx, func() error { return d.deleteRequest(execution) })
 }
 
-func (d *Dir) delete(execution idem.ExecutionID) error {
-	name, err := d.place(execution)
+func (d *Dir) deleteRequest(execution idem.ExecutionID) error {
+	name, err := d.fileName(execution)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(d.remove(name), d.remove(name+unfinished)); err != nil {
+	if err := errors.Join(d.removeFile(name), d.removeFile(name+unfinished)); err != nil {
 		return fmt.Errorf("delete a request from %s: %w", d.path, err)
 	}
 	return nil
 }
 
-// remove returns no error if the file is gone.
-func (d *Dir) remove(name string) error {
+// removeFile returns no error if the file is gone.
+func (d *Dir) removeFile(name string) error {
 	if err := d.disk.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -229,7 +229,7 @@ func (d *Dir) List(ctx context.Context) iter.Seq2[idem.ExecutionID, error] {
 		found, end := make(chan idem.ExecutionID), make(chan struct{})
 		go func() {
 			defer close(end)
-			err = d.ask(ctx, func() error { return d.walk(ctx, found) })
+			err = d.askDisk(ctx, func() error { return d.walkExecutions(ctx, found) })
 		}()
 		for {
 			select {
@@ -249,11 +249,11 @@ func (d *Dir) List(ctx context.Context) iter.Seq2[idem.ExecutionID, error] {
 	}
 }
 
-// walk sends the executions of the folder's files.
-func (d *Dir) walk(ctx context.Context, found chan<- idem.ExecutionID) error {
+// walkExecutions sends the executions of the folder's files.
+func (d *Dir) walkExecutions(ctx context.Context, found chan<- idem.ExecutionID) error {
 	err := d.disk.Walk(func(entry fs.DirEntry) bool {
 		execution := idem.ExecutionID(strings.TrimSuffix(entry.Name(), unfinished))
-		if _, err := name(execution); err != nil || !entry.Type().IsRegular() {
+		if _, err := storeName(execution); err != nil || !entry.Type().IsRegular() {
 			return ctx.Err() == nil
 		}
 		select {
@@ -269,10 +269,10 @@ func (d *Dir) walk(ctx context.Context, found chan<- idem.ExecutionID) error {
 	return err
 }
 
-// place returns the name of an execution's file, if it is free or a file: anything else of that
+// fileName returns the name of an execution's file, if it is free or a file: anything else of that
 // name does not belong to Hooklock.
-func (d *Dir) place(execution idem.ExecutionID) (string, error) {
-	name, err := name(execution)
+func (d *Dir) fileName(execution idem.ExecutionID) (string, error) {
+	name, err := storeName(execution)
 	if err != nil {
 		return "", err
 	}
@@ -341,13 +341,13 @@ func (r root) Walk(each func(fs.DirEntry) bool) (err error) {
 			}
 		}
 		if err != nil {
-			return ended(err)
+			return ignoreEOF(err)
 		}
 	}
 }
 
-// ended returns nil for the end of a folder.
-func ended(err error) error {
+// ignoreEOF returns nil for the end of a folder.
+func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}

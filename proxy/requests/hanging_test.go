@@ -108,9 +108,15 @@ func TestAWaitForADiskThatHangsEndsWithItsContext(t *testing.T) {
 func TestACallOfTheDiskThatOutlivesItsCallerSharesNothingWithIt(t *testing.T) {
 	of := shelfOf(week, noon)
 	for _, ask := range []func(ctx context.Context, area *dirArea) error{
-		func(ctx context.Context, area *dirArea) error { _, err := area.names(ctx, of.folder()); return err },
-		func(ctx context.Context, area *dirArea) error { _, err := area.read(ctx, of, execution(1)); return err },
-		func(ctx context.Context, area *dirArea) error { return area.erase(ctx, of, execution(1)) },
+		func(ctx context.Context, area *dirArea) error {
+			_, err := area.listNames(ctx, of.folderPath())
+			return err
+		},
+		func(ctx context.Context, area *dirArea) error {
+			_, err := area.readFrame(ctx, of, execution(1))
+			return err
+		},
+		func(ctx context.Context, area *dirArea) error { return area.eraseFrame(ctx, of, execution(1)) },
 	} {
 		for range 20 { // the answer may be there before the end is seen
 			d, h := onHanging(t)

@@ -86,7 +86,7 @@ func (k *Keeper) Keep(ctx context.Context, execution idem.ExecutionID, r *Reques
 	if err := k.store.Put(ctx, execution, b); err != nil {
 		return nil, err
 	}
-	return refer(k.kind, b), nil
+	return newReference(k.kind, b), nil
 }
 
 // Fetch returns the request of value, which Keep has made for execution. It takes value over, as
@@ -96,7 +96,7 @@ func (k *Keeper) Fetch(ctx context.Context, execution idem.ExecutionID, value []
 	b := value
 	if isReference(value) {
 		var err error
-		if b, err = k.load(ctx, execution, value); err != nil {
+		if b, err = k.loadSealed(ctx, execution, value); err != nil {
 			return nil, err
 		}
 	}
@@ -107,19 +107,19 @@ func (k *Keeper) Fetch(ctx context.Context, execution idem.ExecutionID, value []
 	return kept.Unmarshal(plain)
 }
 
-// load reads the bytes of a reference. Sealed bytes may be others that were sealed for the
+// loadSealed reads the bytes of a reference. Sealed bytes may be others that were sealed for the
 // execution: if it was not known whether a first park had succeeded, the request was stored a
 // second time, under another nonce and perhaps another key, and either reference may have been the
 // one to stay. They prove by themselves what they are.
-func (k *Keeper) load(ctx context.Context, execution idem.ExecutionID, value []byte) ([]byte, error) {
-	if err := k.has(value); err != nil {
+func (k *Keeper) loadSealed(ctx context.Context, execution idem.ExecutionID, value []byte) ([]byte, error) {
+	if err := k.checkReference(value); err != nil {
 		return nil, err
 	}
 	b, err := k.store.Get(ctx, execution)
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.Equal(refer(k.kind, b), value) && !bytes.HasPrefix(b, []byte(sealMagic)) {
+	if !bytes.Equal(newReference(k.kind, b), value) && !bytes.HasPrefix(b, []byte(sealMagic)) {
 		return nil, ErrTampered
 	}
 	return b, nil
@@ -131,7 +131,7 @@ func (k *Keeper) Drop(ctx context.Context, execution idem.ExecutionID, value []b
 	if !isReference(value) {
 		return nil
 	}
-	if err := k.has(value); err != nil {
+	if err := k.checkReference(value); err != nil {
 		return err
 	}
 	return k.store.Delete(ctx, execution)
@@ -157,8 +157,8 @@ func (k *Keeper) Delete(ctx context.Context, execution idem.ExecutionID, size in
 	return k.store.Delete(ctx, execution)
 }
 
-// has refuses a reference to another store than the configured one.
-func (k *Keeper) has(value []byte) error {
+// checkReference refuses a reference to another store than the configured one.
+func (k *Keeper) checkReference(value []byte) error {
 	if len(value) != referenceLen {
 		return ErrFormat
 	}
@@ -186,7 +186,7 @@ func Size(value []byte) (int64, error) {
 
 func isReference(value []byte) bool { return bytes.HasPrefix(value, []byte(referenceMagic)) }
 
-func refer(kind Kind, b []byte) []byte {
+func newReference(kind Kind, b []byte) []byte {
 	value := make([]byte, 0, referenceLen)
 	value = append(value, referenceMagic...)
 	value = append(value, byte(kind))

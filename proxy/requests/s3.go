@@ -84,7 +84,7 @@ func (s *S3) SetCredentials(accessKey, secretKey string) error {
 		BucketLookup: minio.BucketLookupPath, MaxRetries: s3Tries,
 	})
 	if err != nil {
-		return s.failed("open", err)
+		return s.wrapError("open", err)
 	}
 	s.client.Store(core)
 	return nil
@@ -98,7 +98,7 @@ func (s *S3) Close(context.Context) error {
 
 // Put writes an object whole; the server checks its SHA-256. It is durable when the server says so.
 func (s *S3) Put(ctx context.Context, execution idem.ExecutionID, b []byte) error {
-	object, err := s.object(execution)
+	object, err := s.objectName(execution)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (s *S3) Put(ctx context.Context, execution idem.ExecutionID, b []byte) erro
 }
 
 func (s *S3) putObject(ctx context.Context, object string, b []byte) error {
-	ctx, cancel := s.within(ctx)
+	ctx, cancel := s.requestContext(ctx)
 	defer cancel()
 	sum := sha256.Sum256(b)
 	written, err := s.client.Load().PutObject(ctx, s.options.Bucket, object, bytes.NewReader(b), int64(len(b)), "",
@@ -115,7 +115,7 @@ func (s *S3) putObject(ctx context.Context, object string, b []byte) error {
 	if err == nil && written.ETag == "" {
 		err = errNoS3
 	}
-	return s.failed("keep a request in", err)
+	return s.wrapError("keep a request in", err)
 }
 
 // errNoS3 is returned for a 200 that does not confirm what was stored, as every S3 server does: a
@@ -125,7 +125,7 @@ var errNoS3 = errors.New("the answer is not one of an S3 server, and nothing was
 
 // Get reads an object whole, and begins anew if the server breaks off.
 func (s *S3) Get(ctx context.Context, execution idem.ExecutionID) ([]byte, error) {
-	object, err := s.object(execution)
+	object, err := s.objectName(execution)
 	if err != nil {
 		return nil, err
 	}
@@ -133,10 +133,10 @@ func (s *S3) Get(ctx context.Context, execution idem.ExecutionID) ([]byte, error
 }
 
 func (s *S3) getObject(ctx context.Context, object string) ([]byte, error) {
-	ctx, cancel := s.within(ctx)
+	ctx, cancel := s.requestContext(ctx)
 	defer cancel()
 	for try := 1; ; try++ {
-		b, err := s.read(ctx, object)
+		b, err := s.readObject(ctx, object)
 		if err == nil {
 			return b, nil
 		}
@@ -144,7 +144,7 @@ func (s *S3) getObject(ctx context.Context, object string) ([]byte, error) {
 			return nil, ErrNotKept
 		}
 		if !errors.Is(err, errBroken) || try == s3Tries || ctx.Err() != nil {
-			return nil, s.failed("read a request from", err)
+			return nil, s.wrapError("read a request from", err)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (s *S3) getObject(ctx context.Context, object string) ([]byte, error) {
 // errBroken is returned for an object that was cut off.
 var errBroken = errors.New("the answer broke off")
 
-func (s *S3) read(ctx context.Context, object string) ([]byte, error) {
+func (s *S3) readObject(ctx context.Context, object string) ([]byte, error) {
 	body, info, _, err := s.client.Load().GetObject(ctx, s.options.Bucket, object, minio.GetObjectOptions{})
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (s *S3) read(ctx context.Context, object string) ([]byte, error) {
 
 // Delete deletes an object.
 func (s *S3) Delete(ctx context.Context, execution idem.ExecutionID) error {
-	object, err := s.object(execution)
+	object, err := s.objectName(execution)
 	if err != nil {
 		return err
 	}
@@ -185,54 +185,54 @@ func (s *S3) Delete(ctx context.Context, execution idem.ExecutionID) error {
 }
 
 func (s *S3) removeObject(ctx context.Context, object string) error {
-	ctx, cancel := s.within(ctx)
+	ctx, cancel := s.requestContext(ctx)
 	defer cancel()
-	return s.failed("delete a request from",
+	return s.wrapError("delete a request from",
 		s.client.Load().RemoveObject(ctx, s.options.Bucket, object, minio.RemoveObjectOptions{}))
 }
 
 // List yields the executions of the objects with the prefix, as long as the server takes for it.
 func (s *S3) List(ctx context.Context) iter.Seq2[idem.ExecutionID, error] {
 	return func(yield func(idem.ExecutionID, error) bool) {
-		folder := s.folder()
+		folder := s.keyPrefix()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel() // the client gives up what is not read to its end
 		for object := range s.client.Load().ListObjectsIter(ctx, s.options.Bucket,
 			minio.ListObjectsOptions{Prefix: folder}) {
 			if object.Err != nil {
-				yield("", s.failed("list the requests in", object.Err))
+				yield("", s.wrapError("list the requests in", object.Err))
 				return
 			}
 			execution := idem.ExecutionID(strings.TrimPrefix(object.Key, folder))
-			if _, err := name(execution); err == nil && !yield(execution, nil) {
+			if _, err := storeName(execution); err == nil && !yield(execution, nil) {
 				return
 			}
 		}
 		if ctx.Err() != nil {
-			yield("", s.failed("list the requests in", ctx.Err()))
+			yield("", s.wrapError("list the requests in", ctx.Err()))
 		}
 	}
 }
 
-func (s *S3) within(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *S3) requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.options.Timeout)
 }
 
-func (s *S3) object(execution idem.ExecutionID) (string, error) {
-	name, err := name(execution)
-	return s.folder() + name, err
+func (s *S3) objectName(execution idem.ExecutionID) (string, error) {
+	name, err := storeName(execution)
+	return s.keyPrefix() + name, err
 }
 
-func (s *S3) folder() string {
+func (s *S3) keyPrefix() string {
 	if s.options.Prefix == "" {
 		return ""
 	}
 	return s.options.Prefix + "/"
 }
 
-// failed says what went wrong and what to do, in own words and the server's code alone: its other
-// text may be anything. nil stays nil.
-func (s *S3) failed(doing string, err error) error {
+// wrapError says what went wrong and what to do, in own words and the server's code alone: its
+// other text may be anything. nil stays nil.
+func (s *S3) wrapError(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -260,11 +260,12 @@ func (s *S3) failed(doing string, err error) error {
 	case "PermanentRedirect", "TemporaryRedirect", minio.AuthorizationHeaderMalformed:
 		return fmt.Errorf("%s: the bucket is in another region: look at s3.endpoint and s3.region", place)
 	}
-	return fmt.Errorf("%s: the server answers %d %.64s", place, answer.StatusCode, strings.Map(letter, answer.Code))
+	return fmt.Errorf("%s: the server answers %d %.64s", place, answer.StatusCode,
+		strings.Map(keepCodeLetter, answer.Code))
 }
 
-// letter drops characters that occur in no code.
-func letter(r rune) rune {
+// keepCodeLetter drops characters that occur in no code.
+func keepCodeLetter(r rune) rune {
 	if strings.ContainsRune(keyLetter, r) {
 		return r
 	}

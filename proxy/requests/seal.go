@@ -61,7 +61,7 @@ func ParseKeys(text string) (*Keys, error) {
 			continue
 		}
 		one, err := parseKey(line)
-		if err == nil && k.find(one.id) != nil {
+		if err == nil && k.findKey(one.id) != nil {
 			err = fmt.Errorf("%s is there a second time; give each key an ID of its own", one.id)
 		}
 		if err != nil {
@@ -106,7 +106,7 @@ func parseKey(line string) (key, error) {
 	return key{id, gcm}, nil
 }
 
-func (k *Keys) find(id string) *key {
+func (k *Keys) findKey(id string) *key {
 	for i := range k.keys {
 		if k.keys[i].id == id {
 			return &k.keys[i]
@@ -126,7 +126,7 @@ func (k *Keys) Seal(execution idem.ExecutionID, plain []byte) []byte {
 	b = append(b, sealMagic...)
 	b = append(b, byte(len(first.id)))
 	b = append(b, first.id...)
-	return first.gcm.Seal(b, nil, plain, additional(b, execution))
+	return first.gcm.Seal(b, nil, plain, additionalData(b, execution))
 }
 
 // Open returns what was sealed for execution, in new bytes, or sealed itself if it was not sealed.
@@ -143,11 +143,11 @@ func (k *Keys) Open(execution idem.ExecutionID, sealed []byte) ([]byte, error) {
 		return nil, fmt.Errorf("this request is sealed with the key %s, and there is no key_file: set "+
 			"park_store.key_file to a file with that key", id)
 	}
-	found := k.find(id)
+	found := k.findKey(id)
 	if found == nil || found.gcm == nil {
 		return nil, fmt.Errorf("key %s is not in key_file: put the old key back below the new one", id)
 	}
-	plain, err := found.gcm.Open(nil, nil, rest, additional(sealed[:len(sealed)-len(rest)], execution))
+	plain, err := found.gcm.Open(nil, nil, rest, additionalData(sealed[:len(sealed)-len(rest)], execution))
 	if err != nil {
 		return nil, fmt.Errorf("%w; or key_file has another key under the ID %s than the one that sealed them",
 			ErrTampered, id)
@@ -159,7 +159,7 @@ func (k *Keys) openPlain(b []byte) ([]byte, error) {
 	if !bytes.HasPrefix(b, []byte(kept.Magic)) {
 		return nil, ErrFormat
 	}
-	if k != nil && len(k.keys) > 0 && k.find(unsealed) == nil {
+	if k != nil && len(k.keys) > 0 && k.findKey(unsealed) == nil {
 		return nil, errors.New("this request is not sealed, and key_file says that requests are: if it is from " +
 			"before the first key, add the line `" + unsealed + "` below the keys")
 	}
@@ -179,8 +179,8 @@ func sealedBy(b []byte) (id string, rest []byte, err error) {
 	return id, rest, nil
 }
 
-// additional returns what the tag covers besides the bytes: what stands before them, and their
+// additionalData returns what the tag covers besides the bytes: what stands before them, and their
 // execution, so that bytes of one event are not taken for those of another.
-func additional(header []byte, execution idem.ExecutionID) []byte {
+func additionalData(header []byte, execution idem.ExecutionID) []byte {
 	return append(bytes.Clone(header), execution...)
 }

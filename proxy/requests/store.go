@@ -29,8 +29,8 @@ type Store interface {
 	List(ctx context.Context) iter.Seq2[idem.ExecutionID, error]
 }
 
-// name returns the name of an execution in a store.
-func name(execution idem.ExecutionID) (string, error) {
+// storeName returns the name of an execution in a store.
+func storeName(execution idem.ExecutionID) (string, error) {
 	if _, _, err := execution.Parse(); err != nil {
 		return "", err
 	}

@@ -63,7 +63,7 @@ func (s *Sweeper) Run(ctx context.Context, say func(deleted int, err error)) {
 // Pass checks all bytes once, and deletes those that have been orphans for an hour. It is not safe
 // for concurrent use. Nothing is deleted before every question was answered.
 func (s *Sweeper) Pass(ctx context.Context) (deleted int, err error) {
-	orphans, err := s.orphans(ctx)
+	orphans, err := s.findOrphans(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -89,8 +89,8 @@ func (s *Sweeper) Pass(ctx context.Context) (deleted int, err error) {
 	return deleted, nil
 }
 
-// orphans returns the orphans among all that is in the store.
-func (s *Sweeper) orphans(ctx context.Context) (map[idem.ExecutionID]struct{}, error) {
+// findOrphans returns the orphans among all that is in the store.
+func (s *Sweeper) findOrphans(ctx context.Context) (map[idem.ExecutionID]struct{}, error) {
 	orphans := map[idem.ExecutionID]struct{}{}
 	var batch []idem.ExecutionID
 	for execution, err := range s.store.List(ctx) {

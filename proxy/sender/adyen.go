@@ -46,11 +46,11 @@ func (known) Adyen() Preset {
 		sample: func(s *sample) {
 			key, err := hex.DecodeString(string(s.secret))
 			if err != nil || len(key) == 0 {
-				s.fail(errors.New("give the HMAC key in hex"))
+				s.keepError(errors.New("give the HMAC key in hex"))
 			}
 			signature := s.keyedSHA256(key, inBase64,
 				strings.Join([]string{s.id, "", "SampleCOM", "order-1", "1000", "EUR", "AUTHORISATION", "true"}, ":"))
-			s.body(
+			s.setBody(
 				`{"live":"false","notificationItems":[{"NotificationRequestItem":{"additionalData":{"hmacSignature":%s},"amount":{"currency":"EUR","value":1000},"eventCode":"AUTHORISATION",`+
 					`"eventDate":"`+s.rfc3339()+
 					`","merchantAccountCode":"SampleCOM","merchantReference":"order-1","pspReference":%s,"success":"true"}}]}`,
@@ -91,7 +91,7 @@ func newAdyen(c Config) (Verifier, error) {
 	body := &macVerifier{scheme: c.Scheme, macs: all.macs, encoding: inBase64, digest: all.digest, part: adyenHeader,
 		covers: coversBody}
 	body.read = func(d *Delivery, cl *claim) error {
-		signature, err := d.one(c.Scheme, adyenHeader)
+		signature, err := d.requireOne(c.Scheme, adyenHeader)
 		if err != nil {
 			return err
 		}
@@ -108,11 +108,11 @@ func newAdyen(c Config) (Verifier, error) {
 
 // Verify implements Verifier.
 func (v *adyen) Verify(d *Delivery, now time.Time) error {
-	if d.has(adyenHeader) {
+	if d.hasHeader(adyenHeader) {
 		return v.body.Verify(d, now)
 	}
 	if isForm(d) {
-		return v.form(d)
+		return v.verifyForm(d)
 	}
 	body, err := parseStrict(v.scheme, d.Body)
 	if err != nil {
@@ -127,14 +127,14 @@ func (v *adyen) Verify(d *Delivery, now time.Time) error {
 	}
 	for i, item := range items {
 		part := fmt.Sprintf("body.notificationItems[%d].NotificationRequestItem", i)
-		if err := v.item(part, item); err != nil {
+		if err := v.verifyItem(part, item); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *adyen) item(part string, item *fastjson.Value) error {
+func (v *adyen) verifyItem(part string, item *fastjson.Value) error {
 	if _, err := signedObject(v.scheme, part, item); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (v *adyen) item(part string, item *fastjson.Value) error {
 		if f.amount {
 			from = amount
 		}
-		value, ok := text(from, f.name)
+		value, ok := memberText(from, f.name)
 		if !ok {
 			return &SignatureError{v.scheme, Malformed, part + "." + f.name, "is an object or array"}
 		}
@@ -171,15 +171,15 @@ func (v *adyen) item(part string, item *fastjson.Value) error {
 		}
 		parts = append(parts, value)
 	}
-	return v.match(part+"."+adyenSignature, parts, signature)
+	return v.matchSignature(part+"."+adyenSignature, parts, signature)
 }
 
 // adyenSignature is the path of the signature of an item in JSON, and its name in a form.
 const adyenSignature = "additionalData.hmacSignature"
 
-func (v *adyen) match(part string, parts [][]byte, signature []byte) error {
+func (v *adyen) matchSignature(part string, parts [][]byte, signature []byte) error {
 	for _, m := range v.macs {
-		if m.matches(inBase64, parts, [][]byte{signature}) {
+		if m.matchesAny(inBase64, parts, [][]byte{signature}) {
 			return nil
 		}
 	}
@@ -187,8 +187,8 @@ func (v *adyen) match(part string, parts [][]byte, signature []byte) error {
 		"made with another key, or changed on the way: references, account, amount, eventCode or success"}
 }
 
-// form verifies a standard notification of the method "HTTP POST": a form with one item.
-func (v *adyen) form(d *Delivery) error {
+// verifyForm verifies a standard notification of the method "HTTP POST": a form with one item.
+func (v *adyen) verifyForm(d *Delivery) error {
 	names := []string{adyenSignature}
 	for _, f := range adyenFields() {
 		names = append(names, f.name)
@@ -209,7 +209,7 @@ func (v *adyen) form(d *Delivery) error {
 		}
 		parts = append(parts, []byte(fields[name]))
 	}
-	return v.match("form."+adyenSignature, parts, []byte(fields[adyenSignature]))
+	return v.matchSignature("form."+adyenSignature, parts, []byte(fields[adyenSignature]))
 }
 
 // adyenField is one of the eight signed members, in the order in which they are signed.

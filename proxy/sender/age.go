@@ -9,8 +9,8 @@ type age struct {
 	pastOnly bool
 }
 
-// check compares a signed timestamp with now. It accepts a zero stamp, which was not signed.
-func (a age) check(scheme, part string, stamp, now time.Time) error {
+// checkAge compares a signed timestamp with now. It accepts a zero stamp, which was not signed.
+func (a age) checkAge(scheme, part string, stamp, now time.Time) error {
 	if a.tolerance == 0 || stamp.IsZero() {
 		return nil
 	}

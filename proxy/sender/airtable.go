@@ -31,10 +31,10 @@ func (known) Airtable() Preset {
 			"A failed notification may come again: Airtable's API has a retry_number. Answer 204 without a body.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"base":{"id":"appSample"},"webhook":{"id":%s},"timestamp":"`+rfc3339(s.happened)+`"}`, s.named("ach_"))
+			s.setBody(`{"base":{"id":"appSample"},"webhook":{"id":%s},"timestamp":"`+rfc3339(s.happened)+`"}`, s.prefixedID("ach_"))
 			key, err := base64.StdEncoding.DecodeString(string(s.secret))
 			if err != nil {
-				s.fail(errors.New("give the secret in base64, as macSecretBase64 has it"))
+				s.keepError(errors.New("give the secret in base64, as macSecretBase64 has it"))
 			}
 			s.addSigned(airtableHeader, "hmac-sha256="+s.keyedSHA256(key, inHex, string(s.request.Body)))
 		},

@@ -36,7 +36,7 @@ func (known) Alertmanager() Preset {
 				"header: Authorization, prefix: \"Bearer \", secret_file: …}` here.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`{"receiver":"service","status":"firing","alerts":[{"status":"firing","labels":{"alertname":%s},"annotations":{},"startsAt":"`+rfc3339(s.happened)+
 					`","endsAt":"0001-01-01T00:00:00Z","generatorURL":"","fingerprint":"d256efc389800170"}],"groupLabels":{"alertname":%s},"commonLabels":{"alertname":%s},`+
 					`"commonAnnotations":{},"externalURL":"http://alertmanager.example.com","version":"4","groupKey":"{}:{alertname=\"sample\"}","truncatedAlerts":0}`, s.id, s.id, s.id)

@@ -9,7 +9,7 @@ import "slices"
 // and the settings in fixed. fixed.Tolerance is what the sender documents.
 func asHMAC(fixed Config) scheme {
 	return scheme{
-		new:       func(c Config) (Verifier, error) { return newGenericHMAC(fixed.under(c)) },
+		new:       func(c Config) (Verifier, error) { return newGenericHMAC(fixed.withRoute(c)) },
 		covers:    func(Config) Coverage { return hmacCovers(fixed) },
 		tolerance: fixed.Tolerance, aged: fixed.Timestamp != "", renewal: hmacRenewal(fixed),
 	}
@@ -18,12 +18,12 @@ func asHMAC(fixed Config) scheme {
 // asToken returns the scheme of a sender that sends its secret as it is.
 func asToken(from string) scheme {
 	return scheme{token: true, new: func(c Config) (Verifier, error) {
-		return newToken(Config{From: []string{from}}.under(c))
+		return newToken(Config{From: []string{from}}.withRoute(c))
 	}}
 }
 
-// under returns c with the secrets, the keys, the public URL and the tolerance of the route.
-func (c Config) under(route Config) Config {
+// withRoute returns c with the secrets, the keys, the public URL and the tolerance of the route.
+func (c Config) withRoute(route Config) Config {
 	c.Scheme, c.Secrets, c.PublicKeys, c.PublicURL, c.Tolerance = route.Scheme, slices.Clone(route.Secrets),
 		route.PublicKeys, route.PublicURL, route.Tolerance
 	return c

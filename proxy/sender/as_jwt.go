@@ -19,28 +19,28 @@ func asJWT(fixed Config) scheme {
 			if !covers.Time {
 				c.Tolerance = 0
 			}
-			return newJWT(fixed.under(c))
+			return newJWT(fixed.withRoute(c))
 		},
 		covers:    func(Config) Coverage { return covers },
 		tolerance: fixed.Tolerance, aged: covers.Time,
 	}
 }
 
-// token adds a JSON Web Token with the digest of the body. The secret signs it; for ES256 the
+// addJWT adds a JSON Web Token with the digest of the body. The secret signs it; for ES256 the
 // secret is a private key.
-func (s *sample) token(header string, method jwt.SigningMethod, bodyHash string, claims jwt.MapClaims) {
+func (s *sample) addJWT(header string, method jwt.SigningMethod, bodyHash string, claims jwt.MapClaims) {
 	sum := sha256.Sum256(s.request.Body)
 	claims[bodyHash] = hex.EncodeToString(sum[:])
 	var key any = s.secret
 	if method == jwt.SigningMethodES256 {
 		private, err := privateKey(s.secret)
 		if _, ok := private.(*ecdsa.PrivateKey); !ok {
-			s.fail(cmp.Or(err, errPrivateKey))
+			s.keepError(cmp.Or(err, errPrivateKey))
 			return
 		}
 		key = private
 	}
 	signed, err := jwt.NewWithClaims(method, claims).SignedString(key)
-	s.fail(err)
+	s.keepError(err)
 	s.addSigned(header, signed)
 }

@@ -38,7 +38,7 @@ func (known) Asana() Preset {
 			"Asana itself delivers at most once \"in exceptional circumstances\": an event may never come.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"events":[{"user":{"gid":"1","resource_type":"user"},"created_at":"`+rfc3339(s.happened)+
+			s.setBody(`{"events":[{"user":{"gid":"1","resource_type":"user"},"created_at":"`+rfc3339(s.happened)+
 				`","action":"changed","resource":{"gid":%s,"resource_type":"task"},"parent":null}]}`, s.id)
 			s.signBody(asanaHeader, "", inHex)
 		},
@@ -53,7 +53,7 @@ func isAsanaHeartbeat(d *Delivery) bool {
 	if string(bytes.TrimSpace(d.Body)) == "{}" {
 		return true
 	}
-	v := object(d.Body, `"events"`)
+	v := objectWith(d.Body, `"events"`)
 	if v == nil || v.GetObject().Len() != 1 {
 		return false
 	}

@@ -52,7 +52,7 @@ func resign(b *testing.B, preset string, secret, body []byte) *Delivery {
 		request: Request{Method: "POST", Target: "/hooks/" + preset, Body: body}}
 	switch preset {
 	case "stripe":
-		s.sign(secret, signStripe)
+		s.signRequest(secret, signStripe)
 	case "github":
 		s.signBody("X-Hub-Signature-256", "sha256=", inHex)
 	case "shopify":
@@ -62,14 +62,14 @@ func resign(b *testing.B, preset string, secret, body []byte) *Delivery {
 	case "slack":
 		s.signV0(slackHeader, slackTime)
 	case "square":
-		s.add(squareHeader, s.hmac256(inBase64, s.url, string(body)))
+		s.addField(squareHeader, s.hmac256(inBase64, s.url, string(body)))
 	case "hubspot":
-		s.sign(secret, signHubSpot(preset, &publicURL{base: "https://hooks.example.com"}))
+		s.signRequest(secret, signHubSpot(preset, &publicURL{base: "https://hooks.example.com"}))
 	case "standard-webhooks":
-		s.standard("msg_1")
+		s.signStandard("msg_1")
 	}
 	if s.err != nil {
 		b.Fatal(s.err)
 	}
-	return s.request.delivery()
+	return s.request.asDelivery()
 }

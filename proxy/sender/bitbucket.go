@@ -29,10 +29,10 @@ func (known) Bitbucket() Preset {
 			"If X-Request-UUID changes on a retry, which is not documented, the event runs again.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"push":{"changes":[]},"repository":{"full_name":%s}}`, "team/"+s.id)
-			s.add("X-Event-Key", "repo:push")
-			s.add("X-Hook-UUID", "{5d9c5e2a-0000-4000-8000-000000000001}")
-			s.add("X-Request-UUID", s.id)
+			s.setBody(`{"push":{"changes":[]},"repository":{"full_name":%s}}`, "team/"+s.id)
+			s.addField("X-Event-Key", "repo:push")
+			s.addField("X-Hook-UUID", "{5d9c5e2a-0000-4000-8000-000000000001}")
+			s.addField("X-Request-UUID", s.id)
 			s.signBody("X-Hub-Signature", "sha256=", inHex)
 		},
 	}

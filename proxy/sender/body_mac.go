@@ -17,8 +17,8 @@ func cutPrefix(scheme, part string, value []byte, prefix string) ([]byte, error)
 	return value[len(prefix):], nil
 }
 
-// verifier converts a concrete verifier to a Verifier, and a nil one to a nil interface.
-func verifier(v *macVerifier, err error) (Verifier, error) {
+// asVerifier converts a concrete verifier to a Verifier, and a nil one to a nil interface.
+func asVerifier(v *macVerifier, err error) (Verifier, error) {
 	if err != nil {
 		return nil, err
 	}

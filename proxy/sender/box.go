@@ -31,9 +31,9 @@ func (known) Box() Preset {
 			"Box signs with both keys; one match is enough.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"type":"webhook_event","id":%s,"created_at":"`+rfc3339(s.happened)+
+			s.setBody(`{"type":"webhook_event","id":%s,"created_at":"`+rfc3339(s.happened)+
 				`","trigger":"FILE.UPLOADED","webhook":{"id":"53","type":"webhook"},"source":{"id":"1","type":"file"}}`, s.id)
-			s.add("BOX-DELIVERY-ID", "delivery-"+s.millis())
+			s.addField("BOX-DELIVERY-ID", "delivery-"+s.unixMillis())
 			s.addSigned(boxTime, s.rfc3339())
 			s.addSigned("BOX-SIGNATURE-VERSION", "1")
 			s.addSigned("BOX-SIGNATURE-ALGORITHM", "HmacSHA256")

@@ -34,11 +34,11 @@ func (known) Calendly() Preset {
 				"if the bodies are equal: give each its own route.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"event":"invitee.created","created_at":"`+rfc3339(s.happened)+
+			s.setBody(`{"event":"invitee.created","created_at":"`+rfc3339(s.happened)+
 				`","created_by":"https://api.calendly.com/users/S","payload":{"uri":%s,"email":"a@example.com","status":"active"}}`,
 				"https://api.calendly.com/scheduled_events/S/invitees/"+s.id)
-			s.addSigned("Calendly-Webhook-Signature", "t="+s.seconds()+",v1="+
-				s.hmac256(inHex, s.seconds(), ".", string(s.request.Body)))
+			s.addSigned("Calendly-Webhook-Signature", "t="+s.unixSeconds()+",v1="+
+				s.hmac256(inHex, s.unixSeconds(), ".", string(s.request.Body)))
 		},
 	}
 }

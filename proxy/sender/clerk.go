@@ -2,7 +2,7 @@ package sender
 
 // Clerk returns the preset of Clerk.
 func (known) Clerk() Preset {
-	p := standardBy("clerk", svix())
+	p := standardBy("clerk", svixFacts())
 	p.Page = Page{
 		Title: "Clerk", Workflow: `clerk/{body.data.id ?? "other"}`,
 		Secret:   "The signing secret of the endpoint (`whsec_…`), from the Clerk Dashboard.",

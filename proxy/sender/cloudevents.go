@@ -22,7 +22,7 @@ func (known) CloudEvents() Preset {
 			idem.DecisionUnverified: 503, idem.DecisionRejected: 503,
 		},
 		Facts: Facts{
-			UsesAnswer: always, Answer: "a response may carry an event or the outcome",
+			UsesAnswer: usesEveryAnswer, Answer: "a response may carry an event or the outcome",
 		},
 		Handshakes: []Handshake{{"OPTIONS", false, isWebHookOptions}},
 		Page: Page{
@@ -38,12 +38,12 @@ func (known) CloudEvents() Preset {
 			"A sender may give a re-sent event a new ID; then it runs again.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"sample":%s}`, s.id)
-			s.add("ce-specversion", "1.0")
-			s.add("ce-type", "com.example.sample")
-			s.add("ce-source", "/hooklock/sample")
-			s.add("ce-id", s.id)
-			s.add("ce-time", s.rfc3339())
+			s.setBody(`{"sample":%s}`, s.id)
+			s.addField("ce-specversion", "1.0")
+			s.addField("ce-type", "com.example.sample")
+			s.addField("ce-source", "/hooklock/sample")
+			s.addField("ce-id", s.id)
+			s.addField("ce-time", s.rfc3339())
 		},
 	}
 }
@@ -51,7 +51,7 @@ func (known) CloudEvents() Preset {
 // cloudEventID returns source and id in the three modes of the HTTP binding. Content-Type
 // determines the mode; its case does not matter.
 func cloudEventID(d *Delivery) EventID {
-	kind, kinds := d.header("Content-Type")
+	kind, kinds := d.findHeader("Content-Type")
 	if kinds > 1 {
 		return ambiguousID
 	}
@@ -62,8 +62,8 @@ func cloudEventID(d *Delivery) EventID {
 	case bytes.HasPrefix(kind, []byte("application/cloudevents")):
 		return bodyMembers("cloudevents", d, "body.source", "body.id")
 	}
-	source, sources := d.header("ce-source")
-	id, ids := d.header("ce-id")
+	source, sources := d.findHeader("ce-source")
+	id, ids := d.findHeader("ce-id")
 	if sources > 1 || ids > 1 {
 		return ambiguousID
 	}
@@ -100,5 +100,5 @@ func unescapeQuoted(text string) string {
 // isWebHookOptions reports whether d is the request of the abuse protection of CloudEvents' webhook
 // spec, section 4.
 func isWebHookOptions(d *Delivery) bool {
-	return string(d.Method) == "OPTIONS" && d.has("WebHook-Request-Origin")
+	return string(d.Method) == "OPTIONS" && d.hasHeader("WebHook-Request-Origin")
 }

@@ -21,7 +21,7 @@ func (known) CoinbaseCommerce() Preset {
 			"Every subscription to an event gets the same event ID: give each its own route.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"id":1,"scheduled_for":"`+s.rfc3339()+
+			s.setBody(`{"id":1,"scheduled_for":"`+s.rfc3339()+
 				`","attempt_number":1,"event":{"id":%s,"resource":"event","type":"charge:confirmed","api_version":"2018-03-22","created_at":"`+rfc3339(s.happened)+`","data":{"code":"SAMPLE"}}}`, s.id)
 			s.signBody("X-CC-Webhook-Signature", "", inHex)
 		},

@@ -100,19 +100,19 @@ func (t pieces) needsURL() bool {
 	return slices.ContainsFunc(t, func(p piece) bool { return p.source == "url" })
 }
 
-// value returns the value of the piece in a delivery, read for claim c.
-func (p *piece) value(scheme string, d *Delivery, c *claim, url *publicURL) ([]byte, error) {
+// readValue returns the value of the piece in a delivery, read for claim c.
+func (p *piece) readValue(scheme string, d *Delivery, c *claim, url *publicURL) ([]byte, error) {
 	switch p.source {
 	case "body":
 		return d.Body, nil
 	case "method":
 		return d.Method, nil
 	case "url":
-		return url.of(scheme, d)
+		return url.signedURL(scheme, d)
 	case "target":
 		return d.Target, nil
 	case "header":
-		return d.one(scheme, p.header)
+		return d.requireOne(scheme, p.header)
 	case "lookup":
 		return c.lookUp(scheme, p.lookup, d)
 	}
@@ -122,7 +122,7 @@ func (p *piece) value(scheme string, d *Delivery, c *claim, url *publicURL) ([]b
 // lookUp returns the value of a source in a delivery.
 func (c *claim) lookUp(scheme string, l *naming.Lookup, d *Delivery) ([]byte, error) {
 	if c.message == nil {
-		c.message = d.message()
+		c.message = d.asMessage()
 	}
 	part := partOf(l.Source())
 	value, r := l.Read(c.message)
@@ -146,16 +146,16 @@ func partOf(s naming.Source) string {
 	return s.Text
 }
 
-// message returns d in the form that templates read.
-func (d *Delivery) message() *naming.Message {
+// asMessage returns d in the form that templates read.
+func (d *Delivery) asMessage() *naming.Message {
 	path, query, _ := bytes.Cut(d.Target, []byte{'?'})
-	host, _ := d.header("host")
+	host, _ := d.findHeader("host")
 	return &naming.Message{Method: d.Method, Target: d.Target, Path: path, Query: query, Host: host, Fields: d.Fields,
 		Body: d.Body}
 }
 
-// covers returns what a signature over t covers.
-func (t pieces) covers() Coverage {
+// coverage returns what a signature over t covers.
+func (t pieces) coverage() Coverage {
 	var cov Coverage
 	for _, p := range t {
 		switch p.source {

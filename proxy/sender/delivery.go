@@ -13,9 +13,9 @@ type Delivery struct {
 	Body   []byte // raw, without any transfer coding
 }
 
-// header returns the value of the first field with that name, and the number of such fields. It
+// findHeader returns the value of the first field with that name, and the number of such fields. It
 // ignores the case of ASCII letters (RFC 9110 section 5.1).
-func (d *Delivery) header(name string) (value []byte, count int) {
+func (d *Delivery) findHeader(name string) (value []byte, count int) {
 	for i := range d.Fields {
 		if !equalName(d.Fields[i].Name, name) {
 			continue
@@ -28,17 +28,17 @@ func (d *Delivery) header(name string) (value []byte, count int) {
 	return value, count
 }
 
-// has reports whether d has a field with that name.
-func (d *Delivery) has(name string) bool {
-	_, count := d.header(name)
+// hasHeader reports whether d has a field with that name.
+func (d *Delivery) hasHeader(name string) bool {
+	_, count := d.findHeader(name)
 	return count > 0
 }
 
-// one returns the value of a field that a signature depends on. The error is Missing if the field
-// is absent or empty, and Malformed if it is given twice, because the upstream might read the other
-// one.
-func (d *Delivery) one(scheme, name string) ([]byte, error) {
-	value, count := d.header(name)
+// requireOne returns the value of a field that a signature depends on. The error is Missing if the
+// field is absent or empty, and Malformed if it is given twice, because the upstream might read the
+// other one.
+func (d *Delivery) requireOne(scheme, name string) ([]byte, error) {
+	value, count := d.findHeader(name)
 	switch {
 	case count > 1:
 		return nil, &SignatureError{scheme, Malformed, name, "given more than once"}
@@ -54,14 +54,14 @@ func equalName(field []byte, name string) bool {
 		return false
 	}
 	for i := range field {
-		if lower(field[i]) != lower(name[i]) {
+		if lowerByte(field[i]) != lowerByte(name[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func lower(c byte) byte {
+func lowerByte(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
 	}

@@ -25,25 +25,25 @@ func Diagnose(c Config, d *Delivery, now time.Time) []string {
 	}
 	switch broken.Reason {
 	case Missing:
-		return lookalikes(d)
+		return signatureLikeHeaders(d)
 	case TooOld, TooNew:
 		return []string{"the signature itself is right"}
 	}
 	var found []string
 	if m, ok := v.(*macVerifier); ok {
-		found = append(found, m.signed(d)...)
+		found = append(found, m.describeSigned(d)...)
 	}
-	for _, t := range trials() {
+	for _, t := range allTrials() {
 		changed, delivery := c, *d
-		if t.change(&changed, &delivery) && t.fits(changed, &delivery, now) {
+		if t.change(&changed, &delivery) && t.fitsDelivery(changed, &delivery, now) {
 			found = append(found, "it is right "+t.text)
 		}
 	}
 	return found
 }
 
-// lookalikes lists the headers that may contain a signature.
-func lookalikes(d *Delivery) []string {
+// signatureLikeHeaders lists the headers that may contain a signature.
+func signatureLikeHeaders(d *Delivery) []string {
 	var names []string
 	for i := range d.Fields {
 		name := string(d.Fields[i].Name)
@@ -62,8 +62,8 @@ func lookalikes(d *Delivery) []string {
 	return []string{"headers that may contain a signature: " + strings.Join(names, ", ")}
 }
 
-// signed describes the content that the digest was computed over, piece by piece.
-func (v *macVerifier) signed(d *Delivery) []string {
+// describeSigned describes the content that the digest was computed over, piece by piece.
+func (v *macVerifier) describeSigned(d *Delivery) []string {
 	c := &claim{}
 	if v.read(d, c) != nil {
 		return nil
@@ -73,14 +73,14 @@ func (v *macVerifier) signed(d *Delivery) []string {
 	}
 	var pieces []string
 	for _, p := range c.parts {
-		pieces = append(pieces, described(p, d))
+		pieces = append(pieces, describePiece(p, d))
 	}
 	return []string{fmt.Sprintf("the digest was made here over %s; with %d secret(s), and none fits",
 		strings.Join(pieces, " + "), len(v.macs))}
 }
 
-// described returns a piece for display: a short one literally.
-func described(piece []byte, d *Delivery) string {
+// describePiece returns a piece for display: a short one literally.
+func describePiece(piece []byte, d *Delivery) string {
 	const short = 120
 	if len(piece) > 0 && len(d.Body) > 0 && bytes.Equal(piece, d.Body) {
 		return fmt.Sprintf("the body (%d bytes, SHA-256 %x)", len(piece), sha256.Sum256(piece))
@@ -97,7 +97,7 @@ type trial struct {
 	change func(c *Config, d *Delivery) bool
 }
 
-func (t *trial) fits(c Config, d *Delivery, now time.Time) bool {
+func (t *trial) fitsDelivery(c Config, d *Delivery, now time.Time) bool {
 	v, err := New(c)
 	if err != nil {
 		return false
@@ -107,7 +107,7 @@ func (t *trial) fits(c Config, d *Delivery, now time.Time) bool {
 	return err == nil || errors.As(err, &broken) && (broken.Reason == TooOld || broken.Reason == TooNew)
 }
 
-func trials() []trial {
+func allTrials() []trial {
 	all := []trial{
 		{"with the secret as it is without spaces, quotes or line breaks around it",
 			eachSecret(func(s []byte) ([]byte, error) {
@@ -146,13 +146,13 @@ func trials() []trial {
 			return strings.TrimRight(path, "/") + query
 		})},
 		{"for the target without its query", eachTarget(func(path, _ string) string { return path })},
-		{"with content: {body}", generic(func(c *Config) { c.Content, c.Timestamp = "", "" })},
+		{"with content: {body}", genericChange(func(c *Config) { c.Content, c.Timestamp = "", "" })},
 	}
 	for _, name := range []string{"hex", "base64"} {
-		all = append(all, trial{"with encoding: " + name, generic(func(c *Config) { c.Encoding = name })})
+		all = append(all, trial{"with encoding: " + name, genericChange(func(c *Config) { c.Encoding = name })})
 	}
 	for _, name := range []string{"sha1", "sha256", "sha512"} {
-		all = append(all, trial{"with algorithm: " + name, generic(func(c *Config) { c.Algorithm = name })})
+		all = append(all, trial{"with algorithm: " + name, genericChange(func(c *Config) { c.Algorithm = name })})
 	}
 	return all
 }
@@ -202,8 +202,8 @@ func publicScheme(from, to string) func(*Config, *Delivery) bool {
 	}
 }
 
-// generic returns a change of the settings of the scheme hmac.
-func generic(f func(*Config)) func(*Config, *Delivery) bool {
+// genericChange returns a change of the settings of the scheme hmac.
+func genericChange(f func(*Config)) func(*Config, *Delivery) bool {
 	return func(c *Config, _ *Delivery) bool {
 		f(c)
 		return c.Scheme == "hmac"

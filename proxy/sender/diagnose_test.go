@@ -84,11 +84,11 @@ func TestADiagnosisShowsNoSecret(t *testing.T) {
 	for _, h := range signedHeaders(t) {
 		preset, name := h.preset, h.name
 		c, secret := credentials(t, preset)
-		if covers := Covers(c); covers.header(name) { // it is signed, and no secret
+		if covers := Covers(c); covers.coversHeader(name) { // it is signed, and no secret
 			continue
 		}
 		d := mustSample(t, preset, secret)
-		signature, _ := d.header(name)
+		signature, _ := d.findHeader(name)
 		d.Body = []byte(`{"id":1}`)
 		for _, line := range Diagnose(c, d, testNow().Add(time.Hour)) {
 			if strings.Contains(line, string(secret)) || strings.Contains(line, string(signature)) {

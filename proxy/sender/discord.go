@@ -42,11 +42,11 @@ func (known) Discord() Preset {
 				"service checks signatures itself.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`{"id":%s,"application_id":"2000","type":2,"token":"sample","version":1,"data":{"id":"1","name":"sample","type":1}}`, s.id)
-			signature := signWith[ed25519.PrivateKey](s, 0, append([]byte(s.seconds()), s.request.Body...))
+			signature := signWith[ed25519.PrivateKey](s, 0, append([]byte(s.unixSeconds()), s.request.Body...))
 			s.addSigned(discordHeader, hex.EncodeToString(signature))
-			s.addSigned(discordTime, s.seconds())
+			s.addSigned(discordTime, s.unixSeconds())
 		},
 	}
 }
@@ -73,15 +73,17 @@ func newDiscord(c Config) (Verifier, error) {
 	return &discord{c.Scheme, keys, age{tolerance: c.Tolerance}, &scratch{}}, nil
 }
 
-func (v *discord) head(d *Delivery) error { return d.needs(v.scheme, discordHeader, discordTime) }
+func (v *discord) checkHead(d *Delivery) error {
+	return d.requireHeaders(v.scheme, discordHeader, discordTime)
+}
 
 // Verify implements Verifier.
 func (v *discord) Verify(d *Delivery, now time.Time) error {
-	value, err := d.one(v.scheme, discordHeader)
+	value, err := d.requireOne(v.scheme, discordHeader)
 	if err != nil {
 		return err
 	}
-	digits, err := d.one(v.scheme, discordTime)
+	digits, err := d.requireOne(v.scheme, discordTime)
 	if err != nil {
 		return err
 	}
@@ -102,7 +104,7 @@ func (v *discord) Verify(d *Delivery, now time.Time) error {
 		return &SignatureError{v.scheme, Mismatch, discordHeader, "made with another key, or changed on the way: " +
 			coversTime}
 	}
-	return v.age.check(v.scheme, discordTime, stamp, now)
+	return v.age.checkAge(v.scheme, discordTime, stamp, now)
 }
 
 // discordID returns the ID of an interaction. Webhook events have none.
@@ -111,7 +113,7 @@ func discordID(d *Delivery) EventID {
 	if err != nil || v.Type() != fastjson.TypeObject || v.Exists("event") {
 		return missingID
 	}
-	parts, status := members(v, "application_id", "id")
+	parts, status := memberTexts(v, "application_id", "id")
 	if status != IDFound {
 		return EventID{Status: status}
 	}
@@ -124,7 +126,7 @@ func isDiscordInteraction(d *Delivery) bool { return discordID(d).Status != IDMi
 // isDiscordPing reports whether d is a PING: type 1 of interactions, or type 0 of webhook events.
 // Type 1 with a member event is an ordinary event.
 func isDiscordPing(d *Delivery) bool {
-	v := object(d.Body, `"type"`)
+	v := objectWith(d.Body, `"type"`)
 	if v == nil || v.Exists("event") || countMember(v, "type") != 1 {
 		return false
 	}

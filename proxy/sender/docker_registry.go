@@ -34,7 +34,7 @@ func (known) DockerRegistry() Preset {
 		},
 		sample: func(s *sample) {
 			s.setType("application/vnd.docker.distribution.events.v1+json")
-			s.body(`{"events":[{"id":%s,"timestamp":"`+rfc3339(s.happened)+
+			s.setBody(`{"events":[{"id":%s,"timestamp":"`+rfc3339(s.happened)+
 				`","action":"push","target":{"mediaType":"application/octet-stream","size":1,`+
 				`"digest":"sha256:ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb","length":1,"repository":"shop"},`+
 				`"request":{"id":"a6c9536a","addr":"192.0.2.1:36118","host":"registry.example.com","method":"PUT","useragent":"docker"},"actor":{},"source":{"addr":"registry:5000"}}]}`, s.id)

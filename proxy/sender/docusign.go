@@ -33,7 +33,7 @@ func (known) DocuSign() Preset {
 			"If a retry has a new generatedDateTime, it runs again.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`{"event":"envelope-completed","apiVersion":"v2.1","uri":"/restapi/v2.1/accounts/a/envelopes/e","retryCount":0,"configurationId":1,"generatedDateTime":"`+rfc3339(s.happened)+`","data":{"accountId":"a","envelopeId":%s}}`, s.id)
 			s.signBody("X-DocuSign-Signature-1", "", inBase64)
 		},

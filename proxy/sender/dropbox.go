@@ -19,7 +19,7 @@ func (known) Dropbox() Preset {
 			"Setup: Dropbox sends GET with a challenge, which passes to the service; the service echoes it.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"list_folder":{"accounts":[%s]},"delta":{"users":[1]}}`, s.named("dbid:"))
+			s.setBody(`{"list_folder":{"accounts":[%s]},"delta":{"users":[1]}}`, s.prefixedID("dbid:"))
 			s.signBody("X-Dropbox-Signature", "", inHex)
 		},
 	}

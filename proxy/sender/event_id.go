@@ -68,7 +68,7 @@ func batchID(source string, elements [][]string) EventID {
 // bodyMembers reads members of a JSON body. It copes with long bodies, which contain the sender's
 // own data.
 func bodyMembers(source string, d *Delivery, members ...string) EventID {
-	m := d.message()
+	m := d.asMessage()
 	var parts []string
 	for _, name := range members {
 		l, err := naming.CompileLookup(name)
@@ -100,7 +100,7 @@ func batchOf(source string, body []byte, names ...string) EventID {
 
 func batchMembers(body []byte, names ...string) (all [][]string, status IDStatus) {
 	status = eachElement(body, func(e *fastjson.Value) IDStatus {
-		parts, status := members(e, names...)
+		parts, status := memberTexts(e, names...)
 		all = append(all, parts)
 		return status
 	})
@@ -111,7 +111,7 @@ func batchMembers(body []byte, names ...string) (all [][]string, status IDStatus
 func eachMembers(source string, elements []*fastjson.Value, names ...string) EventID {
 	var all [][]string
 	for _, e := range elements {
-		parts, status := members(e, names...)
+		parts, status := memberTexts(e, names...)
 		if status != IDFound {
 			return EventID{Status: status}
 		}

@@ -38,10 +38,10 @@ func (known) EventGrid() Preset {
 			"Put a secret into the URL's query, or let the service check an Entra ID token.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`[{"id":%s,"topic":"/subscriptions/sample","subject":"sample","data":{},"eventType":"Sample.Event","eventTime":"`+s.rfc3339()+`","metadataVersion":"1","dataVersion":"1"}]`, s.id)
-			s.add("aeg-event-type", "Notification")
-			s.add("aeg-subscription-name", "SAMPLE")
+			s.addField("aeg-event-type", "Notification")
+			s.addField("aeg-subscription-name", "SAMPLE")
 		},
 	}
 }
@@ -49,19 +49,19 @@ func (known) EventGrid() Preset {
 // eventGridID returns topic and id in Event Grid's own schema, source and id in the CloudEvents
 // schema. The name of the subscription comes first, because every subscription gets the event.
 func eventGridID(d *Delivery) EventID {
-	subscription, count := d.header("aeg-subscription-name")
+	subscription, count := d.findHeader("aeg-subscription-name")
 	if count > 1 {
 		return ambiguousID
 	}
-	kind, _ := d.header("Content-Type")
-	if bytes.HasPrefix(bytes.ToLower(kind), []byte("application/cloudevents")) || d.has("ce-id") {
-		return scoped(cloudEventID(d), string(subscription))
+	kind, _ := d.findHeader("Content-Type")
+	if bytes.HasPrefix(bytes.ToLower(kind), []byte("application/cloudevents")) || d.hasHeader("ce-id") {
+		return scopedID(cloudEventID(d), string(subscription))
 	}
-	return scoped(batchOf("eventgrid", d.Body, "topic", "id"), string(subscription))
+	return scopedID(batchOf("eventgrid", d.Body, "topic", "id"), string(subscription))
 }
 
-// scoped prepends the name of the subscription to an ID.
-func scoped(id EventID, subscription string) EventID {
+// scopedID prepends the name of the subscription to an ID.
+func scopedID(id EventID, subscription string) EventID {
 	if id.Status == IDFound && subscription != "" {
 		id.Parts = append([]string{subscription}, id.Parts...)
 	}
@@ -74,7 +74,7 @@ func scoped(id EventID, subscription string) EventID {
 // case.
 func aegType(value, eventType string) func(*Delivery) bool {
 	return func(d *Delivery) bool {
-		kind, count := d.header("aeg-event-type")
+		kind, count := d.findHeader("aeg-event-type")
 		if count != 1 || !equalName(kind, value) {
 			return false
 		}

@@ -114,16 +114,16 @@ func (f *Facts) SuccessText() string {
 	return strings.Join(texts, ", ")
 }
 
-// always is UsesAnswer of senders that use every answer.
-func always(*Delivery) bool { return true }
+// usesEveryAnswer is UsesAnswer of senders that use every answer.
+func usesEveryAnswer(*Delivery) bool { return true }
 
 // Accepts reports whether status means success to the sender.
 func (f *Facts) Accepts(status int) bool {
 	return len(f.Success) == 0 && status >= 200 && status < 300 || slices.Contains(f.Success, status)
 }
 
-// park returns the park settings that suit the sender. None of them enables park.
-func (f *Facts) park() map[string]string {
+// parkSettings returns the park settings that suit the sender. None of them enables park.
+func (f *Facts) parkSettings() map[string]string {
 	s := map[string]string{"park.answer": strconv.Itoa(f.AcceptStatus())}
 	if f.Timeout > 0 {
 		s["park.after"] = idem.DurationText(f.Timeout - max(f.Timeout/5, time.Second)) // the rest is for the network

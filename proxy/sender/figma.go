@@ -25,7 +25,7 @@ func (known) Figma() Preset {
 			if !s.unsigned {
 				passcode = string(s.secret)
 			}
-			s.body(`{"event_type":"FILE_UPDATE","file_key":%s,"file_name":"sample","passcode":%s,"timestamp":"`+
+			s.setBody(`{"event_type":"FILE_UPDATE","file_key":%s,"file_name":"sample","passcode":%s,"timestamp":"`+
 				rfc3339(s.happened)+`","webhook_id":"w1"}`, s.id, passcode)
 		},
 	}

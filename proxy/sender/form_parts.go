@@ -16,7 +16,7 @@ func eachFormPart(d *Delivery, f func(name, file string, value io.Reader)) bool 
 	if isForm(d) {
 		return len(d.Body) > 0 && eachFormPair(d.Body, f)
 	}
-	kind, count := d.header("Content-Type")
+	kind, count := d.findHeader("Content-Type")
 	media, parameters, err := mime.ParseMediaType(string(kind))
 	boundary := parameters["boundary"]
 	return count == 1 && err == nil && media == "multipart/form-data" && boundary != "" &&

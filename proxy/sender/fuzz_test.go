@@ -134,7 +134,7 @@ func FuzzTruncatedSignature(f *testing.F) {
 	f.Add(uint8(0), uint16(0), uint16(20))
 	f.Fuzz(func(t *testing.T, which uint8, from, to uint16) {
 		s := all[int(which)%len(all)]
-		value, _ := s.delivery.header(s.name)
+		value, _ := s.delivery.findHeader(s.name)
 		a, b := int(from)%(len(value)+1), int(to)%(len(value)+1)
 		if a > b {
 			a, b = b, a
@@ -168,7 +168,7 @@ func FuzzRenew(f *testing.F) {
 		f.Add(uint8(slices.Index(presets, preset)), at, value, []byte(lines), unix)
 	}
 	valueOf := func(preset, header string) []byte {
-		value, _ := routes[slices.Index(presets, preset)].signed.header(header)
+		value, _ := routes[slices.Index(presets, preset)].signed.findHeader(header)
 		return bytes.Clone(value)
 	}
 	stripe, standard := valueOf("stripe", stripeHeader), valueOf("standard-webhooks", "webhook-signature")

@@ -12,7 +12,7 @@ import (
 
 // newGenericHMAC returns the verifier of the scheme hmac: a digest over c.Content, in the places
 // that c.From names. Presets use it through asHMAC.
-func newGenericHMAC(c Config) (Verifier, error) { return verifier(newMACVerifier(c)) }
+func newGenericHMAC(c Config) (Verifier, error) { return asVerifier(newMACVerifier(c)) }
 
 func newMACVerifier(c Config) (*macVerifier, error) {
 	from, err := placesOf(&c, "")
@@ -29,7 +29,7 @@ func newMACVerifier(c Config) (*macVerifier, error) {
 			return nil, err
 		}
 	}
-	stamp, err := content.timestamp(c.Timestamp)
+	stamp, err := content.timestampIndex(c.Timestamp)
 	if err != nil {
 		return nil, err
 	}
@@ -37,23 +37,24 @@ func newMACVerifier(c Config) (*macVerifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.part, v.covers = from.text(), cmp.Or(c.Content, coversBody)
+	v.part, v.covers = from.namesOfPlaces(), cmp.Or(c.Content, coversBody)
 	if hmacRenewal(c) == RenewalPossible {
 		v.sign = v.hmacSigner(hmacSigner{from, content[stamp].lookup, stamp})
 	}
 	v.read = func(d *Delivery, cl *claim) error {
-		if err := from.read(c.Scheme, c.Prefix, d, cl); err != nil {
+		if err := from.readSignatures(c.Scheme, c.Prefix, d, cl); err != nil {
 			return err
 		}
-		return content.read(&c, d, cl, url, stamp)
+		return content.readPieces(&c, d, cl, url, stamp)
 	}
 	return v, nil
 }
 
-// read adds the value of each piece to cl, and the time in the piece at stamp; -1: there is none.
-func (t pieces) read(c *Config, d *Delivery, cl *claim, url *publicURL, stamp int) error {
+// readPieces adds the value of each piece to cl, and the time in the piece at stamp; -1: there is
+// none.
+func (t pieces) readPieces(c *Config, d *Delivery, cl *claim, url *publicURL, stamp int) error {
 	for i := range t {
-		value, err := t[i].value(c.Scheme, d, cl, url)
+		value, err := t[i].readValue(c.Scheme, d, cl, url)
 		if err != nil {
 			return err
 		}
@@ -153,8 +154,8 @@ func signedContent(content string) (pieces, error) {
 	return all, nil
 }
 
-// timestamp returns the index of the piece with the signed time, or -1 if source is empty.
-func (t pieces) timestamp(source string) (int, error) {
+// timestampIndex returns the index of the piece with the signed time, or -1 if source is empty.
+func (t pieces) timestampIndex(source string) (int, error) {
 	if source == "" {
 		return -1, nil
 	}
@@ -170,7 +171,7 @@ func hmacCovers(c Config) Coverage {
 	if err != nil {
 		return Coverage{}
 	}
-	cov := content.covers()
+	cov := content.coverage()
 	cov.Time = c.Timestamp != ""
 	return cov
 }
@@ -201,7 +202,7 @@ func digestsOf(secrets [][]byte) [][sha256.Size]byte {
 	return all
 }
 
-func (v *token) head(d *Delivery) error {
+func (v *token) checkHead(d *Delivery) error {
 	if !v.from.inHead() {
 		return nil
 	}
@@ -212,7 +213,7 @@ func (v *token) head(d *Delivery) error {
 func (v *token) Verify(d *Delivery, _ time.Time) error {
 	c := &claim{}
 	c.signatures = c.signaturesMemory[:0]
-	if err := v.from.read(v.scheme, v.prefix, d, c); err != nil {
+	if err := v.from.readSignatures(v.scheme, v.prefix, d, c); err != nil {
 		return err
 	}
 	for _, value := range c.signatures {
@@ -220,7 +221,7 @@ func (v *token) Verify(d *Delivery, _ time.Time) error {
 			return nil
 		}
 	}
-	return &SignatureError{v.scheme, Mismatch, v.from.text(), "is not the configured token"}
+	return &SignatureError{v.scheme, Mismatch, v.from.namesOfPlaces(), "is not the configured token"}
 }
 
 // isOneOf reports whether value is one of the secrets with these digests.

@@ -41,7 +41,7 @@ func (v *macVerifier) hmacSigner(s hmacSigner) signer {
 		}
 		fresh := slices.Clone(c.parts)
 		fresh[s.at] = stampLike(fresh[s.at], at)
-		fields := s.fields(d)
+		fields := s.changingFields(d)
 		name := s.stamp.Source().Name
 		part, _ := s.stamp.Part()
 		if part != "" {
@@ -49,7 +49,8 @@ func (v *macVerifier) hmacSigner(s hmacSigner) signer {
 		}
 		replaced := fields.replaceItem(name, part, c.parts[s.at], fresh[s.at])
 		for _, m := range keys {
-			replaced = fields.replaceDigest(v.encoding, m.sign(v.encoding, c.parts...), m.sign(v.encoding, fresh...)) &&
+			replaced = fields.replaceDigest(v.encoding, m.signParts(v.encoding, c.parts...),
+				m.signParts(v.encoding, fresh...)) &&
 				replaced
 		}
 		if !replaced {
@@ -62,8 +63,8 @@ func (v *macVerifier) hmacSigner(s hmacSigner) signer {
 // changing lists the fields whose values change.
 type changing []naming.Field
 
-// fields returns the fields of d with the time or a signature, each once.
-func (s *hmacSigner) fields(d *Delivery) changing {
+// changingFields returns the fields of d with the time or a signature, each once.
+func (s *hmacSigner) changingFields(d *Delivery) changing {
 	names := []string{s.stamp.Source().Name}
 	for _, p := range s.from {
 		names = append(names, p.header)
@@ -71,7 +72,7 @@ func (s *hmacSigner) fields(d *Delivery) changing {
 	var fields changing
 	for _, name := range names {
 		seen := slices.ContainsFunc(fields, func(f naming.Field) bool { return equalName(f.Name, name) })
-		if value, count := d.header(name); count > 0 && !seen {
+		if value, count := d.findHeader(name); count > 0 && !seen {
 			fields = append(fields, naming.Field{Name: []byte(name), Value: bytes.Clone(value)})
 		}
 	}
@@ -81,12 +82,12 @@ func (s *hmacSigner) fields(d *Delivery) changing {
 // replaceDigest replaces each occurrence of a digest, however it is spelled, with a fresh one: in
 // hex in lower case, in base64 in the same alphabet.
 func (fields changing) replaceDigest(e encoding, old, fresh []byte) bool {
-	done, spelled := false, e.spellings(fresh)
+	done, spelled := false, e.possibleSpellings(fresh)
 	if e == inHex {
 		spelled = [][]byte{fresh, fresh}
 	}
 	for i, f := range fields {
-		for way, old := range e.spellings(old) {
+		for way, old := range e.possibleSpellings(old) {
 			if bytes.Contains(f.Value, old) {
 				fields[i].Value, done = bytes.ReplaceAll(f.Value, old, spelled[way]), true
 				break

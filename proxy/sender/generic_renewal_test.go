@@ -15,7 +15,7 @@ func TestAGenericHMACIsRenewedInPlace(t *testing.T) {
 	first, second := []byte("first"), []byte("second")
 	at, body := testNow().Add(time.Hour), []byte(`{"a":1}`)
 	hexOf := func(key []byte, parts ...string) string {
-		return string(newMAC(sha256.New, key).sign(inHex, []byte(strings.Join(parts, "")), body))
+		return string(newMAC(sha256.New, key).signParts(inHex, []byte(strings.Join(parts, "")), body))
 	}
 	parts := Config{Scheme: "hmac", From: []string{"header.X-Sig[v1]"}, Timestamp: "header.X-Sig[t]",
 		Content: "{header.X-Sig[t]}.{body}"}
@@ -94,7 +94,7 @@ func TestAnHMACWhoseTimeOrSignatureIsNotInTheHeadIsNotRenewed(t *testing.T) {
 	}
 	c := Config{Scheme: "hmac", Header: "X", Timestamp: "header.T", Content: "{header.T}{body}",
 		Secrets: [][]byte{[]byte("s")}}
-	odd := newMAC(sha256.New, c.Secrets[0]).sign(inHex, []byte("1"))
+	odd := newMAC(sha256.New, c.Secrets[0]).signParts(inHex, []byte("1"))
 	i := bytes.IndexAny(odd, "abcdef")
 	odd[i] -= 'a' - 'A'
 	d := &Delivery{Fields: []naming.Field{field("T", "1"), field("X", string(odd))}}

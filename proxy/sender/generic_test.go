@@ -73,7 +73,7 @@ func TestTheGenericSchemeCanExpressPresets(t *testing.T) {
 }
 
 func signedHex(secret string, parts ...string) string {
-	return string(newMAC(sha256.New, []byte(secret)).sign(inHex, []byte(strings.Join(parts, ""))))
+	return string(newMAC(sha256.New, []byte(secret)).signParts(inHex, []byte(strings.Join(parts, ""))))
 }
 
 func TestASignatureIsFoundInEachOfItsPlaces(t *testing.T) {
@@ -131,7 +131,7 @@ func TestASignatureIsFoundInEachOfItsPlaces(t *testing.T) {
 func TestSecretsAreDecodedAsTheConfigurationSays(t *testing.T) {
 	key := []byte{0xff, 0xfe, 0x00, 0x01, 0x20}
 	d := &Delivery{Body: []byte("{}")}
-	d.Fields = []naming.Field{field("X", string(newMAC(sha256.New, key).sign(inHex, d.Body)))}
+	d.Fields = []naming.Field{field("X", string(newMAC(sha256.New, key).signParts(inHex, d.Body)))}
 	for encoding, texts := range map[string][]string{
 		"hex": {hex.EncodeToString(key), strings.ToUpper(hex.EncodeToString(key))},
 		"base64": {base64.StdEncoding.EncodeToString(key), base64.RawStdEncoding.EncodeToString(key),

@@ -42,11 +42,11 @@ func (known) GitHub() Preset {
 			"`ping` is an ordinary delivery. GitHub Enterprise Server waits 30 s.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`{"action":"opened","issue":{"number":1,"title":%s},"repository":{"id":1,"full_name":"octo/sample"},"sender":{"login":"octo","id":1}}`, s.id)
-			s.add("X-GitHub-Event", "issues")
-			s.add("X-GitHub-Delivery", s.id)
-			s.add("X-GitHub-Hook-ID", "1001")
+			s.addField("X-GitHub-Event", "issues")
+			s.addField("X-GitHub-Delivery", s.id)
+			s.addField("X-GitHub-Hook-ID", "1001")
 			s.signBody("X-Hub-Signature-256", "sha256=", inHex)
 		},
 	}
@@ -58,9 +58,9 @@ func (known) GitHub() Preset {
 func newGitHub(c Config) (Verifier, error) {
 	switch c.Algorithm {
 	case "", "sha256":
-		return newGenericHMAC(Config{Header: "X-Hub-Signature-256", Prefix: "sha256="}.under(c))
+		return newGenericHMAC(Config{Header: "X-Hub-Signature-256", Prefix: "sha256="}.withRoute(c))
 	case "sha1":
-		return newGenericHMAC(Config{Header: "X-Hub-Signature", Prefix: "sha1=", Algorithm: "sha1"}.under(c))
+		return newGenericHMAC(Config{Header: "X-Hub-Signature", Prefix: "sha1=", Algorithm: "sha1"}.withRoute(c))
 	}
 	return nil, fmt.Errorf("algorithm %q: give sha256, or sha1 for the legacy header", c.Algorithm)
 }

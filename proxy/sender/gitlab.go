@@ -36,16 +36,16 @@ func (known) GitLab() Preset {
 			"GitLab.com waits 10 s; a self-managed GitLab may differ.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"object_kind":"push","project_id":1,"checkout_sha":%s}`, s.id)
-			s.add("X-Gitlab-Event", "Push Hook")
-			s.add("Idempotency-Key", s.id)
+			s.setBody(`{"object_kind":"push","project_id":1,"checkout_sha":%s}`, s.id)
+			s.addField("X-Gitlab-Event", "Push Hook")
+			s.addField("Idempotency-Key", s.id)
 			switch {
 			case s.unsigned:
 				return
 			case isSigningSecret(s.secret):
-				s.standard(s.id)
+				s.signStandard(s.id)
 			}
-			s.add("X-Gitlab-Token", string(s.secret))
+			s.addField("X-Gitlab-Token", string(s.secret))
 		},
 	}
 }
@@ -90,22 +90,22 @@ func newGitLab(c Config) (Verifier, error) {
 	return &v, nil
 }
 
-func (v *gitLab) head(d *Delivery) error { return CheckHead(v.verifierFor(d), d) }
+func (v *gitLab) checkHead(d *Delivery) error { return CheckHead(v.verifierFor(d), d) }
 
 // Verify implements Verifier.
 func (v *gitLab) Verify(d *Delivery, now time.Time) error { return v.verifierFor(d).Verify(d, now) }
 
-// renew implements renewer. A plain token signs no time.
-func (v *gitLab) renew(d *Delivery, at time.Time) (Renewed, error) {
+// renewSignature implements renewer. A plain token signs no time.
+func (v *gitLab) renewSignature(d *Delivery, at time.Time) (Renewed, error) {
 	if r, ok := v.verifierFor(d).(renewer); ok {
-		return r.renew(d, at)
+		return r.renewSignature(d, at)
 	}
 	return Renewed{}, nil
 }
 
 // verifierFor returns the Verifier for d.
 func (v *gitLab) verifierFor(d *Delivery) Verifier {
-	if v.signed != nil && (v.token == nil || d.has("webhook-signature")) {
+	if v.signed != nil && (v.token == nil || d.hasHeader("webhook-signature")) {
 		return v.signed
 	}
 	return v.token

@@ -39,7 +39,7 @@ type RuledHandshake struct {
 }
 
 // CheckToken returns a *SignatureError if d lacks the token of the handshake.
-func (h *RuledHandshake) CheckToken(d *Delivery) error { return h.token.check(h.scheme, d) }
+func (h *RuledHandshake) CheckToken(d *Delivery) error { return h.token.checkToken(h.scheme, d) }
 
 // MayCome reports whether d, of which only the head was read, may be this handshake and therefore
 // unsigned.
@@ -111,7 +111,7 @@ func NewHandshake(r HandshakeRule, c Config) (*RuledHandshake, error) {
 		}
 		return nil, nil //nolint:nilnil // no rule, no handshake
 	}
-	conditions, err := r.conditions()
+	conditions, err := r.parseConditions()
 	if err != nil {
 		return nil, err
 	}
@@ -123,19 +123,19 @@ func NewHandshake(r HandshakeRule, c Config) (*RuledHandshake, error) {
 		head:   allHold(r.Method, inHead),
 		scheme: c.Scheme,
 	}
-	if h.token, err = r.token(); err != nil {
+	if h.token, err = r.expectedToken(); err != nil {
 		return nil, err
 	}
 	if r.Answer == "" && r.Header == "" {
 		return h, r.checkBypass(conditions, c)
 	}
-	if h.Answer, err = r.answer(&c, h.token); err != nil {
+	if h.Answer, err = r.answerMaker(&c, h.token); err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
-func (r *HandshakeRule) conditions() ([]condition, error) {
+func (r *HandshakeRule) parseConditions() ([]condition, error) {
 	var all []condition
 	for _, text := range r.When {
 		source, value, valued := strings.Cut(text, "=")
@@ -172,7 +172,7 @@ func (r *HandshakeRule) checkBypass(conditions []condition, c Config) error {
 	}
 	covers := Covers(c)
 	for _, one := range conditions {
-		if s := one.lookup.Source(); c.Scheme != noScheme && !covers.source(s) {
+		if s := one.lookup.Source(); c.Scheme != noScheme && !covers.coversSource(s) {
 			return fmt.Errorf("when %q: is not signed, so a captured event could run again as a handshake; give a "+
 				"signed source, or give answer", s.Text)
 		}
@@ -180,12 +180,12 @@ func (r *HandshakeRule) checkBypass(conditions []condition, c Config) error {
 	return nil
 }
 
-// source reports whether c covers s.
-func (c *Coverage) source(s naming.Source) bool {
+// coversSource reports whether c covers s.
+func (c *Coverage) coversSource(s naming.Source) bool {
 	switch {
 	case ofBodyKind(s.Kind) && c.Body:
 		return true
-	case s.Kind == naming.SourceHeader && c.header(s.Name):
+	case s.Kind == naming.SourceHeader && c.coversHeader(s.Name):
 		return true
 	case s.Kind == naming.SourceQuery && c.URL, s.Kind == naming.SourceMethod && c.Method:
 		return true
@@ -204,7 +204,7 @@ func allHold(method string, conditions []condition) func(*Delivery) bool {
 				return false
 			}
 		}
-		m := d.message()
+		m := d.asMessage()
 		for i := range conditions {
 			value, r := conditions[i].lookup.Read(m)
 			if r != naming.ReadFound || conditions[i].value != "" && string(value) != conditions[i].value {
@@ -215,8 +215,8 @@ func allHold(method string, conditions []condition) func(*Delivery) bool {
 	}
 }
 
-// answer returns the function that answers, or nil if the upstream does.
-func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*HandshakeAnswer, error), error) {
+// answerMaker returns the function that answers, or nil if the upstream does.
+func (r *HandshakeRule) answerMaker(c *Config, token *expected) (func(*Delivery) (*HandshakeAnswer, error), error) {
 	body, err := answerPieces("answer", r.Answer)
 	if err != nil {
 		return nil, err
@@ -241,10 +241,10 @@ func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*Ha
 		return nil, err
 	}
 	return func(d *Delivery) (*HandshakeAnswer, error) {
-		if err := token.check(c.Scheme, d); err != nil {
+		if err := token.checkToken(c.Scheme, d); err != nil {
 			return nil, err
 		}
-		text, err := texts.text(body, d, texts.json)
+		text, err := texts.makeText(body, d, texts.json)
 		if err != nil {
 			return nil, err
 		}
@@ -263,7 +263,7 @@ func (r *HandshakeRule) answer(c *Config, token *expected) (func(*Delivery) (*Ha
 
 // headerValue returns line with the values of d, or a SignatureError if that is no header's value.
 func (m *maker) headerValue(line pieces, d *Delivery) ([]byte, error) {
-	text, err := m.text(line, d, false)
+	text, err := m.makeText(line, d, false)
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +292,7 @@ func (r *HandshakeRule) answerType() (string, error) {
 func (r *HandshakeRule) checkDigests(all pieces, c *Config) error {
 	covers := Covers(*c)
 	for _, p := range all {
-		if p.mac && r.TokenAt == "" && (r.Unsigned || !covers.source(p.lookup.Source())) {
+		if p.mac && r.TokenAt == "" && (r.Unsigned || !covers.coversSource(p.lookup.Source())) {
 			return fmt.Errorf("{%s} in the answer is not signed: any caller could get the digest of any text, such "+
 				"as the signature of an event; "+
 				"ask for a token, or let the upstream answer", p.name)
@@ -339,19 +339,19 @@ type maker struct {
 	json   bool
 }
 
-func (m *maker) text(all pieces, d *Delivery, escaped bool) ([]byte, error) {
+func (m *maker) makeText(all pieces, d *Delivery, escaped bool) ([]byte, error) {
 	c := &claim{}
 	var text []byte
 	for i := range all {
 		p := &all[i]
-		value, err := p.value(m.scheme, d, c, nil)
+		value, err := p.readValue(m.scheme, d, c, nil)
 		switch {
 		case err != nil:
 			return nil, err
 		case p.source != "" && len(value) > maxEcho:
 			return nil, &SignatureError{m.scheme, Malformed, p.name, "is too long to repeat in an answer"}
 		case p.mac:
-			value = m.mac.macs[0].sign(m.mac.encoding, value)
+			value = m.mac.macs[0].signParts(m.mac.encoding, value)
 		}
 		if p.source != "" && escaped {
 			value = jsonEscaped(value)
@@ -373,7 +373,7 @@ type expected struct {
 	digest [][sha256.Size]byte
 }
 
-func (r *HandshakeRule) token() (*expected, error) {
+func (r *HandshakeRule) expectedToken() (*expected, error) {
 	if r.TokenAt == "" {
 		if len(r.Token) > 0 {
 			return nil, errors.New("give token: the source that must equal the configured token, such as " +
@@ -391,7 +391,7 @@ func (r *HandshakeRule) token() (*expected, error) {
 	return &expected{l, digestsOf([][]byte{r.Token})}, nil
 }
 
-func (e *expected) check(scheme string, d *Delivery) error {
+func (e *expected) checkToken(scheme string, d *Delivery) error {
 	if e.lookup == nil {
 		return nil
 	}

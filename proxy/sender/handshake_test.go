@@ -240,7 +240,7 @@ func TestAnAnswerThatABrowserRunsIsRefused(t *testing.T) {
 		"multipart/x-mixed-replace"} {
 		r := &HandshakeRule{When: []string{"query.challenge"}, Answer: "{query.challenge}", ContentType: contentType,
 			Unsigned: true}
-		if _, err := r.answer(&Config{}, nil); err == nil || !strings.Contains(err.Error(), "content_type") {
+		if _, err := r.answerMaker(&Config{}, nil); err == nil || !strings.Contains(err.Error(), "content_type") {
 			t.Errorf("%s: %v", contentType, err)
 		}
 	}

@@ -46,9 +46,9 @@ func (known) HubSpot() Preset {
 			"A renewal leaves an older signature beside version 3 as it is.",
 		},
 		sample: func(s *sample) {
-			s.body(`[{"eventId":1,"subscriptionId":1,"portalId":1,"appId":1,"occurredAt":`+millis(s.happened)+
+			s.setBody(`[{"eventId":1,"subscriptionId":1,"portalId":1,"appId":1,"occurredAt":`+unixMillis(s.happened)+
 				`,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":1,"changeSource":%s}]`, s.id)
-			s.sign(s.secret, signHubSpot("", &publicURL{base: strings.TrimSuffix(s.url, s.request.Target)}))
+			s.signRequest(s.secret, signHubSpot("", &publicURL{base: strings.TrimSuffix(s.url, s.request.Target)}))
 		},
 	}
 }
@@ -85,19 +85,19 @@ func newHubSpotV3(c Config) (Verifier, error) {
 	v.encoding, v.part, v.sign = inBase64, hubspotV3, signHubSpot(c.Scheme, public)
 	v.covers = "the method, the public URL, the raw body and the timestamp; check public_url, too"
 	v.read = func(d *Delivery, cl *claim) error {
-		if !d.has(hubspotV3) && d.has(hubspotLegacy) {
+		if !d.hasHeader(hubspotV3) && d.hasHeader(hubspotLegacy) {
 			return &SignatureError{c.Scheme, Missing, hubspotV3,
 				"only an older signature came: set algorithm to v1 or v2 to accept it"}
 		}
-		signature, err := d.one(c.Scheme, hubspotV3)
+		signature, err := d.requireOne(c.Scheme, hubspotV3)
 		if err != nil {
 			return err
 		}
-		stamp, err := d.one(c.Scheme, hubspotTime)
+		stamp, err := d.requireOne(c.Scheme, hubspotTime)
 		if err != nil {
 			return err
 		}
-		url, err := public.of(c.Scheme, d)
+		url, err := public.signedURL(c.Scheme, d)
 		if err != nil {
 			return err
 		}
@@ -114,19 +114,19 @@ func newHubSpotV3(c Config) (Verifier, error) {
 // signHubSpot returns a signer for version 3. An older signature beside it signs no time and stays.
 func signHubSpot(scheme string, public *publicURL) signer {
 	return func(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
-		url, err := public.of(scheme, d)
+		url, err := public.signedURL(scheme, d)
 		if err != nil {
 			return nil, err
 		}
 		if decoded := hubspotDecoded(url); decoded != nil { // keep the spelling that the sender signed
-			old, _ := d.header(hubspotV3)
-			since, _ := d.header(hubspotTime)
-			if bytes.Equal(keys[0].sign(inBase64, d.Method, decoded, d.Body, since), old) {
+			old, _ := d.findHeader(hubspotV3)
+			since, _ := d.findHeader(hubspotTime)
+			if bytes.Equal(keys[0].signParts(inBase64, d.Method, decoded, d.Body, since), old) {
 				url = decoded
 			}
 		}
 		stamp := stampField(hubspotTime, at, time.Millisecond)
-		signature := keys[0].sign(inBase64, d.Method, url, d.Body, stamp.Value)
+		signature := keys[0].signParts(inBase64, d.Method, url, d.Body, stamp.Value)
 		return []naming.Field{{Name: []byte(hubspotV3), Value: signature}, stamp}, nil
 	}
 }
@@ -176,17 +176,17 @@ func newHubSpotLegacy(c Config) (Verifier, error) {
 		v.covers = "the method, the public URL and the raw body; check public_url, too"
 	}
 	v.read = func(d *Delivery, cl *claim) error {
-		signature, err := d.one(c.Scheme, hubspotLegacy)
+		signature, err := d.requireOne(c.Scheme, hubspotLegacy)
 		if err != nil {
 			return err
 		}
-		if version, count := d.header("X-HubSpot-Signature-Version"); count > 0 && string(version) != c.Algorithm {
+		if version, count := d.findHeader("X-HubSpot-Signature-Version"); count > 0 && string(version) != c.Algorithm {
 			return &SignatureError{c.Scheme, Malformed, "X-HubSpot-Signature-Version",
 				"is not the configured version " + c.Algorithm}
 		}
 		cl.signatures = append(cl.signatures, signature)
 		if public != nil {
-			url, err := public.of(c.Scheme, d)
+			url, err := public.signedURL(c.Scheme, d)
 			if err != nil {
 				return err
 			}
@@ -212,7 +212,7 @@ func hubSpotID(d *Delivery) EventID {
 	h := sha256.New()
 	var text []byte
 	status := eachElement(d.Body, func(e *fastjson.Value) IDStatus {
-		if _, status := members(e, "eventId", "subscriptionId", "occurredAt"); status != IDFound {
+		if _, status := memberTexts(e, "eventId", "subscriptionId", "occurredAt"); status != IDFound {
 			return status
 		}
 		if countMember(e, "attemptNumber") > 1 {

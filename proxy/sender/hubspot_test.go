@@ -17,7 +17,7 @@ func TestHubSpotSignsItsURLInEitherSpelling(t *testing.T) {
 		for _, url := range signed {
 			d := mustSample(t, "hubspot", secret)
 			s := &sample{secret: secret, now: testNow()}
-			d = with(d, hubspotV3, s.hmac256(inBase64, "POST", base+url, string(d.Body), s.millis()))
+			d = with(d, hubspotV3, s.hmac256(inBase64, "POST", base+url, string(d.Body), s.unixMillis()))
 			d.Target = []byte(arrives)
 			if err := v.Verify(d, testNow()); err != nil {
 				t.Errorf("%s, signed as %s: %v", arrives, url, err)

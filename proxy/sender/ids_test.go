@@ -70,11 +70,11 @@ func TestAnIDIsMadeOfWhatStaysTheSame(t *testing.T) {
 func TestASecretOfStandardWebhooksMayBeRaw(t *testing.T) {
 	for _, secret := range []string{"polar_whs_tXq7Gk2bN0cVd5", "plain", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"} {
 		s := sample{secret: []byte(secret), now: testNow(), request: Request{Body: []byte(`{}`)}}
-		s.add("webhook-id", "m")
-		s.add("webhook-timestamp", s.seconds())
-		s.add("webhook-signature", "v1,"+s.hmac256(inBase64, "m.", s.seconds(), ".{}"))
+		s.addField("webhook-id", "m")
+		s.addField("webhook-timestamp", s.unixSeconds())
+		s.addField("webhook-signature", "v1,"+s.hmac256(inBase64, "m.", s.unixSeconds(), ".{}"))
 		for _, name := range []string{"svix", "standard-webhooks"} {
-			if err := mustNew(t, Config{Scheme: name, Secrets: [][]byte{[]byte(secret)}}).Verify(s.request.delivery(),
+			if err := mustNew(t, Config{Scheme: name, Secrets: [][]byte{[]byte(secret)}}).Verify(s.request.asDelivery(),
 				testNow()); err != nil {
 				t.Errorf("%s: %s: %v", name, secret, err)
 			}

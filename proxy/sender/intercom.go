@@ -30,9 +30,9 @@ func (known) Intercom() Preset {
 			"`ping`, sent when you save the webhook, is an ordinary delivery.",
 		},
 		sample: func(s *sample) {
-			s.body(
-				`{"type":"notification_event","app_id":"sample","id":%s,"topic":"contact.created","delivery_attempts":1,"created_at":`+s.seconds()+`,"data":{"type":"notification_event_data","item":{"type":"contact","id":"1"}}}`, s.named("notif_"))
-			s.addSigned("X-Hub-Signature", "sha1="+string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
+			s.setBody(
+				`{"type":"notification_event","app_id":"sample","id":%s,"topic":"contact.created","delivery_attempts":1,"created_at":`+s.unixSeconds()+`,"data":{"type":"notification_event_data","item":{"type":"contact","id":"1"}}}`, s.prefixedID("notif_"))
+			s.addSigned("X-Hub-Signature", "sha1="+string(newMAC(sha1.New, s.secret).signParts(inHex, s.request.Body)))
 		},
 	}
 }

@@ -38,9 +38,9 @@ func (known) Jira() Preset {
 			"Jira Data Center was not checked.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"timestamp":`+millis(s.happened)+`,"webhookEvent":"jira:issue_updated","issue":{"id":"1","key":%s}}`,
+			s.setBody(`{"timestamp":`+unixMillis(s.happened)+`,"webhookEvent":"jira:issue_updated","issue":{"id":"1","key":%s}}`,
 				"SAMPLE-1")
-			s.add("X-Atlassian-Webhook-Identifier", s.id)
+			s.addField("X-Atlassian-Webhook-Identifier", s.id)
 			s.signBody("X-Hub-Signature", "sha256=", inHex)
 		},
 	}
@@ -51,5 +51,5 @@ func (known) Jira() Preset {
 // one is accepted.
 func newJira(c Config) (Verifier, error) {
 	algorithm := cmp.Or(c.Algorithm, "sha256")
-	return newGenericHMAC(Config{Header: "X-Hub-Signature", Prefix: algorithm + "=", Algorithm: algorithm}.under(c))
+	return newGenericHMAC(Config{Header: "X-Hub-Signature", Prefix: algorithm + "=", Algorithm: algorithm}.withRoute(c))
 }

@@ -175,8 +175,8 @@ func halfCharacter(body []byte) bool {
 		if body[i] != '\\' {
 			continue
 		}
-		first, ok := escaped(body[i:])
-		switch second, pair := escaped(body[min(i+6, len(body)):]); {
+		first, ok := unescapeRune(body[i:])
+		switch second, pair := unescapeRune(body[min(i+6, len(body)):]); {
 		case !ok:
 			i++ // the character after the backslash, which may be another backslash
 		case !utf16.IsSurrogate(first):
@@ -190,8 +190,8 @@ func halfCharacter(body []byte) bool {
 	return false
 }
 
-// escaped parses the \uXXXX at the start of text.
-func escaped(text []byte) (r rune, ok bool) {
+// unescapeRune parses the \uXXXX at the start of text.
+func unescapeRune(text []byte) (r rune, ok bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
 	}
@@ -199,9 +199,9 @@ func escaped(text []byte) (r rune, ok bool) {
 	return rune(n), err == nil
 }
 
-// text returns a member as senders sign it: a string unescaped, a number or boolean as it is
+// memberText returns a member as senders sign it: a string unescaped, a number or boolean as it is
 // written, and nothing for null or an absent member. ok is false for objects and arrays.
-func text(v *fastjson.Value, name string) (value []byte, ok bool) {
+func memberText(v *fastjson.Value, name string) (value []byte, ok bool) {
 	m := v.Get(name)
 	if m == nil {
 		return nil, true
@@ -217,8 +217,8 @@ func text(v *fastjson.Value, name string) (value []byte, ok bool) {
 	return m.MarshalTo(nil), true
 }
 
-// members returns the named members of an object, which are strings, numbers or booleans.
-func members(v *fastjson.Value, names ...string) ([]string, IDStatus) {
+// memberTexts returns the named members of an object, which are strings, numbers or booleans.
+func memberTexts(v *fastjson.Value, names ...string) ([]string, IDStatus) {
 	if v == nil || v.Type() != fastjson.TypeObject {
 		return nil, IDMissing
 	}
@@ -251,27 +251,27 @@ func members(v *fastjson.Value, names ...string) ([]string, IDStatus) {
 // digestWithout returns the digest of a value without the named members, at any depth, which change
 // between attempts. It modifies v. It returns "" if an object has one of them twice.
 func digestWithout(v *fastjson.Value, names ...string) string {
-	if !drop(v, names) {
+	if !dropMembers(v, names) {
 		return ""
 	}
 	sum := sha256.Sum256(v.MarshalTo(nil))
 	return hex.EncodeToString(sum[:])
 }
 
-// drop deletes the named members, and reports whether no object had one of them twice.
-func drop(v *fastjson.Value, names []string) bool {
+// dropMembers deletes the named members, and reports whether no object had one of them twice.
+func dropMembers(v *fastjson.Value, names []string) bool {
 	once := true
 	switch v.Type() {
 	case fastjson.TypeArray:
 		for _, e := range v.GetArray() {
-			once = once && drop(e, names)
+			once = once && dropMembers(e, names)
 		}
 	case fastjson.TypeObject:
 		for _, name := range names {
 			v.Del(name)
 			once = once && !v.Exists(name)
 		}
-		v.GetObject().Visit(func(_ []byte, m *fastjson.Value) { once = once && drop(m, names) })
+		v.GetObject().Visit(func(_ []byte, m *fastjson.Value) { once = once && dropMembers(m, names) })
 	}
 	return once
 }
@@ -299,18 +299,18 @@ func onceOrAmbiguous(n int) EventID {
 // memberIs returns a function that recognises a handshake by one member. A member that is given
 // twice does not count: the upstream might read the other one.
 func memberIs(member, value string) func(*Delivery) bool {
-	return func(d *Delivery) bool { return hasMember(object(d.Body, value), member, value) }
+	return func(d *Delivery) bool { return hasMember(objectWith(d.Body, value), member, value) }
 }
 
 func hasMember(v *fastjson.Value, member, value string) bool {
-	got, status := members(v, member)
+	got, status := memberTexts(v, member)
 	return status == IDFound && got[0] == value
 }
 
-// object returns the body as a JSON object if it contains word, else nil. It searches for word
+// objectWith returns the body as a JSON object if it contains word, else nil. It searches for word
 // first because parsing costs more and nearly no delivery is a handshake. No sender escapes the
 // letters of such words.
-func object(body []byte, word string) *fastjson.Value {
+func objectWith(body []byte, word string) *fastjson.Value {
 	if !bytes.Contains(body, []byte(word)) {
 		return nil
 	}

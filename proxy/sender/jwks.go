@@ -47,7 +47,7 @@ func parseJWKS(text []byte) ([]jwtKey, error) {
 		if k.Use != "" && k.Use != "sig" || !slices.Contains([]string{"RSA", "EC", "OKP"}, k.Kty) {
 			continue
 		}
-		key, err := k.public()
+		key, err := k.publicKey()
 		if err != nil {
 			return nil, fmt.Errorf("keys[%d]: %w", i, err)
 		}
@@ -69,7 +69,7 @@ func parseJWKS(text []byte) ([]jwtKey, error) {
 	return all, nil
 }
 
-func (k *jwk) public() (crypto.PublicKey, error) {
+func (k *jwk) publicKey() (crypto.PublicKey, error) {
 	switch k.Kty {
 	case "RSA":
 		n, err := jwkBytes("n", k.N)
@@ -86,7 +86,7 @@ func (k *jwk) public() (crypto.PublicKey, error) {
 		}
 		return &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(exponent)}, nil
 	case "EC":
-		return k.ec()
+		return k.ecKey()
 	}
 	x, err := jwkBytes("x", k.X)
 	if err != nil || k.Crv != "Ed25519" || len(x) != ed25519.PublicKeySize {
@@ -95,7 +95,7 @@ func (k *jwk) public() (crypto.PublicKey, error) {
 	return ed25519.PublicKey(x), nil
 }
 
-func (k *jwk) ec() (crypto.PublicKey, error) {
+func (k *jwk) ecKey() (crypto.PublicKey, error) {
 	curve, ok := map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(),
 		"P-521": elliptic.P521()}[k.Crv]
 	if !ok {

@@ -154,55 +154,55 @@ func methodsOf(key crypto.PublicKey) ([]string, error) {
 	return nil, fmt.Errorf("a %T signs no token; give an RSA, ECDSA or Ed25519 key", key)
 }
 
-func (v *jwtVerifier) head(d *Delivery) error {
+func (v *jwtVerifier) checkHead(d *Delivery) error {
 	if !v.from.inHead() {
 		return nil
 	}
 	c := &claim{}
-	return v.from.read(v.scheme, v.prefix, d, c)
+	return v.from.readSignatures(v.scheme, v.prefix, d, c)
 }
 
 // Verify implements Verifier.
 func (v *jwtVerifier) Verify(d *Delivery, now time.Time) error {
 	c := &claim{}
 	c.signatures = c.signaturesMemory[:0]
-	if err := v.from.read(v.scheme, v.prefix, d, c); err != nil {
+	if err := v.from.readSignatures(v.scheme, v.prefix, d, c); err != nil {
 		return err
 	}
 	var wrong error
 	for _, token := range c.signatures[:min(len(c.signatures), maxSlowSignatures)] {
-		if wrong = v.token(string(token), d.Body, now); wrong == nil {
+		if wrong = v.checkToken(string(token), d.Body, now); wrong == nil {
 			return nil
 		}
 	}
 	return wrong
 }
 
-// token checks one token: first its signature, then its claims, so that only a genuine token is
-// "too old".
-func (v *jwtVerifier) token(text string, body []byte, now time.Time) error {
+// checkToken checks one token: first its signature, then its claims, so that only a genuine token
+// is "too old".
+func (v *jwtVerifier) checkToken(text string, body []byte, now time.Time) error {
 	claims := jwt.MapClaims{}
 	_, err := v.parser.ParseWithClaims(text, claims, v.keysFor)
 	switch {
 	case errors.Is(err, jwt.ErrTokenMalformed):
-		return v.wrong(Malformed, v.from.text(), "is not a JSON Web Token")
+		return v.signatureError(Malformed, v.from.namesOfPlaces(), "is not a JSON Web Token")
 	case errors.Is(err, errCritical):
-		return v.wrong(Malformed, v.from.text(),
+		return v.signatureError(Malformed, v.from.namesOfPlaces(),
 			"its header has crit: an extension that Hooklock does not know and must not ignore")
 	case errors.Is(err, errNoSuchKey):
-		return v.wrong(Mismatch, v.from.text(),
+		return v.signatureError(Mismatch, v.from.namesOfPlaces(),
 			"its key (kid) is not configured: the sender may have a new key, which has to be added by hand")
 	case err != nil:
-		return v.wrong(Mismatch, v.from.text(),
+		return v.signatureError(Mismatch, v.from.namesOfPlaces(),
 			"made with another key or algorithm than the configured one, or changed on the way")
 	}
-	if err := v.times(claims, now); err != nil {
+	if err := v.checkTimes(claims, now); err != nil {
 		return err
 	}
 	return v.checkClaims(claims, body)
 }
 
-func (v *jwtVerifier) wrong(reason Reason, part, detail string) error {
+func (v *jwtVerifier) signatureError(reason Reason, part, detail string) error {
 	return &SignatureError{v.scheme, reason, part, detail}
 }
 
@@ -229,22 +229,24 @@ func (v *jwtVerifier) keysFor(t *jwt.Token) (any, error) {
 	return set, nil
 }
 
-// times checks exp, nbf and the age of iat.
-func (v *jwtVerifier) times(claims jwt.MapClaims, now time.Time) error {
+// checkTimes checks exp, nbf and the age of iat.
+func (v *jwtVerifier) checkTimes(claims jwt.MapClaims, now time.Time) error {
 	for _, name := range []string{"exp", "nbf", "iat"} {
 		at, there, ok := claimTime(claims, name)
 		switch {
 		case !ok:
-			return v.wrong(Malformed, "claim "+name, "is not a Unix time")
+			return v.signatureError(Malformed, "claim "+name, "is not a Unix time")
 		case !there && name == "iat" && v.age.tolerance > 0:
-			return v.wrong(Missing, "claim iat", "the token does not say when it was made, and tolerance requires it")
+			return v.signatureError(Missing, "claim iat",
+				"the token does not say when it was made, and tolerance requires it")
 		case !there:
 		case name == "exp" && now.Sub(at) > jwtLeeway:
-			return v.wrong(TooOld, "claim exp", "the token has expired: a replay, or this machine's clock is ahead")
+			return v.signatureError(TooOld, "claim exp",
+				"the token has expired: a replay, or this machine's clock is ahead")
 		case name == "nbf" && at.Sub(now) > jwtLeeway:
-			return v.wrong(TooNew, "claim nbf", "the token is not valid yet: this machine's clock is behind")
+			return v.signatureError(TooNew, "claim nbf", "the token is not valid yet: this machine's clock is behind")
 		case name == "iat":
-			if err := v.age.check(v.scheme, "claim iat", at, now); err != nil {
+			if err := v.age.checkAge(v.scheme, "claim iat", at, now); err != nil {
 				return err
 			}
 		}
@@ -268,16 +270,16 @@ func claimTime(claims jwt.MapClaims, name string) (at time.Time, there, ok bool)
 // checkClaims checks the issuer, the audience, the configured claims and the digest of the body.
 func (v *jwtVerifier) checkClaims(claims jwt.MapClaims, body []byte) error {
 	if issuer, _ := claims["iss"].(string); v.issuer != "" && issuer != v.issuer {
-		return v.wrong(Mismatch, "claim iss", "is not the configured issuer")
+		return v.signatureError(Mismatch, "claim iss", "is not the configured issuer")
 	}
 	if audience, err := claims.GetAudience(); v.audience != "" &&
 		(err != nil || !slices.Contains(audience, v.audience)) {
-		return v.wrong(Mismatch, "claim aud",
+		return v.signatureError(Mismatch, "claim aud",
 			"does not contain the configured audience: the token was made for another receiver")
 	}
 	for _, c := range v.claims {
 		if got, there := claims[c[0]]; !there || claimText(got) != c[1] {
-			return v.wrong(Mismatch, "claim "+c[0], "is not what claims requires")
+			return v.signatureError(Mismatch, "claim "+c[0], "is not what claims requires")
 		}
 	}
 	if v.bodyHash == "" {
@@ -285,10 +287,11 @@ func (v *jwtVerifier) checkClaims(claims jwt.MapClaims, body []byte) error {
 	}
 	digest, _ := claims[v.bodyHash].(string)
 	if digest == "" {
-		return v.wrong(Missing, "claim "+v.bodyHash, "the token has no digest of the body")
+		return v.signatureError(Missing, "claim "+v.bodyHash, "the token has no digest of the body")
 	}
 	if !isDigestOf(digest, body) {
-		return v.wrong(Mismatch, "claim "+v.bodyHash, "is not the SHA-256 of the body: the body was changed on the way")
+		return v.signatureError(Mismatch, "claim "+v.bodyHash,
+			"is not the SHA-256 of the body: the body was changed on the way")
 	}
 	return nil
 }

@@ -129,8 +129,8 @@ func hexEd25519(text []byte) (ed25519.PublicKey, error) {
 	return ed25519Key(key, err, "64 hex digits, as the application's page shows them")
 }
 
-// whpk parses a key of version v1a of Standard Webhooks.
-func whpk(text []byte) (ed25519.PublicKey, error) {
+// parseWHPK parses a key of version v1a of Standard Webhooks.
+func parseWHPK(text []byte) (ed25519.PublicKey, error) {
 	key, err := base64.StdEncoding.DecodeString(string(bytes.TrimPrefix(text, []byte("whpk_"))))
 	return ed25519Key(key, err, "whpk_ and the base64 of 32 bytes")
 }

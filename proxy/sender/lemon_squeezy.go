@@ -28,9 +28,9 @@ func (known) LemonSqueezy() Preset {
 			"The objects have an updated_at, so two changes have different bodies.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`{"meta":{"event_name":"order_created","test_mode":true},"data":{"type":"orders","id":%s,"attributes":{"status":"paid","updated_at":"`+rfc3339(s.happened)+`"}}}`, s.id)
-			s.add("X-Event-Name", "order_created")
+			s.addField("X-Event-Name", "order_created")
 			s.signBody("X-Signature", "", inHex)
 		},
 	}

@@ -34,9 +34,9 @@ func (known) Line() Preset {
 			"\"Verify\" in the console sends a request without events; that is the handshake.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`{"destination":"U00000000000000000000000000000001","events":[{"type":"message","mode":"active","timestamp":`+
-					millis(s.happened)+
+					unixMillis(s.happened)+
 					`,"source":{"type":"user","userId":"U00000000000000000000000000000002"},"webhookEventId":%s,"deliveryContext":{"isRedelivery":false},"message":{"type":"text","id":"1","text":"sample"}}]}`, s.id)
 			s.signBody(lineHeader, "", inBase64)
 		},
@@ -57,7 +57,7 @@ func lineID(d *Delivery) EventID {
 }
 
 func isLineVerification(d *Delivery) bool {
-	v := object(d.Body, `"events"`)
+	v := objectWith(d.Body, `"events"`)
 	if v == nil || countMember(v, "events") != 1 {
 		return false
 	}

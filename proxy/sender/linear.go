@@ -32,10 +32,10 @@ func (known) Linear() Preset {
 			"The tolerance of 1 min is that of Linear's library.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"action":"create","type":"Issue","createdAt":"`+rfc3339(s.happened)+
-				`","data":{"id":%s,"title":"sample"},"webhookTimestamp":`+s.millis()+
+			s.setBody(`{"action":"create","type":"Issue","createdAt":"`+rfc3339(s.happened)+
+				`","data":{"id":%s,"title":"sample"},"webhookTimestamp":`+s.unixMillis()+
 				`,"webhookId":"00000000-0000-4000-8000-000000000001"}`, s.id)
-			s.add("Linear-Delivery", s.id)
+			s.addField("Linear-Delivery", s.id)
 			s.signBody("Linear-Signature", "", inHex)
 		},
 	}
@@ -44,9 +44,9 @@ func (known) Linear() Preset {
 // newLinear returns the verifier of https://linear.app/developers/webhooks. The timestamp is a
 // member of the signed body, in milliseconds.
 func newLinear(c Config) (Verifier, error) {
-	v, err := newMACVerifier(Config{Header: "Linear-Signature"}.under(c))
+	v, err := newMACVerifier(Config{Header: "Linear-Signature"}.withRoute(c))
 	if err != nil || c.Tolerance == 0 {
-		return verifier(v, err)
+		return asVerifier(v, err)
 	}
 	signature := v.read
 	v.read = func(d *Delivery, cl *claim) error {

@@ -41,13 +41,13 @@ func newPrefixDigest(secret []byte) *mac {
 	return m
 }
 
-// matches reports whether one of the presented texts is the encoded digest of parts. It compares
+// matchesAny reports whether one of the presented texts is the encoded digest of parts. It compares
 // texts and not decoded bytes, so that a digest has one spelling.
-func (m *mac) matches(enc encoding, parts, presented [][]byte) bool {
+func (m *mac) matchesAny(enc encoding, parts, presented [][]byte) bool {
 	s := m.states.Get().(*macState)
 	defer m.states.Put(s)
-	text := s.text[:enc.length(s.hash.Size())]
-	enc.encode(text, s.digest(parts))
+	text := s.text[:enc.encodedLength(s.hash.Size())]
+	enc.encode(text, s.digestOf(parts))
 	match := 0
 	for _, p := range presented {
 		match |= subtle.ConstantTimeCompare(text, p)
@@ -55,16 +55,16 @@ func (m *mac) matches(enc encoding, parts, presented [][]byte) bool {
 	return match == 1
 }
 
-// sign returns the encoded digest of parts.
-func (m *mac) sign(enc encoding, parts ...[]byte) []byte {
+// signParts returns the encoded digest of parts.
+func (m *mac) signParts(enc encoding, parts ...[]byte) []byte {
 	s := m.states.Get().(*macState)
 	defer m.states.Put(s)
-	text := s.text[:enc.length(s.hash.Size())]
-	enc.encode(text, s.digest(parts))
+	text := s.text[:enc.encodedLength(s.hash.Size())]
+	enc.encode(text, s.digestOf(parts))
 	return bytes.Clone(text)
 }
 
-func (s *macState) digest(parts [][]byte) []byte {
+func (s *macState) digestOf(parts [][]byte) []byte {
 	s.hash.Reset()
 	s.hash.Write(s.prefix)
 	for _, p := range parts {
@@ -81,16 +81,16 @@ const (
 	inBase64
 )
 
-func (e encoding) length(digest int) int {
+func (e encoding) encodedLength(digest int) int {
 	if e == inHex {
 		return hex.EncodedLen(digest)
 	}
 	return base64.StdEncoding.EncodedLen(digest)
 }
 
-// usual returns a text as encode spells it: hex digits may come in upper case, and base64 in the
-// alphabet for URLs and without padding (RFC 4648 section 5).
-func (e encoding) usual(text []byte) []byte {
+// usualSpelling returns a text as encode spells it: hex digits may come in upper case, and base64
+// in the alphabet for URLs and without padding (RFC 4648 section 5).
+func (e encoding) usualSpelling(text []byte) []byte {
 	switch {
 	case e == inHex && bytes.ContainsAny(text, "ABCDEF"):
 		return bytes.ToLower(text)
@@ -116,9 +116,10 @@ func (e encoding) usual(text []byte) []byte {
 	return usual
 }
 
-// spellings returns an encoded digest as senders may spell it. A longer spelling comes before one
-// that it begins with. An unpadded one without any letter that tells is taken for that of URLs.
-func (e encoding) spellings(text []byte) [][]byte {
+// possibleSpellings returns an encoded digest as senders may spell it. A longer spelling comes
+// before one that it begins with. An unpadded one without any letter that tells is taken for that
+// of URLs.
+func (e encoding) possibleSpellings(text []byte) [][]byte {
 	if e == inHex {
 		return [][]byte{text, bytes.ToUpper(text)}
 	}
@@ -147,8 +148,8 @@ func hashOf(algorithm string) (func() hash.Hash, int, error) {
 	return nil, 0, fmt.Errorf("algorithm %q: give sha1, sha256 or sha512", algorithm)
 }
 
-// macs returns a mac for each secret.
-func macs(c Config, newHash func() hash.Hash) ([]*mac, error) {
+// newMACs returns a mac for each secret.
+func newMACs(c Config, newHash func() hash.Hash) ([]*mac, error) {
 	if err := checkSecrets(c.Secrets); err != nil {
 		return nil, err
 	}

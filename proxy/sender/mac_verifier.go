@@ -47,14 +47,14 @@ func (v *macVerifier) Verify(d *Delivery, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if want := v.encoding.length(v.digest); len(c.signatures) == 1 && len(c.signatures[0]) != want {
+	if want := v.encoding.encodedLength(v.digest); len(c.signatures) == 1 && len(c.signatures[0]) != want {
 		return &SignatureError{v.scheme, Malformed, v.part, "has " + strconv.Itoa(len(c.signatures[0])) +
 			" characters instead of " + strconv.Itoa(want)}
 	}
-	if !v.matches(c) {
-		return v.mismatch()
+	if !v.matchesClaim(c) {
+		return v.mismatchError()
 	}
-	return v.age.check(v.scheme, c.stampPart, c.stamp, now)
+	return v.age.checkAge(v.scheme, c.stampPart, c.stamp, now)
 }
 
 func (v *macVerifier) claimOf(d *Delivery) (*claim, error) {
@@ -62,33 +62,33 @@ func (v *macVerifier) claimOf(d *Delivery) (*claim, error) {
 	c.parts, c.signatures = c.partsMemory[:0], c.signaturesMemory[:0]
 	err := v.read(d, c)
 	for i := range c.signatures {
-		c.signatures[i] = v.encoding.usual(c.signatures[i])
+		c.signatures[i] = v.encoding.usualSpelling(c.signatures[i])
 	}
 	return c, err
 }
 
-func (v *macVerifier) mismatch() error {
+func (v *macVerifier) mismatchError() error {
 	return &SignatureError{v.scheme, Mismatch, v.part, "made with another secret, or changed on the way: " + v.covers}
 }
 
-// renew implements renewer.
-func (v *macVerifier) renew(d *Delivery, at time.Time) (Renewed, error) {
+// renewSignature implements renewer.
+func (v *macVerifier) renewSignature(d *Delivery, at time.Time) (Renewed, error) {
 	c, err := v.claimOf(d)
 	if err != nil {
 		return Renewed{}, err
 	}
 	makers := makersOf(v.macs, v.encoding, c.parts, c.signatures)
 	if len(makers) == 0 {
-		return Renewed{}, v.mismatch()
+		return Renewed{}, v.mismatchError()
 	}
-	return v.sign.renewal(d, makers, c.stamp, at)
+	return v.sign.renewWith(d, makers, c.stamp, at)
 }
 
-// head implements headVerifier. It reads the claim without the body and reports only parts of the
-// head that are missing.
-func (v *macVerifier) head(d *Delivery) error {
+// checkHead implements headVerifier. It reads the claim without the body and reports only parts of
+// the head that are missing.
+func (v *macVerifier) checkHead(d *Delivery) error {
 	var broken *SignatureError
-	if _, err := v.claimOf(d); errors.As(err, &broken) && broken.Reason == Missing && !d.has(broken.Part) &&
+	if _, err := v.claimOf(d); errors.As(err, &broken) && broken.Reason == Missing && !d.hasHeader(broken.Part) &&
 		!ofBody(broken.Part) {
 		return err
 	}
@@ -101,14 +101,14 @@ func ofBody(part string) bool {
 	return strings.Contains(part, ".") || strings.HasPrefix(part, "body[") || part == string(naming.SourceBodySHA256)
 }
 
-func (v *macVerifier) matches(c *claim) bool {
+func (v *macVerifier) matchesClaim(c *claim) bool {
 	for _, m := range v.macs {
-		if len(c.urls) == 0 && m.matches(v.encoding, c.parts, c.signatures) {
+		if len(c.urls) == 0 && m.matchesAny(v.encoding, c.parts, c.signatures) {
 			return true
 		}
 		for _, url := range c.urls {
 			c.parts[c.urlAt] = url
-			if m.matches(v.encoding, c.parts, c.signatures) {
+			if m.matchesAny(v.encoding, c.parts, c.signatures) {
 				return true
 			}
 		}

@@ -42,10 +42,10 @@ func (known) Mailgun() Preset {
 				"`limits.request_body` for them. All fields and files except the signature's make the ID.",
 		},
 		sample: func(s *sample) {
-			nonce := strings.Repeat("a", 40) + s.seconds()
-			s.body(`{"signature":{"timestamp":"`+s.seconds()+
+			nonce := strings.Repeat("a", 40) + s.unixSeconds()
+			s.setBody(`{"signature":{"timestamp":"`+s.unixSeconds()+
 				`","token":%s,"signature":%s},"event-data":{"id":%s,"event":"opened"}}`,
-				nonce, s.hmac256(inHex, s.seconds(), nonce), s.id)
+				nonce, s.hmac256(inHex, s.unixSeconds(), nonce), s.id)
 		},
 	}
 }
@@ -66,7 +66,7 @@ func newMailgun(c Config) (Verifier, error) {
 				return &SignatureError{c.Scheme, Malformed, "form.signature",
 					"timestamp, token or signature is given more than once"}
 			}
-			return cl.mailgun(c.Scheme, "form.", []byte(fields["timestamp"]), []byte(fields["token"]),
+			return cl.setMailgun(c.Scheme, "form.", []byte(fields["timestamp"]), []byte(fields["token"]),
 				[]byte(fields["signature"]))
 		}
 		body, err := parseStrict(c.Scheme, d.Body)
@@ -80,17 +80,17 @@ func newMailgun(c Config) (Verifier, error) {
 		if err != nil {
 			return err
 		}
-		stamp, _ := text(signed, "timestamp")
-		nonce, _ := text(signed, "token")
+		stamp, _ := memberText(signed, "timestamp")
+		nonce, _ := memberText(signed, "token")
 		// The events of a subaccount are signed with the primary account's key, too.
-		return cl.mailgun(c.Scheme, "body.signature.", stamp, nonce, signed.GetStringBytes("signature"),
+		return cl.setMailgun(c.Scheme, "body.signature.", stamp, nonce, signed.GetStringBytes("signature"),
 			signed.GetStringBytes("parent-signature"))
 	}
 	return v, nil
 }
 
-// mailgun sets the claim of one signature, or of two over the same content.
-func (c *claim) mailgun(scheme, at string, stamp, nonce []byte, signatures ...[]byte) error {
+// setMailgun sets the claim of one signature, or of two over the same content.
+func (c *claim) setMailgun(scheme, at string, stamp, nonce []byte, signatures ...[]byte) error {
 	for _, s := range signatures {
 		if len(s) > 0 {
 			c.signatures = append(c.signatures, s)

@@ -33,10 +33,10 @@ func (known) Meta() Preset {
 			"WhatsApp is said to retry for longer than 36 h.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`{"object":"whatsapp_business_account","entry":[{"id":"102290129340398","changes":[{"field":"messages","value":{"messaging_product":"whatsapp","messages":[{"from":"15550000001","id":%s,"timestamp":"`+
 					strconv.FormatInt(s.happened.Unix(), 10)+`","type":"text","text":{"body":"sample"}}]}}]}]}`,
-				s.named("wamid."))
+				s.prefixedID("wamid."))
 			s.signBody("X-Hub-Signature-256", "sha256=", inHex)
 		},
 	}

@@ -21,8 +21,8 @@ func (known) Mollie() Preset {
 				"`id=tr_…`: [mollie-classic](mollie-classic.md).",
 		},
 		sample: func(s *sample) {
-			s.body(`{"resource":"event","id":%s,"type":"payment-link.paid","entityId":"pl_sample","createdAt":"`+
-				rfc3339(s.happened)+`"}`, s.named("event_"))
+			s.setBody(`{"resource":"event","id":%s,"type":"payment-link.paid","entityId":"pl_sample","createdAt":"`+
+				rfc3339(s.happened)+`"}`, s.prefixedID("event_"))
 			s.signBody("X-Mollie-Signature", "sha256=", inHex)
 		},
 	}

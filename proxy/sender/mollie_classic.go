@@ -27,7 +27,7 @@ func (known) MollieClassic() Preset {
 			"Next-gen webhooks are signed and have an ID: [mollie](mollie.md).",
 		},
 		sample: func(s *sample) {
-			s.request.Body = []byte(url.Values{"id": {s.named("tr_")}}.Encode())
+			s.request.Body = []byte(url.Values{"id": {s.prefixedID("tr_")}}.Encode())
 			s.setType("application/x-www-form-urlencoded")
 		},
 	}

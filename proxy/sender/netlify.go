@@ -23,10 +23,10 @@ func (known) Netlify() Preset {
 			"The token signs the SHA-256 of the raw body and no time.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"id":%s,"site_id":"site_sample","state":"ready","updated_at":"`+rfc3339(s.happened)+`","name":"sample"}`,
+			s.setBody(`{"id":%s,"site_id":"site_sample","state":"ready","updated_at":"`+rfc3339(s.happened)+`","name":"sample"}`,
 				s.id)
-			s.add("X-Netlify-Event", "deploy_created")
-			s.token(netlifyHeader, jwt.SigningMethodHS256, "sha256", jwt.MapClaims{"iss": "netlify"})
+			s.addField("X-Netlify-Event", "deploy_created")
+			s.addJWT(netlifyHeader, jwt.SigningMethodHS256, "sha256", jwt.MapClaims{"iss": "netlify"})
 		},
 	}
 }

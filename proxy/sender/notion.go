@@ -21,7 +21,7 @@ func (known) Notion() Preset {
 				"subscription up with `mode: observe` on the route. Enforce when the token is in the file.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"id":%s,"timestamp":"`+rfc3339(s.happened)+
+			s.setBody(`{"id":%s,"timestamp":"`+rfc3339(s.happened)+
 				`","subscription_id":"sub_sample","integration_id":"int_sample","type":"page.content_updated","attempt_number":1,"entity":{"id":"page_sample","type":"page"},"data":{}}`, s.id)
 			s.signBody("X-Notion-Signature", "sha256=", inHex)
 		},

@@ -32,10 +32,10 @@ func (known) Paddle() Preset {
 				"off loses nothing.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"event_id":%s,"event_type":"transaction.completed","occurred_at":"`+rfc3339(s.happened)+
-				`","notification_id":%s,"data":{"id":"txn_sample","status":"completed"}}`, s.named("evt_"), "ntf_"+s.millis())
-			s.addSigned("Paddle-Signature", "ts="+s.seconds()+";h1="+
-				s.hmac256(inHex, s.seconds(), ":", string(s.request.Body)))
+			s.setBody(`{"event_id":%s,"event_type":"transaction.completed","occurred_at":"`+rfc3339(s.happened)+
+				`","notification_id":%s,"data":{"id":"txn_sample","status":"completed"}}`, s.prefixedID("evt_"), "ntf_"+s.unixMillis())
+			s.addSigned("Paddle-Signature", "ts="+s.unixSeconds()+";h1="+
+				s.hmac256(inHex, s.unixSeconds(), ":", string(s.request.Body)))
 		},
 	}
 }

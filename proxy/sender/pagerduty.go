@@ -30,7 +30,7 @@ func (known) PagerDuty() Preset {
 			"Two subscriptions on one URL get the same event ID: give each its own route.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"event":{"id":%s,"event_type":"incident.triggered","resource_type":"incident","occurred_at":"`+
+			s.setBody(`{"event":{"id":%s,"event_type":"incident.triggered","resource_type":"incident","occurred_at":"`+
 				rfc3339(s.happened)+`","data":{"id":"PGR0VU2","type":"incident"}}}`, s.id)
 			s.signBody("X-PagerDuty-Signature", "v1=", inHex)
 		},

@@ -39,9 +39,9 @@ func (known) PayPal() Preset {
 			"Deliveries of PayPal's simulator cannot be verified.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"id":%s,"event_version":"1.0","create_time":"`+s.rfc3339()+
+			s.setBody(`{"id":%s,"event_version":"1.0","create_time":"`+s.rfc3339()+
 				`","resource_type":"capture","event_type":"PAYMENT.CAPTURE.COMPLETED","resource":{"id":"CAP-SAMPLE"}}`,
-				s.named("WH-"))
+				s.prefixedID("WH-"))
 			signature := signWith[*rsa.PrivateKey](s, crypto.SHA256,
 				paypalContent([]byte(s.id), []byte(s.rfc3339()), s.webhookID, s.request.Body))
 			s.addSigned(paypalID, s.id)
@@ -79,15 +79,15 @@ func newPayPal(c Config) (Verifier, error) {
 	return &paypal{c.Scheme, c.WebhookID, keys, age{tolerance: c.Tolerance}}, nil
 }
 
-func (v *paypal) head(d *Delivery) error {
-	return d.needs(v.scheme, paypalHeader, paypalID, paypalTime, paypalAlgo)
+func (v *paypal) checkHead(d *Delivery) error {
+	return d.requireHeaders(v.scheme, paypalHeader, paypalID, paypalTime, paypalAlgo)
 }
 
 // Verify implements Verifier.
 func (v *paypal) Verify(d *Delivery, now time.Time) error {
 	var values [4][]byte
 	for i, name := range [4]string{paypalHeader, paypalID, paypalTime, paypalAlgo} {
-		value, err := d.one(v.scheme, name)
+		value, err := d.requireOne(v.scheme, name)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (v *paypal) Verify(d *Delivery, now time.Time) error {
 			"made with another key, or changed on the way: transmission ID, time and body; check webhook_id and the " +
 				"configured certificate, too"}
 	}
-	return v.age.check(v.scheme, paypalTime, stamp, now)
+	return v.age.checkAge(v.scheme, paypalTime, stamp, now)
 }
 
 func paypalContent(id, stamp []byte, webhookID string, body []byte) []byte {

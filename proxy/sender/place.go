@@ -29,7 +29,7 @@ func placesOf(c *Config, usual string) (places, error) {
 	case len(from) == 0 && usual != "":
 		from = []string{headerSource(usual)}
 	case len(from) == 0:
-		return nil, fmt.Errorf("give header, or from: where the delivery has the %s", carried(c.Scheme))
+		return nil, fmt.Errorf("give header, or from: where the delivery has the %s", describeCarried(c.Scheme))
 	}
 	var all places
 	for _, source := range from {
@@ -49,16 +49,16 @@ func placesOf(c *Config, usual string) (places, error) {
 
 func headerSource(name string) string { return string(naming.SourceHeader) + "." + name }
 
-// carried names what a scheme looks for in a delivery, for messages.
-func carried(scheme string) string {
+// describeCarried names what a scheme looks for in a delivery, for messages.
+func describeCarried(scheme string) string {
 	if scheme == "hmac" {
 		return "signature"
 	}
 	return "token"
 }
 
-// text names all places, for messages.
-func (all places) text() string {
+// namesOfPlaces names all places, for messages.
+func (all places) namesOfPlaces() string {
 	var names []string
 	for _, p := range all {
 		names = append(names, partOf(p.lookup.Source()))
@@ -76,12 +76,12 @@ func (all places) inHead() bool {
 	return true
 }
 
-// read appends the signatures in these places, without prefix, to the claim. It returns an error
-// about a place only if no place has a signature.
-func (all places) read(scheme, prefix string, d *Delivery, c *claim) error {
+// readSignatures appends the signatures in these places, without prefix, to the claim. It returns
+// an error about a place only if no place has a signature.
+func (all places) readSignatures(scheme, prefix string, d *Delivery, c *claim) error {
 	var wrong error
 	for i := range all {
-		if err := all[i].read(scheme, prefix, d, c); err != nil && (wrong == nil || isMissing(wrong)) {
+		if err := all[i].readSignature(scheme, prefix, d, c); err != nil && (wrong == nil || isMissing(wrong)) {
 			wrong = err
 		}
 	}
@@ -89,7 +89,7 @@ func (all places) read(scheme, prefix string, d *Delivery, c *claim) error {
 	case len(c.signatures) > 0:
 		return nil
 	case len(all) > 1 && isMissing(wrong):
-		return &SignatureError{scheme, Missing, all.text(), "the delivery has none of them"}
+		return &SignatureError{scheme, Missing, all.namesOfPlaces(), "the delivery has none of them"}
 	}
 	return wrong
 }
@@ -99,26 +99,26 @@ func isMissing(err error) bool {
 	return errors.As(err, &broken) && broken.Reason == Missing
 }
 
-func (p *place) read(scheme, prefix string, d *Delivery, c *claim) (err error) {
+func (p *place) readSignature(scheme, prefix string, d *Delivery, c *claim) (err error) {
 	var value []byte
 	if p.header == "" {
 		value, err = c.lookUp(scheme, p.lookup, d)
 	} else {
-		value, err = d.one(scheme, p.header)
+		value, err = d.requireOne(scheme, p.header)
 	}
 	part := partOf(p.lookup.Source())
 	if err != nil {
 		return err
 	}
 	if !p.parts {
-		return c.sign(scheme, part, prefix, value)
+		return c.addSignature(scheme, part, prefix, value)
 	}
 	err = &SignatureError{scheme, Missing, part, "the header has no such part"}
 	for one := range naming.HeaderParts(value, p.part) {
 		if len(c.signatures) >= maxSignatures {
 			return &SignatureError{scheme, Malformed, part, fmt.Sprintf("has more than %d signatures", maxSignatures)}
 		}
-		err = c.sign(scheme, part, prefix, one)
+		err = c.addSignature(scheme, part, prefix, one)
 	}
 	return err
 }
@@ -126,7 +126,7 @@ func (p *place) read(scheme, prefix string, d *Delivery, c *claim) (err error) {
 // maxSignatures bounds the signatures of one delivery that are tried.
 const maxSignatures = 16
 
-func (c *claim) sign(scheme, part, prefix string, value []byte) error {
+func (c *claim) addSignature(scheme, part, prefix string, value []byte) error {
 	signature, err := cutPrefix(scheme, part, value, prefix)
 	if err == nil {
 		c.signatures = append(c.signatures, signature)

@@ -29,10 +29,10 @@ func (known) Plaid() Preset {
 			"Whoever captured a webhook can send it again within 5 min, the age that Plaid documents.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`{"webhook_type":"TRANSACTIONS","webhook_code":"SYNC_UPDATES_AVAILABLE","item_id":%s,"environment":"sandbox"}`,
 				s.id)
-			s.token(plaidHeader, jwt.SigningMethodES256, plaidHash, jwt.MapClaims{"iat": s.now.Unix()})
+			s.addJWT(plaidHeader, jwt.SigningMethodES256, plaidHash, jwt.MapClaims{"iat": s.now.Unix()})
 		},
 	}
 }

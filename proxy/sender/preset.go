@@ -166,7 +166,7 @@ func Presets() []Preset {
 	all := make([]Preset, senders.NumMethod())
 	for i := range all {
 		all[i] = senders.Method(i).Interface().(func() Preset)()
-		all[i].fill()
+		all[i].setDefaults()
 	}
 	slices.SortFunc(all, func(a, b Preset) int { return strings.Compare(a.Name, b.Name) })
 	return all
@@ -177,8 +177,8 @@ const (
 	minutes5 = 5 * time.Minute
 )
 
-// fill sets the defaults.
-func (p *Preset) fill() {
+// setDefaults sets the defaults.
+func (p *Preset) setDefaults() {
 	p.Scheme = cmp.Or(p.Scheme, p.Name)
 	p.Renewal = max(p.Renewal, p.verify.renewal)
 	p.verify.name, p.verify.aliases, p.verify.renewal = p.Scheme, p.Aliases, p.Renewal

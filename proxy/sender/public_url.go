@@ -47,10 +47,12 @@ func parsePublicURL(text string) (*publicURL, error) {
 	return p, nil
 }
 
-// of returns the URL that the sender signed, provided that the target arrived unchanged.
-func (p *publicURL) of(scheme string, d *Delivery) ([]byte, error) { return join(scheme, p.base, d) }
+// signedURL returns the URL that the sender signed, provided that the target arrived unchanged.
+func (p *publicURL) signedURL(scheme string, d *Delivery) ([]byte, error) {
+	return joinTarget(scheme, p.base, d)
+}
 
-func join(scheme, base string, d *Delivery) ([]byte, error) {
+func joinTarget(scheme, base string, d *Delivery) ([]byte, error) {
 	if len(d.Target) == 0 || d.Target[0] != '/' {
 		return nil, &SignatureError{scheme, Malformed, "target",
 			"the request target is not a path, so the signed URL is unknown"}

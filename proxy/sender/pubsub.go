@@ -38,7 +38,7 @@ func (known) PubSub() Preset {
 			"10 s is the default acknowledgement deadline of a subscription.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"message":{"data":"c2FtcGxl","messageId":%s,"publishTime":"`+s.rfc3339()+
+			s.setBody(`{"message":{"data":"c2FtcGxl","messageId":%s,"publishTime":"`+s.rfc3339()+
 				`"},"subscription":"projects/sample/subscriptions/sample"}`, s.id)
 		},
 	}

@@ -34,9 +34,9 @@ func (known) Razorpay() Preset {
 			"Two webhooks on one URL get the same event: give each its own route.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`{"entity":"event","account_id":"acc_sample","event":"payment.captured","contains":["payment"],"payload":{"payment":{"entity":{"id":%s,"entity":"payment","amount":100}}}}`, "pay_"+s.id)
-			s.add("x-razorpay-event-id", s.id)
+			s.addField("x-razorpay-event-id", s.id)
 			s.signBody(razorpayHeader, "", inHex)
 		},
 	}

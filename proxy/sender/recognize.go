@@ -47,7 +47,7 @@ var marks = sync.OnceValue(func() map[string][]string {
 		if other, ok := Lookup(p.Scheme); ok {
 			owner = other.Name
 		}
-		for _, header := range p.headers() {
+		for _, header := range p.headerNames() {
 			if !slices.Contains(owners[header], owner) {
 				owners[header] = append(owners[header], owner)
 			}
@@ -70,8 +70,9 @@ func isCommon(header string) bool {
 		"x-hub-signature-256", "x-hook-signature", "signature", "date", "digest"}, header)
 }
 
-// headers returns the headers of a sample, and those that the event ID is read from, in lower case.
-func (p *Preset) headers() (all []string) {
+// headerNames returns the headers of a sample, and those that the event ID is read from, in lower
+// case.
+func (p *Preset) headerNames() (all []string) {
 	for _, h := range p.IDHeaders {
 		all = append(all, strings.ToLower(h))
 	}

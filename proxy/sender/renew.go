@@ -59,7 +59,7 @@ type Renewer struct {
 
 // renewer is a Verifier that can renew signatures.
 type renewer interface {
-	renew(d *Delivery, at time.Time) (Renewed, error)
+	renewSignature(d *Delivery, at time.Time) (Renewed, error)
 }
 
 // NewRenewer returns the Renewer of c. It returns ErrNotRenewable, or an error of New.
@@ -108,16 +108,16 @@ func (r *Renewer) Renew(d *Delivery, at time.Time) (Renewed, error) {
 	if r == nil || r.verifier == nil {
 		return Renewed{}, nil
 	}
-	return r.verifier.renew(d, at)
+	return r.verifier.renewSignature(d, at)
 }
 
 // signer returns the fields that sign d at a time, in the sender's order. All keys sign if the
 // format allows several signatures, else the first one does. Renewals and samples use it.
 type signer func(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error)
 
-// renewal signs d again with the keys that made its signatures. original is the time of the old
+// renewWith signs d again with the keys that made its signatures. original is the time of the old
 // signature.
-func (sign signer) renewal(d *Delivery, keys []*mac, original, at time.Time) (Renewed, error) {
+func (sign signer) renewWith(d *Delivery, keys []*mac, original, at time.Time) (Renewed, error) {
 	fields, err := sign(d, keys, at)
 	if err != nil {
 		return Renewed{}, err
@@ -136,7 +136,7 @@ func (sign signer) renewal(d *Delivery, keys []*mac, original, at time.Time) (Re
 func makersOf(keys []*mac, enc encoding, parts, presented [][]byte) []*mac {
 	var right [][]byte
 	for _, m := range keys {
-		right = append(right, m.sign(enc, parts...))
+		right = append(right, m.signParts(enc, parts...))
 	}
 	var makers []*mac
 	for _, p := range presented {

@@ -272,7 +272,7 @@ func TestOnlyASecretThatMadeTheSignatureRenewsIt(t *testing.T) {
 // valueUnder returns the header of the sample "one" under a secret.
 func valueUnder(t *testing.T, preset, header string, secret []byte) string {
 	t.Helper()
-	value, count := mustSample(t, preset, secret, WithEvent("one")).header(header)
+	value, count := mustSample(t, preset, secret, WithEvent("one")).findHeader(header)
 	if count != 1 {
 		t.Fatalf("no %s", header)
 	}
@@ -318,7 +318,7 @@ func TestEachSignatureOfTheRoutesSecretsIsMadeAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			sent := renewed(d, r)
-			value, _ := sent.header(header)
+			value, _ := sent.findHeader(header)
 			if n := strings.Count(between+string(value), version); n != len(route) {
 				t.Errorf("%s: %d signatures for %d secrets: %s", preset, n, len(route), value)
 			}
@@ -354,7 +354,7 @@ func TestSvixNamesStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := mustNew(t, c).Verify(renewed(d, r), later); err != nil || !renewed(d, r).has("svix-signature") {
+	if err := mustNew(t, c).Verify(renewed(d, r), later); err != nil || !renewed(d, r).hasHeader("svix-signature") {
 		t.Fatal(err)
 	}
 }
@@ -383,18 +383,18 @@ func TestTheTimeKeepsItsUnit(t *testing.T) {
 	for _, millis := range []bool{false, true} {
 		c, secret := renewing(t, "zoom")
 		s := &sample{secret: secret, now: testNow().Add(7 * time.Millisecond), request: Request{Body: []byte("{}")}}
-		stamp, want, original := s.seconds(), at.Truncate(time.Second), testNow()
+		stamp, want, original := s.unixSeconds(), at.Truncate(time.Second), testNow()
 		if millis {
-			stamp, want, original = s.millis(), at, s.now
+			stamp, want, original = s.unixMillis(), at, s.now
 		}
-		s.add(zoomTime, stamp)
-		s.add(zoomHeader, "v0="+s.hmac256(inHex, "v0:", stamp, ":{}"))
-		d := s.request.delivery()
+		s.addField(zoomTime, stamp)
+		s.addField(zoomHeader, "v0="+s.hmac256(inHex, "v0:", stamp, ":{}"))
+		d := s.request.asDelivery()
 		r, err := mustRenewer(t, c).Renew(d, at)
 		if err != nil {
 			t.Fatal(err)
 		}
-		digits, _ := renewed(d, r).header(zoomTime)
+		digits, _ := renewed(d, r).findHeader(zoomTime)
 		if got, ok := unixTime(digits, unitOf(digits)); !ok || !got.Equal(want) || len(digits) != len(stamp) {
 			t.Errorf("%s became %s", stamp, digits)
 		}

@@ -2,7 +2,7 @@ package sender
 
 // Resend returns the preset of Resend.
 func (known) Resend() Preset {
-	p := standardBy("resend", svix())
+	p := standardBy("resend", svixFacts())
 	p.Page = Page{
 		Title: "Resend", Workflow: `resend/{body.data.email_id ?? body.data.id ?? "other"}`,
 		Secret:   "The signing secret of the webhook (`whsec_…`), from its page.",

@@ -17,7 +17,7 @@ func (known) Salesforce() Preset {
 		IDText: "OrganizationId, and the Id of every Notification", OnMismatch: idem.MismatchReplayUnsigned,
 		Strategy: idem.Wait, Respond: only5xx(),
 		Facts: Facts{
-			Retries: RetriesAll, RetriesFor: day, UsesAnswer: always,
+			Retries: RetriesAll, RetriesFor: day, UsesAnswer: usesEveryAnswer,
 			Answer:    "only a SOAP body with `<Ack>true</Ack>` says that the message was received",
 			RetriesOn: "after everything but an acknowledgement, until a message is 24 hours old",
 			Changes:   "the values of the fields; the newest are sent",
@@ -42,7 +42,7 @@ func (known) Salesforce() Preset {
 					`</Id><sObject xmlns:sf="urn:sobject.enterprise.soap.sforce.com"><sf:Id>001000000000001AAA</sf:Id></sObject></Notification>` +
 					`</notifications></soapenv:Body></soapenv:Envelope>`)
 			s.setType("text/xml; charset=utf-8")
-			s.add("SOAPAction", `""`)
+			s.addField("SOAPAction", `""`)
 		},
 	}
 }

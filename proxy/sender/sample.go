@@ -78,7 +78,7 @@ func Sample(preset string, secret []byte, now time.Time, options ...SampleOption
 	}
 	s.request = Request{Method: "POST", Target: u.RequestURI()}
 	s.url = u.Scheme + "://" + u.Host + s.request.Target
-	s.add("Content-Type", "application/json")
+	s.addField("Content-Type", "application/json")
 	if p.sample(s); s.err != nil && !s.unsigned {
 		return nil, fmt.Errorf("preset %s: %w", p.Name, s.err)
 	}
@@ -106,20 +106,21 @@ type sample struct {
 	err       error // the first one about the secret
 }
 
-// fail keeps the first error. One of an unsigned sample does not matter: it is about the secret.
-func (s *sample) fail(err error) { s.err = cmp.Or(s.err, err) }
+// keepError keeps the first error. One of an unsigned sample does not matter: it is about the
+// secret.
+func (s *sample) keepError(err error) { s.err = cmp.Or(s.err, err) }
 
-// named returns the event ID with a prefix, unless it already has it.
-func (s *sample) named(prefix string) string { return prefix + strings.TrimPrefix(s.id, prefix) }
+// prefixedID returns the event ID with a prefix, unless it already has it.
+func (s *sample) prefixedID(prefix string) string { return prefix + strings.TrimPrefix(s.id, prefix) }
 
-func (s *sample) add(name, value string) {
+func (s *sample) addField(name, value string) {
 	s.request.Fields = append(s.request.Fields, naming.Field{Name: []byte(name), Value: []byte(value)})
 }
 
 // addSigned adds a field of the signature, unless the sample is unsigned.
 func (s *sample) addSigned(name, value string) {
 	if !s.unsigned {
-		s.add(name, value)
+		s.addField(name, value)
 	}
 }
 
@@ -132,26 +133,26 @@ func (s *sample) setType(value string) {
 	}
 }
 
-// body sets the body. Each %s in format is replaced with an argument as a JSON string.
-func (s *sample) body(format string, args ...string) {
+// setBody sets the body. Each %s in format is replaced with an argument as a JSON string.
+func (s *sample) setBody(format string, args ...string) {
 	quoted := make([]any, len(args))
 	for i, a := range args {
-		quoted[i] = quote(a)
+		quoted[i] = quoteJSON(a)
 	}
 	s.request.Body = fmt.Appendf(nil, format, quoted...)
 }
 
-// quote returns printable ASCII as a JSON string.
-func quote(text string) string {
+// quoteJSON returns printable ASCII as a JSON string.
+func quoteJSON(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-func (s *sample) seconds() string { return strconv.FormatInt(s.now.Unix(), 10) }
-func (s *sample) millis() string  { return millis(s.now) }
-func (s *sample) rfc3339() string { return rfc3339(s.now) }
+func (s *sample) unixSeconds() string { return strconv.FormatInt(s.now.Unix(), 10) }
+func (s *sample) unixMillis() string  { return unixMillis(s.now) }
+func (s *sample) rfc3339() string     { return rfc3339(s.now) }
 
-func millis(t time.Time) string  { return strconv.FormatInt(t.UnixMilli(), 10) }
-func rfc3339(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+func unixMillis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+func rfc3339(t time.Time) string    { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // hmac256 signs parts with the secret. It returns "" if the sample is unsigned.
 func (s *sample) hmac256(enc encoding, parts ...string) string {
@@ -162,20 +163,20 @@ func (s *sample) keyedSHA256(key []byte, enc encoding, parts ...string) string {
 	if s.unsigned {
 		return ""
 	}
-	return string(newMAC(sha256.New, key).sign(enc, []byte(strings.Join(parts, ""))))
+	return string(newMAC(sha256.New, key).signParts(enc, []byte(strings.Join(parts, ""))))
 }
 
-// sign adds the signature of the current request. It does nothing if the sample is unsigned.
-func (s *sample) sign(key []byte, sign signer) {
-	fields, err := sign(s.request.delivery(), []*mac{newMAC(sha256.New, key)}, s.now)
-	s.fail(err)
+// signRequest adds the signature of the current request. It does nothing if the sample is unsigned.
+func (s *sample) signRequest(key []byte, sign signer) {
+	fields, err := sign(s.request.asDelivery(), []*mac{newMAC(sha256.New, key)}, s.now)
+	s.keepError(err)
 	for _, f := range fields {
 		s.addSigned(string(f.Name), string(f.Value))
 	}
 }
 
-// delivery returns r as a Delivery. It shares r's memory.
-func (r *Request) delivery() *Delivery {
+// asDelivery returns r as a Delivery. It shares r's memory.
+func (r *Request) asDelivery() *Delivery {
 	return &Delivery{Method: []byte(r.Method), Target: []byte(r.Target), Fields: r.Fields, Body: r.Body}
 }
 
@@ -230,11 +231,11 @@ func signWith[K crypto.Signer](s *sample, algorithm crypto.Hash, message []byte)
 	}
 	key, err := privateKey(s.secret)
 	if err != nil {
-		s.fail(err)
+		s.keepError(err)
 		return nil
 	}
 	if want, ok := key.(K); !ok {
-		s.fail(fmt.Errorf("the private key is a %T, not a %T", key, want))
+		s.keepError(fmt.Errorf("the private key is a %T, not a %T", key, want))
 		return nil
 	}
 	if algorithm != 0 {
@@ -243,6 +244,6 @@ func signWith[K crypto.Signer](s *sample, algorithm crypto.Hash, message []byte)
 		message = h.Sum(nil)
 	}
 	signature, err := key.Sign(rand.Reader, message, algorithm)
-	s.fail(err)
+	s.keepError(err)
 	return signature
 }

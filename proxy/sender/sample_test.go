@@ -95,7 +95,7 @@ func mustSample(t testing.TB, preset string, secret []byte, options ...SampleOpt
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.delivery()
+	return r.asDelivery()
 }
 
 func mustNew(t testing.TB, c Config) Verifier {
@@ -249,7 +249,7 @@ func TestSamplesFollowTheURL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := r.delivery()
+		d := r.asDelivery()
 		d.Target = d.Target[len("/prefix"):] // what the ingress leaves
 		if err := mustNew(t, c).Verify(d, testNow()); err != nil {
 			t.Errorf("%s: %v", preset, err)

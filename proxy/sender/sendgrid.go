@@ -38,11 +38,12 @@ func (known) SendGrid() Preset {
 			"\"Test Your Integration\" sends fixed IDs: the second click gets the first answer.",
 		},
 		sample: func(s *sample) {
-			s.body(`[{"email":"sample@example.com","event":"delivered","sg_event_id":%s,"timestamp":`+s.seconds()+"}]\r\n",
+			s.setBody(`[{"email":"sample@example.com","event":"delivered","sg_event_id":%s,"timestamp":`+s.unixSeconds()+"}]\r\n",
 				s.id)
-			signature := signWith[*ecdsa.PrivateKey](s, crypto.SHA256, append([]byte(s.seconds()), s.request.Body...))
+			signature := signWith[*ecdsa.PrivateKey](s, crypto.SHA256,
+				append([]byte(s.unixSeconds()), s.request.Body...))
 			s.addSigned(sendGridHeader, base64.StdEncoding.EncodeToString(signature))
-			s.addSigned(sendGridTime, s.seconds())
+			s.addSigned(sendGridTime, s.unixSeconds())
 		},
 	}
 }
@@ -68,15 +69,17 @@ func newSendGrid(c Config) (Verifier, error) {
 	return &sendGrid{c.Scheme, keys, age{tolerance: c.Tolerance}}, nil
 }
 
-func (v *sendGrid) head(d *Delivery) error { return d.needs(v.scheme, sendGridHeader, sendGridTime) }
+func (v *sendGrid) checkHead(d *Delivery) error {
+	return d.requireHeaders(v.scheme, sendGridHeader, sendGridTime)
+}
 
 // Verify implements Verifier.
 func (v *sendGrid) Verify(d *Delivery, now time.Time) error {
-	value, err := d.one(v.scheme, sendGridHeader)
+	value, err := d.requireOne(v.scheme, sendGridHeader)
 	if err != nil {
 		return err
 	}
-	digits, err := d.one(v.scheme, sendGridTime)
+	digits, err := d.requireOne(v.scheme, sendGridTime)
 	if err != nil {
 		return err
 	}
@@ -94,7 +97,7 @@ func (v *sendGrid) Verify(d *Delivery, now time.Time) error {
 	sum := h.Sum(nil)
 	for _, k := range v.keys {
 		if ecdsa.VerifyASN1(k, sum, signature) {
-			return v.age.check(v.scheme, sendGridTime, stamp, now)
+			return v.age.checkAge(v.scheme, sendGridTime, stamp, now)
 		}
 	}
 	return &SignatureError{v.scheme, Mismatch, sendGridHeader, "made with another key, or changed on the way: " +

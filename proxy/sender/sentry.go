@@ -33,11 +33,11 @@ func (known) Sentry() Preset {
 				"or none.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`{"action":"created","installation":{"uuid":"7a485448-a9e2-4c85-8a3c-4f44175783c9"},"data":{"issue":{"id":"1","title":%s}},"actor":{"type":"application","id":"sentry","name":"Sentry"}}`, s.id)
-			s.add("Request-ID", s.id)
-			s.add("Sentry-Hook-Resource", "issue")
-			s.add("Sentry-Hook-Timestamp", s.seconds())
+			s.addField("Request-ID", s.id)
+			s.addField("Sentry-Hook-Resource", "issue")
+			s.addField("Sentry-Hook-Timestamp", s.unixSeconds())
 			s.signBody("Sentry-Hook-Signature", "", inHex)
 		},
 	}

@@ -22,7 +22,7 @@ type Word struct {
 func PresetWords() []Word {
 	var words []Word
 	for _, p := range Presets() {
-		words = append(words, Word{p.Name, p.Aliases, p.settings()})
+		words = append(words, Word{p.Name, p.Aliases, p.settingsByName()})
 	}
 	return words
 }
@@ -43,7 +43,7 @@ func SchemeWords() []Word {
 	return words
 }
 
-func (p *Preset) settings() map[string]string {
+func (p *Preset) settingsByName() map[string]string {
 	s := map[string]string{
 		"event_id": p.EventID, "on_missing_event_id": string(p.OnMissing), "verify.scheme": p.Scheme,
 		"idempotency.on_mismatch": string(p.OnMismatch), "idempotency.in_flight": string(p.InFlight),
@@ -66,7 +66,7 @@ func (p *Preset) settings() map[string]string {
 	if p.Facts.UsesAnswer != nil && p.Facts.RetriesFor > 0 {
 		s["idempotency.replay_retention"] = idem.DurationText(p.Facts.RetriesFor)
 	}
-	maps.Copy(s, p.Facts.park())
+	maps.Copy(s, p.Facts.parkSettings())
 	if len(p.Methods) > 0 {
 		s["match.methods"] = strings.Join(p.Methods, ",")
 	}

@@ -34,12 +34,12 @@ func (known) Shopify() Preset {
 			"Shopify's pages disagree on which ID names the delivery; Hooklock uses the Webhook-Id.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"id":1,"order_number":1001,"name":%s,"total_price":"403.00"}`, s.id)
-			s.add("X-Shopify-Topic", "orders/create")
-			s.add("X-Shopify-Shop-Domain", "sample.myshopify.com")
-			s.add("X-Shopify-API-Version", "2026-01")
-			s.add("X-Shopify-Triggered-At", rfc3339(s.happened))
-			s.add("X-Shopify-Webhook-Id", s.id)
+			s.setBody(`{"id":1,"order_number":1001,"name":%s,"total_price":"403.00"}`, s.id)
+			s.addField("X-Shopify-Topic", "orders/create")
+			s.addField("X-Shopify-Shop-Domain", "sample.myshopify.com")
+			s.addField("X-Shopify-API-Version", "2026-01")
+			s.addField("X-Shopify-Triggered-At", rfc3339(s.happened))
+			s.addField("X-Shopify-Webhook-Id", s.id)
 			s.signBody("X-Shopify-Hmac-Sha256", "", inBase64)
 		},
 	}

@@ -38,8 +38,8 @@ func (known) Slack() Preset {
 			"The upstream's x-slack-no-retry passes through.",
 		},
 		sample: func(s *sample) {
-			s.body(
-				`{"team_id":"T0001","api_app_id":"A0001","event":{"type":"app_mention","user":"U1","text":"hi","channel":"C1"},"type":"event_callback","event_id":%s,"event_time":`+s.seconds()+`}`, s.named("Ev_"))
+			s.setBody(
+				`{"team_id":"T0001","api_app_id":"A0001","event":{"type":"app_mention","user":"U1","text":"hi","channel":"C1"},"type":"event_callback","event_id":%s,"event_time":`+s.unixSeconds()+`}`, s.prefixedID("Ev_"))
 			s.signV0(slackHeader, slackTime)
 		},
 	}
@@ -54,7 +54,7 @@ const (
 // is never a handshake.
 func bodyType(value string) func(*Delivery) bool {
 	return func(d *Delivery) bool {
-		v := object(d.Body, value)
+		v := objectWith(d.Body, value)
 		return hasMember(v, "type", value) && !v.Exists("event") && !v.Exists("event_id")
 	}
 }

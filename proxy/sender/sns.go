@@ -49,13 +49,13 @@ func (known) SNS() Preset {
 		sample: func(s *sample) {
 			const topic = "arn:aws:sns:us-east-1:123456789012:Sample"
 			s.setType("text/plain; charset=UTF-8")
-			s.add("x-amz-sns-message-type", "Notification")
-			s.add("x-amz-sns-message-id", s.id)
-			s.add("x-amz-sns-topic-arn", topic)
-			s.add("x-amz-sns-subscription-arn", topic+":00000000-0000-4000-8000-000000000001")
+			s.addField("x-amz-sns-message-type", "Notification")
+			s.addField("x-amz-sns-message-id", s.id)
+			s.addField("x-amz-sns-topic-arn", topic)
+			s.addField("x-amz-sns-subscription-arn", topic+":00000000-0000-4000-8000-000000000001")
 			signature := signWith[*rsa.PrivateKey](s, crypto.SHA256, []byte("Message\nsample\nMessageId\n"+s.id+
 				"\nTimestamp\n"+s.rfc3339()+"\nTopicArn\n"+topic+"\nType\nNotification\n"))
-			s.body(
+			s.setBody(
 				`{"Type":"Notification","MessageId":%s,"TopicArn":%s,"Message":"sample","Timestamp":%s,"SignatureVersion":"2","Signature":%s,"SigningCertURL":%s}`,
 				s.id, topic, s.rfc3339(), base64.StdEncoding.EncodeToString(signature), snsCertificate)
 		},
@@ -85,7 +85,7 @@ func newSNS(c Config) (Verifier, error) {
 
 // Verify implements Verifier.
 func (v *sns) Verify(d *Delivery, _ time.Time) error {
-	if raw, _ := d.header("x-amz-sns-rawdelivery"); len(raw) > 0 && !equalName(raw, "false") {
+	if raw, _ := d.findHeader("x-amz-sns-rawdelivery"); len(raw) > 0 && !equalName(raw, "false") {
 		return &SignatureError{v.scheme, Missing, "body.Signature",
 			"raw message delivery is not signed: turn it off, or set scheme: none"}
 	}
@@ -120,7 +120,7 @@ func (v *sns) Verify(d *Delivery, _ time.Time) error {
 	if !ok || len(signature) == 0 {
 		return &SignatureError{v.scheme, Malformed, "body.Signature", "is missing or not base64"}
 	}
-	message, err := v.content(body)
+	message, err := v.signedText(body)
 	if err != nil {
 		return err
 	}
@@ -131,8 +131,8 @@ func (v *sns) Verify(d *Delivery, _ time.Time) error {
 	return nil
 }
 
-// content returns the signed text: name and value of each signed member, each with a line break.
-func (v *sns) content(body *fastjson.Value) ([]byte, error) {
+// signedText returns the signed text: name and value of each signed member, each with a line break.
+func (v *sns) signedText(body *fastjson.Value) ([]byte, error) {
 	names := snsMembers(string(body.GetStringBytes("Type")))
 	if names == nil {
 		return nil, &SignatureError{v.scheme, Malformed, "body.Type", "is not a type of SNS message"}
@@ -170,9 +170,9 @@ func bodyKind(value string) func(*Delivery) bool { return memberIs("Type", value
 
 // snsID returns the ID in the signed body. A raw delivery has it only in a header.
 func snsID(d *Delivery) EventID {
-	arn, arns := d.header("x-amz-sns-subscription-arn")
-	inHeader, ids := d.header("x-amz-sns-message-id")
-	raw, raws := d.header("x-amz-sns-rawdelivery")
+	arn, arns := d.findHeader("x-amz-sns-subscription-arn")
+	inHeader, ids := d.findHeader("x-amz-sns-message-id")
+	raw, raws := d.findHeader("x-amz-sns-rawdelivery")
 	if arns > 1 || ids > 1 || raws > 1 {
 		return ambiguousID
 	}
@@ -183,7 +183,7 @@ func snsID(d *Delivery) EventID {
 	if err != nil {
 		return missingID
 	}
-	inBody, status := members(v, "MessageId")
+	inBody, status := memberTexts(v, "MessageId")
 	if status != IDFound {
 		return EventID{Status: status}
 	}

@@ -27,7 +27,7 @@ func (known) Square() Preset {
 			"Every subscription to an event gets the same ID: give each its own route.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"merchant_id":"SAMPLE","type":"payment.updated","event_id":%s,"created_at":"`+s.rfc3339()+
+			s.setBody(`{"merchant_id":"SAMPLE","type":"payment.updated","event_id":%s,"created_at":"`+s.rfc3339()+
 				`","data":{"type":"payment","id":"p1"}}`, s.id)
 			s.addSigned(squareHeader, s.hmac256(inBase64, s.url, string(s.request.Body)))
 		},

@@ -46,6 +46,6 @@ func asV0(header, timeHeader string, tolerance time.Duration) scheme {
 
 // signV0 adds the time and the signature that asV0 verifies.
 func (s *sample) signV0(header, timeHeader string) {
-	s.addSigned(timeHeader, s.seconds())
-	s.addSigned(header, "v0="+s.hmac256(inHex, "v0:", s.seconds(), ":", string(s.request.Body)))
+	s.addSigned(timeHeader, s.unixSeconds())
+	s.addSigned(header, "v0="+s.hmac256(inHex, "v0:", s.unixSeconds(), ":", string(s.request.Body)))
 }

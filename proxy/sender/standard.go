@@ -44,7 +44,7 @@ func newStandard(c Config) (*standard, error) {
 		v.macs = h.macs
 	}
 	if len(c.PublicKeys) > 0 {
-		keys, err := publicKeys(c.PublicKeys, whpk, checkEd25519)
+		keys, err := publicKeys(c.PublicKeys, parseWHPK, checkEd25519)
 		if err != nil {
 			return nil, err
 		}
@@ -53,30 +53,30 @@ func newStandard(c Config) (*standard, error) {
 	return v, nil
 }
 
-// set returns the prefix of the headers of d.
-func (v *standard) set(d *Delivery) string {
+// headerPrefix returns the prefix of the headers of d.
+func (v *standard) headerPrefix(d *Delivery) string {
 	if v.unbranded {
 		return unbrandedSet
 	}
 	return standardSet(d)
 }
 
-func (v *standard) head(d *Delivery) error {
-	set := v.set(d)
-	return d.needs(v.scheme, set+"id", set+"timestamp", set+"signature")
+func (v *standard) checkHead(d *Delivery) error {
+	set := v.headerPrefix(d)
+	return d.requireHeaders(v.scheme, set+"id", set+"timestamp", set+"signature")
 }
 
 // Verify implements Verifier.
 func (v *standard) Verify(d *Delivery, now time.Time) error {
-	set := v.set(d)
+	set := v.headerPrefix(d)
 	c, err := v.claimOf(d, set)
 	if err != nil {
 		return err
 	}
-	if err := v.match(set+"signature", c.signatures, c.parts[:]); err != nil {
+	if err := v.matchSignatures(set+"signature", c.signatures, c.parts[:]); err != nil {
 		return err
 	}
-	return v.age.check(v.scheme, set+"timestamp", c.stamp, now)
+	return v.age.checkAge(v.scheme, set+"timestamp", c.stamp, now)
 }
 
 // standardClaim is the signed content of a delivery and its signatures.
@@ -89,7 +89,7 @@ type standardClaim struct {
 func (v *standard) claimOf(d *Delivery, set string) (c standardClaim, err error) {
 	var values [3][]byte
 	for i, name := range [3]string{"id", "timestamp", "signature"} {
-		if values[i], err = d.one(v.scheme, set+name); err != nil {
+		if values[i], err = d.requireOne(v.scheme, set+name); err != nil {
 			return c, err
 		}
 	}
@@ -115,9 +115,9 @@ func splitSignatures(list []byte) (shared, asymmetric [][]byte) {
 	return shared, asymmetric
 }
 
-// renew implements renewer. Of v1 and v1a, it renews only v1.
-func (v *standard) renew(d *Delivery, at time.Time) (Renewed, error) {
-	set := v.set(d)
+// renewSignature implements renewer. Of v1 and v1a, it renews only v1.
+func (v *standard) renewSignature(d *Delivery, at time.Time) (Renewed, error) {
+	set := v.headerPrefix(d)
 	c, err := v.claimOf(d, set)
 	if err != nil {
 		return Renewed{}, err
@@ -125,9 +125,9 @@ func (v *standard) renew(d *Delivery, at time.Time) (Renewed, error) {
 	shared, _ := splitSignatures(c.signatures)
 	makers := makersOf(v.macs, inBase64, c.parts[:], shared)
 	if len(makers) > 0 {
-		return signer(signStandard).renewal(d, makers, c.stamp, at)
+		return signer(signStandard).renewWith(d, makers, c.stamp, at)
 	}
-	if err := v.match(set+"signature", c.signatures, c.parts[:]); err != nil {
+	if err := v.matchSignatures(set+"signature", c.signatures, c.parts[:]); err != nil {
 		return Renewed{}, err
 	}
 	return Renewed{}, ErrNotRenewable // a public key matches it
@@ -136,21 +136,22 @@ func (v *standard) renew(d *Delivery, at time.Time) (Renewed, error) {
 // signStandard implements signer. It uses the header names of the received ID.
 func signStandard(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) {
 	set := standardSet(d)
-	id, _ := d.header(set + "id")
+	id, _ := d.findHeader(set + "id")
 	stamp := stampField(set+"timestamp", at, time.Second)
 	var list []byte
 	for i, m := range keys {
 		if i > 0 {
 			list = append(list, ' ')
 		}
-		list = append(append(list, "v1,"...), m.sign(inBase64, id, []byte("."), stamp.Value, []byte("."), d.Body)...)
+		list = append(append(list, "v1,"...),
+			m.signParts(inBase64, id, []byte("."), stamp.Value, []byte("."), d.Body)...)
 	}
 	return []naming.Field{stamp, {Name: []byte(set + "signature"), Value: list}}, nil
 }
 
-func (v *standard) match(part string, list []byte, parts [][]byte) error {
+func (v *standard) matchSignatures(part string, list []byte, parts [][]byte) error {
 	shared, asymmetric := splitSignatures(list)
-	if slices.ContainsFunc(v.macs, func(m *mac) bool { return m.matches(inBase64, parts, shared) }) {
+	if slices.ContainsFunc(v.macs, func(m *mac) bool { return m.matchesAny(inBase64, parts, shared) }) {
 		return nil
 	}
 	if len(v.keys) > 0 && len(asymmetric) > maxSlowSignatures {
@@ -158,7 +159,7 @@ func (v *standard) match(part string, list []byte, parts [][]byte) error {
 			" v1a signatures"}
 	}
 	for _, s := range asymmetric {
-		if v.memory.verifyEd25519(v.keys, decoded(s), parts) {
+		if v.memory.verifyEd25519(v.keys, decodeSignature(s), parts) {
 			return nil
 		}
 	}
@@ -204,7 +205,7 @@ const unbrandedSet = "webhook-"
 // standardSet returns the prefix of the headers of d. The two sets are never mixed, so that the
 // signed ID is the event ID.
 func standardSet(d *Delivery) string {
-	if !d.has("webhook-id") && !d.has("webhook-signature") && d.has("svix-id") {
+	if !d.hasHeader("webhook-id") && !d.hasHeader("webhook-signature") && d.hasHeader("svix-id") {
 		return "svix-"
 	}
 	return unbrandedSet
@@ -214,29 +215,29 @@ func standardSet(d *Delivery) string {
 // costs far more than a digest.
 const maxSlowSignatures = 8
 
-// decoded returns the bytes of a signature, or nil if it is not base64.
-func decoded(text []byte) []byte {
+// decodeSignature returns the bytes of a signature, or nil if it is not base64.
+func decodeSignature(text []byte) []byte {
 	if out, ok := decodeBase64(text); ok {
 		return out
 	}
 	return nil
 }
 
-func (s *sample) standard(id string) {
-	s.add("webhook-id", id)
+func (s *sample) signStandard(id string) {
+	s.addField("webhook-id", id)
 	asymmetric := bytes.HasPrefix(s.secret, []byte(asymmetricPrefix))
 	if s.unsigned || asymmetric {
-		s.add("webhook-timestamp", s.seconds())
+		s.addField("webhook-timestamp", s.unixSeconds())
 	}
 	if asymmetric {
-		signature := signWith[ed25519.PrivateKey](s, 0, []byte(id+"."+s.seconds()+"."+string(s.request.Body)))
+		signature := signWith[ed25519.PrivateKey](s, 0, []byte(id+"."+s.unixSeconds()+"."+string(s.request.Body)))
 		s.addSigned("webhook-signature", "v1a,"+base64.StdEncoding.EncodeToString(signature))
 		return
 	}
 	keys, err := signingSecrets([][]byte{s.secret})
 	if err != nil {
-		s.fail(err)
+		s.keepError(err)
 		return
 	}
-	s.sign(keys[0], signStandard)
+	s.signRequest(keys[0], signStandard)
 }

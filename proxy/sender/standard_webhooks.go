@@ -44,8 +44,8 @@ func (known) StandardWebhooks() Preset {
 				"it cannot be renewed.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"type":"contact.created","timestamp":"`+rfc3339(s.happened)+`","data":{"id":%s}}`, "c_"+s.id)
-			s.standard(s.named("msg_"))
+			s.setBody(`{"type":"contact.created","timestamp":"`+rfc3339(s.happened)+`","data":{"id":%s}}`, "c_"+s.id)
+			s.signStandard(s.prefixedID("msg_"))
 		},
 	}
 }
@@ -60,8 +60,8 @@ func standardBy(name string, facts Facts) Preset {
 	return p
 }
 
-// svix returns the facts of senders that send through Svix.
-func svix() Facts {
+// svixFacts returns the facts of senders that send through Svix.
+func svixFacts() Facts {
 	return Facts{
 		Timeout: 15 * time.Second, Retries: RetriesAll, RetriesFor: 28 * time.Hour,
 		RetriesOn: "after every answer but 2xx, seven times over 28 h",
@@ -83,7 +83,7 @@ func newStandardWebhooks(c Config) (Verifier, error) {
 // standardID returns the signed ID. Its source is the same for both header names: with a template,
 // an attacker who captured a delivery could run it again by renaming its headers.
 func standardID(d *Delivery) EventID {
-	id, count := d.header(standardSet(d) + "id")
+	id, count := d.findHeader(standardSet(d) + "id")
 	if count > 1 {
 		return ambiguousID
 	}

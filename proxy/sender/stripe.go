@@ -37,10 +37,10 @@ func (known) Stripe() Preset {
 				"events, is left out.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"id":%s,"object":"event","created":`+strconv.FormatInt(s.happened.Unix(), 10)+
+			s.setBody(`{"id":%s,"object":"event","created":`+strconv.FormatInt(s.happened.Unix(), 10)+
 				`,"type":"invoice.paid","livemode":false,"data":{"object":{"id":"in_sample","object":"invoice"}}}`,
-				s.named("evt_"))
-			s.sign(s.secret, signStripe)
+				s.prefixedID("evt_"))
+			s.signRequest(s.secret, signStripe)
 		},
 	}
 }
@@ -58,7 +58,7 @@ func newStripe(c Config) (Verifier, error) {
 	v.part, v.covers, v.age.pastOnly, v.sign = stripeHeader, coversTime, true, signStripe
 	dot := []byte(".")
 	v.read = func(d *Delivery, cl *claim) error {
-		value, err := d.one(c.Scheme, stripeHeader)
+		value, err := d.requireOne(c.Scheme, stripeHeader)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func signStripe(d *Delivery, keys []*mac, at time.Time) ([]naming.Field, error) 
 	t := digitsOf(at, time.Second)
 	value := append([]byte("t="), t...)
 	for _, m := range keys {
-		value = append(append(value, ",v1="...), m.sign(inHex, t, []byte("."), d.Body)...)
+		value = append(append(value, ",v1="...), m.signParts(inHex, t, []byte("."), d.Body)...)
 	}
 	return []naming.Field{{Name: []byte(stripeHeader), Value: value}}, nil
 }

@@ -13,7 +13,7 @@ func (known) Telegram() Preset {
 	return Preset{
 		Name: "telegram", EventID: "{body.update_id}", OnMismatch: idem.MismatchExecute,
 		Facts: Facts{
-			Retries: RetriesAll, RetriesFor: 23 * time.Hour, UsesAnswer: always,
+			Retries: RetriesAll, RetriesFor: 23 * time.Hour, UsesAnswer: usesEveryAnswer,
 			Answer: "Telegram carries out a method in its body, such as sendMessage",
 			RetriesOn: "after every answer but 2xx, \"a reasonable amount of attempts\"; the Bot API server drops " +
 				"an update after 23 h",
@@ -34,7 +34,7 @@ func (known) Telegram() Preset {
 		},
 		sample: func(s *sample) {
 			number := strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(s.id))), 10)
-			s.body(`{"update_id":`+number+`,"message":{"message_id":1,"date":`+strconv.FormatInt(s.happened.Unix(), 10)+
+			s.setBody(`{"update_id":`+number+`,"message":{"message_id":1,"date":`+strconv.FormatInt(s.happened.Unix(), 10)+
 				`,"chat":{"id":1,"type":"private"},"text":%s}}`, s.id)
 			s.addSigned(telegramHeader, string(s.secret))
 		},

@@ -29,10 +29,10 @@ func (known) Trello() Preset {
 			"Setup: Trello sends HEAD and wants 200; HEAD passes to the service.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"action":{"id":%s,"type":"updateCard","date":"`+rfc3339(s.happened)+
+			s.setBody(`{"action":{"id":%s,"type":"updateCard","date":"`+rfc3339(s.happened)+
 				`","data":{"card":{"id":"card_sample"}}},"model":{"id":"board_sample","name":"sample"}}`, s.id)
 			s.addSigned("X-Trello-Webhook",
-				string(newMAC(sha1.New, s.secret).sign(inBase64, s.request.Body, []byte(s.url))))
+				string(newMAC(sha1.New, s.secret).signParts(inBase64, s.request.Body, []byte(s.url))))
 		},
 	}
 }

@@ -22,7 +22,7 @@ func (known) Twilio() Preset {
 		WaitTimeout: 5 * time.Second,
 		Facts: Facts{
 			Timeout: 15 * time.Second, Retries: RetriesNever,
-			UsesAnswer: always, Answer: "TwiML", RetriesOn: "only after failed connections, once",
+			UsesAnswer: usesEveryAnswer, Answer: "TwiML", RetriesOn: "only after failed connections, once",
 		},
 		verify: scheme{new: newTwilio, body: true, url: true},
 		Page: Page{
@@ -44,9 +44,9 @@ func (known) Twilio() Preset {
 				"To": {"+15005550001"}}
 			s.request.Body = []byte(form.Encode())
 			s.setType("application/x-www-form-urlencoded; charset=UTF-8")
-			s.add("I-Twilio-Idempotency-Token", s.id)
+			s.addField("I-Twilio-Idempotency-Token", s.id)
 			parts := appendForm([][]byte{[]byte(s.url)}, form)
-			s.addSigned(twilioHeader, string(newMAC(sha1.New, s.secret).sign(inBase64, parts...)))
+			s.addSigned(twilioHeader, string(newMAC(sha1.New, s.secret).signParts(inBase64, parts...)))
 		},
 	}
 }
@@ -61,14 +61,14 @@ func newTwilio(c Config) (Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := macs(c, sha1.New)
+	keys, err := newMACs(c, sha1.New)
 	if err != nil {
 		return nil, err
 	}
 	v := &macVerifier{scheme: c.Scheme, macs: keys, encoding: inBase64, digest: sha1.Size, part: twilioHeader}
 	v.covers = "the public URL with its query, and the form parameters; check public_url, too"
 	v.read = func(d *Delivery, cl *claim) error {
-		signature, err := d.one(c.Scheme, twilioHeader)
+		signature, err := d.requireOne(c.Scheme, twilioHeader)
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func newTwilio(c Config) (Verifier, error) {
 		bases := []string{public.base, public.withoutPort, public.withPort}
 		slices.Sort(bases)
 		for _, base := range slices.Compact(bases) {
-			url, err := join(c.Scheme, base, d)
+			url, err := joinTarget(c.Scheme, base, d)
 			if err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ func bodySHA256(scheme string, target []byte) (digest string, given bool, err er
 }
 
 func isForm(d *Delivery) bool {
-	kind, count := d.header("Content-Type")
+	kind, count := d.findHeader("Content-Type")
 	kind, _, _ = bytes.Cut(kind, []byte(";"))
 	return count == 1 && equalName(bytes.TrimSpace(kind), "application/x-www-form-urlencoded")
 }

@@ -29,11 +29,11 @@ func (known) Twitch() Preset {
 			"`revocation` is an ordinary delivery.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`{"subscription":{"id":"sub_sample","status":"enabled","type":"channel.follow","version":"2"},"event":{"user_id":%s,"broadcaster_user_id":"1337"}}`, s.id)
-			s.add(twitchID, s.id)
-			s.add(twitchTime, s.rfc3339())
-			s.add("Twitch-Eventsub-Message-Type", "notification")
+			s.addField(twitchID, s.id)
+			s.addField(twitchTime, s.rfc3339())
+			s.addField("Twitch-Eventsub-Message-Type", "notification")
 			s.addSigned(twitchHeader, "sha256="+s.hmac256(inHex, s.id, s.rfc3339(), string(s.request.Body)))
 		},
 	}
@@ -48,6 +48,6 @@ const (
 // isTwitchVerification reports whether d is the handshake. It reads the body, because the header
 // with the type of the message is not signed.
 func isTwitchVerification(d *Delivery) bool {
-	v := object(d.Body, `"challenge"`)
+	v := objectWith(d.Body, `"challenge"`)
 	return v != nil && v.Exists("subscription") && !v.Exists("event") && countMember(v, "challenge") == 1
 }

@@ -19,7 +19,7 @@ func (known) Typeform() Preset {
 			"`{body.form_response.token}` names the response.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`{"event_id":%s,"event_type":"form_response","form_response":{"form_id":"sample","token":%s,"submitted_at":"`+
 					rfc3339(s.happened)+`","answers":[]}}`, s.id, "token_"+s.id)
 			s.signBody("Typeform-Signature", "sha256=", inBase64)

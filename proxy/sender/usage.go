@@ -190,7 +190,7 @@ func (u *Usage) warnOrder(warn func(path, format string, args ...any)) {
 func (c *Coverage) Uncovered(template string, p *Preset) string {
 	if template == naming.EventIDOfPreset {
 		if p != nil {
-			if i := slices.IndexFunc(p.IDHeaders, func(h string) bool { return !c.header(h) }); i >= 0 {
+			if i := slices.IndexFunc(p.IDHeaders, func(h string) bool { return !c.coversHeader(h) }); i >= 0 {
 				return "header." + p.IDHeaders[i]
 			}
 		}
@@ -204,13 +204,13 @@ func (c *Coverage) Uncovered(template string, p *Preset) string {
 		covered := true
 		switch s.Kind {
 		case naming.SourceHeader:
-			covered = c.header(s.Name) || slices.Contains(c.Sources, s.Text)
+			covered = c.coversHeader(s.Name) || slices.Contains(c.Sources, s.Text)
 		case naming.SourcePath:
 			covered = c.URL
 		case naming.SourceQuery:
 			covered = c.URL || slices.Contains(c.Sources, s.Text)
 		case naming.SourceBody, naming.SourceForm, naming.SourceXML:
-			covered = c.Body || !c.parts() || slices.Contains(c.Sources, s.Text)
+			covered = c.Body || !c.coversParts() || slices.Contains(c.Sources, s.Text)
 		}
 		if !covered {
 			return s.Text
@@ -219,10 +219,10 @@ func (c *Coverage) Uncovered(template string, p *Preset) string {
 	return ""
 }
 
-// parts reports whether c covers parts of a delivery by name.
-func (c *Coverage) parts() bool { return len(c.Sources) > 0 || len(c.Headers) > 0 }
+// coversParts reports whether c covers parts of a delivery by name.
+func (c *Coverage) coversParts() bool { return len(c.Sources) > 0 || len(c.Headers) > 0 }
 
-func (c *Coverage) header(name string) bool {
+func (c *Coverage) coversHeader(name string) bool {
 	return slices.ContainsFunc(c.Headers, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
@@ -232,5 +232,5 @@ func (c *Coverage) Open() naming.Open {
 	if !c.Body {
 		return naming.Open{}
 	}
-	return naming.Open{Method: !c.Method, Host: !c.header("host"), Target: !c.URL}
+	return naming.Open{Method: !c.Method, Host: !c.coversHeader("host"), Target: !c.URL}
 }

@@ -26,9 +26,9 @@ func (known) Vercel() Preset {
 			"Log drains and deployment checks are signed the same and have no such ID: the body is the key.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"id":%s,"type":"deployment.succeeded","createdAt":`+millis(s.happened)+
-				`,"region":null,"payload":{"team":{"id":"team_sample"},"project":{"id":"prj_sample"},"deployment":{"id":"dpl_sample"}}}`, s.named("evt_"))
-			s.addSigned("x-vercel-signature", string(newMAC(sha1.New, s.secret).sign(inHex, s.request.Body)))
+			s.setBody(`{"id":%s,"type":"deployment.succeeded","createdAt":`+unixMillis(s.happened)+
+				`,"region":null,"payload":{"team":{"id":"team_sample"},"project":{"id":"prj_sample"},"deployment":{"id":"dpl_sample"}}}`, s.prefixedID("evt_"))
+			s.addSigned("x-vercel-signature", string(newMAC(sha1.New, s.secret).signParts(inHex, s.request.Body)))
 		},
 	}
 }

@@ -183,23 +183,23 @@ func (s *scheme) coverageOf(c Config) Coverage {
 
 // headVerifier is a Verifier that can tell from the head of a delivery that it is not signed.
 type headVerifier interface {
-	// head returns a *SignatureError, or nil if the body is needed.
-	head(d *Delivery) error
+	// checkHead returns a *SignatureError, or nil if the body is needed.
+	checkHead(d *Delivery) error
 }
 
 // CheckHead checks the head of a delivery before its body is read. It returns a *SignatureError if
 // no body could match the head. It does not read d.Body.
 func CheckHead(v Verifier, d *Delivery) error {
 	if h, ok := v.(headVerifier); ok {
-		return h.head(d)
+		return h.checkHead(d)
 	}
 	return nil
 }
 
-// needs returns a *SignatureError if d lacks one of the named headers.
-func (d *Delivery) needs(scheme string, names ...string) error {
+// requireHeaders returns a *SignatureError if d lacks one of the named headers.
+func (d *Delivery) requireHeaders(scheme string, names ...string) error {
 	for _, name := range names {
-		if _, err := d.one(scheme, name); err != nil {
+		if _, err := d.requireOne(scheme, name); err != nil {
 			return err
 		}
 	}

@@ -33,13 +33,13 @@ func (known) WooCommerce() Preset {
 			"The handshake is the unsigned form that comes when you save a webhook. Deliveries are JSON.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"id":1,"status":"processing","order_key":%s,"total":"403.00"}`, "wc_order_"+s.id)
-			s.add("X-WC-Webhook-Source", "https://shop.example.com/")
-			s.add("X-WC-Webhook-Topic", "order.created")
-			s.add("X-WC-Webhook-Resource", "order")
-			s.add("X-WC-Webhook-Event", "created")
-			s.add("X-WC-Webhook-ID", "1")
-			s.add("X-WC-Webhook-Delivery-ID", s.id)
+			s.setBody(`{"id":1,"status":"processing","order_key":%s,"total":"403.00"}`, "wc_order_"+s.id)
+			s.addField("X-WC-Webhook-Source", "https://shop.example.com/")
+			s.addField("X-WC-Webhook-Topic", "order.created")
+			s.addField("X-WC-Webhook-Resource", "order")
+			s.addField("X-WC-Webhook-Event", "created")
+			s.addField("X-WC-Webhook-ID", "1")
+			s.addField("X-WC-Webhook-Delivery-ID", s.id)
 			s.addSigned(wooCommerceHeader, s.keyedSHA256(wooCommerceKey(s.secret), inBase64, string(s.request.Body)))
 		},
 	}
@@ -66,5 +66,5 @@ func newWooCommerce(c Config) (Verifier, error) {
 		secrets[i] = wooCommerceKey(s)
 	}
 	c.Secrets = secrets
-	return newGenericHMAC(Config{Header: wooCommerceHeader, Encoding: "base64"}.under(c))
+	return newGenericHMAC(Config{Header: wooCommerceHeader, Encoding: "base64"}.withRoute(c))
 }

@@ -29,7 +29,7 @@ func TestAWooCommerceSecretIsDecodedAsByWooCommerce(t *testing.T) {
 		}
 		d := &Delivery{Body: []byte(body)}
 		d.Fields = append(d.Fields, field(wooCommerceHeader,
-			string(newMAC(sha256.New, []byte(key)).sign(inBase64, []byte(body)))))
+			string(newMAC(sha256.New, []byte(key)).signParts(inBase64, []byte(body)))))
 		if err := v.Verify(d, time.Now()); err != nil {
 			t.Errorf("%s, which signs as %s: %v", secret, key, err)
 		}
@@ -37,7 +37,7 @@ func TestAWooCommerceSecretIsDecodedAsByWooCommerce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := v.Verify(sample.delivery(), time.Now()); err != nil {
+		if err := v.Verify(sample.asDelivery(), time.Now()); err != nil {
 			t.Errorf("a sample with the secret %s: %v", secret, err)
 		}
 	}

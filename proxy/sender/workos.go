@@ -29,10 +29,10 @@ func (known) WorkOS() Preset {
 			"The tolerance of 3 min is that of WorkOS's library.",
 		},
 		sample: func(s *sample) {
-			s.body(
-				`{"id":%s,"event":"dsync.user.created","data":{"id":"directory_user_sample","object":"directory_user"},"created_at":"`+rfc3339(s.happened)+`"}`, s.named("event_"))
-			s.addSigned("WorkOS-Signature", "t="+s.millis()+", v1="+
-				s.hmac256(inHex, s.millis(), ".", string(s.request.Body)))
+			s.setBody(
+				`{"id":%s,"event":"dsync.user.created","data":{"id":"directory_user_sample","object":"directory_user"},"created_at":"`+rfc3339(s.happened)+`"}`, s.prefixedID("event_"))
+			s.addSigned("WorkOS-Signature", "t="+s.unixMillis()+", v1="+
+				s.hmac256(inHex, s.unixMillis(), ".", string(s.request.Body)))
 		},
 	}
 }

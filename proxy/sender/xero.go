@@ -33,9 +33,9 @@ func (known) Xero() Preset {
 				"signatures itself.",
 		},
 		sample: func(s *sample) {
-			s.body(
+			s.setBody(
 				`{"events":[{"resourceUrl":"https://api.xero.com/api.xro/2.0/Contacts/1","resourceId":%s,"tenantId":"t1","tenantType":"ORGANISATION","eventCategory":"CONTACT","eventType":"UPDATE","eventDateUtc":"`+
-					rfc3339(s.happened)+`"}],"firstEventSequence":1,"lastEventSequence":1,"entropy":%s}`, s.id, s.millis())
+					rfc3339(s.happened)+`"}],"firstEventSequence":1,"lastEventSequence":1,"entropy":%s}`, s.id, s.unixMillis())
 			s.signBody("x-xero-signature", "", inBase64)
 		},
 	}
@@ -43,7 +43,7 @@ func (known) Xero() Preset {
 
 // xeroEvents returns the events of a body, or nil if it has none.
 func xeroEvents(d *Delivery) *fastjson.Value {
-	v := object(d.Body, `"events"`)
+	v := objectWith(d.Body, `"events"`)
 	if v == nil || countMember(v, "events") != 1 || v.Get("events").Type() != fastjson.TypeArray {
 		return nil
 	}

@@ -25,10 +25,10 @@ func (known) Zendesk() Preset {
 			"A trigger's body is what its template says. If it is not JSON, give `workflow` another source.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"id":%s,"type":"zen:event-type:ticket.created","time":"`+rfc3339(s.happened)+
+			s.setBody(`{"id":%s,"type":"zen:event-type:ticket.created","time":"`+rfc3339(s.happened)+
 				`","detail":{"id":"1","subject":"sample"}}`, s.id)
-			s.add("X-Zendesk-Webhook-Id", "01SAMPLE")
-			s.add("X-Zendesk-Webhook-Invocation-Id", s.id)
+			s.addField("X-Zendesk-Webhook-Id", "01SAMPLE")
+			s.addField("X-Zendesk-Webhook-Invocation-Id", s.id)
 			s.addSigned(zendeskTime, s.rfc3339())
 			s.addSigned("X-Zendesk-Webhook-Signature", s.hmac256(inBase64, s.rfc3339(), string(s.request.Body)))
 		},

@@ -34,7 +34,7 @@ func (known) Zoom() Preset {
 			"The unit of the signed time is not documented.",
 		},
 		sample: func(s *sample) {
-			s.body(`{"event":"meeting.started","event_ts":`+millis(s.happened)+
+			s.setBody(`{"event":"meeting.started","event_ts":`+unixMillis(s.happened)+
 				`,"payload":{"account_id":"acc_sample","object":{"uuid":%s,"id":"123","topic":"sample"}}}`, s.id)
 			s.signV0(zoomHeader, zoomTime)
 		},
@@ -52,7 +52,7 @@ func zoomID(d *Delivery) EventID {
 	if err != nil || v.Type() != fastjson.TypeObject {
 		return missingID
 	}
-	event, status := members(v, "event")
+	event, status := memberTexts(v, "event")
 	if status != IDFound {
 		return EventID{Status: status}
 	}

@@ -11,21 +11,21 @@ import (
 // maxChoices bounds the other names of events that a suggestion compares.
 const maxChoices = 3
 
-// senders says how many senders there were, by what they call themselves.
-func (v *view) senders() string {
+// sendersText says how many senders there were, by what they call themselves.
+func (v *view) sendersText() string {
 	i := slices.IndexFunc(v.members, func(m member) bool { return m.path == "header.user-agent" })
 	if i < 0 || v.members[i].present == 0 {
 		return "without a User-Agent"
 	}
-	agents := counted(v.members[i].distinct, "User-Agent", "User-Agents")
+	agents := countText(v.members[i].distinct, "User-Agent", "User-Agents")
 	if silent := len(v.rows) - v.members[i].present; silent > 0 {
 		return fmt.Sprintf("of %s, %d without one", agents, silent)
 	}
 	return "of " + agents
 }
 
-// counted writes a number and what follows it, of one thing or of several.
-func counted(n int, one, several string) string {
+// countText writes a number and what follows it, of one thing or of several.
+func countText(n int, one, several string) string {
 	if n == 1 {
 		return "1 " + one
 	}
@@ -46,19 +46,19 @@ func (s *Suggestion) compareChoices(v *view, event *candidate) {
 	}
 	said := 0
 	for _, m := range others {
-		missed, wrong := compare(event.key, v.keyOf(m))
+		missed, wrong := compareKeys(event.key, v.keyOf(m))
 		if missed+wrong == 0 || said == maxChoices {
 			continue
 		}
 		said++
-		s.say("{%s} as event_id would have let %s run again, and stopped %s wrongly.", spelledSource(m.path),
-			counted(missed, "repeat", "repeats"), counted(wrong, "delivery", "deliveries"))
+		s.addSentence("{%s} as event_id would have let %s run again, and stopped %s wrongly.", spelledSource(m.path),
+			countText(missed, "repeat", "repeats"), countText(wrong, "delivery", "deliveries"))
 	}
 	if len(event.ignore) == 0 {
 		return
 	}
-	if refused := predict(event.key, v.payloads(nil)).Others - s.Predicted.Others; refused > 0 {
-		s.say("Without ignore %s would be refused, or run again after a failure.", counted(refused, "repeat",
+	if refused := newPrediction(event.key, v.payloadKey(nil)).Others - s.Predicted.Others; refused > 0 {
+		s.addSentence("Without ignore %s would be refused, or run again after a failure.", countText(refused, "repeat",
 			"repeats"))
 	}
 }
@@ -71,15 +71,16 @@ func (s *Suggestion) compareHints(v *view, hints []string) {
 			continue
 		}
 		other := 0
-		pairs := k.pairs()
+		pairs := k.repeatPairs()
 		for _, p := range pairs {
 			if v.rows[p.first].whole != v.rows[p.next].whole {
 				other++
 			}
 		}
 		if len(pairs) > 0 {
-			s.say("%s as event_id would have stopped %s, %d of them with another body than the one before.", hint,
-				counted(len(pairs), "delivery", "deliveries"), other)
+			s.addSentence("%s as event_id would have stopped %s, %d of them with another body than the one before.",
+				hint,
+				countText(len(pairs), "delivery", "deliveries"), other)
 		}
 	}
 }
@@ -87,29 +88,30 @@ func (s *Suggestion) compareHints(v *view, hints []string) {
 // compareWorkflows says how many events each choice of a workflow would have stopped, because
 // another event of it still ran. found is nil if the workflow is not known.
 func (s *Suggestion) compareWorkflows(v *view, events []int, found *scope, others []*member) {
-	all := v.stopped(events, nil)
+	all := v.stoppedCount(events, nil)
 	if all == 0 {
 		return // no two ran at the same time, or how long they took is not known
 	}
 	var choices []string
 	for _, m := range others[:min(len(others), maxChoices)] {
-		choices = append(choices, fmt.Sprintf("%d with {%s}", v.stopped(events, m), spelledSource(m.path)))
+		choices = append(choices, fmt.Sprintf("%d with {%s}", v.stoppedCount(events, m), spelledSource(m.path)))
 	}
 	choices = append(choices, fmt.Sprintf("%d without workflow", all))
 	if found == nil {
-		s.say("Of %d events these came while another one of their workflow ran, and would have waited or been "+
+		s.addSentence("Of %d events these came while another one of their workflow ran, and would have waited or been "+
 			"refused: %s.", len(events), strings.Join(choices, ", "))
 		return
 	}
-	s.say("Of %d events %d came while another one of this workflow ran, and would have waited or been refused; "+
-		"it would have been %s.", len(events), v.stopped(events, found.member), strings.Join(choices, ", "))
+	s.addSentence("Of %d events %d came while another one of this workflow ran, and would have waited or been "+
+		"refused; "+
+		"it would have been %s.", len(events), v.stoppedCount(events, found.member), strings.Join(choices, ", "))
 }
 
-// twins returns the pairs of different events with the same body but for the ID, within ten
+// twinPairs returns the pairs of different events with the same body but for the ID, within ten
 // minutes.
-func (v *view) twins(event *candidate) (all []pair) {
+func (v *view) twinPairs(event *candidate) (all []pair) {
 	seen := map[[2]uint64]bool{}
-	for _, p := range v.payloads(slices.Concat(event.ignore, event.members)).pairs() {
+	for _, p := range v.payloadKey(slices.Concat(event.ignore, event.members)).repeatPairs() {
 		a, b := event.key[p.first], event.key[p.next]
 		known := seen[[2]uint64{a, b}] || seen[[2]uint64{b, a}]
 		if a != b && !known && v.rows[p.next].at.Sub(v.rows[p.first].at) <= 10*time.Minute {
@@ -122,7 +124,7 @@ func (v *view) twins(event *candidate) (all []pair) {
 
 // sayTwins says how many twins there are, and which subscriptions they come from.
 func (s *Suggestion) sayTwins(v *view, event *candidate) {
-	pairs := v.twins(event)
+	pairs := v.twinPairs(event)
 	if len(pairs) == 0 {
 		return
 	}
@@ -132,11 +134,13 @@ func (s *Suggestion) sayTwins(v *view, event *candidate) {
 	}
 	from := v.subscriptionsOf(pairs)
 	if from == "" {
-		s.say("%d %s within 10 minutes %s the same body but for the ID: two subscriptions of one hook, or events that "+
+		s.addSentence("%d %s within 10 minutes %s the same body but for the ID: two subscriptions of one hook, or "+
+			"events that "+
 			"are alike?", len(pairs), is, are)
 		return
 	}
-	s.say("%d %s within 10 minutes %s the same body but for the ID, and %s: these are subscriptions of one hook, of "+
+	s.addSentence("%d %s within 10 minutes %s the same body but for the ID, and %s: these are subscriptions of one "+
+		"hook, of "+
 		"which one is enough.", len(pairs), is, are, from)
 }
 
@@ -145,7 +149,7 @@ func (s *Suggestion) sayTwins(v *view, event *candidate) {
 func (v *view) subscriptionsOf(pairs []pair) string {
 	for i := range v.members {
 		m := &v.members[i]
-		if !namesSubscription(m.path) || m.distinct < 2 || m.distinct > maxSubscriptions || !v.everywhere(m) {
+		if !namesSubscription(m.path) || m.distinct < 2 || m.distinct > maxSubscriptions || !v.isEverywhere(m) {
 			continue
 		}
 		if slices.ContainsFunc(pairs, func(p pair) bool { return m.values[p.first] == m.values[p.next] }) {

@@ -84,7 +84,7 @@ func TestASuggestionSaysWhatEachWorkflowWouldHaveStopped(t *testing.T) {
 	}
 	m := &member{values: []uint64{1, 2, 1, 1, 0, 0}}
 	rows := []int{0, 1, 2, 3, 4, 5}
-	if all, some := v.stopped(rows, nil), v.stopped(rows, m); all != 5 || some != 2 {
+	if all, some := v.stoppedCount(rows, nil), v.stoppedCount(rows, m); all != 5 || some != 2 {
 		t.Errorf("%d of one workflow, %d of three", all, some)
 	}
 }
@@ -112,11 +112,11 @@ func TestWhatHintsWouldHaveStoppedIsSaid(t *testing.T) {
 // between.
 func TestARepeatBehindATwinIsNoFurtherTwin(t *testing.T) {
 	t.Parallel()
-	if missed, wrong := compare(key{1, 2, 1, 3, 3, 0}, key{7, 7, 7, 8, 9, 0}); missed != 1 || wrong != 1 {
+	if missed, wrong := compareKeys(key{1, 2, 1, 3, 3, 0}, key{7, 7, 7, 8, 9, 0}); missed != 1 || wrong != 1 {
 		t.Errorf("missed %d, wrong %d", missed, wrong)
 	}
 	v := &view{rows: []row{{whole: 5}, {whole: 5}, {whole: 5}}}
-	if pairs := v.twins(&candidate{key: key{1, 2, 1}}); len(pairs) != 1 {
+	if pairs := v.twinPairs(&candidate{key: key{1, 2, 1}}); len(pairs) != 1 {
 		t.Errorf("%v", pairs)
 	}
 }

@@ -21,7 +21,7 @@ type candidate struct {
 	ignore  []*member
 }
 
-func (c *candidate) template() string {
+func (c *candidate) templateText() string {
 	if len(c.members) == 0 {
 		return "{fingerprint}"
 	}
@@ -55,12 +55,12 @@ func (v *view) findEvent() (found *candidate, hints []string) {
 		if m.distinct*5 < len(v.rows) {
 			continue
 		}
-		c := v.judge(m)
+		c := v.judgeMembers(m)
 		if c != nil {
 			best = append(best, c)
 		}
 	}
-	if found = v.choose(best); found != nil {
+	if found = v.chooseCandidate(best); found != nil {
 		return found, nil
 	}
 	if found = v.findPair(ids); found != nil && len(best) == 0 {
@@ -77,7 +77,7 @@ func (v *view) findEvent() (found *candidate, hints []string) {
 		}
 	}
 	for _, c := range best {
-		hints = append(hints, c.template())
+		hints = append(hints, c.templateText())
 	}
 	return nil, hints
 }
@@ -87,8 +87,9 @@ func (v *view) idMembers() (ids []*member) {
 	for i := range v.members {
 		m := &v.members[i]
 		switch {
-		case m.isArray, m.distinct < 2, !v.everywhere(m), ofRequest(m.path) && !isRequestID(m.path),
-			ofAttempt(m.path) && idRank(m.path) < 0, m.most(kindBool), m.most(kindTime, kindNow), v.inBatch(m.path),
+		case m.isArray, m.distinct < 2, !v.isEverywhere(m), ofRequest(m.path) && !isRequestID(m.path),
+			ofAttempt(m.path) && idRank(m.path) < 0, m.isMostly(kindBool), m.isMostly(kindTime, kindNow),
+			v.inBatch(m.path),
 			strings.HasPrefix(m.path, "path."), idRank(m.path) < 0:
 		default:
 			ids = append(ids, m)
@@ -97,17 +98,17 @@ func (v *view) idMembers() (ids []*member) {
 	return ids
 }
 
-// judge returns members as the name of events with what speaks for it; nil if nothing does, or if
-// something speaks against it.
-func (v *view) judge(members ...*member) *candidate {
+// judgeMembers returns members as the name of events with what speaks for it; nil if nothing does,
+// or if something speaks against it.
+func (v *view) judgeMembers(members ...*member) *candidate {
 	c := &candidate{members: members, key: v.keyOf(members...)}
 	changed := map[int]bool{}
-	for _, p := range c.key.pairs() {
+	for _, p := range c.key.repeatPairs() {
 		if !v.addRepeat(c, p, changed) {
 			return nil
 		}
 	}
-	if c.good == 0 || !v.speaks(c) || v.missed(c) {
+	if c.good == 0 || !v.isProven(c) || v.missesRetries(c) {
 		return nil
 	}
 	for i := range v.members {
@@ -121,7 +122,7 @@ func (v *view) judge(members ...*member) *candidate {
 // addRepeat counts two deliveries of one name, and what changed between them. It returns false if
 // they are two events.
 func (v *view) addRepeat(c *candidate, p pair, changed map[int]bool) bool {
-	failed, differ := v.rows[p.first].failed(), v.differences(p)
+	failed, differ := v.rows[p.first].hasFailed(), v.differingMembers(p)
 	for _, i := range differ {
 		switch v.changeOf(&v.members[i]) {
 		case changeOfContent:
@@ -153,7 +154,7 @@ func isNamedEvent(members []*member) bool {
 
 // isWhole reports whether a body has members, and all of them were told apart.
 func (v *view) isWhole(r *row) bool {
-	return !r.partial && slices.ContainsFunc(r.cells, func(c cell) bool { return v.members[c.member()].body })
+	return !r.partial && slices.ContainsFunc(r.cells, func(c cell) bool { return v.members[c.memberIndex()].body })
 }
 
 type change uint8
@@ -171,17 +172,17 @@ func (v *view) changeOf(m *member) change {
 		return changeOfAttempt
 	case m.isArray, ofEvent(m.path):
 		return changeOfContent
-	case m.most(kindNow) && !m.most(kindNumber):
+	case m.isMostly(kindNow) && !m.isMostly(kindNumber):
 		return changeOfAttempt
-	case m.distinct*10 >= m.present*9 && !m.most(kindNumber, kindBool):
+	case m.distinct*10 >= m.present*9 && !m.isMostly(kindNumber, kindBool):
 		return changeUnclear // such as an ID of the attempt
 	}
 	return changeOfContent
 }
 
-// speaks reports whether the repeats of c prove anything: equal members would also be equal in two
-// notices of one thing.
-func (v *view) speaks(c *candidate) bool {
+// isProven reports whether the repeats of c prove anything: equal members would also be equal in
+// two notices of one thing.
+func (v *view) isProven(c *candidate) bool {
 	if c.failed*2 >= c.good {
 		return true
 	}
@@ -194,30 +195,30 @@ func (v *view) speaks(c *candidate) bool {
 		return m.body && !m.isArray && !slices.ContainsFunc(c.members, func(o *member) bool {
 			return o.path == m.path
 		}) && m.distinct*5 > len(v.rows) &&
-			!ofAttempt(m.path) && (m.most(kindTime, kindNow) ||
+			!ofAttempt(m.path) && (m.isMostly(kindTime, kindNow) ||
 			m.distinct > 3 && len(c.members) == 1 && idRank(c.members[0].path) == 2)
 	})
 }
 
-// missed reports whether deliveries that failed come again under another name, and not under their
-// own: then c names attempts.
-func (v *view) missed(c *candidate) bool {
+// missesRetries reports whether deliveries that failed come again under another name, and not under
+// their own: then c names attempts.
+func (v *view) missesRetries(c *candidate) bool {
 	repeated := map[int]bool{}
-	for _, p := range c.key.pairs() {
+	for _, p := range c.key.repeatPairs() {
 		repeated[p.first] = true
 	}
 	missed := 0
-	for _, p := range v.wholes().pairs() {
-		if v.rows[p.first].failed() && !repeated[p.first] && c.key[p.first] != c.key[p.next] &&
-			v.rows[p.next].at.Sub(v.rows[p.first].end()) < maxRetry {
+	for _, p := range v.bodyKey().repeatPairs() {
+		if v.rows[p.first].hasFailed() && !repeated[p.first] && c.key[p.first] != c.key[p.next] &&
+			v.rows[p.next].at.Sub(v.rows[p.first].endTime()) < maxRetry {
 			missed++
 		}
 	}
 	return missed*5 > c.good+missed
 }
 
-// wholes names deliveries by body and query.
-func (v *view) wholes() key {
+// bodyKey names deliveries by body and query.
+func (v *view) bodyKey() key {
 	k := make(key, len(v.rows))
 	for i := range k {
 		k[i] = v.rows[i].whole
@@ -225,8 +226,8 @@ func (v *view) wholes() key {
 	return k
 }
 
-// choose returns the best of candidates that all fit; nil if they cannot be told apart.
-func (v *view) choose(all []*candidate) *candidate {
+// chooseCandidate returns the best of candidates that all fit; nil if they cannot be told apart.
+func (v *view) chooseCandidate(all []*candidate) *candidate {
 	all = slices.DeleteFunc(slices.Clone(all), func(c *candidate) bool { // a later event of the thing would be refused
 		return isThing(c.members[0])
 	})
@@ -242,7 +243,7 @@ func (v *view) choose(all []*candidate) *candidate {
 	})
 	if len(all) > 1 && len(all[0].ignore) == len(all[1].ignore) &&
 		idRank(all[0].members[0].path) == idRank(all[1].members[0].path) &&
-		(idRank(all[0].members[0].path) == 3 || rank(all[0]) == rank(all[1])) && !same(all[0].key, all[1].key) {
+		(idRank(all[0].members[0].path) == 3 || rank(all[0]) == rank(all[1])) && !isSameKey(all[0].key, all[1].key) {
 		return nil
 	}
 	if idRank(all[0].members[0].path) == 3 && all[0].failed == 0 && all[0].exact == 0 {
@@ -256,8 +257,8 @@ func isThing(m *member) bool {
 	return idRank(m.path) == 3 && thingRank(m.path) >= 0 && thingRank(m.path) < len(things)
 }
 
-// same reports whether two keys name the same events.
-func same(a, b key) bool { return determines(a, b) && determines(b, a) }
+// isSameKey reports whether two keys name the same events.
+func isSameKey(a, b key) bool { return determines(a, b) && determines(b, a) }
 
 // determines reports whether deliveries that a gives one name have one name in b, too.
 func determines(a, b key) bool {
@@ -281,12 +282,12 @@ func (v *view) findPair(ids []*member) *candidate {
 		}
 		for i := range v.members {
 			x := &v.members[i]
-			if x == m || x.isArray || !v.everywhere(x) || x.distinct < 2 || ofAttempt(x.path) || ofRequest(x.path) ||
+			if x == m || x.isArray || !v.isEverywhere(x) || x.distinct < 2 || ofAttempt(x.path) || ofRequest(x.path) ||
 				v.inBatch(x.path) || pairRank(x) < 0 {
 				continue
 			}
-			c := v.judge(m, x)
-			if c == nil || c.key.distinct()*5 < len(v.rows) || c.failed*2 < c.good && pairRank(x) > 1 {
+			c := v.judgeMembers(m, x)
+			if c == nil || c.key.distinctCount()*5 < len(v.rows) || c.failed*2 < c.good && pairRank(x) > 1 {
 				continue
 			}
 			all = append(all, c)
@@ -307,7 +308,7 @@ func (v *view) findPair(ids []*member) *candidate {
 func pairRank(m *member) int {
 	words := wordsOf(m.path, 1)
 	switch {
-	case m.most(kindTime, kindNow):
+	case m.isMostly(kindTime, kindNow):
 		return 0
 	case anyOf(words, "date", "day", "version", "revision", "sequence", "seq", "datum"):
 		return 1
@@ -326,34 +327,34 @@ func (v *view) judgePayload() *candidate {
 			c.ignore = append(c.ignore, m)
 		}
 	}
-	c.key = v.payloads(c.ignore)
+	c.key = v.payloadKey(c.ignore)
 	dated := slices.ContainsFunc(v.members, func(m member) bool {
-		return m.body && m.most(kindTime, kindNow) && m.distinct*5 > len(v.rows) &&
+		return m.body && m.isMostly(kindTime, kindNow) && m.distinct*5 > len(v.rows) &&
 			!slices.ContainsFunc(c.ignore, func(o *member) bool {
 				return o.path == m.path
 			})
 	})
-	for _, p := range c.key.pairs() {
+	for _, p := range c.key.repeatPairs() {
 		c.good++
-		if v.rows[p.first].failed() || dated {
+		if v.rows[p.first].hasFailed() || dated {
 			c.failed++
 		}
 		if v.rows[p.first].whole == v.rows[p.next].whole {
 			c.exact++
 		}
-		c.longest = max(c.longest, v.rows[p.next].at.Sub(v.rows[p.first].end()))
+		c.longest = max(c.longest, v.rows[p.next].at.Sub(v.rows[p.first].endTime()))
 	}
 	if c.good == 0 || c.failed*20 < c.good*19 { // some came again after a success: they may be events of their own
 		return nil
 	}
-	if v.payloads(nil).distinct() == c.key.distinct() {
+	if v.payloadKey(nil).distinctCount() == c.key.distinctCount() {
 		c.ignore = nil
 	}
 	return c
 }
 
-// payloads names deliveries by body and query without what is ignored.
-func (v *view) payloads(ignored []*member) key {
+// payloadKey names deliveries by body and query without what is ignored.
+func (v *view) payloadKey(ignored []*member) key {
 	k := make(key, len(v.rows))
 	for i := range v.rows {
 		if len(ignored) == 0 || !v.isWhole(&v.rows[i]) {

@@ -81,7 +81,7 @@ func (r *Recorder) Learn(d *Delivery, event string) {
 
 // enqueue copies d. It returns false without room for it.
 func (r *Recorder) enqueue(d *Delivery) bool {
-	size := d.size()
+	size := d.byteSize()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.queue) == 4*perBatch || !r.kept {
@@ -97,7 +97,7 @@ func (r *Recorder) enqueue(d *Delivery) bool {
 	if r.bytes+max(size, cap(q.text)) > r.limit {
 		return false
 	}
-	q.fill(d, size)
+	q.copyFrom(d, size)
 	r.bytes += cap(q.text)
 	r.queue = append(r.queue, q)
 	if len(r.queue) == 1 {
@@ -109,8 +109,8 @@ func (r *Recorder) enqueue(d *Delivery) bool {
 	return true
 }
 
-// size returns the bytes of all that is read of a delivery.
-func (d *Delivery) size() int {
+// byteSize returns the bytes of all that is read of a delivery.
+func (d *Delivery) byteSize() int {
 	m := d.Message
 	n := len(m.Method) + len(m.Path) + len(m.Query) + len(m.Body)
 	for i := range m.Fields {
@@ -122,7 +122,7 @@ func (d *Delivery) size() int {
 	return n
 }
 
-func (q *queued) fill(d *Delivery, size int) {
+func (q *queued) copyFrom(d *Delivery, size int) {
 	if cap(q.text) < size {
 		q.text = make([]byte, 0, size)
 	}
@@ -161,7 +161,7 @@ func (r *Recorder) Run(ctx context.Context) {
 			return
 		case <-rest.C:
 		}
-		r.setThin(r.look())
+		r.setThin(r.learnQueued())
 	}
 }
 
@@ -181,8 +181,8 @@ func (r *Recorder) setThin(n int) {
 	}
 }
 
-// look learns from the deliveries that lie, and returns how many these were.
-func (r *Recorder) look() int {
+// learnQueued learns from the deliveries that lie, and returns how many these were.
+func (r *Recorder) learnQueued() int {
 	r.filled.Lock()
 	defer r.filled.Unlock()
 	r.mu.Lock()
@@ -222,12 +222,12 @@ func (r *Recorder) Suggest(since time.Time) Found {
 	}
 	r.asked.Lock()
 	defer r.asked.Unlock()
-	r.look()
+	r.learnQueued()
 	r.filled.Lock()
 	tables, found := r.set.snapshot(), Found{Passed: int(r.passed.Load()), Missed: r.set.missed}
 	r.filled.Unlock()
 	for _, t := range tables {
-		if s := t.suggest(since); s != nil {
+		if s := t.newSuggestion(since); s != nil {
 			found.Suggestions = append(found.Suggestions, s)
 		}
 	}

@@ -63,9 +63,9 @@ func (s *Set) Add(d *Delivery) {
 		d.Sum = s.Hash(d.Message)
 	}
 	before := t.bytes
-	t.add(s, d)
+	t.addDelivery(s, d)
 	for s.bytes += t.bytes - before; s.limit > 0 && s.bytes > s.limit; {
-		s.shrink()
+		s.forgetOldest()
 	}
 }
 
@@ -92,19 +92,19 @@ func (s *Set) makeRoom() bool {
 			continue
 		}
 		if least < 0 || cmp.Or(cmp.Compare(len(t.rows), len(s.tables[least].rows)),
-			t.last().Compare(s.tables[least].last())) < 0 {
+			t.newestAt().Compare(s.tables[least].newestAt())) < 0 {
 			least = i
 		}
 	}
 	if least >= 0 {
 		s.missed += len(s.tables[least].rows)
-		s.drop(least)
+		s.dropTable(least)
 	}
 	return least >= 0
 }
 
-// shrink forgets the oldest delivery of the path that takes the most memory.
-func (s *Set) shrink() {
+// forgetOldest forgets the oldest delivery of the path that takes the most memory.
+func (s *Set) forgetOldest() {
 	most := 0
 	for i, t := range s.tables {
 		if t.bytes > s.tables[most].bytes {
@@ -114,20 +114,20 @@ func (s *Set) shrink() {
 	t := s.tables[most]
 	if len(t.rows) <= 1 { // its names take more
 		s.missed += len(t.rows)
-		s.drop(most)
+		s.dropTable(most)
 		return
 	}
-	s.bytes -= t.rows[0].size()
-	t.forget()
+	s.bytes -= t.rows[0].byteSize()
+	t.forgetOldest()
 }
 
-func (s *Set) drop(i int) {
+func (s *Set) dropTable(i int) {
 	s.bytes -= s.tables[i].bytes
 	s.tables = slices.Delete(s.tables, i, i+1)
 }
 
-// last returns when the newest delivery came.
-func (t *table) last() time.Time {
+// newestAt returns when the newest delivery came.
+func (t *table) newestAt() time.Time {
 	if len(t.rows) == 0 {
 		return time.Time{}
 	}
@@ -138,7 +138,7 @@ func (t *table) last() time.Time {
 // each with a name of its own. The zero time: all that are known.
 func (s *Set) Suggest(since time.Time) (all []*Suggestion) {
 	for _, found := range s.snapshot() {
-		all = append(all, found.suggest(since))
+		all = append(all, found.newSuggestion(since))
 	}
 	return slices.DeleteFunc(all, func(s *Suggestion) bool { return s == nil })
 }
@@ -152,7 +152,9 @@ type named struct {
 	name string
 }
 
-func (n named) suggest(since time.Time) *Suggestion { return n.table.suggest(n.name, since) }
+func (n named) newSuggestion(since time.Time) *Suggestion {
+	return n.table.newSuggestion(n.name, since)
+}
 
 // snapshot returns the tables as they are now, by their paths. It may be used beside s.
 func (s *Set) snapshot() (all []named) {

@@ -45,7 +45,7 @@ type Prediction struct {
 
 // Suggest returns the route for the deliveries since a moment; the zero time: all that are known.
 // It returns nil without deliveries.
-func (t *table) suggest(name string, since time.Time) *Suggestion {
+func (t *table) newSuggestion(name string, since time.Time) *Suggestion {
 	rows := t.rows
 	if i := slices.IndexFunc(rows, func(r row) bool { return !r.at.Before(since) }); i >= 0 {
 		rows = rows[i:]
@@ -55,24 +55,25 @@ func (t *table) suggest(name string, since time.Time) *Suggestion {
 	v := newView(t, rows)
 	s := &Suggestion{Name: name, Path: t.path, Configured: t.route != "", Deliveries: len(rows), Since: rows[0].at,
 		Until: rows[len(rows)-1].at, comments: map[string]string{}}
-	s.say("%s from %s to %s, %s; %d of them failed%s.", counted(len(rows), "delivery", "deliveries"),
-		stamp(s.Since), stamp(s.Until),
-		v.senders(), v.failures(), v.givenUp())
+	s.addSentence("%s from %s to %s, %s; %d of them failed%s.", countText(len(rows), "delivery", "deliveries"),
+		timeText(s.Since), timeText(s.Until),
+		v.sendersText(), v.failureCount(), v.givenUp())
 	if t.long > 0 {
-		s.say("%d bodies are longer than 64 KiB, have too many members or cannot be read: of these only the whole "+
+		s.addSentence("%d bodies are longer than 64 KiB, have too many members or cannot be read: of these only the "+
+			"whole "+
 			"body was compared.", t.long)
 	}
 	event, hints := v.findEvent()
-	preset := s.recognize(v)
+	preset := s.recognizeSender(v)
 	if preset != nil {
 		if key := v.keyOfTemplate(preset.EventID); key != nil {
-			event, s.EventID = v.known(key), preset.EventID
+			event, s.EventID = v.knownCandidate(key), preset.EventID
 			s.comments["event_id"] = "as the preset " + preset.Name + " has it"
 		}
 	}
 	if preset != nil && event == nil && preset.ExtractID != nil && preset.Scheme == "none" {
 		s.byPreset = true // it needs no secret
-		s.say("The preset reads the event ID, which no template can, so what the route would make of these " +
+		s.addSentence("The preset reads the event ID, which no template can, so what the route would make of these " +
 			"deliveries is not predicted.")
 	} else {
 		s.nameEvent(v, event, hints)
@@ -97,12 +98,12 @@ func (s *Suggestion) separatePaths() {
 	}
 }
 
-// known returns a key that a preset is sure of, with what changes between attempts.
-func (v *view) known(k key) *candidate {
+// knownCandidate returns a key that a preset is sure of, with what changes between attempts.
+func (v *view) knownCandidate(k key) *candidate {
 	c := &candidate{key: k}
 	changed := map[int]bool{}
-	for _, p := range k.pairs() {
-		failed, differ := v.rows[p.first].failed(), v.differences(p)
+	for _, p := range k.repeatPairs() {
+		failed, differ := v.rows[p.first].hasFailed(), v.differingMembers(p)
 		for _, i := range differ {
 			if !v.members[i].isArray && (failed || v.changeOf(&v.members[i]) == changeOfAttempt) {
 				changed[i] = true
@@ -122,15 +123,15 @@ func (v *view) known(k key) *candidate {
 	return c
 }
 
-func (s *Suggestion) say(format string, args ...any) {
+func (s *Suggestion) addSentence(format string, args ...any) {
 	s.Sentences = append(s.Sentences, fmt.Sprintf(format, args...))
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+func timeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-func (v *view) failures() (n int) {
+func (v *view) failureCount() (n int) {
 	for i := range v.rows {
-		if v.rows[i].failed() {
+		if v.rows[i].hasFailed() {
 			n++
 		}
 	}
@@ -151,8 +152,8 @@ func (v *view) givenUp() string {
 	return fmt.Sprintf(" (%d because the sender did not wait for the answer)", n)
 }
 
-// recognize notes the sender that the deliveries look like.
-func (s *Suggestion) recognize(v *view) *sender.Preset {
+// recognizeSender notes the sender that the deliveries look like.
+func (s *Suggestion) recognizeSender(v *view) *sender.Preset {
 	found := sender.Recognize(len(v.rows), func(header string) int {
 		i := slices.IndexFunc(v.members, func(m member) bool { return m.path == "header."+header })
 		if i < 0 {
@@ -165,11 +166,13 @@ func (s *Suggestion) recognize(v *view) *sender.Preset {
 	}
 	s.Preset = found.Preset.Name
 	if found.Preset.Scheme == "none" {
-		s.say("%d of %d have %s, so the sender is %s, which signs nothing: preset %s.", found.Count, len(v.rows),
+		s.addSentence("%d of %d have %s, so the sender is %s, which signs nothing: preset %s.", found.Count,
+			len(v.rows),
 			strings.TrimPrefix(spelledSource("header."+found.Header), "header."), found.Preset.Page.Title, s.Preset)
 		return found.Preset
 	}
-	s.say("%d of %d have %s, so the sender is %s: preset %s with its secret in verify checks signatures, too, and "+
+	s.addSentence("%d of %d have %s, so the sender is %s: preset %s with its secret in verify checks signatures, "+
+		"too, and "+
 		"replaces event_id.", found.Count, len(v.rows),
 		strings.TrimPrefix(spelledSource("header."+found.Header), "header."), found.Preset.Page.Title, s.Preset)
 	return found.Preset
@@ -224,77 +227,83 @@ func (s *Suggestion) nameEvent(v *view, event *candidate, hints []string) {
 		return
 	}
 	if s.EventID == "" {
-		s.EventID = event.template()
+		s.EventID = event.templateText()
 	}
 	for _, m := range event.ignore {
 		s.Ignore = append(s.Ignore, m.path)
 	}
 	slices.Sort(s.Ignore)
-	payloads := v.payloads(event.ignore)
-	s.Predicted = predict(event.key, payloads)
+	payloads := v.payloadKey(event.ignore)
+	s.Predicted = newPrediction(event.key, payloads)
 	p := s.Predicted
 	switch {
 	case event.good == 0:
-		s.say("No repeat was seen yet, so what the sender changes between attempts is not known: send one again, or " +
+		s.addSentence("No repeat was seen yet, so what the sender changes between attempts is not known: send one " +
+			"again, or " +
 			"wait.")
 	case len(event.ignore) > 0:
-		s.say("%s came again (%d after a failure): the same event, only %s differ.",
-			counted(event.good, "delivery", "deliveries"), event.failed, strings.Join(s.Ignore, ", "))
+		s.addSentence("%s came again (%d after a failure): the same event, only %s differ.",
+			countText(event.good, "delivery", "deliveries"), event.failed, strings.Join(s.Ignore, ", "))
 	default:
-		s.say("%s came again (%d after a failure), %d of them with the same body.",
-			counted(event.good, "delivery", "deliveries"), event.failed, event.exact)
+		s.addSentence("%s came again (%d after a failure), %d of them with the same body.",
+			countText(event.good, "delivery", "deliveries"), event.failed, event.exact)
 	}
-	s.say(
+	s.addSentence(
 		"With this route they are %s. Where the first delivery of each succeeds, it runs once, %s the first answer, "+
-			"and %d would be refused.", counted(p.Events, "event", "events"),
-		counted(p.Repeats, "repeat gets", "repeats get"), p.Others)
+			"and %d would be refused.", countText(p.Events, "event", "events"),
+		countText(p.Repeats, "repeat gets", "repeats get"), p.Others)
 	if len(event.members) == 0 && s.EventID == "{fingerprint}" {
 		if event.longest > 5*time.Minute {
 			s.Retention = (2*event.longest + time.Hour).Truncate(time.Hour)
 		}
-		s.say("No member names an event, so the payload does: two events with the same payload within " +
+		s.addSentence("No member names an event, so the payload does: two events with the same payload within " +
 			"idempotency.payload_retention would be one.")
 		s.compareChoices(v, event)
 		return
 	}
-	missed, wrong := compare(event.key, v.wholes())
-	s.say("The whole body as the key would have let %s run again, and stopped %s wrongly.",
-		counted(missed, "repeat", "repeats"), counted(wrong, "delivery", "deliveries"))
+	missed, wrong := compareKeys(event.key, v.bodyKey())
+	s.addSentence("The whole body as the key would have let %s run again, and stopped %s wrongly.",
+		countText(missed, "repeat", "repeats"), countText(wrong, "delivery", "deliveries"))
 	s.compareChoices(v, event)
 	s.sayTwins(v, event)
 	if event.good > 0 && event.good < 3 {
-		s.say("It is likely and not sure: only %s seen. More of them make it surer.",
-			counted(event.good, "repeat was", "repeats were"))
+		s.addSentence("It is likely and not sure: only %s seen. More of them make it surer.",
+			countText(event.good, "repeat was", "repeats were"))
 	}
 }
 
 func (s *Suggestion) explainUnknown(v *view, hints []string) {
-	repeats, failures := v.wholes().pairs(), v.failures()
+	repeats, failures := v.bodyKey().repeatPairs(), v.failureCount()
 	switch {
 	case s.Preset != "":
-		s.say("I do not know what names an event without the preset %s, which may read it where no template can.",
+		s.addSentence("I do not know what names an event without the preset %s, which may read it where no template "+
+			"can.",
 			s.Preset)
 	case len(repeats) == 0 && len(hints) > 0 && failures > 0:
-		s.say("I do not know what names an event: %d deliveries failed, and none came again. It may be %s, if that "+
+		s.addSentence("I do not know what names an event: %d deliveries failed, and none came again. It may be %s, "+
+			"if that "+
 			"does not name the attempt: no value came twice.", failures, strings.Join(hints, ", "))
 	case len(repeats) == 0 && len(hints) > 0:
-		s.say("I do not know what names an event: no repeat was seen yet: send one again, or wait. It may be %s: no "+
+		s.addSentence("I do not know what names an event: no repeat was seen yet: send one again, or wait. It may be "+
+			"%s: no "+
 			"value came twice.", strings.Join(hints, ", "))
 	case len(hints) > 1:
-		s.say("I do not know what names an event: %s all fit. An event that has another value in only one of them "+
+		s.addSentence("I do not know what names an event: %s all fit. An event that has another value in only one of "+
+			"them "+
 			"would tell.", strings.Join(hints, ", "))
 	case len(repeats) > 0:
-		s.say("I do not know what names an event: no member does, and %d deliveries have the same body as one "+
+		s.addSentence("I do not know what names an event: no member does, and %d deliveries have the same body as one "+
 			"before, most of which had succeeded: they may be events of their own.", len(repeats))
 	default:
-		s.say("I do not know what names an event: no delivery came again that could show it: send one again, or wait.")
+		s.addSentence("I do not know what names an event: no delivery came again that could show it: send one again, " +
+			"or wait.")
 	}
 	s.compareHints(v, hints)
 	s.comments["on_missing_event_id"] = "until it is known, each delivery is an event of its own, so that none is lost"
 }
 
-// predict counts what becomes of deliveries that are named by key.
-func predict(events, payloads key) *Prediction {
+// newPrediction counts what becomes of deliveries that are named by key.
+func newPrediction(events, payloads key) *Prediction {
 	p, first := &Prediction{}, map[uint64]uint64{}
 	for i, sum := range events {
 		switch before, known := first[sum]; {
@@ -310,9 +319,9 @@ func predict(events, payloads key) *Prediction {
 	return p
 }
 
-// compare counts the repeats that another key misses, and the deliveries that it would take for
+// compareKeys counts the repeats that another key misses, and the deliveries that it would take for
 // repeats and are none.
-func compare(events, other key) (missed, wrong int) {
+func compareKeys(events, other key) (missed, wrong int) {
 	known, stopping := map[uint64]bool{0: false}, map[uint64]bool{0: false}
 	for i := range events {
 		repeat, stopped := known[events[i]], stopping[other[i]]
@@ -329,7 +338,7 @@ func compare(events, other key) (missed, wrong int) {
 
 func (s *Suggestion) nameWorkflow(v *view, event *candidate, preset *sender.Preset) {
 	found, others, hints := v.findWorkflow(event)
-	s.compareWorkflows(v, v.firsts(event), found, others)
+	s.compareWorkflows(v, v.firstDeliveries(event), found, others)
 	switch {
 	case found != nil:
 		other := ""
@@ -344,10 +353,12 @@ func (s *Suggestion) nameWorkflow(v *view, event *candidate, preset *sender.Pres
 		s.comments["workflow"] = "as the page of the preset " + preset.Name + " has it"
 	case len(hints) > 0:
 		slices.Sort(hints)
-		s.say("I do not know what the workflow is: %s may be. Without workflow all of the route runs one at a time.",
+		s.addSentence("I do not know what the workflow is: %s may be. Without workflow all of the route runs one at "+
+			"a time.",
 			strings.Join(slices.Compact(hints), ", "))
 	default:
-		s.say("I do not know what the workflow is: no member that names a thing came again with another event. " +
+		s.addSentence("I do not know what the workflow is: no member that names a thing came again with another " +
+			"event. " +
 			"Without workflow all of the route runs one at a time.")
 	}
 }
@@ -363,22 +374,22 @@ func (s *Suggestion) YAML() string {
 		b.WriteString(text + "\n")
 	}
 	fmt.Fprintf(&b, "  - name: %s\n", s.Name)
-	line("path", quoted(s.Path))
+	line("path", quotedYAML(s.Path))
 	switch {
 	case s.byPreset:
 		line("preset", s.Preset)
 	case s.EventID != "":
-		line("event_id", quoted(s.EventID))
+		line("event_id", quotedYAML(s.EventID))
 	default:
 		line("on_missing_event_id", string(naming.MissingRun))
 	}
 	if s.Workflow != "" {
-		line("workflow", quoted(s.Workflow))
+		line("workflow", quotedYAML(s.Workflow))
 	}
 	if len(s.Ignore) > 0 {
 		var all []string
 		for _, path := range s.Ignore {
-			all = append(all, quoted(path))
+			all = append(all, quotedYAML(path))
 		}
 		line("ignore", "["+strings.Join(all, ", ")+"]")
 	}
@@ -388,8 +399,8 @@ func (s *Suggestion) YAML() string {
 	return b.String()
 }
 
-// quoted writes a text as YAML.
-func quoted(text string) string {
+// quotedYAML writes a text as YAML.
+func quotedYAML(text string) string {
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		return strconv.Quote(text)
 	}

@@ -33,8 +33,8 @@ type Delivery struct {
 	Sum  uint64
 }
 
-// failed reports whether the sender has a reason to send the event again.
-func (r *row) failed() bool {
+// hasFailed reports whether the sender has a reason to send the event again.
+func (r *row) hasFailed() bool {
 	return r.left || r.status >= 300 || r.status > 0 && r.took > 10*time.Second
 }
 
@@ -64,7 +64,7 @@ type row struct {
 	left    bool // the sender had gone before the answer came
 }
 
-func (r *row) end() time.Time { return r.at.Add(r.took) }
+func (r *row) endTime() time.Time { return r.at.Add(r.took) }
 
 // cell is the hash of the value of one member, behind the number of the member.
 type cell uint64
@@ -75,10 +75,10 @@ const hashBits = 64 - 9
 
 func newCell(member int, sum uint64) cell { return cell(member)<<hashBits | cell(sum>>9) | 1 } //nolint:gosec // below maxNames
 
-func (c cell) member() int { return int(c >> hashBits) } //nolint:gosec // below maxNames
+func (c cell) memberIndex() int { return int(c >> hashBits) } //nolint:gosec // below maxNames
 
-// sum is never 0.
-func (c cell) sum() uint64 { return uint64(c << 9) }
+// valueSum returns the hash of the value, which is never 0.
+func (c cell) valueSum() uint64 { return uint64(c << 9) }
 
 // What rows and names take, beside their cells and bytes: lists and maps have room for more.
 const (
@@ -87,15 +87,15 @@ const (
 	nameBytes = 3 * (2*int(unsafe.Sizeof("")) + int(unsafe.Sizeof([kindCount]int32{})) + 1 + 8)
 )
 
-func (r *row) size() int { return rowBytes + cap(r.cells)*cellBytes }
+func (r *row) byteSize() int { return rowBytes + cap(r.cells)*cellBytes }
 
-// add notes a delivery, and forgets the oldest one if there are MaxDeliveries.
-func (t *table) add(s *Set, d *Delivery) {
+// addDelivery notes a delivery, and forgets the oldest one if there are MaxDeliveries.
+func (t *table) addDelivery(s *Set, d *Delivery) {
 	r := row{at: d.At, took: d.Took, status: int16(min(max(d.Status, 0), 999)), whole: d.Sum | 1, //nolint:gosec // three digits
 		left: d.Left}
 	s.cells = s.cells[:0]
 	whole := s.visitor.Visit(d.Message, maxMembers, func(path, value []byte) {
-		i, known := t.member(path)
+		i, known := t.addMember(path)
 		switch {
 		case !known:
 		case t.hidden[i]:
@@ -103,35 +103,35 @@ func (t *table) add(s *Set, d *Delivery) {
 		default:
 			t.kinds[i][kindOf(value, d.At)]++
 			c := newCell(i, maphash.Bytes(s.key, value))
-			t.keepSubscription(i, c.sum(), value)
+			t.keepSubscription(i, c.valueSum(), value)
 			s.cells = append(s.cells, c)
 		}
 	})
 	if r.partial = !whole || d.Long; r.partial {
 		t.long++
 	}
-	slices.SortStableFunc(s.cells, func(a, b cell) int { return a.member() - b.member() })
-	s.cells = slices.CompactFunc(s.cells, func(a, b cell) bool { return a.member() == b.member() })
+	slices.SortStableFunc(s.cells, func(a, b cell) int { return a.memberIndex() - b.memberIndex() })
+	s.cells = slices.CompactFunc(s.cells, func(a, b cell) bool { return a.memberIndex() == b.memberIndex() })
 	r.cells = slices.Clone(s.cells)
 	if len(t.rows) == MaxDeliveries {
-		t.forget()
+		t.forgetOldest()
 	}
 	at := len(t.rows) // they are noted when they end, and one that takes long ends behind its retry
 	for at > 0 && t.rows[at-1].at.After(r.at) {
 		at--
 	}
 	t.rows = slices.Insert(t.rows, at, r)
-	t.bytes += r.size()
+	t.bytes += r.byteSize()
 }
 
-// forget drops the oldest row.
-func (t *table) forget() {
-	t.bytes -= t.rows[0].size()
+// forgetOldest drops the oldest row.
+func (t *table) forgetOldest() {
+	t.bytes -= t.rows[0].byteSize()
 	t.rows[0] = row{}
 	t.rows = t.rows[1:]
 }
 
-func (t *table) member(path []byte) (int, bool) {
+func (t *table) addMember(path []byte) (int, bool) {
 	if i, ok := t.ids[string(path)]; ok {
 		return i, true
 	}

@@ -24,8 +24,8 @@ type member struct {
 	subscriptions map[uint64]string // their names by hash, if it names some
 }
 
-// most reports whether nine tenths of the values are of one of kinds.
-func (m *member) most(kinds ...kind) bool {
+// isMostly reports whether nine tenths of the values are of one of kinds.
+func (m *member) isMostly(kinds ...kind) bool {
 	var n, all int32
 	for k, count := range m.kinds {
 		all += count
@@ -49,7 +49,7 @@ func newView(t *table, rows []row) *view {
 	}
 	for i := range rows {
 		for _, c := range rows[i].cells {
-			v.members[c.member()].values[i] = c.sum()
+			v.members[c.memberIndex()].values[i] = c.valueSum()
 		}
 	}
 	for i := range v.members {
@@ -66,8 +66,8 @@ func newView(t *table, rows []row) *view {
 	return v
 }
 
-// everywhere reports whether all deliveries but one in two hundred have m.
-func (v *view) everywhere(m *member) bool { return (len(v.rows)-m.present)*200 <= len(v.rows) }
+// isEverywhere reports whether all deliveries but one in two hundred have m.
+func (v *view) isEverywhere(m *member) bool { return (len(v.rows)-m.present)*200 <= len(v.rows) }
 
 // inBatch reports whether a path leads into an array that has more than one element in some
 // delivery, so that it is one of several of a batch.
@@ -115,8 +115,8 @@ func (v *view) keyOf(members ...*member) key {
 // pair is two deliveries with one key, one after the other.
 type pair struct{ first, next int }
 
-// pairs returns each delivery beside the one before it that has the same key.
-func (k key) pairs() (all []pair) {
+// repeatPairs returns each delivery beside the one before it that has the same key.
+func (k key) repeatPairs() (all []pair) {
 	last := map[uint64]int{}
 	for i, sum := range k {
 		if sum == 0 {
@@ -130,7 +130,7 @@ func (k key) pairs() (all []pair) {
 	return all
 }
 
-func (k key) distinct() int {
+func (k key) distinctCount() int {
 	seen := map[uint64]bool{}
 	for _, sum := range k {
 		if sum != 0 {
@@ -140,8 +140,8 @@ func (k key) distinct() int {
 	return len(seen)
 }
 
-// differences returns the members of the body that differ in two deliveries.
-func (v *view) differences(p pair) (all []int) {
+// differingMembers returns the members of the body that differ in two deliveries.
+func (v *view) differingMembers(p pair) (all []int) {
 	for i := range v.members {
 		m := &v.members[i]
 		if m.body && m.values[p.first] != m.values[p.next] {

@@ -18,11 +18,12 @@ type scope struct {
 // findWorkflow returns what the events are about, nil if that is not known, and the other members
 // that might be it. hints are those of them that fit as well.
 func (v *view) findWorkflow(event *candidate) (found *scope, others []*member, hints []string) {
-	events := v.firsts(event)
+	events := v.firstDeliveries(event)
 	var all []*scope
 	for i := range v.members {
 		m := &v.members[i]
-		if m.isArray || thingRank(m.path) < 0 || m.most(kindBool) || m.most(kindTime, kindNow) || ofAttempt(m.path) ||
+		if m.isArray || thingRank(m.path) < 0 || m.isMostly(kindBool) || m.isMostly(kindTime, kindNow) ||
+			ofAttempt(m.path) ||
 			v.inBatch(m.path) || ofRequest(m.path) || m.present*5 < len(v.rows)*4 ||
 			event != nil && slices.Contains(event.ignore, m) {
 			continue
@@ -40,11 +41,11 @@ func (v *view) findWorkflow(event *candidate) (found *scope, others []*member, h
 		}
 		s.each = float64(len(events)) / float64(s.values)
 		for _, rows := range of {
-			s.overlaps += v.overlaps(rows)
+			s.overlaps += v.overlapCount(rows)
 		}
 		all = append(all, s)
 	}
-	found, hints = choose(v, all)
+	found, hints = chooseScope(v, all)
 	for _, s := range all {
 		if s != found {
 			others = append(others, s.member)
@@ -53,10 +54,10 @@ func (v *view) findWorkflow(event *candidate) (found *scope, others []*member, h
 	return found, others, hints
 }
 
-// firsts returns the first delivery of each event.
-func (v *view) firsts(event *candidate) (rows []int) {
+// firstDeliveries returns the first delivery of each event.
+func (v *view) firstDeliveries(event *candidate) (rows []int) {
 	if event == nil {
-		event = &candidate{key: v.wholes()}
+		event = &candidate{key: v.bodyKey()}
 	}
 	seen := map[uint64]bool{}
 	for i, sum := range event.key {
@@ -68,10 +69,10 @@ func (v *view) firsts(event *candidate) (rows []int) {
 	return rows
 }
 
-func (v *view) overlaps(rows []int) (n int) {
+func (v *view) overlapCount(rows []int) (n int) {
 	for i, a := range rows {
 		for _, b := range rows[i+1:] {
-			if v.rows[b].at.Before(v.rows[a].end()) && !v.rows[a].end().Equal(v.rows[a].at) {
+			if v.rows[b].at.Before(v.rows[a].endTime()) && !v.rows[a].endTime().Equal(v.rows[a].at) {
 				n++
 			}
 		}
@@ -79,9 +80,9 @@ func (v *view) overlaps(rows []int) (n int) {
 	return n
 }
 
-// stopped counts the events that came while another one of their workflow ran, as of names it; nil
-// is one workflow for all.
-func (v *view) stopped(events []int, of *member) (n int) {
+// stoppedCount counts the events that came while another one of their workflow ran, as of names it;
+// nil is one workflow for all.
+func (v *view) stoppedCount(events []int, of *member) (n int) {
 	free := map[uint64]time.Time{} // when the last event of each workflow was over
 	for _, row := range events {
 		var workflow uint64
@@ -92,16 +93,16 @@ func (v *view) stopped(events []int, of *member) (n int) {
 		if r.at.Before(free[workflow]) {
 			n++
 		}
-		if free[workflow].Before(r.end()) {
-			free[workflow] = r.end()
+		if free[workflow].Before(r.endTime()) {
+			free[workflow] = r.endTime()
 		}
 	}
 	return n
 }
 
-// choose returns the narrowest scope that has two events of a value on average, if the others are
-// wider ones of it. If they are not, what comes first in things decides.
-func choose(v *view, all []*scope) (found *scope, hints []string) {
+// chooseScope returns the narrowest scope that has two events of a value on average, if the others
+// are wider ones of it. If they are not, what comes first in things decides.
+func chooseScope(v *view, all []*scope) (found *scope, hints []string) {
 	if len(all) == 0 {
 		return nil, nil
 	}

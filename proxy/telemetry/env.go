@@ -39,18 +39,18 @@ func wishesOf(env func(string) string) wishes {
 	default:
 		w.problems = append(w.problems, "OTEL_SDK_DISABLED: choose from true, false; taken for false")
 	}
-	w.traces = w.exporter(env, "TRACES", "otlp")
-	w.metrics = w.exporter(env, "METRICS", "otlp", "prometheus")
+	w.traces = w.exporterProtocol(env, "TRACES", "otlp")
+	w.metrics = w.exporterProtocol(env, "METRICS", "otlp", "prometheus")
 	if e := env("OTEL_LOGS_EXPORTER"); e != "" && e != "none" {
 		w.problems = append(w.problems, "OTEL_LOGS_EXPORTER="+e+": logs go to standard error and nowhere else")
 	}
-	w.follow = w.propagator(env("OTEL_PROPAGATORS"))
+	w.follow = w.readsTraceparent(env("OTEL_PROPAGATORS"))
 	w.never = samplingOf(env("OTEL_TRACES_SAMPLER"), env("OTEL_TRACES_SAMPLER_ARG"))
 	return w
 }
 
-// exporter is the protocol for one signal.
-func (w *wishes) exporter(env func(string) string, signal string, known ...string) protocol {
+// exporterProtocol is the protocol for one signal.
+func (w *wishes) exporterProtocol(env func(string) string, signal string, known ...string) protocol {
 	name := "OTEL_" + signal + "_EXPORTER"
 	wanted := env("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || env("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
 	if list := env(name); list != "" {
@@ -87,9 +87,9 @@ func (w *wishes) exporter(env func(string) string, signal string, known ...strin
 	return otlpHTTP
 }
 
-// propagator reports whether a sender's traceparent is read. Baggage passes through as any header
-// does.
-func (w *wishes) propagator(list string) (follow bool) {
+// readsTraceparent reports whether a sender's traceparent is read. Baggage passes through as any
+// header does.
+func (w *wishes) readsTraceparent(list string) (follow bool) {
 	if list == "" {
 		return true
 	}

@@ -78,8 +78,8 @@ type maker struct {
 	errs  []error
 }
 
-// instruments makes all instruments. The caller looks at err.
-func (m *maker) instruments() *instruments {
+// makeInstruments makes all instruments. The caller looks at err.
+func (m *maker) makeInstruments() *instruments {
 	i := &instruments{
 		deliveries: newCounter(m, "hooklock.deliveries", "{delivery}",
 			"Deliveries by decision. would is what enforcing would have decided about a bypassed one.", deliveryLabels),

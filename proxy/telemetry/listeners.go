@@ -29,8 +29,8 @@ func (t *Telemetry) WatchListener(name string, most int, counts func() wire.Coun
 	t.listeners.all = append(t.listeners.all, listener{name, int64(most), counts})
 }
 
-// show observes a number of each listener.
-func (l *listeners) show(number func(listener) int64) func(see) {
+// observeEach observes a number of each listener.
+func (l *listeners) observeEach(number func(listener) int64) func(see) {
 	return func(see see) {
 		l.mu.Lock()
 		all := slices.Clone(l.all)
@@ -43,23 +43,23 @@ func (l *listeners) show(number func(listener) int64) func(see) {
 
 // makeConnections makes the metrics of the listeners.
 func (l *listeners) makeConnections(m *maker) {
-	m.sums(
+	m.addSums(
 		observed{"hooklock.connections.open", "{connection}", "Open connections.",
-			l.show(func(l listener) int64 { return int64(l.counts().Open) })},
+			l.observeEach(func(l listener) int64 { return int64(l.counts().Open) })},
 		observed{"hooklock.connections.idle", "{connection}", "Open connections without a request.",
-			l.show(func(l listener) int64 { return int64(l.counts().Idle) })},
+			l.observeEach(func(l listener) int64 { return int64(l.counts().Idle) })},
 		observed{"hooklock.connections.limit", "{connection}", "Connections that a listener takes: " +
 			"limits.max_connections, or fewer if open files do not suffice.",
-			l.show(func(l listener) int64 { return l.most })},
+			l.observeEach(func(l listener) int64 { return l.most })},
 	)
-	m.counters(
+	m.addCounters(
 		observed{"hooklock.connections.refused", "{connection}", "Connections that got 503 too_many_connections or " +
 			"were closed, because all were in a request.",
-			l.show(func(l listener) int64 { return l.counts().Refused })},
+			l.observeEach(func(l listener) int64 { return l.counts().Refused })},
 		observed{"hooklock.connections.closed_idle", "{connection}", "Idle connections that were closed for new ones.",
-			l.show(func(l listener) int64 { return l.counts().ClosedIdle })},
+			l.observeEach(func(l listener) int64 { return l.counts().ClosedIdle })},
 		observed{"hooklock.accept.failures", "{accept}", "Connections that the system could not give to a listener, " +
 			"for lack of descriptors or memory.",
-			l.show(func(l listener) int64 { return l.counts().Failed })},
+			l.observeEach(func(l listener) int64 { return l.counts().Failed })},
 	)
 }

@@ -15,8 +15,8 @@ import (
 // ones, because the trace ID decides.
 func (t *Telemetry) SetSampling(oneIn int) { t.oneIn.Store(int64(oneIn)) }
 
-// kept reports whether the routine lines of a delivery are kept.
-func (t *Telemetry) kept(r *proxy.Report) bool {
+// keepsRoutineLines reports whether the routine lines of a delivery are kept.
+func (t *Telemetry) keepsRoutineLines(r *proxy.Report) bool {
 	oneIn := t.oneIn.Load()
 	if oneIn <= 1 {
 		return oneIn == 1
@@ -25,8 +25,8 @@ func (t *Telemetry) kept(r *proxy.Report) bool {
 	return err != nil || n%uint64(oneIn) == 0
 }
 
-// routine reports whether a delivery needs no attention.
-func routine(r *proxy.Report) bool {
+// isRoutine reports whether a delivery needs no attention.
+func isRoutine(r *proxy.Report) bool {
 	decision := r.Decision
 	if decision == idem.DecisionBypassed {
 		decision = r.Would
@@ -42,7 +42,7 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 	if r.Redirected() {
 		level = max(level, slog.LevelWarn)
 	}
-	if !t.options.Log.Enabled(ctx, level) || routine(r) && !t.kept(r) {
+	if !t.options.Log.Enabled(ctx, level) || isRoutine(r) && !t.keepsRoutineLines(r) {
 		return
 	}
 	fields := t.fields.Get().(*[]slog.Attr)
@@ -66,26 +66,27 @@ func (t *Telemetry) logDelivery(ctx context.Context, r *proxy.Report) {
 		attrs = append(attrs, slog.Bool("placeholder", true))
 	}
 	attrs = appendClosed(t.appendNames(attrs, r), r)
-	attrs = append(attrs, slog.Float64("duration_ms", milliseconds(r.Total)))
+	attrs = append(attrs, slog.Float64("duration_ms", inMilliseconds(r.Total)))
 	if !r.UpstreamFrom.IsZero() {
-		attrs = append(attrs, slog.Float64("upstream_ms", milliseconds(r.Upstream)))
+		attrs = append(attrs, slog.Float64("upstream_ms", inMilliseconds(r.Upstream)))
 	}
 	if r.Stages.Wait.For > 0 {
-		attrs = append(attrs, slog.Float64("wait_ms", milliseconds(r.Stages.Wait.For)))
+		attrs = append(attrs, slog.Float64("wait_ms", inMilliseconds(r.Stages.Wait.For)))
 	}
 	if r.Hold > 0 {
-		attrs = append(attrs, slog.Float64("hold_ms", milliseconds(r.Hold)))
+		attrs = append(attrs, slog.Float64("hold_ms", inMilliseconds(r.Hold)))
 	}
 	if r.Err != nil && r.Code == "" {
 		attrs = append(attrs, slog.String("error", r.Err.Error()))
 	}
-	t.line(ctx, level, "delivery", fields, attrs)
+	t.writeLine(ctx, level, "delivery", fields, attrs)
 }
 
-// line writes a line of attrs, which are in fields, and returns these to the pool. slog's own
+// writeLine writes a line of attrs, which are in fields, and returns these to the pool. slog's own
 // methods would look for its place in the source, which no line has, and copy attrs, which no
 // handler here keeps. It ignores errors: the writer of the log counts what it loses.
-func (t *Telemetry) line(ctx context.Context, level slog.Level, event string, fields *[]slog.Attr, attrs []slog.Attr) {
+func (t *Telemetry) writeLine(ctx context.Context, level slog.Level, event string, fields *[]slog.Attr,
+	attrs []slog.Attr) {
 	r := slog.NewRecord(t.options.Now(), level, event, 0)
 	r.AddAttrs(slog.Attr{Value: slog.GroupValue(attrs...)})
 	_ = t.options.Log.Handler().Handle(ctx, r)
@@ -110,7 +111,7 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	}
 	wrong := level > slog.LevelInfo || name == proxy.EventRefused ||
 		name == proxy.EventTried && (tryResult(r) != trySuccess || r.Err != nil)
-	if !t.options.Log.Enabled(ctx, level) || !wrong && !t.kept(r) {
+	if !t.options.Log.Enabled(ctx, level) || !wrong && !t.keepsRoutineLines(r) {
 		return
 	}
 	fields := t.fields.Get().(*[]slog.Attr)
@@ -119,24 +120,24 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	case proxy.EventRefused:
 		attrs = appendClosed(attrs, r)
 	case proxy.EventReleased:
-		attrs = append(attrs, slog.Float64("held_ms", milliseconds(r.Held)), slog.Bool("recorded", r.Recorded))
+		attrs = append(attrs, slog.Float64("held_ms", inMilliseconds(r.Held)), slog.Bool("recorded", r.Recorded))
 		attrs = appendText(attrs, "outcome", string(r.Outcome))
 	case proxy.EventLost:
 		attrs = append(attrs, slog.String("reason", string(r.Loss)))
 	case proxy.EventHeld:
-		attrs = append(attrs, slog.Float64("hold_ms", milliseconds(r.Hold)), slog.Bool("recorded", r.Recorded))
+		attrs = append(attrs, slog.Float64("hold_ms", inMilliseconds(r.Hold)), slog.Bool("recorded", r.Recorded))
 	case proxy.EventCancelled:
 		attrs = appendText(attrs, "by", r.By)
 	case proxy.EventTried:
 		attrs = appendText(attrs, "stale", r.Stale)
 		attrs = append(attrs, slog.Int("status", r.UpstreamStatus),
-			slog.Float64("upstream_ms", milliseconds(r.Upstream)))
+			slog.Float64("upstream_ms", inMilliseconds(r.Upstream)))
 		attrs = appendText(attrs, "outcome", string(r.Outcome))
 		if r.Err != nil {
 			attrs = append(attrs, slog.String("error", r.Err.Error()))
 		}
 	}
-	t.line(ctx, level, string(name), fields, attrs)
+	t.writeLine(ctx, level, string(name), fields, attrs)
 }
 
 // appendClosed adds that the execution in the way has ended.

@@ -219,10 +219,10 @@ func TestSamplingKeepsAShareAndTheSameOnesEverywhere(t *testing.T) {
 	for i := range 10_000 {
 		d := executed()
 		d.TraceID = traceID(i)
-		if a.kept(d) != b.kept(d) {
+		if a.keepsRoutineLines(d) != b.keepsRoutineLines(d) {
 			t.Fatal("two replicas do not agree")
 		}
-		if a.kept(d) {
+		if a.keepsRoutineLines(d) {
 			kept++
 		}
 	}

@@ -34,24 +34,24 @@ const lossesPeriod = time.Minute
 var errQueueFull = errors.New("the queue of spans is full: record fewer deliveries (OTEL_TRACES_SAMPLER), or make " +
 	"it longer (OTEL_BSP_MAX_QUEUE_SIZE)")
 
-// drop counts spans that the queue has no room for.
-func (l *losses) drop(spans int) {
+// countDropped counts spans that the queue has no room for.
+func (l *losses) countDropped(spans int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spans, l.full = l.spans+spans, true
 	l.sayAfter(l.next)
 }
 
-// fail counts an export that failed, with the number of spans in it.
-func (l *losses) fail(why error, spans int) {
+// countFailed counts an export that failed, with the number of spans in it.
+func (l *losses) countFailed(why error, spans int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spans, l.failed = l.spans+spans, why
 	l.sayAfter(l.next)
 }
 
-// run logs losses that no other loss came after, until ctx ends, and then the rest.
-func (l *losses) run(ctx context.Context, look <-chan time.Time) {
+// logUntilEnd logs losses that no other loss came after, until ctx ends, and then the rest.
+func (l *losses) logUntilEnd(ctx context.Context, look <-chan time.Time) {
 	for {
 		select {
 		case <-look:
@@ -78,7 +78,7 @@ func (l *losses) sayAfter(earliest time.Time) {
 	case l.full:
 		why = errQueueFull
 	}
-	text := l.clean.text(why.Error())
+	text := l.clean.scrubText(why.Error())
 	if l.spans > 0 {
 		l.log.Warn("telemetry.lost", "error", text, "spans", l.spans)
 	} else {
@@ -119,7 +119,7 @@ func queueSize(env func(string) string) int {
 func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
 	if q.inside.Add(1) > q.room {
 		q.inside.Add(-1)
-		q.losses.drop(1)
+		q.losses.countDropped(1)
 		return
 	}
 	q.SpanProcessor.OnEnd(s)
@@ -132,13 +132,13 @@ func (q *queue) Shutdown(ctx context.Context) error {
 	defer q.mu.Unlock()
 	q.over = true
 	if left := int(q.inside.Load()) + q.exporting; left > 0 && err != nil {
-		q.losses.fail(err, left)
+		q.losses.countFailed(err, left)
 	}
 	return err
 }
 
-// leave lets spans out, to the exporter; false if they were counted as lost.
-func (q *queue) leave(spans int) bool {
+// letOut lets spans out, to the exporter; false if they were counted as lost.
+func (q *queue) letOut(spans int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.inside.Add(-int64(spans))
@@ -154,7 +154,7 @@ func (q *queue) endExport(spans, lost int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.exporting -= spans; err != nil && !q.over {
-		q.losses.fail(err, lost)
+		q.losses.countFailed(err, lost)
 	}
 }
 
@@ -167,7 +167,7 @@ type countedExporter struct {
 
 // ExportSpans implements sdktrace.SpanExporter.
 func (e *countedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	if !e.queue.leave(len(spans)) {
+	if !e.queue.letOut(len(spans)) {
 		return nil
 	}
 	lost, err := len(spans), e.SpanExporter.ExportSpans(ctx, spans)

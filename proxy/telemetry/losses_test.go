@@ -206,7 +206,7 @@ func TestWhatIsLostIsSaidOnceAMinuteWithItsCount(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer close(over)
-		l.run(ctx, look)
+		l.logUntilEnd(ctx, look)
 	}()
 	at := func(since time.Duration) {
 		l.mu.Lock()
@@ -231,20 +231,20 @@ func TestWhatIsLostIsSaidOnceAMinuteWithItsCount(t *testing.T) {
 		}
 	}
 	check(0)
-	l.drop(1)
+	l.countDropped(1)
 	check(1, "queue")
-	l.drop(2)
-	l.fail(errors.New("no route to host"), 5)
-	l.fail(errors.New("connection refused"), 0)
+	l.countDropped(2)
+	l.countFailed(errors.New("no route to host"), 5)
+	l.countFailed(errors.New("connection refused"), 0)
 	at(lossesPeriod - time.Second)
 	check(0)
 	at(lossesPeriod)
 	check(7, "connection refused; "+errQueueFull.Error())
 	at(2 * lossesPeriod)
 	check(0)
-	l.fail(errors.New("no route to host"), 0)
+	l.countFailed(errors.New("no route to host"), 0)
 	check(0, "no route to host")
-	l.drop(3)
+	l.countDropped(3)
 	cancel()
 	<-over
 	if lost, _ := lossesIn(t, out.String()); lost != 3 {

@@ -18,11 +18,13 @@ type observed struct {
 	look                    func(see)
 }
 
-// one returns the look at a metric with one series.
-func one[N int | int64](value func() N) func(see) { return func(see see) { see(float64(value())) } }
+// oneSeries returns the look at a metric with one series.
+func oneSeries[N int | int64](value func() N) func(see) {
+	return func(see see) { see(float64(value())) }
+}
 
-// whole returns the callback of a metric with whole numbers.
-func (m *observed) whole() metric.Int64Callback {
+// wholeCallback returns the callback of a metric with whole numbers.
+func (m *observed) wholeCallback() metric.Int64Callback {
 	return func(_ context.Context, o metric.Int64Observer) error {
 		m.look(func(value float64, labels ...attribute.KeyValue) {
 			o.Observe(int64(value), metric.WithAttributes(labels...))
@@ -31,35 +33,35 @@ func (m *observed) whole() metric.Int64Callback {
 	}
 }
 
-// counters exports numbers that only rise.
-func (m *maker) counters(all ...observed) {
+// addCounters exports numbers that only rise.
+func (m *maker) addCounters(all ...observed) {
 	for _, c := range all {
 		_, err := m.meter.Int64ObservableCounter(c.name, metric.WithUnit(c.unit), metric.WithDescription(c.description),
-			metric.WithInt64Callback(c.whole()))
+			metric.WithInt64Callback(c.wholeCallback()))
 		m.errs = append(m.errs, err)
 	}
 }
 
-// sums exports numbers that rise and fall, and that may be added up.
-func (m *maker) sums(all ...observed) {
+// addSums exports numbers that rise and fall, and that may be added up.
+func (m *maker) addSums(all ...observed) {
 	for _, c := range all {
 		_, err := m.meter.Int64ObservableUpDownCounter(c.name, metric.WithUnit(c.unit),
-			metric.WithDescription(c.description), metric.WithInt64Callback(c.whole()))
+			metric.WithDescription(c.description), metric.WithInt64Callback(c.wholeCallback()))
 		m.errs = append(m.errs, err)
 	}
 }
 
-// flags exports whole numbers, such as 1 for yes.
-func (m *maker) flags(all ...observed) {
+// addFlags exports whole numbers, such as 1 for yes.
+func (m *maker) addFlags(all ...observed) {
 	for _, c := range all {
 		_, err := m.meter.Int64ObservableGauge(c.name, metric.WithUnit(c.unit), metric.WithDescription(c.description),
-			metric.WithInt64Callback(c.whole()))
+			metric.WithInt64Callback(c.wholeCallback()))
 		m.errs = append(m.errs, err)
 	}
 }
 
-// gauges exports numbers with a fraction, such as seconds.
-func (m *maker) gauges(all ...observed) {
+// addGauges exports numbers with a fraction, such as seconds.
+func (m *maker) addGauges(all ...observed) {
 	for _, c := range all {
 		_, err := m.meter.Float64ObservableGauge(c.name, metric.WithUnit(c.unit), metric.WithDescription(c.description),
 			metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {

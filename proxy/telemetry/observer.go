@@ -219,4 +219,4 @@ func contextOf(r *proxy.Report) context.Context {
 	return r.Trace.Context()
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+func inMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

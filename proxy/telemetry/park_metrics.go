@@ -57,7 +57,7 @@ func (t *Telemetry) OnParkedEvent(e worker.Event) {
 	attrs = t.appendEvent(attrs, l.EventID, l.Labels)
 	if p := l.Parked; p != nil {
 		attrs = append(attrs, slog.String("on", string(p.On)), slog.Int("tries", p.Tries),
-			slog.Float64("age_ms", milliseconds(max(0, t.options.Now().Sub(p.Since)))))
+			slog.Float64("age_ms", inMilliseconds(max(0, t.options.Now().Sub(p.Since)))))
 		if e.What == worker.EventRetry && p.Last != nil {
 			attrs = appendText(attrs, "outcome", string(p.Last.Outcome))
 			attrs = append(attrs, slog.Time("next_attempt", p.NextAttempt.UTC()))
@@ -102,20 +102,20 @@ func (t *Telemetry) watchParked(m *maker, look func() idem.ParkedCount, unrouted
 	if unrouted == nil {
 		unrouted = func() int { return 0 }
 	}
-	m.sums(
+	m.addSums(
 		observed{"hooklock.parked.unrouted", "{event}", "Accepted events whose route this replica does not have. " +
-			"Take the minimum over replicas: above 0, no replica runs them.", one(unrouted)},
+			"Take the minimum over replicas: above 0, no replica runs them.", oneSeries(unrouted)},
 		observed{"hooklock.parked.events", "{event}", "Accepted events that have not ended." + everywhere,
-			one(func() int { return look().Events })},
+			oneSeries(func() int { return look().Events })},
 		observed{"hooklock.parked.size", "By", "Stored requests of parked events." + everywhere,
-			one(func() int64 { return look().Bytes })},
+			oneSeries(func() int64 { return look().Bytes })},
 		observed{"hooklock.parked.blocked", "{workflow}", "Workflows whose first parked event is blocked." + everywhere,
-			one(func() int { return look().Blocked })},
+			oneSeries(func() int { return look().Blocked })},
 		observed{"hooklock.parked.dead_letters", "{event}",
 			"Parked events that ended without success, with their requests." + everywhere,
-			one(func() int { return look().DeadLetters })},
+			oneSeries(func() int { return look().DeadLetters })},
 	)
-	m.gauges(observed{"hooklock.parked.oldest", "s", "Age of the oldest parked event." + everywhere,
+	m.addGauges(observed{"hooklock.parked.oldest", "s", "Age of the oldest parked event." + everywhere,
 		t.ageOf(func() time.Time { return look().Oldest })})
 }
 
@@ -128,23 +128,24 @@ func watchKept(m *maker, look func() KeptCounts) {
 	if look == nil {
 		look = func() KeptCounts { return KeptCounts{} }
 	}
-	m.sums(
+	m.addSums(
 		observed{"hooklock.kept.events", "{request}", "Requests of requests.keep that are stored." + everywhere,
-			one(func() int64 { return look().Events })},
-		observed{"hooklock.kept.size", "By", "Their bytes." + everywhere, one(func() int64 { return look().Bytes })},
+			oneSeries(func() int64 { return look().Events })},
+		observed{"hooklock.kept.size", "By", "Their bytes." +
+			everywhere, oneSeries(func() int64 { return look().Bytes })},
 	)
-	m.counters(
+	m.addCounters(
 		observed{"hooklock.kept.dropped", "{request}", "Requests of requests.keep that the store did not take in time.",
-			one(func() int64 { return look().Dropped })},
+			oneSeries(func() int64 { return look().Dropped })},
 		observed{"hooklock.kept.removed", "{request}", "Those deleted before their time, because of limits.kept.",
-			one(func() int64 { return look().Removed })},
+			oneSeries(func() int64 { return look().Removed })},
 	)
 }
 
 // Try implements proxy.Tracer.
 func (t *Telemetry) Try(r *proxy.Report, accepted idem.TraceContext) proxy.Trace {
 	link := spanContextOf(accepted)
-	if t.never.never(trace.SpanContext{}) || !link.IsValid() {
+	if t.never.neverRecords(trace.SpanContext{}) || !link.IsValid() {
 		return nil
 	}
 	ctx, span := t.tracer.Start(context.Background(), "try "+(*t.patterns.Load())[r.Route],

@@ -36,9 +36,10 @@ func (t *Telemetry) watchPaused(m *maker, paused func() []idem.PauseState) {
 			}
 		}
 	}
-	m.sums(observed{"hooklock.pause.parked", "{event}", "Parked events that wait for the end of a pause." + everywhere,
+	m.addSums(observed{"hooklock.pause.parked", "{event}", "Parked events that wait for the end of a pause." +
+		everywhere,
 		each(func(p *idem.PauseState) float64 { return float64(p.Parked) })})
-	m.gauges(
+	m.addGauges(
 		observed{"hooklock.pause.age", "s", "Age of a pause." + everywhere,
 			each(func(p *idem.PauseState) float64 { return max(0, t.options.Now().Sub(p.Since).Seconds()) })},
 		observed{"hooklock.pause.overdue", "s",

@@ -37,7 +37,7 @@ func watchRoutes(m *maker, routes func() []RouteHealth) {
 			}
 		}
 	}
-	m.gauges(
+	m.addGauges(
 		observed{"hooklock.route.last_delivery.timestamp", "s", "Unix time at which the newest verified delivery " +
 			"ended; without verify, any but an unsigned handshake. Take the maximum over replicas.", func(see see) {
 			for _, r := range routes() {

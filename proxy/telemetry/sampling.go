@@ -37,9 +37,9 @@ func samplingOf(name, arg string) sampling {
 	return sampling{}
 }
 
-// never reports whether a delivery with this parent, which is not valid if there is none, is
+// neverRecords reports whether a delivery with this parent, which is not valid if there is none, is
 // certainly not recorded.
-func (s sampling) never(parent trace.SpanContext) bool {
+func (s sampling) neverRecords(parent trace.SpanContext) bool {
 	switch {
 	case s.all:
 		return true

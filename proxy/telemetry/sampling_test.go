@@ -26,7 +26,7 @@ func TestWhatIsNeverRecordedIsWhatTheSDKWouldNotRecord(t *testing.T) {
 					})}
 				r.patterns.Store(&map[string]string{})
 				recorded, never := r.Begin(executed(), idem.ParseTrace(parent), nil) != nil,
-					said.never(spanContextOf(idem.ParseTrace(parent)))
+					said.neverRecords(spanContextOf(idem.ParseTrace(parent)))
 				if recorded && never {
 					t.Errorf("sampler %q, arg %q, parent %q: recorded, and said to be never", sampler, arg, parent)
 				}

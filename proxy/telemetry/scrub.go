@@ -26,8 +26,8 @@ func newScrubber(env func(string) string) scrubber {
 // aURL also matches URLs that cannot be parsed: in quotes, the whole text counts as one.
 var aURL = regexp.MustCompile(`"[^"]*://[^"]*"|[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
 
-// text returns s without secrets.
-func (c scrubber) text(s string) string {
+// scrubText returns s without secrets.
+func (c scrubber) scrubText(s string) string {
 	if c.secrets != nil {
 		s = c.secrets.Replace(s)
 	}
@@ -40,12 +40,12 @@ func (c scrubber) text(s string) string {
 	})
 }
 
-// error returns err with its text scrubbed, or nil.
-func (c scrubber) error(err error) error {
+// scrubError returns err with its text scrubbed, or nil.
+func (c scrubber) scrubError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return scrubbed{c.text(err.Error()), err}
+	return scrubbed{c.scrubText(err.Error()), err}
 }
 
 type scrubbed struct {

@@ -60,10 +60,10 @@ func newSDK(ctx context.Context, o Options, w wishes, clean scrubber) (*sdk, err
 	}
 	s.watchLosses()
 	if err := s.openMetrics(ctx, w, registry, whoami); err != nil {
-		return nil, errors.Join(err, s.close(ctx))
+		return nil, errors.Join(err, s.closeUntil(ctx))
 	}
 	if err := s.openTraces(ctx, w, whoami, queueSize(o.Env)); err != nil {
-		return nil, errors.Join(err, s.close(ctx))
+		return nil, errors.Join(err, s.closeUntil(ctx))
 	}
 	return s, nil
 }
@@ -148,7 +148,7 @@ func (s *sdk) watchLosses() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ticker := time.NewTicker(lossesPeriod / 6)
 	var running sync.WaitGroup
-	running.Go(func() { s.losses.run(ctx, ticker.C) })
+	running.Go(func() { s.losses.logUntilEnd(ctx, ticker.C) })
 	s.stopLosses = func() {
 		ticker.Stop()
 		cancel()
@@ -156,8 +156,8 @@ func (s *sdk) watchLosses() {
 	}
 }
 
-// close sends what is left, everything at once, until ctx ends.
-func (s *sdk) close(ctx context.Context) error {
+// closeUntil sends what is left, everything at once, until ctx ends.
+func (s *sdk) closeUntil(ctx context.Context) error {
 	errs := make([]error, len(s.shutdown))
 	var all sync.WaitGroup
 	for i, end := range s.shutdown {
@@ -171,6 +171,6 @@ func (s *sdk) close(ctx context.Context) error {
 // takeOverErrors redirects OpenTelemetry's errors, which have one handler for the process, into our
 // log.
 func takeOverErrors(log *slog.Logger, l *losses) {
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { l.fail(err, 0) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { l.countFailed(err, 0) }))
 	otel.SetLogger(logr.FromSlogHandler(sdkLog{log}))
 }

@@ -28,12 +28,12 @@ func (o *once[K, V]) of(k K) V {
 	if v, ok := (*o.known.Load())[k]; ok {
 		return v
 	}
-	o.know(k)
+	o.makeValues(k)
 	return (*o.known.Load())[k]
 }
 
-// know makes the values of keys, many at once, because the table is copied each time.
-func (o *once[K, V]) know(keys ...K) {
+// makeValues makes the values of keys, many at once, because the table is copied each time.
+func (o *once[K, V]) makeValues(keys ...K) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	known := maps.Clone(*o.known.Load())
@@ -72,12 +72,12 @@ func newCounter[K comparable](m *maker, name, unit, description string,
 		return &count{labels: metric.WithAttributeSet(attribute.NewSet(labels(k)...))}
 	})}
 	_, err := m.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description),
-		metric.WithInt64Callback(c.show))
+		metric.WithInt64Callback(c.observeAll))
 	m.errs = append(m.errs, err)
 	return c
 }
 
-func (c *counter[K]) show(_ context.Context, o metric.Int64Observer) error {
+func (c *counter[K]) observeAll(_ context.Context, o metric.Int64Observer) error {
 	for _, n := range *c.known.Load() {
 		o.Observe(n.Load(), n.labels)
 	}

@@ -23,7 +23,7 @@ func (t *Telemetry) Begin(r *proxy.Report, sender idem.TraceContext, tracestate 
 	if t.follow {
 		parent = spanContextOf(sender)
 	}
-	if t.never.never(parent) {
+	if t.never.neverRecords(parent) {
 		return nil
 	}
 	ctx := context.Background()
@@ -74,9 +74,9 @@ func (d *delivery) Call() string {
 // End implements proxy.Trace.
 func (d *delivery) End(r *proxy.Report) {
 	over := r.Started.Add(r.Total)
-	d.stage("claim", r.Stages.Claim)
-	d.stage("wait", r.Stages.Wait)
-	d.stage("settle", r.Stages.Settle)
+	d.recordStage("claim", r.Stages.Claim)
+	d.recordStage("wait", r.Stages.Wait)
+	d.recordStage("settle", r.Stages.Settle)
 	d.endCall(r)
 	d.span.SetAttributes(attributesOf(r, (*d.telemetry.patterns.Load())[r.Route])...)
 	if d.telemetry.eventIDs.Load() {
@@ -92,8 +92,8 @@ func (d *delivery) End(r *proxy.Report) {
 	d.span.End(trace.WithTimestamp(over))
 }
 
-// stage records a span that is over.
-func (d *delivery) stage(name string, s proxy.Stretch) {
+// recordStage records a span that is over.
+func (d *delivery) recordStage(name string, s proxy.Stretch) {
 	if s.From.IsZero() {
 		return
 	}

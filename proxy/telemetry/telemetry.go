@@ -68,14 +68,14 @@ var (
 // Open starts what the environment asks for. Its errors are those of malformed variables; an
 // endpoint that does not answer is none.
 func Open(ctx context.Context, o Options) (*Telemetry, error) {
-	o.fill()
+	o.setDefaults()
 	w, clean := wishesOf(o.Env), newScrubber(o.Env)
 	for _, p := range append(w.problems, mendVariables(&w, o.Env, o.Setenv)...) {
 		o.Log.Warn("telemetry.config", "problem", p)
 	}
 	s, err := newSDK(ctx, o, w, clean)
 	if err != nil {
-		return nil, clean.error(err)
+		return nil, clean.scrubError(err)
 	}
 	t := &Telemetry{options: o, clean: clean, sdk: s, tracer: s.tracer, follow: w.follow, never: w.never}
 	t.fields.New = func() any { return &[]slog.Attr{} }
@@ -86,7 +86,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	t.server, t.client, t.operations = newHistograms(t.serverLabels), newHistograms(t.clientLabels),
 		newHistograms(t.operationLabels)
 	m := &maker{meter: s.meter}
-	t.is = m.instruments()
+	t.is = m.makeInstruments()
 	t.makeInfo(m)
 	t.listeners.makeConnections(m)
 	if err := m.err(); err != nil {
@@ -96,8 +96,8 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// fill sets what is not given.
-func (o *Options) fill() {
+// setDefaults sets what is not given.
+func (o *Options) setDefaults() {
 	if o.Env == nil {
 		o.Env = func(string) string { return "" }
 	}
@@ -111,16 +111,17 @@ func (o *Options) fill() {
 
 // beginSeries shows the series that are of no route with 0, before anything has happened.
 func (t *Telemetry) beginSeries() {
-	t.sdk.zeros.of = []zeroed{t.is.overhead.zeros(), t.is.wait.zeros(), t.is.hold.zeros(), t.is.recordSize.zeros(),
-		t.refusals()}
-	t.is.losses.know(string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))
-	t.is.reloads.know(reloaded, refused)
-	t.is.messages.know(taken, failed)
-	t.is.requestFails.know(KeepRequest, FetchRequest)
+	t.sdk.zeros.of = []zeroed{t.is.overhead.zerosOfRoutes(), t.is.wait.zerosOfRoutes(), t.is.hold.zerosOfRoutes(),
+		t.is.recordSize.zerosOfRoutes(),
+		t.zerosOfRefusals()}
+	t.is.losses.makeValues(string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))
+	t.is.reloads.makeValues(reloaded, refused)
+	t.is.messages.makeValues(taken, failed)
+	t.is.requestFails.makeValues(KeepRequest, FetchRequest)
 	for _, outcome := range outcomes { // of routes that only other processes have, and of locks of the lock API
-		t.is.executions.know(resultKey{"", outcome})
+		t.is.executions.makeValues(resultKey{"", outcome})
 	}
-	t.is.deliveries.know(deliveryKey{decision: string(idem.DecisionRejected)},
+	t.is.deliveries.makeValues(deliveryKey{decision: string(idem.DecisionRejected)},
 		deliveryKey{decision: string(idem.DecisionInternalError)})
 }
 
@@ -136,7 +137,9 @@ func (t *Telemetry) Tracer() proxy.Tracer {
 }
 
 // Close sends what is left, until ctx ends. Its error says what was lost.
-func (t *Telemetry) Close(ctx context.Context) error { return t.clean.error(t.sdk.close(ctx)) }
+func (t *Telemetry) Close(ctx context.Context) error {
+	return t.clean.scrubError(t.sdk.closeUntil(ctx))
+}
 
 // SetRoutes makes the series of these routes, with 0 if nothing has happened yet. Series of removed
 // routes stay until the process ends.
@@ -175,24 +178,24 @@ func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	}
 	t.patterns.Store(&patterns)
 	t.routes.Store(&routes)
-	t.sdk.zeros.know(slices.Sorted(maps.Keys(patterns)))
-	t.is.deliveries.know(deliveries...)
-	t.is.asked.know(asked...)
-	t.is.acquisitions.know(acquisitions...)
-	t.is.lookups.know(lookups...)
-	t.is.executions.know(executions...)
-	t.is.unrecorded.know(names...)
-	t.is.changed.know(names...)
-	t.is.twins.know(names...)
-	t.is.lost.know(names...)
-	t.is.leftAlone.know(names...)
-	t.is.exhausted.know(names...)
-	t.is.tries.know(tries...)
-	t.is.parkEnds.know(ends...)
-	t.is.accepted.know(accepted...)
-	t.is.extractions.know(parts...)
-	t.is.ordered.know(ordered...)
-	t.is.signatures.know(signatures...)
+	t.sdk.zeros.setRoutes(slices.Sorted(maps.Keys(patterns)))
+	t.is.deliveries.makeValues(deliveries...)
+	t.is.asked.makeValues(asked...)
+	t.is.acquisitions.makeValues(acquisitions...)
+	t.is.lookups.makeValues(lookups...)
+	t.is.executions.makeValues(executions...)
+	t.is.unrecorded.makeValues(names...)
+	t.is.changed.makeValues(names...)
+	t.is.twins.makeValues(names...)
+	t.is.lost.makeValues(names...)
+	t.is.leftAlone.makeValues(names...)
+	t.is.exhausted.makeValues(names...)
+	t.is.tries.makeValues(tries...)
+	t.is.parkEnds.makeValues(ends...)
+	t.is.accepted.makeValues(accepted...)
+	t.is.extractions.makeValues(parts...)
+	t.is.ordered.makeValues(ordered...)
+	t.is.signatures.makeValues(signatures...)
 }
 
 // resultKeys returns a key for each result of r, none if r cannot get them.

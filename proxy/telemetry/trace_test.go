@@ -170,7 +170,7 @@ func TestADeliveryThatDidNotRunLinksToTheExecutionItMet(t *testing.T) {
 		d.Met = firstTrace
 		r.Begin(d, idem.TraceContext{}, nil).End(d)
 	}
-	if err := r.sdk.close(t.Context()); err != nil {
+	if err := r.sdk.closeUntil(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	linked := 0

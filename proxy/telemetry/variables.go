@@ -28,32 +28,32 @@ type variable struct {
 func variablesOf(w *wishes, env func(string) string) []variable {
 	all := []variable{
 		{"OTEL_RESOURCE_ATTRIBUTES", mendAttributes},
-		choice("OTEL_METRICS_EXEMPLAR_FILTER", "trace_based", "always_on", "always_off", "trace_based"),
+		choiceVariable("OTEL_METRICS_EXEMPLAR_FILTER", "trace_based", "always_on", "always_off", "trace_based"),
 	}
 	if w.traces != otlpNone {
 		all = append(all,
-			number("OTEL_BSP_MAX_QUEUE_SIZE", 1, mostSpans, "2048"),
-			number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1, mostSpans, "512"),
-			number("OTEL_BSP_SCHEDULE_DELAY", 1, mostMillis, "5000"),
-			number("OTEL_BSP_EXPORT_TIMEOUT", 0, mostMillis, "30000"),
-			number("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", -1, math.MaxInt32, "no limit"),
-			number("OTEL_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
-			number("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", -1, math.MaxInt32, "no limit"),
-			number("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
-			number("OTEL_SPAN_EVENT_COUNT_LIMIT", -1, math.MaxInt32, "128"),
-			number("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
-			number("OTEL_SPAN_LINK_COUNT_LIMIT", -1, math.MaxInt32, "128"),
-			number("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			numberVariable("OTEL_BSP_MAX_QUEUE_SIZE", 1, mostSpans, "2048"),
+			numberVariable("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1, mostSpans, "512"),
+			numberVariable("OTEL_BSP_SCHEDULE_DELAY", 1, mostMillis, "5000"),
+			numberVariable("OTEL_BSP_EXPORT_TIMEOUT", 0, mostMillis, "30000"),
+			numberVariable("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", -1, math.MaxInt32, "no limit"),
+			numberVariable("OTEL_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			numberVariable("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", -1, math.MaxInt32, "no limit"),
+			numberVariable("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			numberVariable("OTEL_SPAN_EVENT_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			numberVariable("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			numberVariable("OTEL_SPAN_LINK_COUNT_LIMIT", -1, math.MaxInt32, "128"),
+			numberVariable("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", -1, math.MaxInt32, "128"),
 			variable{"OTEL_TRACES_SAMPLER", mendSampler}, variable{"OTEL_TRACES_SAMPLER_ARG", mendRatio},
 		)
 		all = append(all, exporterVariables("TRACES_", env, "TRACES_")...)
 	}
 	if w.metrics != otlpNone {
-		all = append(all, number("OTEL_METRIC_EXPORT_INTERVAL", 1, mostMillis, "60000"),
-			number("OTEL_METRIC_EXPORT_TIMEOUT", 1, mostMillis, "30000"),
-			choice("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "cumulative", "cumulative", "delta",
+		all = append(all, numberVariable("OTEL_METRIC_EXPORT_INTERVAL", 1, mostMillis, "60000"),
+			numberVariable("OTEL_METRIC_EXPORT_TIMEOUT", 1, mostMillis, "30000"),
+			choiceVariable("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "cumulative", "cumulative", "delta",
 				"lowmemory"),
-			choice("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "explicit_bucket_histogram",
+			choiceVariable("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "explicit_bucket_histogram",
 				"explicit_bucket_histogram", "base2_exponential_bucket_histogram"))
 		all = append(all, exporterVariables("METRICS_", env, "METRICS_")...)
 	}
@@ -88,7 +88,7 @@ func exporterVariables(signal string, env func(string) string, signals ...string
 		}},
 		{prefix + "INSECURE", func(value string) (string, string) { return mendInsecure(value, env, signals) }},
 		{prefix + "ENDPOINT", mendEndpoint}, {prefix + "HEADERS", mendHeaders},
-		number(prefix+"TIMEOUT", 0, mostMillis, "10000"),
+		numberVariable(prefix+"TIMEOUT", 0, mostMillis, "10000"),
 		{prefix + "CERTIFICATE", mendFile}, {prefix + "CLIENT_CERTIFICATE", mendFile},
 		{prefix + "CLIENT_KEY", mendFile},
 	}
@@ -114,8 +114,8 @@ func mendVariables(w *wishes, env func(string) string, set func(name, value stri
 	return problems
 }
 
-// number returns a variable with a whole number.
-func number(name string, least, most int64, standard string) variable {
+// numberVariable returns a variable with a whole number.
+func numberVariable(name string, least, most int64, standard string) variable {
 	return variable{name, func(value string) (string, string) {
 		n, err := strconv.ParseInt(value, 10, 64)
 		switch {
@@ -128,8 +128,8 @@ func number(name string, least, most int64, standard string) variable {
 	}}
 }
 
-// choice returns a variable with one of these words, in any case.
-func choice(name, standard string, words ...string) variable {
+// choiceVariable returns a variable with one of these words, in any case.
+func choiceVariable(name, standard string, words ...string) variable {
 	return variable{name, func(value string) (string, string) {
 		if !slices.Contains(words, strings.ToLower(strings.TrimSpace(value))) {
 			return "", "choose from " + strings.Join(words, ", ") + "; taken for " + standard

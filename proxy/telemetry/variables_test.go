@@ -177,12 +177,12 @@ func TestAnErrorOfOpenTelemetryIsShownWithoutWhatItQuotesOfSecrets(t *testing.T)
 		`parse "http://u:p4 ss@h": invalid`: `parse (a URL): invalid`,
 		"1 span of 1":                       "1 span of 1",
 	} {
-		if got := c.text(text); got != want {
+		if got := c.scrubText(text); got != want {
 			t.Errorf("%s\n%s", got, want)
 		}
 	}
 	inner := errors.New(planted + "1")
-	if err := c.error(inner); !errors.Is(err, inner) || err.Error() != "***" || c.error(nil) != nil {
+	if err := c.scrubError(inner); !errors.Is(err, inner) || err.Error() != "***" || c.scrubError(nil) != nil {
 		t.Error(err)
 	}
 }

@@ -53,39 +53,41 @@ func (t *Telemetry) Watch(w Watched) error {
 	t.makeCrowd(m, "hooklock.lock.waiting", "{request}",
 		"Deliveries that wait for a lock, or for the answer of a duplicate.",
 		"How long the oldest of them has waited.", w.Waiting)
-	m.gauges(
+	m.addGauges(
 		observed{"hooklock.session.ttl", "s", "The setting etcd.session_ttl.",
 			func(see see) { see(w.TTL.Seconds()) }},
 		observed{"hooklock.session.ttl.remaining", "s",
 			"Time until the session expires without a renewal; 0 without a session.",
 			func(see see) { see(w.Remaining().Seconds()) }},
 	)
-	m.sums(
-		observed{"hooklock.memory.used", "By", "Memory of bodies and answers.", one(w.Memory.Used)},
-		observed{"hooklock.memory.limit", "By", "The setting limits.memory, or its default.", one(w.Memory.Limit)},
+	m.addSums(
+		observed{"hooklock.memory.used", "By", "Memory of bodies and answers.", oneSeries(w.Memory.Used)},
+		observed{"hooklock.memory.limit", "By", "The setting limits.memory, or its default.",
+			oneSeries(w.Memory.Limit)},
 	)
-	m.counters(
+	m.addCounters(
 		observed{"hooklock.memory.refused", "{body}",
-			"Bodies without room in memory (503), and answers (streamed, not kept).", one(w.Memory.Refused)},
+			"Bodies without room in memory (503), and answers (streamed, not kept).", oneSeries(w.Memory.Refused)},
 		observed{"hooklock.arrivals.shed", "{delivery}", "Deliveries that are missing in the history of their event: " +
-			"too many waited to be written, or refused events came too fast.", one(w.Shed)},
+			"too many waited to be written, or refused events came too fast.", oneSeries(w.Shed)},
 		observed{"hooklock.audits.shed", "{audit}",
-			"Audits that are in the log alone: too many waited to be written.", one(w.Audits)},
+			"Audits that are in the log alone: too many waited to be written.", oneSeries(w.Audits)},
 	)
 	t.watchParked(m, w.Parked, w.Unrouted)
 	watchKept(m, w.Kept)
 	t.watchPaused(m, w.Paused)
 	watchRoutes(m, w.Routes)
 	watchSlots(m, w.Slots)
-	m.gauges(observed{"hooklock.attention.items", "{item}", "What needs attention, as the page and hooklock status " +
-		"list it, counted each minute by one of the replicas for all.", func(see see) {
-		if w.Attention == nil {
-			return
-		}
-		for kind, n := range w.Attention() {
-			see(float64(n), attribute.String("kind", kind))
-		}
-	}})
+	m.addGauges(observed{"hooklock.attention.items", "{item}",
+		"What needs attention, as the page and hooklock status " +
+			"list it, counted each minute by one of the replicas for all.", func(see see) {
+			if w.Attention == nil {
+				return
+			}
+			for kind, n := range w.Attention() {
+				see(float64(n), attribute.String("kind", kind))
+			}
+		}})
 	return m.err()
 }
 
@@ -94,8 +96,8 @@ const everywhere = " Of all replicas."
 
 // makeCrowd exports a count, and the age of the oldest.
 func (t *Telemetry) makeCrowd(m *maker, name, unit, description, oldest string, look func() (int, time.Time)) {
-	m.sums(observed{name, unit, description, one(func() int { n, _ := look(); return n })})
-	m.gauges(observed{name + ".oldest", "s", oldest, t.ageOf(func() time.Time { _, since := look(); return since })})
+	m.addSums(observed{name, unit, description, oneSeries(func() int { n, _ := look(); return n })})
+	m.addGauges(observed{name + ".oldest", "s", oldest, t.ageOf(func() time.Time { _, since := look(); return since })})
 }
 
 // ageOf looks at how long ago a time is; 0 for the zero time.
@@ -120,7 +122,7 @@ func watchSlots(m *maker, slots func() []idem.SlotCount) {
 			}
 		}
 	}
-	m.sums(
+	m.addSums(
 		observed{"hooklock.slots.taken", "{slot}",
 			"Slots that executions of this process hold, by the name in limits.shared, or lock.limit.",
 			each(func(n idem.SlotCount) int { return n.Taken })},
@@ -132,8 +134,8 @@ func watchSlots(m *maker, slots func() []idem.SlotCount) {
 // WatchLog exports how many lines of the log were lost. Call it once.
 func (t *Telemetry) WatchLog(lost func() int64) error {
 	m := &maker{meter: t.sdk.meter}
-	m.counters(observed{"hooklock.log.lines.dropped", "{line}",
-		"Lines of the log that were lost because standard error took no more.", one(lost)})
+	m.addCounters(observed{"hooklock.log.lines.dropped", "{line}",
+		"Lines of the log that were lost because standard error took no more.", oneSeries(lost)})
 	return m.err()
 }
 
@@ -141,17 +143,17 @@ func (t *Telemetry) WatchLog(lost func() int64) error {
 // once.
 func (t *Telemetry) WatchUpstream(look func() wire.ReuseState) error {
 	m := &maker{meter: t.sdk.meter}
-	m.flags(
+	m.addFlags(
 		observed{"hooklock.upstream.reuse.ended", "", "1 once the service answered a kept connection as one does " +
 			"that reads bodies wrongly, so that each delivery opens a new one.",
-			one(func() int64 { return oneIf(look().Ended != "") })},
+			oneSeries(func() int64 { return oneIf(look().Ended != "") })},
 		observed{"hooklock.upstream.known", "", "1 while the service says that it is a server which is known to read " +
 			"or drop each body, so that its connections are kept.",
-			one(func() int64 { return oneIf(look().Known != "") })},
+			oneSeries(func() int64 { return oneIf(look().Known != "") })},
 	)
-	m.counters(observed{"hooklock.upstream.reused", "{request}",
+	m.addCounters(observed{"hooklock.upstream.reused", "{request}",
 		"Answered deliveries with a body on a connection that had carried one before (upstream.reuse_after_body).",
-		one(func() int64 { return int64(look().Reused) })}) //nolint:gosec // it fits
+		oneSeries(func() int64 { return int64(look().Reused) })}) //nolint:gosec // it fits
 	return m.err()
 }
 
@@ -173,7 +175,7 @@ func (t *Telemetry) makeInfo(m *maker) {
 			}
 		}
 	}
-	m.flags(
+	m.addFlags(
 		observed{"hooklock.build.info", "", "1, with the version of this program.", func(see see) {
 			see(1, attribute.String("version", t.options.Version), attribute.String("revision", revision),
 				attribute.String("go_version", runtime.Version()))
@@ -185,7 +187,7 @@ func (t *Telemetry) makeInfo(m *maker) {
 		}},
 		observed{"hooklock.config.last_reload.successful", "",
 			"1 while the latest configuration is in force, 0 while it was refused.",
-			one(func() int64 { return oneIf(!t.stale.Load()) })},
+			oneSeries(func() int64 { return oneIf(!t.stale.Load()) })},
 	)
 }
 
@@ -234,7 +236,7 @@ func (t *Telemetry) OnReaped(l *idem.Lock) {
 		slog.String("key", l.Scope.Key.Short()), slog.String("execution", string(l.Execution)),
 		slog.Int("attempt", l.Attempt), slog.String("trace_id", idem.ParseTrace(l.TraceParent).TraceID()),
 		slog.String("holder", l.Holder),
-		slog.Float64("held_ms", milliseconds(t.options.Now().Sub(l.StartedAt))),
+		slog.Float64("held_ms", inMilliseconds(t.options.Now().Sub(l.StartedAt))),
 	}, l.EventID, l.Labels)
 	t.options.Log.LogAttrs(context.Background(), slog.LevelWarn, "lock.expired", attrs...)
 }

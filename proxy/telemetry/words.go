@@ -11,9 +11,9 @@ import (
 
 // The closed sets of labels. docs/metrics.md explains each word.
 var (
-	decisions          = words(func(r *idem.DecisionRow) []idem.Decision { return []idem.Decision{r.Decision} })
-	acquisitionResults = words(func(r *idem.DecisionRow) []string { return []string{r.Acquisition} })
-	lookupResults      = words(func(r *idem.DecisionRow) []string {
+	decisions          = decisionWords(func(r *idem.DecisionRow) []idem.Decision { return []idem.Decision{r.Decision} })
+	acquisitionResults = decisionWords(func(r *idem.DecisionRow) []string { return []string{r.Acquisition} })
+	lookupResults      = decisionWords(func(r *idem.DecisionRow) []string {
 		if r.Decision == idem.DecisionExecuted {
 			return []string{r.Lookup, lookupRetry}
 		}
@@ -62,8 +62,8 @@ const (
 	failed = "failed"
 )
 
-// words returns the words of the decisions, each once, in their order.
-func words[T ~string](of func(*idem.DecisionRow) []T) []T {
+// decisionWords returns the words of the decisions, each once, in their order.
+func decisionWords[T ~string](of func(*idem.DecisionRow) []T) []T {
 	var all []T
 	for _, row := range idem.Decisions() {
 		for _, word := range of(&row) {

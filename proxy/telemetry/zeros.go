@@ -31,8 +31,8 @@ func (h *routeHistogram) measure(ctx context.Context, route string, value float6
 	h.Record(ctx, value, h.of(route)...)
 }
 
-// zeros returns those of the routes that were not measured.
-func (h *routeHistogram) zeros() zeroed {
+// zerosOfRoutes returns those of the routes that were not measured.
+func (h *routeHistogram) zerosOfRoutes() zeroed {
 	labels := labelsOf("route")
 	return zeroed{h.shape, h.bounds, func(routes []string) (missing [][]attribute.KeyValue) {
 		measured := *h.known.Load()
@@ -45,9 +45,9 @@ func (h *routeHistogram) zeros() zeroed {
 	}}
 }
 
-// refusals returns the zeros of etcd's answer that it is full, at each member that was called. An
-// alert waits for the first one.
-func (t *Telemetry) refusals() zeroed {
+// zerosOfRefusals returns the zeros of etcd's answer that it is full, at each member that was
+// called. An alert waits for the first one.
+func (t *Telemetry) zerosOfRefusals() zeroed {
 	i := t.is.operations
 	shape := metricdata.Metrics{Name: i.Name(), Description: i.Description(), Unit: i.Unit()}
 	return zeroed{shape, etcdBounds, func([]string) (missing [][]attribute.KeyValue) {
@@ -84,8 +84,8 @@ type zeros struct {
 
 var _ sdkmetric.Producer = (*zeros)(nil)
 
-// know sets the routes that have series.
-func (z *zeros) know(routes []string) { z.routes.Store(&routes) }
+// setRoutes sets the routes that have series.
+func (z *zeros) setRoutes(routes []string) { z.routes.Store(&routes) }
 
 // Produce implements sdkmetric.Producer. The SDK calls it after its own series, and a series is
 // known as measured before its first value is recorded: no series is exported twice.

@@ -29,9 +29,9 @@ const (
 // nothing.
 func (c *conn) isSlow(took time.Duration) bool { return took > max(slowAnswer, slowShare*c.setup) }
 
-// retires reports whether c is too old for another request, and counts on its close then. u.mu is
-// held.
-func (u *Upstream) retires(c *conn, now time.Time) bool {
+// retireIfOld reports whether c is too old for another request, and counts on its close then. u.mu
+// is held.
+func (u *Upstream) retireIfOld(c *conn, now time.Time) bool {
 	age := now.Sub(c.made)
 	if u.options.MaxAge > 0 {
 		return age >= u.options.MaxAge
@@ -47,28 +47,28 @@ func (u *Upstream) retires(c *conn, now time.Time) bool {
 	return true
 }
 
-// sweepLater has sweep run soon. u.mu is held.
+// sweepLater has sweepIdle run soon. u.mu is held.
 func (u *Upstream) sweepLater() {
 	switch {
 	case u.sweeps:
 		return
 	case u.sweeper == nil:
-		u.sweeper = time.AfterFunc(sweepEvery, u.sweep)
+		u.sweeper = time.AfterFunc(sweepEvery, u.sweepIdle)
 	default:
 		u.sweeper.Reset(sweepEvery)
 	}
 	u.sweeps = true
 }
 
-// sweep closes idle connections that are old, and runs again while there are others.
-func (u *Upstream) sweep() {
+// sweepIdle closes idle connections that are old, and runs again while there are others.
+func (u *Upstream) sweepIdle() {
 	u.mu.Lock()
 	u.sweeps = false
 	now := u.options.Now()
 	var old []*conn
 	kept := u.idle[:0]
 	for _, c := range u.idle {
-		if u.retires(c, now) {
+		if u.retireIfOld(c, now) {
 			old = append(old, c)
 		} else {
 			kept = append(kept, c)

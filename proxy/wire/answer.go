@@ -56,15 +56,15 @@ func (a *Answer) Room() int { return max(cap(a.Body), cap(a.gathered)) }
 // to a.
 func (a *Answer) EndToEnd(dst []Field) []Field {
 	for _, f := range a.Fields {
-		if !isHopByHop(f.Name) && !a.lists(f.Name) {
+		if !isHopByHop(f.Name) && !a.connectionLists(f.Name) {
 			dst = append(dst, f)
 		}
 	}
 	return dst
 }
 
-// lists reports whether a Connection field names name.
-func (a *Answer) lists(name []byte) bool {
+// connectionLists reports whether a Connection field names name.
+func (a *Answer) connectionLists(name []byte) bool {
 	for _, f := range a.Fields {
 		if !equalFold(f.Name, "connection") {
 			continue
@@ -81,4 +81,4 @@ func (a *Answer) lists(name []byte) bool {
 
 // Get returns the value of the first field of that name, which is given in lower case; nil without
 // one.
-func (a *Answer) Get(name string) []byte { return get(a.Fields, name) }
+func (a *Answer) Get(name string) []byte { return fieldValue(a.Fields, name) }

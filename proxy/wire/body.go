@@ -48,7 +48,7 @@ func BodyOf(ctx *fasthttp.RequestCtx) *RequestBody {
 	}
 	conn := ctx.Conn()
 	return &RequestBody{
-		Reader:    &bodyStream{stream: stream, from: base(conn), left: int64(declared), chunked: declared < 0},
+		Reader:    &bodyStream{stream: stream, from: servedOf(conn), left: int64(declared), chunked: declared < 0},
 		Length:    int64(declared),
 		Interrupt: func() { _ = conn.SetReadDeadline(past) },
 	}
@@ -77,8 +77,8 @@ func (b *bodyStream) Read(p []byte) (int, error) {
 	case b.from != nil:
 		// fasthttp reads no further than the last chunk, so where a read of the connection failed
 		// the body had no end.
-		if failed := b.from.failure(); failed != nil {
-			err = unexpected(failed)
+		if failed := b.from.readFailure(); failed != nil {
+			err = asUnexpectedEOF(failed)
 		}
 	}
 	return n, err
@@ -103,16 +103,16 @@ func ReadBody(ctx *fasthttp.RequestCtx, dst []byte, max int, memory *Account) ([
 	if !memory.Take(cap(dst)) {
 		return nil, ErrMemory
 	}
-	dst, whole, err := body.gather(dst, max, memory)
+	dst, whole, err := body.readInto(dst, max, memory)
 	if err == nil && !whole {
 		err = ErrBodyTooLarge
 	}
 	return dst, err
 }
 
-// gather reads the body behind what is in dst, until its end or until more than max bytes of it
+// readInto reads the body behind what is in dst, until its end or until more than max bytes of it
 // came. memory pays for what dst grows by.
-func (b *RequestBody) gather(dst []byte, max int, memory *Account) (got []byte, whole bool, err error) {
+func (b *RequestBody) readInto(dst []byte, max int, memory *Account) (got []byte, whole bool, err error) {
 	start := len(dst)
 	for {
 		if len(dst) == cap(dst) {
@@ -120,7 +120,7 @@ func (b *RequestBody) gather(dst []byte, max int, memory *Account) (got []byte, 
 			if declared >= 0 {
 				declared += int64(start)
 			}
-			if dst, err = memory.grow(dst, declared, int64(start+max)+1); err != nil {
+			if dst, err = memory.growBuffer(dst, declared, int64(start+max)+1); err != nil {
 				return dst, false, err
 			}
 		}
@@ -139,7 +139,7 @@ func (b *RequestBody) gather(dst []byte, max int, memory *Account) (got []byte, 
 
 // Gather reads all of r, at most max bytes, which memory pays for. The error is that of ReadBody.
 func Gather(r io.Reader, max int, memory *Account) ([]byte, error) {
-	body, whole, err := (&RequestBody{Reader: r, Length: -1}).gather(nil, max, memory)
+	body, whole, err := (&RequestBody{Reader: r, Length: -1}).readInto(nil, max, memory)
 	if err == nil && !whole {
 		err = ErrBodyTooLarge
 	}

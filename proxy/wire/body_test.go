@@ -117,11 +117,11 @@ func TestADeclaredLengthIsNotAllocated(t *testing.T) {
 	d := openDoor(t, ListenerOptions{}, func(ctx *fasthttp.RequestCtx) {
 		body := BodyOf(ctx)
 		var free *Account
-		buf, _ := free.grow(nil, body.Length, 2<<30)
+		buf, _ := free.growBuffer(nil, body.Length, 2<<30)
 		n := 0
 		for n < 8193 {
 			if len(buf) == cap(buf) {
-				buf, _ = free.grow(buf, body.Length, 2<<30)
+				buf, _ = free.growBuffer(buf, body.Length, 2<<30)
 			}
 			m, err := body.Reader.Read(buf[len(buf):cap(buf)])
 			if err != nil {

@@ -43,13 +43,13 @@ func (b *Budget) Refused() int64 { return b.refused.Load() }
 // Peak returns the most that was held since the last call of Peak.
 func (b *Budget) Peak() int64 { return b.peak.Swap(b.used.Load()) }
 
-// take reserves n bytes for a body that then holds total.
-func (b *Budget) take(n, total int64) bool {
+// takeBytes reserves n bytes for a body that then holds total.
+func (b *Budget) takeBytes(n, total int64) bool {
 	limit := b.limit.Load()
 	if total > smallAccount {
 		limit -= limit / 4
 	}
-	if b.add(n) > limit {
+	if b.addUsed(n) > limit {
 		b.used.Add(-n)
 		b.refused.Add(1)
 		return false
@@ -57,7 +57,7 @@ func (b *Budget) take(n, total int64) bool {
 	return true
 }
 
-func (b *Budget) add(n int64) int64 {
+func (b *Budget) addUsed(n int64) int64 {
 	used := b.used.Add(n)
 	for {
 		peak := b.peak.Load()
@@ -82,7 +82,7 @@ func (a *Account) Take(n int) bool {
 	if a == nil || a.budget == nil || n <= 0 {
 		return true
 	}
-	if !a.budget.take(int64(n), a.held+int64(n)) {
+	if !a.budget.takeBytes(int64(n), a.held+int64(n)) {
 		return false
 	}
 	a.held += int64(n)
@@ -94,7 +94,7 @@ func (a *Account) Hold(n int) {
 	if a == nil || a.budget == nil {
 		return
 	}
-	a.budget.add(int64(n))
+	a.budget.addUsed(int64(n))
 	a.held += int64(n)
 }
 
@@ -115,10 +115,10 @@ func (a *Account) Close() {
 	}
 }
 
-// grow makes room in b for at least one byte, if there is any. Memory follows what arrived: it
-// doubles, and the declared size (where not negative) or the bound only ever makes the step
+// growBuffer makes room in b for at least one byte, if there is any. Memory follows what arrived:
+// it doubles, and the declared size (where not negative) or the bound only ever makes the step
 // smaller.
-func (a *Account) grow(b []byte, declared, bound int64) ([]byte, error) {
+func (a *Account) growBuffer(b []byte, declared, bound int64) ([]byte, error) {
 	size := max(2*int64(cap(b)), firstGrowth)
 	if declared > int64(len(b)) {
 		size = min(size, declared)

@@ -14,8 +14,8 @@ var past = time.Unix(1, 0)
 // its time. Nothing else does, so an exchange needs no context. The zero value is ready for Begin;
 // one that is used again keeps its timer.
 //
-// It owns a connection between attach and detach, and only then can a cancel reach it: it sets a
-// deadline in the past, which wakes the goroutine that reads or writes and never closes a
+// It owns a connection between attachConn and detachConn, and only then can a cancel reach it: it
+// sets a deadline in the past, which wakes the goroutine that reads or writes and never closes a
 // descriptor that another connection may own by now. A connection that was detached uncancelled is
 // clean and may be pooled.
 type Call struct {
@@ -45,7 +45,7 @@ func (x *Call) Begin(now time.Time, d time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.cause, x.late, x.began = nil, false, now
-	x.give(now, d)
+	x.setTimeout(now, d)
 }
 
 // Follow ends the call when ctx ends, with its cause. It is called once between Begin and End.
@@ -54,13 +54,13 @@ func (x *Call) Follow(ctx context.Context) {
 		return
 	}
 	if ctx.Err() != nil { // at once: AfterFunc would run later, when something was sent
-		x.fail(context.Cause(ctx), ctx.Err() == context.DeadlineExceeded)
+		x.endWith(context.Cause(ctx), ctx.Err() == context.DeadlineExceeded)
 		return
 	}
 	x.ran.Add(1)
 	x.stop = context.AfterFunc(ctx, func() {
 		defer x.ran.Done()
-		x.fail(context.Cause(ctx), ctx.Err() == context.DeadlineExceeded)
+		x.endWith(context.Cause(ctx), ctx.Err() == context.DeadlineExceeded)
 	})
 }
 
@@ -68,15 +68,15 @@ func (x *Call) Follow(ctx context.Context) {
 func (x *Call) Give(d time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.give(time.Now(), d)
+	x.setTimeout(time.Now(), d)
 }
 
-// give sets the timer where it would fire too late. One that fires too early looks again.
-func (x *Call) give(now time.Time, d time.Duration) {
+// setTimeout sets the timer where it would fire too late. One that fires too early looks again.
+func (x *Call) setTimeout(now time.Time, d time.Duration) {
 	x.until = now.Add(d)
 	switch {
 	case x.timer == nil:
-		x.timer = time.AfterFunc(d, x.ring)
+		x.timer = time.AfterFunc(d, x.checkTimeout)
 	case x.rings.IsZero() || x.until.Before(x.rings):
 		x.timer.Reset(d)
 	default:
@@ -92,7 +92,7 @@ func (x *Call) Pause() {
 	x.until = time.Time{}
 }
 
-func (x *Call) ring() {
+func (x *Call) checkTimeout() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.rings = time.Time{}
@@ -104,24 +104,24 @@ func (x *Call) ring() {
 		x.rings = x.until
 		return
 	}
-	x.end(x.Late, true)
+	x.endLocked(x.Late, true)
 }
 
 // Cancel ends the call. The first cause stays.
-func (x *Call) Cancel(cause error) { x.fail(cause, false) }
+func (x *Call) Cancel(cause error) { x.endWith(cause, false) }
 
-func (x *Call) fail(cause error, late bool) {
+func (x *Call) endWith(cause error, late bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.end(cause, late)
+	x.endLocked(cause, late)
 }
 
-func (x *Call) end(cause error, late bool) {
+func (x *Call) endLocked(cause error, late bool) {
 	if x.cause != nil {
 		return
 	}
 	x.cause, x.late = cause, late
-	x.wake()
+	x.wakeLocked()
 }
 
 // Cause returns why the call was ended before its exchange was over; nil if it was not.
@@ -142,15 +142,15 @@ func (x *Call) End() {
 	x.Pause()
 }
 
-// halt wakes the goroutines that read or write for the call, without a cause. The connection cannot
-// be used any more.
-func (x *Call) halt() {
+// interruptIO wakes the goroutines that read or write for the call, without a cause. The connection
+// cannot be used any more.
+func (x *Call) interruptIO() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.wake()
+	x.wakeLocked()
 }
 
-func (x *Call) wake() {
+func (x *Call) wakeLocked() {
 	if x.conn != nil {
 		_ = x.conn.SetDeadline(past)
 	}
@@ -164,8 +164,8 @@ func (x *Call) wake() {
 	}
 }
 
-// dialling returns a context for making the connection, which ends with the call.
-func (x *Call) dialling() (context.Context, context.CancelFunc) {
+// dialContext returns a context for making the connection, which ends with the call.
+func (x *Call) dialContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -182,9 +182,9 @@ func (x *Call) dialling() (context.Context, context.CancelFunc) {
 	}
 }
 
-// attach gives the connection to the call; the error is the cause of a call that was cancelled
+// attachConn gives the connection to the call; the error is the cause of a call that was cancelled
 // before.
-func (x *Call) attach(c net.Conn) error {
+func (x *Call) attachConn(c net.Conn) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.cause == nil {
@@ -193,18 +193,18 @@ func (x *Call) attach(c net.Conn) error {
 	return x.cause
 }
 
-// detach takes the connection back: no cancel reaches it any more. The error is the cause if one
-// reached it before.
-func (x *Call) detach() error {
+// detachConn takes the connection back: no cancel reaches it any more. The error is the cause if
+// one reached it before.
+func (x *Call) detachConn() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.conn = nil
 	return x.cause
 }
 
-// guard lets a cancel interrupt the reader of the sender's body, until guard(nil). The error is the
-// cause of a call that was cancelled before.
-func (x *Call) guard(interrupt func()) error {
+// guardReader lets a cancel interrupt the reader of the sender's body, until guardReader(nil). The
+// error is the cause of a call that was cancelled before.
+func (x *Call) guardReader(interrupt func()) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.cause == nil {
@@ -222,8 +222,8 @@ func (x *Call) limitRead(t time.Time) {
 	}
 }
 
-// why returns Cause, and whether that is the time limit.
-func (x *Call) why() (late bool, cause error) {
+// endCause returns Cause, and whether that is the time limit.
+func (x *Call) endCause() (late bool, cause error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.late, x.cause

@@ -230,7 +230,7 @@ func TestATimerOfAnEarlierExchangeEndsNoLaterOne(t *testing.T) {
 		lives("its clock stands")
 		x.Give(time.Hour)
 		time.Sleep(2 * time.Hour)
-		if was, err := x.why(); err != late || !was {
+		if was, err := x.endCause(); err != late || !was {
 			t.Errorf("ended by %v, late %v", err, was)
 		}
 		x.End()

@@ -32,7 +32,7 @@ func isText(b []byte) bool {
 	return true
 }
 
-func lower(c byte) byte {
+func lowerByte(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + ('a' - 'A')
 	}
@@ -40,7 +40,7 @@ func lower(c byte) byte {
 }
 
 func isAlnum(c byte) bool {
-	c = lower(c)
+	c = lowerByte(c)
 	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
 }
 
@@ -54,7 +54,7 @@ func hasPrefixFold(b []byte, want string) bool {
 		return false
 	}
 	for i := range len(want) {
-		if lower(b[i]) != want[i] {
+		if lowerByte(b[i]) != want[i] {
 			return false
 		}
 	}
@@ -82,8 +82,8 @@ func nextListed(list []byte) (element, rest []byte) {
 	return trimSpace(list), nil
 }
 
-// lists reports whether a comma-separated list names want (lower case).
-func lists(list []byte, want string) bool {
+// listContains reports whether a comma-separated list names want (lower case).
+func listContains(list []byte, want string) bool {
 	for len(list) > 0 {
 		var element []byte
 		if element, list = nextListed(list); equalFold(element, want) {
@@ -117,7 +117,7 @@ func parseHex(b []byte) (int64, bool) {
 	var n int64
 	for _, c := range b {
 		var d int64
-		switch c = lower(c); {
+		switch c = lowerByte(c); {
 		case '0' <= c && c <= '9':
 			d = int64(c - '0')
 		case 'a' <= c && c <= 'f':

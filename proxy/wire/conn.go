@@ -31,7 +31,7 @@ type conn struct {
 	made    time.Time     // when it was ready for its first request
 	setup   time.Duration // what that took
 	carried bool          // a body
-	until   time.Time     // when it is closed although its service did not; see part
+	until   time.Time     // when it is closed although its service did not; see closeAfterPeer
 	stray   []byte        // what quietTLS has found, of unasked bytes
 
 	vec    [2][]byte
@@ -74,11 +74,11 @@ func (s *socket) Write(p []byte) (int, error) {
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	s.fin = s.fin || err == io.EOF
-	s.follow(p[:n])
+	s.trackRecords(p[:n])
 	return n, err
 }
 
-func (s *socket) follow(p []byte) {
+func (s *socket) trackRecords(p []byte) {
 	for len(p) > 0 {
 		n := min(s.left, len(p))
 		if s.left -= n; n == 0 {
@@ -120,16 +120,16 @@ func newConn(raw net.Conn, br *bufio.Reader) *conn {
 	return c
 }
 
-// wrap puts TLS on the connection; the handshake is still to come.
-func (c *conn) wrap(config *tls.Config) {
+// startTLS puts TLS on the connection; the handshake is still to come.
+func (c *conn) startTLS(config *tls.Config) {
 	c.tls = tls.Client(c.wrote, config)
 	c.nc = c.tls
 	c.br.Reset(plaintext{c})
 }
 
-// write sends head and body with one system call where it can, and counts in c.wrote how many bytes
-// the kernel took.
-func (c *conn) write(head, body []byte) (err error) {
+// writeHeadAndBody sends head and body with one system call where it can, and counts in c.wrote how
+// many bytes the kernel took.
+func (c *conn) writeHeadAndBody(head, body []byte) (err error) {
 	switch {
 	case c.tls != nil && len(body) > 0 && len(head)+len(body) <= oneRecord:
 		c.record = append(append(c.record[:0], head...), body...)
@@ -151,9 +151,9 @@ func (c *conn) write(head, body []byte) (err error) {
 	return err
 }
 
-// quiet reports whether an idle connection is fit for use: no FIN, no error, and no unrequested
+// isQuiet reports whether an idle connection is fit for use: no FIN, no error, and no unrequested
 // byte, which would become the answer to the next request.
-func (c *conn) quiet() bool {
+func (c *conn) isQuiet() bool {
 	if c.br.Buffered() > 0 || c.fd == nil {
 		return false
 	}
@@ -195,10 +195,10 @@ func (c *conn) quietTLS() bool {
 	return c.tls.SetReadDeadline(time.Time{}) == nil
 }
 
-// acked returns tcpi_bytes_acked, the bytes that the peer's kernel has acknowledged. False where
-// the kernel does not count: the counter must cover what was written and answered before, or it
-// proves nothing (Linux before 4.2 and some sandboxes report 0; other systems have none).
-func (c *conn) acked(atLeast int64) (bytes uint64, ok bool) {
+// ackedBytes returns tcpi_bytes_acked, the bytes that the peer's kernel has acknowledged. False
+// where the kernel does not count: the counter must cover what was written and answered before, or
+// it proves nothing (Linux before 4.2 and some sandboxes report 0; other systems have none).
+func (c *conn) ackedBytes(atLeast int64) (bytes uint64, ok bool) {
 	if !c.tcp || c.fd == nil {
 		return 0, false
 	}
@@ -209,20 +209,20 @@ func (c *conn) acked(atLeast int64) (bytes uint64, ok bool) {
 	return c.info.acked, true
 }
 
-// count compares the kernel's count with ours, when the answer to all that was written is there.
-// Once is enough.
-func (c *conn) count() {
+// compareCounts compares the kernel's count with ours, when the answer to all that was written is
+// there. Once is enough.
+func (c *conn) compareCounts() {
 	if c.ahead >= 0 {
 		return
 	}
-	if acked, ok := c.acked(c.wrote.written); ok {
+	if acked, ok := c.ackedBytes(c.wrote.written); ok {
 		c.ahead = int64(acked) - c.wrote.written //nolint:gosec // no connection carries that many bytes
 	}
 }
 
-// counted returns the result of acked for an idle connection that has written so many bytes and got
-// its answers; false if it is not known.
-func (c *conn) counted(wrote int64) (acked uint64, ok bool) {
+// expectedAcked returns the result of ackedBytes for an idle connection that has written so many
+// bytes and got its answers; false if it is not known.
+func (c *conn) expectedAcked(wrote int64) (acked uint64, ok bool) {
 	return uint64(wrote + c.ahead), c.ahead >= 0 //nolint:gosec // of no use where it is negative
 }
 

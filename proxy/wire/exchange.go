@@ -47,68 +47,68 @@ func (u *Upstream) newExchange(x *Call, head []byte, ans *Answer) *exchange {
 	return e
 }
 
-// open brings the exchange to the point where the answer's head was read. After an error everything
-// is closed.
-func (e *exchange) open() error {
+// sendAndReadHead brings the exchange to the point where the answer's head was read. After an error
+// everything is closed.
+func (e *exchange) sendAndReadHead() error {
 	// What is streamed or switched cannot be sent twice, so it does not begin on a connection that
 	// may be dead.
 	fresh := e.fresh || e.source != nil || e.upgrade
 	for {
-		c, reused, err := e.upstream.get(e.Call, fresh)
+		c, reused, err := e.upstream.getConn(e.Call, fresh)
 		if err != nil {
 			e.evidence = NotDialled
-			return e.over(err)
+			return e.failWith(err)
 		}
 		e.conn = c
 		if e.upstream.beforeWrite != nil {
 			e.upstream.beforeWrite(reused)
 		}
-		again, err := e.attempt(reused)
+		again, err := e.tryOnce(reused)
 		if err == nil {
 			return nil
 		}
 		if !again {
-			return e.over(err)
+			return e.failWith(err)
 		}
 		e.answer.Resent, fresh = true, true
 	}
 }
 
-// over returns the error of the exchange.
-func (e *exchange) over(err error) error {
+// failWith returns the error of the exchange.
+func (e *exchange) failWith(err error) error {
 	e.answer.Evidence = e.evidence
-	return e.failed(err)
+	return e.sendError(err)
 }
 
-// failed makes the error of the exchange. The cause of a cancel goes before what that broke.
-func (e *exchange) failed(err error) *SendError {
+// sendError makes the error of the exchange. The cause of a cancel goes before what that broke.
+func (e *exchange) sendError(err error) *SendError {
 	var nerr net.Error
 	timeout := errors.Is(err, errConnectTimeout)
 	if e.evidence == NotDialled && errors.As(err, &nerr) && nerr.Timeout() {
 		timeout = true
 	}
-	if late, cause := e.why(); cause != nil && !errors.Is(err, errClosed) {
+	if late, cause := e.endCause(); cause != nil && !errors.Is(err, errClosed) {
 		err, timeout = cause, late
 	}
 	return &SendError{Evidence: e.evidence, Timeout: timeout, Err: err}
 }
 
-// attempt sends the request over e.c and reads the answer's head. Again is true only where a reused
+// tryOnce sends the request over e.c and reads the answer's head. Again is true only where a reused
 // connection failed and the peer provably had no byte of the request; after any error the
 // connection is closed.
-func (e *exchange) attempt(reused bool) (again bool, err error) {
+func (e *exchange) tryOnce(reused bool) (again bool, err error) {
 	c := e.conn
 	e.reused = reused
 	before := mark{sent: c.wrote.written}
 	if reused {
-		before.acked, before.counted = c.counted(before.sent)
+		before.acked, before.counted = c.expectedAcked(before.sent)
 	}
 	e.evidence = Dialled
-	if err := e.attach(c.raw); err != nil {
+	if err := e.attachConn(c.raw); err != nil {
 		c.hangUp()
 		return false, err
 	}
-	werr := e.write()
+	werr := e.writeRequest()
 	if werr != nil && reused && c.wrote.written == before.sent { // an answer could not be to this request
 		err = werr
 	} else {
@@ -118,17 +118,17 @@ func (e *exchange) attempt(reused bool) (again bool, err error) {
 		return false, nil
 	}
 	cause := e.Cause()
-	e.settle(false)
-	_ = e.detach()
+	e.awaitPump(false)
+	_ = e.detachConn()
 	if e.evidence < AnswerBegun {
-		e.judge(before, reused, werr, err)
+		e.judgeEvidence(before, reused, werr, err)
 	}
 	c.hangUp()
 	if cause != nil {
 		return false, cause
 	}
 	if reused && e.evidence > Dialled && e.evidence < AnswerBegun {
-		e.upstream.rest()
+		e.upstream.suspendReuse()
 	}
 	// A streamed body may have been read in part; its bytes are gone.
 	return reused && e.evidence == Dialled && e.source == nil, err
@@ -141,14 +141,14 @@ type mark struct {
 	counted bool   // acked means something
 }
 
-// judge says how far a request came that got not one byte of an answer. That the peer had none of
-// it is proven in two ways only:
+// judgeEvidence says how far a request came that got not one byte of an answer. That the peer had
+// none of it is proven in two ways only:
 //
 //   - nothing was handed to the kernel; or
 //   - over TCP, on a connection that has worked before, the peer's FIN came first and its kernel has acknowledged nothing
 //     of the request. A FIN acknowledges all that the peer's kernel held when it was sent. A reset does not (Linux ignores
 //     its acknowledgement), and may follow a request that was read, so ECONNRESET proves nothing.
-func (e *exchange) judge(before mark, reused bool, werr, err error) {
+func (e *exchange) judgeEvidence(before mark, reused bool, werr, err error) {
 	e.evidence = HeadWritten
 	sent := e.conn.wrote.written - before.sent
 	if sent == 0 {
@@ -166,7 +166,7 @@ func (e *exchange) judge(before mark, reused bool, werr, err error) {
 	if !reused || !before.counted || !clean || !finFirst(err) {
 		return
 	}
-	acked, ok := e.conn.acked(before.sent)
+	acked, ok := e.conn.ackedBytes(before.sent)
 	if e.conn.tls != nil && errors.Is(err, io.EOF) && !e.conn.finBehind() {
 		return // a close_notify without the FIN (which would be io.ErrUnexpectedEOF)
 	}
@@ -175,28 +175,28 @@ func (e *exchange) judge(before mark, reused bool, werr, err error) {
 	}
 }
 
-// write writes what is in memory and starts a pump for the rest.
-func (e *exchange) write() error {
+// writeRequest writes what is in memory and starts a pump for the rest.
+func (e *exchange) writeRequest() error {
 	switch {
 	case e.source != nil:
-		if err := e.conn.write(e.head, nil); err != nil {
+		if err := e.conn.writeHeadAndBody(e.head, nil); err != nil {
 			return err
 		}
 		e.pump = newPump()
-		if err := e.guard(e.source.Interrupt); err != nil {
+		if err := e.guardReader(e.source.Interrupt); err != nil {
 			e.pump.stop(err)
 			return err
 		}
-		go e.pump.copy(e)
+		go e.pump.copyBody(e)
 	case len(e.body) > longBody:
-		if err := e.conn.write(e.head, nil); err != nil {
+		if err := e.conn.writeHeadAndBody(e.head, nil); err != nil {
 			return err
 		}
 		e.pump = newPump()
 		e.pump.drained.Store(true)
-		go e.pump.write(e.conn, e.body)
+		go e.pump.sendBody(e.conn, e.body)
 	default:
-		err := e.conn.write(e.head, e.body)
+		err := e.conn.writeHeadAndBody(e.head, e.body)
 		return err
 	}
 	return nil
@@ -221,7 +221,7 @@ func (e *exchange) readHead(werr error) error {
 	if e.answer.Status == 101 {
 		return e.checkSwitch()
 	}
-	f, err := frame(e.answer, bytes.HasPrefix(e.head, []byte("HEAD ")))
+	f, err := parseFraming(e.answer, bytes.HasPrefix(e.head, []byte("HEAD ")))
 	if err != nil {
 		return err
 	}
@@ -239,37 +239,37 @@ func (e *exchange) checkSwitch() error {
 	return nil
 }
 
-// finish ends the exchange. A connection is used again only if the answer was whole, the request
-// too, nothing came behind it or may still come, and no cancel reached it.
-func (e *exchange) finish(whole bool) {
-	clean := e.settle(whole)
-	if e.detach() != nil || !whole || !clean {
+// releaseConn ends the exchange. A connection is used again only if the answer was whole, the
+// request too, nothing came behind it or may still come, and no cancel reached it.
+func (e *exchange) releaseConn(whole bool) {
+	clean := e.awaitPump(whole)
+	if e.detachConn() != nil || !whole || !clean {
 		e.conn.hangUp()
 		return
 	}
-	e.upstream.learn(e.answer, e.conn.isSlow(time.Since(e.began)))
+	e.upstream.learnServer(e.answer, e.conn.isSlow(time.Since(e.began)))
 	body := e.source != nil || len(e.body) > 0
 	switch {
 	case e.close || e.last:
-		e.upstream.part(e.conn)
+		e.upstream.closeAfterPeer(e.conn)
 		return
 	case e.conn.br.Buffered() > 0:
 		e.conn.carried = e.conn.carried || body
 		e.upstream.hearUnasked(e.conn)
-		e.upstream.end(e.conn)
+		e.upstream.closeConn(e.conn)
 		return
 	}
-	if e.conn.count(); body && !e.upstream.keepsBehind(e.conn, e.answer) {
-		e.upstream.end(e.conn)
+	if e.conn.compareCounts(); body && !e.upstream.keepsBehind(e.conn, e.answer) {
+		e.upstream.closeConn(e.conn)
 		return
 	}
-	e.answer.Over = e.upstream.put(e.conn, body)
+	e.answer.Over = e.upstream.putIdle(e.conn, body)
 }
 
 // readBody reads the answer's body into memory, or up to the limit.
 func (e *exchange) readBody() error {
 	a, limit := e.answer, int64(e.upstream.options.MaxResponseBody)
-	if e.rest.empty() {
+	if e.rest.isEmpty() {
 		return e.wholeAnswer()
 	}
 	if a.Length > limit {
@@ -279,7 +279,7 @@ func (e *exchange) readBody() error {
 	a.Memory.Hold(cap(a.Body))
 	for {
 		if len(a.Body) == cap(a.Body) {
-			grown, err := a.Memory.grow(a.Body, a.Length, limit+1)
+			grown, err := a.Memory.growBuffer(a.Body, a.Length, limit+1)
 			if err != nil { // an answer without room is not kept, and passed on as it comes
 				e.handOver()
 				return nil //nolint:nilerr // a budget that is used up is no failure of the exchange
@@ -289,19 +289,19 @@ func (e *exchange) readBody() error {
 		n, err := e.rest.Read(a.Body[len(a.Body):cap(a.Body)])
 		a.Body = a.Body[:len(a.Body)+n]
 		switch {
-		case e.rest.ended():
+		case e.rest.hasEnded():
 			return e.wholeAnswer()
 		case int64(len(a.Body)) > limit:
 			e.handOver()
 			return nil
 		case err != nil:
 			cause := e.Cause()
-			e.finish(false)
+			e.releaseConn(false)
 			if cause != nil {
 				err = cause
 			}
 			a.Evidence = e.evidence
-			return e.failed(unexpected(err))
+			return e.sendError(asUnexpectedEOF(err))
 		}
 	}
 }
@@ -310,12 +310,12 @@ func (e *exchange) readBody() error {
 // nothing of the request.
 func (e *exchange) wholeAnswer() error {
 	e.evidence = AnswerWhole
-	e.answer.RequestPending = e.pending()
-	doubt := e.doubt()
-	e.finish(true)
+	e.answer.RequestPending = e.hasPendingBody()
+	doubt := e.checkParserAnswer()
+	e.releaseConn(true)
 	e.answer.Evidence, e.answer.Whole = AnswerWhole, doubt == nil
 	if doubt != nil {
-		return e.failed(doubt)
+		return e.sendError(doubt)
 	}
 	return nil
 }
@@ -323,12 +323,12 @@ func (e *exchange) wholeAnswer() error {
 // handOver leaves the rest of the answer, and the exchange, to the caller.
 func (e *exchange) handOver() {
 	e.answer.Evidence = e.evidence
-	e.answer.RequestPending = e.pending()
+	e.answer.RequestPending = e.hasPendingBody()
 	e.answer.Rest = &Rest{exchange: e}
 }
 
-// pending reports whether the sender's body was not yet read to its end.
-func (e *exchange) pending() bool { return e.pump != nil && !e.pump.drained.Load() }
+// hasPendingBody reports whether the sender's body was not yet read to its end.
+func (e *exchange) hasPendingBody() bool { return e.pump != nil && !e.pump.drained.Load() }
 
 // Send makes one exchange: it writes head and body, and reads the answer into ans, at most
 // MaxResponseBody bytes of its body; for what is longer, or finds no room in ans.Memory, there is
@@ -345,7 +345,7 @@ func (e *exchange) pending() bool { return e.pump != nil && !e.pump.drained.Load
 func (u *Upstream) Send(x *Call, head, body []byte, keep bool, ans *Answer) error {
 	e := u.newExchange(x, head, ans)
 	e.body, e.fresh, e.last, e.event = body, !keep, !keep, true
-	if err := e.open(); err != nil {
+	if err := e.sendAndReadHead(); err != nil {
 		return err
 	}
 	return e.readBody()

@@ -141,7 +141,7 @@ func parseAnswer(raw []byte, isHead bool) (int, []byte, error) {
 			panic("a field that no header may have")
 		}
 	}
-	f, err := frame(&ans, isHead)
+	f, err := parseFraming(&ans, isHead)
 	if err != nil {
 		return 0, nil, err
 	}

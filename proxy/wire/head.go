@@ -138,7 +138,7 @@ func (h *Head) addLine(whole []byte) error {
 		if k == kindChunked && h.http10 {
 			return ErrFraming
 		}
-		return h.add(k, f.Value)
+		return h.addField(k, f.Value)
 	case kindHost:
 		if h.hasHost {
 			return ErrHost
@@ -276,7 +276,7 @@ func (h *Head) SetValue(at int, value []byte) {
 	*f = Field{line[:len(f.Name):len(f.Name)], line[begin : begin+len(value) : begin+len(value)]}
 }
 
-func get(fields []Field, name string) []byte {
+func fieldValue(fields []Field, name string) []byte {
 	for _, f := range fields {
 		if equalFold(f.Name, name) {
 			return f.Value

@@ -165,7 +165,7 @@ func TestSaysWhatAHeadDeclares(t *testing.T) {
 	}
 	if string(head.Method()) != "POST" || string(head.Target()) != "/x?y" || head.HTTP10() || !head.HasBody() ||
 		(head.length < 0) ||
-		head.length != 7 || !head.expects || head.Upgrade() != nil || string(get(head.fields, "x")) != "v" ||
+		head.length != 7 || !head.expects || head.Upgrade() != nil || string(fieldValue(head.fields, "x")) != "v" ||
 		len(head.Fields()) != 4 {
 		t.Errorf("head is %+v", head)
 	}

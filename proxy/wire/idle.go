@@ -15,7 +15,7 @@ import (
 // StateClosed says nothing here: fasthttp tells of it after its Close, when the connection may be
 // served again.
 func Between(c net.Conn, state fasthttp.ConnState) {
-	s := base(c)
+	s := servedOf(c)
 	if s == nil {
 		return
 	}
@@ -40,7 +40,7 @@ func (l *Listener) removeIdle(c *served) {
 // Serving tells a Listener with Told that a request of c is being answered, so c makes no room for
 // others. It returns false if c has made room already: its answer would reach no client.
 func (l *Listener) Serving(c net.Conn) bool {
-	s := base(c)
+	s := servedOf(c)
 	if s == nil {
 		return true
 	}
@@ -50,7 +50,7 @@ func (l *Listener) Serving(c net.Conn) bool {
 
 // Resting tells a Listener with Told that c has no request.
 func (l *Listener) Resting(c net.Conn) {
-	s := base(c)
+	s := servedOf(c)
 	if s == nil {
 		return
 	}
@@ -80,8 +80,8 @@ func (l *Listener) setAside(c *served) bool {
 			state = peek(int(fd))
 			return state != peerQuiet
 		})
-		if l.recall(c) && err == nil && state == peerPending {
-			l.options.Resume(c.conn())
+		if l.takeBack(c) && err == nil && state == peerPending {
+			l.options.Resume(c.asConn())
 			return
 		}
 		_ = c.Close()
@@ -89,8 +89,8 @@ func (l *Listener) setAside(c *served) bool {
 	return true
 }
 
-// recall ends that c is set aside. It returns false if c was closed meanwhile.
-func (l *Listener) recall(c *served) bool {
+// takeBack ends that c is set aside. It returns false if c was closed meanwhile.
+func (l *Listener) takeBack(c *served) bool {
 	l.removeIdle(c)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,31 +105,31 @@ func (l *Listener) makeRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for e := l.idle.Front(); e != nil; e = e.Next() {
-		if c := e.Value.(*served); !c.asks() { //nolint:forcetypeassert // nothing else is in it
-			l.evict(c)
+		if c := e.Value.(*served); !c.hasPendingInput() { //nolint:forcetypeassert // nothing else is in it
+			l.evictConn(c)
 			return true
 		}
 	}
 	if first := l.idle.Front(); l.options.Told && first != nil {
-		l.evict(first.Value.(*served)) //nolint:forcetypeassert // nothing else is in it
+		l.evictConn(first.Value.(*served)) //nolint:forcetypeassert // nothing else is in it
 		return true
 	}
 	return false
 }
 
-// evict closes a connection that has no request. l.mu is held.
-func (l *Listener) evict(c *served) {
+// evictConn closes a connection that has no request. l.mu is held.
+func (l *Listener) evictConn(c *served) {
 	l.idle.Remove(c.place)
 	c.place = nil
 	c.evicted.Store(true)
-	_ = c.socket().Close()
-	c.leave()
+	_ = c.rawSocket().Close()
+	c.uncountOpen()
 	l.closedIdle.Add(1)
-	l.notice()
+	l.signalTrouble()
 }
 
-// asks reports whether there is something to read.
-func (c *served) asks() bool {
+// hasPendingInput reports whether there is something to read.
+func (c *served) hasPendingInput() bool {
 	raw := rawConn(c.Conn)
 	if raw == nil {
 		return false

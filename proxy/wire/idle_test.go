@@ -187,7 +187,7 @@ func TestARequestOnAConnectionThatWasClosedForAnotherIsNotBegun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base(accepted).evicted.Store(true) // as makeRoom does, when it has seen nothing to read
+	servedOf(accepted).evicted.Store(true) // as makeRoom does, when it has seen nothing to read
 	if _, err := io.WriteString(sender, plainGet); err != nil {
 		t.Fatal(err)
 	}

@@ -27,32 +27,32 @@ func kindOf(name []byte) kind {
 	}
 	switch len(name) {
 	case 2:
-		return when(name, "te", kindDropped)
+		return kindIfNamed(name, "te", kindDropped)
 	case 4:
-		return when(name, "host", kindHost)
+		return kindIfNamed(name, "host", kindHost)
 	case 5:
-		return when(name, "proxy", kindDropped) // would be HTTP_PROXY to a CGI program
+		return kindIfNamed(name, "proxy", kindDropped) // would be HTTP_PROXY to a CGI program
 	case 6:
 		if equalFold(name, "cookie") {
 			return kindKept
 		}
-		return when(name, "expect", kindExpect)
+		return kindIfNamed(name, "expect", kindExpect)
 	case 7:
 		if equalFold(name, "upgrade") {
 			return kindUpgrade
 		}
-		return when(name, "trailer", kindDropped)
+		return kindIfNamed(name, "trailer", kindDropped)
 	case 10:
 		if equalFold(name, "connection") {
 			return kindConnection
 		}
-		return when(name, "keep-alive", kindDropped)
+		return kindIfNamed(name, "keep-alive", kindDropped)
 	case 11:
-		return when(name, "traceparent", kindTraceparent)
+		return kindIfNamed(name, "traceparent", kindTraceparent)
 	case 12:
-		return when(name, "content-type", kindKept)
+		return kindIfNamed(name, "content-type", kindKept)
 	case 13:
-		return when(name, "authorization", kindKept)
+		return kindIfNamed(name, "authorization", kindKept)
 	case 14:
 		if equalFold(name, "content-length") {
 			return kindLength
@@ -60,14 +60,14 @@ func kindOf(name []byte) kind {
 		if isAlias(name, "content-length") {
 			return kindAlias
 		}
-		return when(name, "http2-settings", kindDropped)
+		return kindIfNamed(name, "http2-settings", kindDropped)
 	case 15:
-		return when(name, "x-forwarded-for", kindForwardedFor)
+		return kindIfNamed(name, "x-forwarded-for", kindForwardedFor)
 	case 16:
 		if equalFold(name, "x-forwarded-host") {
 			return kindForwardedHost
 		}
-		return when(name, "proxy-connection", kindDropped)
+		return kindIfNamed(name, "proxy-connection", kindDropped)
 	case 17:
 		if equalFold(name, "transfer-encoding") {
 			return kindChunked
@@ -75,16 +75,16 @@ func kindOf(name []byte) kind {
 		if isAlias(name, "transfer-encoding") {
 			return kindAlias
 		}
-		return when(name, "x-forwarded-proto", kindForwardedProto)
+		return kindIfNamed(name, "x-forwarded-proto", kindForwardedProto)
 	case 18:
-		return when(name, "proxy-authenticate", kindDropped)
+		return kindIfNamed(name, "proxy-authenticate", kindDropped)
 	case 19:
-		return when(name, "proxy-authorization", kindDropped)
+		return kindIfNamed(name, "proxy-authorization", kindDropped)
 	}
 	return kindPlain
 }
 
-func when(name []byte, want string, k kind) kind {
+func kindIfNamed(name []byte, want string, k kind) kind {
 	if equalFold(name, want) {
 		return k
 	}
@@ -103,7 +103,7 @@ func isReserved(name []byte) bool {
 // letter nor digit alone.
 func isAlias(name []byte, want string) bool {
 	for i, c := range name {
-		if lower(c) != want[i] && (isAlnum(c) || isAlnum(want[i])) {
+		if lowerByte(c) != want[i] && (isAlnum(c) || isAlnum(want[i])) {
 			return false
 		}
 	}

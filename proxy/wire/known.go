@@ -11,7 +11,7 @@ import (
 type knownServer struct {
 	product string // of its Server field: that is `product`, or `product/version` with more behind a blank
 	// since is its first release without a known flaw in that. Where a server does not say its
-	// release, it is taken for one of those: see isolates and doubt for what is left if it is not.
+	// release, it is taken for one of those: if it is none, see needsOwnConn and checkParserAnswer.
 	since [3]int
 	// comment is what the rest of the field must begin with; empty: with anything. A module that
 	// answers by itself names itself there.
@@ -60,14 +60,14 @@ func serverOf(ans *Answer) *knownServer {
 		}
 	}
 	for _, s := range knownServers {
-		if s.matches(said) {
+		if s.matchesField(said) {
 			return s
 		}
 	}
 	return nil
 }
 
-func (s *knownServer) matches(said []byte) bool {
+func (s *knownServer) matchesField(said []byte) bool {
 	if len(said) < len(s.product) || string(said[:len(s.product)]) != s.product {
 		return false
 	}

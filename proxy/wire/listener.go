@@ -106,7 +106,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			if !mayPass(err) {
 				return nil, err
 			}
-			if err := l.await(pause, err); err != nil {
+			if err := l.waitAfterFailure(pause, err); err != nil {
 				return nil, err
 			}
 			pause = min(2*pause, acceptPauseMost)
@@ -114,9 +114,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		pause = acceptPause
 		if l.options.MaxConns <= 0 || l.live.Load() < int64(l.options.MaxConns) || l.makeRoom() {
-			return l.take(c), nil
+			return l.addConn(c), nil
 		}
-		l.refuse(c)
+		l.refuseConn(c)
 	}
 }
 
@@ -131,13 +131,13 @@ func mayPass(err error) bool {
 	return errno != syscall.EBADF && errno != syscall.EINVAL && errno != syscall.ENOTSOCK && errno != syscall.EFAULT
 }
 
-// await counts a failed accept, and waits. A connection without a request is closed meanwhile: its
-// descriptor may be what lacks.
-func (l *Listener) await(pause time.Duration, cause error) error {
+// waitAfterFailure counts a failed accept, and waits. A connection without a request is closed
+// meanwhile: its descriptor may be what lacks.
+func (l *Listener) waitAfterFailure(pause time.Duration, cause error) error {
 	l.failed.Add(1)
 	l.failure.Store(&cause)
 	l.makeRoom()
-	l.notice()
+	l.signalTrouble()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
@@ -148,8 +148,8 @@ func (l *Listener) await(pause time.Duration, cause error) error {
 	}
 }
 
-// take makes c a connection of l.
-func (l *Listener) take(c net.Conn) net.Conn {
+// addConn makes c a connection of l.
+func (l *Listener) addConn(c net.Conn) net.Conn {
 	l.live.Add(1)
 	s := &served{Conn: c, listener: l, strict: strict{free: !l.options.Strict}, writing: l.options.WritePace.Begin()}
 	s.fresh.Store(true)
@@ -160,14 +160,14 @@ func (l *Listener) take(c net.Conn) net.Conn {
 	l.mu.Lock()
 	s.place = l.idle.PushBack(s)
 	l.mu.Unlock()
-	return s.conn()
+	return s.asConn()
 }
 
-// refuse answers and closes. Closing at once would reset the connection under the sender's request,
-// and the answer would be lost; under a flood it is.
-func (l *Listener) refuse(c net.Conn) {
+// refuseConn answers and closes. Closing at once would reset the connection under the sender's
+// request, and the answer would be lost; under a flood it is.
+func (l *Listener) refuseConn(c net.Conn) {
 	l.over.Add(1)
-	l.notice()
+	l.signalTrouble()
 	_, secure := c.(*tls.Conn) // it would have to shake hands first
 	answer := len(l.options.Refusal) > 0 && !secure
 	if answer {
@@ -191,8 +191,8 @@ func (l *Listener) refuse(c net.Conn) {
 	})
 }
 
-// notice wakes what waits for Trouble.
-func (l *Listener) notice() {
+// signalTrouble wakes what waits for Trouble.
+func (l *Listener) signalTrouble() {
 	select {
 	case l.trouble <- struct{}{}:
 	default: // it has not looked yet
@@ -233,7 +233,7 @@ func (l *Listener) Close() error {
 	}
 	for e := l.idle.Front(); e != nil; e = e.Next() {
 		if c := e.Value.(*served); c.aside { //nolint:forcetypeassert // nothing else is in it
-			_ = c.socket().Close()
+			_ = c.rawSocket().Close()
 		}
 	}
 	l.mu.Unlock()

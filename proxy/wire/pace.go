@@ -43,7 +43,7 @@ func (c *served) Write(b []byte) (n int, err error) {
 	if c.listener.options.WritePace.Bytes == 0 {
 		return c.Conn.Write(b)
 	}
-	if n = c.offer(b); n == len(b) {
+	if n = c.offerBytes(b); n == len(b) {
 		return n, nil
 	}
 	for {
@@ -60,10 +60,10 @@ func (c *served) Write(b []byte) (n int, err error) {
 	}
 }
 
-// offer writes what the kernel takes at once, which is all of most answers. It does not block, so
-// it needs neither a clock nor a deadline. What is wrong with the connection is found when the rest
-// is written.
-func (c *served) offer(b []byte) (taken int) {
+// offerBytes writes what the kernel takes at once, which is all of most answers. It does not block,
+// so it needs neither a clock nor a deadline. What is wrong with the connection is found when the
+// rest is written.
+func (c *served) offerBytes(b []byte) (taken int) {
 	if c.raw == nil {
 		return 0
 	}

@@ -21,8 +21,8 @@ const (
 	partAtOnce = 1024
 )
 
-// part ends a connection that its service closes, too, with its FIN if that comes soon.
-func (u *Upstream) part(c *conn) {
+// closeAfterPeer ends a connection that its service closes, too, with its FIN if that comes soon.
+func (u *Upstream) closeAfterPeer(c *conn) {
 	u.mu.Lock()
 	waits := !u.closed && c.fd != nil && len(u.parting) < partAtOnce
 	if waits {
@@ -33,7 +33,7 @@ func (u *Upstream) part(c *conn) {
 	}
 	u.mu.Unlock()
 	if !waits {
-		u.end(c)
+		u.closeConn(c)
 	}
 }
 

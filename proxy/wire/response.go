@@ -53,7 +53,7 @@ func readBlock(br *bufio.Reader, limit int, ans *Answer) error {
 			continue
 		}
 		if err != nil {
-			return unexpected(err)
+			return asUnexpectedEOF(err)
 		}
 		end := len(ans.head) - 2
 		if end < start || ans.head[end] != '\r' {
@@ -122,9 +122,9 @@ type framing struct {
 	close    bool  // the connection cannot be used again
 }
 
-// frame reads the framing of a final answer (RFC 9112 section 6.3), refusing what could be read in
-// two ways.
-func frame(ans *Answer, isHead bool) (f framing, err error) {
+// parseFraming reads the framing of a final answer (RFC 9112 section 6.3), refusing what could be
+// read in two ways.
+func parseFraming(ans *Answer, isHead bool) (f framing, err error) {
 	http10 := ans.head[len("HTTP/1.")] == '0'
 	f.declared, f.close = -1, http10
 	for _, field := range ans.Fields {
@@ -141,7 +141,7 @@ func frame(ans *Answer, isHead bool) (f framing, err error) {
 			}
 			f.chunked = true
 		case equalFold(field.Name, "connection"):
-			f.close = f.close || lists(field.Value, "close")
+			f.close = f.close || listContains(field.Value, "close")
 		}
 	}
 	switch {
@@ -186,11 +186,11 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	return n, b.err
 }
 
-// empty reports whether there is no body at all.
-func (b *bodyReader) empty() bool { return !b.chunked && !b.toEnd && b.length == 0 }
+// isEmpty reports whether there is no body at all.
+func (b *bodyReader) isEmpty() bool { return !b.chunked && !b.toEnd && b.length == 0 }
 
-// ended reports whether the true end was reached.
-func (b *bodyReader) ended() bool { return b.err == io.EOF }
+// hasEnded reports whether the true end was reached.
+func (b *bodyReader) hasEnded() bool { return b.err == io.EOF }
 
 func (b *bodyReader) read(p []byte) (int, error) {
 	if b.toEnd {
@@ -209,14 +209,14 @@ func (b *bodyReader) read(p []byte) (int, error) {
 	}
 	n, err := b.br.Read(p)
 	b.left -= int64(n)
-	return n, unexpected(err)
+	return n, asUnexpectedEOF(err)
 }
 
 // nextChunk reads the line before the next chunk, and after the last one the trailer section, which
 // is dropped. io.EOF is the end of the body.
 func (b *bodyReader) nextChunk() error {
 	if b.begun {
-		line, err := b.line()
+		line, err := b.readLine()
 		if err != nil {
 			return err
 		}
@@ -225,7 +225,7 @@ func (b *bodyReader) nextChunk() error {
 		}
 	}
 	b.begun = true
-	line, err := b.line()
+	line, err := b.readLine()
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (b *bodyReader) nextChunk() error {
 		return nil
 	}
 	for total := 0; ; {
-		line, err := b.line()
+		line, err := b.readLine()
 		if err != nil {
 			return err
 		}
@@ -254,14 +254,14 @@ func (b *bodyReader) nextChunk() error {
 	}
 }
 
-// line reads one line of the chunked framing, without its CRLF.
-func (b *bodyReader) line() ([]byte, error) {
+// readLine reads one line of the chunked framing, without its CRLF.
+func (b *bodyReader) readLine() ([]byte, error) {
 	line, err := b.br.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
 		return nil, ErrAnswerChunk
 	}
 	if err != nil {
-		return nil, unexpected(err)
+		return nil, asUnexpectedEOF(err)
 	}
 	if len(line) < 2 || line[len(line)-2] != '\r' {
 		return nil, ErrAnswerChunk
@@ -271,8 +271,8 @@ func (b *bodyReader) line() ([]byte, error) {
 
 func trimRight(b []byte) []byte { return bytes.TrimRight(b, " \t") }
 
-// unexpected turns an end of the connection into a cut.
-func unexpected(err error) error {
+// asUnexpectedEOF turns an end of the connection into a cut.
+func asUnexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}

@@ -30,18 +30,18 @@ func (r *Rest) Read(p []byte) (int, error) {
 	}
 	n, err := r.exchange.rest.Read(p)
 	switch {
-	case r.exchange.rest.ended():
+	case r.exchange.rest.hasEnded():
 		r.exchange.evidence = AnswerWhole
-		doubt := r.exchange.doubt()
-		if r.end(true, io.EOF); doubt != nil {
-			r.err = r.exchange.failed(doubt)
+		doubt := r.exchange.checkParserAnswer()
+		if r.endWith(true, io.EOF); doubt != nil {
+			r.err = r.exchange.sendError(doubt)
 		}
 	case err != nil:
 		if cause := r.exchange.Cause(); cause != nil {
 			err = cause
 		}
-		r.end(false, err)
-		r.err = r.exchange.failed(unexpected(err))
+		r.endWith(false, err)
+		r.err = r.exchange.sendError(asUnexpectedEOF(err))
 	}
 	if n > 0 {
 		return n, nil
@@ -49,9 +49,9 @@ func (r *Rest) Read(p []byte) (int, error) {
 	return n, r.err
 }
 
-func (r *Rest) end(whole bool, err error) {
+func (r *Rest) endWith(whole bool, err error) {
 	r.err = err
-	r.exchange.finish(whole)
+	r.exchange.releaseConn(whole)
 	r.over.Store(true)
 }
 
@@ -65,7 +65,7 @@ func (r *Rest) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.over.Load() {
-		r.end(false, errClosed)
+		r.endWith(false, errClosed)
 	}
 	return nil
 }

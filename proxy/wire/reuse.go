@@ -83,7 +83,7 @@ func (u *Upstream) ReuseState() ReuseState {
 // Reuses reports whether the connection of a request with that body may carry another request
 // before or after this one. If not, the request should say `Connection: close` (HeadOptions.Close).
 func (u *Upstream) Reuses(body []byte) bool {
-	return u.ReusesBehind(len(body) > 0) && !u.isolates(body)
+	return u.ReusesBehind(len(body) > 0) && !u.needsOwnConn(body)
 }
 
 // ReusesBehind is Reuses before the body is there.
@@ -100,10 +100,10 @@ func (u *Upstream) ReusesBehind(body bool) bool {
 		(u.rests.IsZero() || u.options.Now().After(u.rests))
 }
 
-// isolates reports whether body goes over a connection of its own although the server is known. If
-// that one left a body unread after all, its parser must refuse what it finds, so that no answer
+// needsOwnConn reports whether body goes over a connection of its own although the server is known.
+// If that one left a body unread after all, its parser must refuse what it finds, so that no answer
 // comes that could be another request's.
-func (u *Upstream) isolates(body []byte) bool {
+func (u *Upstream) needsOwnConn(body []byte) bool {
 	return u.options.ReuseAfterBody == ReuseKnown && beginsRequest(body)
 }
 
@@ -125,9 +125,9 @@ func beginsRequest(body []byte) bool {
 	return false
 }
 
-// learn remembers what the service says of itself, and whether it is worth keeping connections to
-// it.
-func (u *Upstream) learn(ans *Answer, slow bool) {
+// learnServer remembers what the service says of itself, and whether it is worth keeping
+// connections to it.
+func (u *Upstream) learnServer(ans *Answer, slow bool) {
 	said := ans.Get("server")
 	said = said[:min(len(said), longestServer)]
 	u.mu.Lock()
@@ -162,8 +162,8 @@ const (
 	restGrows = 8
 )
 
-// rest lets no connection be used again for a while.
-func (u *Upstream) rest() {
+// suspendReuse lets no connection be used again for a while.
+func (u *Upstream) suspendReuse() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.options.Now()
@@ -223,9 +223,9 @@ func (e *ParserError) Error() string {
 		"those of the request", e.Status)
 }
 
-// doubt returns a *ParserError if the whole answer may be a parser's; nil: it is the service's. It
-// ends the reuse. What passes through has no outcome that could be wrong.
-func (e *exchange) doubt() error {
+// checkParserAnswer returns a *ParserError if the whole answer may be a parser's; nil: it is the
+// service's. It ends the reuse. What passes through has no outcome that could be wrong.
+func (e *exchange) checkParserAnswer() error {
 	status := e.answer.Status
 	if !e.reused || status != 400 && status != 408 && status != 501 {
 		return nil

@@ -353,7 +353,7 @@ func TestAnAnswerWithoutARequestEndsTheReuse(t *testing.T) {
 				if u.idleNow() > 0 {
 					awaitFIN(t, u)
 				}
-				kept, reused, err := u.get(soon(t), false)
+				kept, reused, err := u.getConn(soon(t), false)
 				if err != nil || reused {
 					t.Fatalf("it is used: %v, %v", reused, err)
 				}
@@ -464,7 +464,7 @@ func TestConnectionsToASlowServiceAreNotKept(t *testing.T) {
 	u := careful(t, wiretest.Script(t, okAnswer), func(o *Options) { o.MaxAge = 0 })
 	ans := &Answer{Fields: []Field{{[]byte("Server"), []byte("nginx")}}}
 	for _, slow := range []bool{true, false} {
-		if u.learn(ans, slow); u.Reuses([]byte(event)) == slow {
+		if u.learnServer(ans, slow); u.Reuses([]byte(event)) == slow {
 			t.Errorf("slow: %v", slow)
 		}
 	}
@@ -485,7 +485,7 @@ func TestAConnectionTakesNoRequestWhenItIsOld(t *testing.T) {
 	aged := func(age, setup time.Duration) bool {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		return u.retires(&conn{made: now.Add(-age), setup: setup}, now)
+		return u.retireIfOld(&conn{made: now.Add(-age), setup: setup}, now)
 	}
 	for _, c := range []struct {
 		age, setup time.Duration

@@ -51,7 +51,7 @@ func TestTheRawBytesOfARequestAreFramedOnce(t *testing.T) {
 			var err error
 			for raw := c.raw; len(raw) > 0 && err == nil; {
 				n := min(step, len(raw))
-				_, err = s.follow([]byte(raw[:n]))
+				_, err = s.checkBytes([]byte(raw[:n]))
 				raw = raw[n:]
 			}
 			if !errors.Is(err, c.want) {
@@ -66,7 +66,7 @@ func TestBehindAnUpgradeWithoutABodyMayComeAnotherProtocol(t *testing.T) {
 	for lines, waits := range map[string]bool{"": true, "Content-Length: 0\r\n": true, "Content-Length: 3\r\n": false} {
 		head := "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\n" + lines + "\r\n"
 		s := new(strict)
-		good, err := s.follow([]byte(head + other))
+		good, err := s.checkBytes([]byte(head + other))
 		if stopped := err == nil && good == len(head); stopped != waits {
 			t.Errorf("%q: %d bytes of %d in order, %v", lines, good, len(head), err)
 		}

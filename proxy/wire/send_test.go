@@ -147,7 +147,7 @@ func awaitFIN(t testing.TB, u *Upstream) {
 	u.mu.Lock()
 	c := u.idle[len(u.idle)-1]
 	u.mu.Unlock()
-	for end := time.Now().Add(time.Minute); c.quiet(); {
+	for end := time.Now().Add(time.Minute); c.isQuiet(); {
 		if time.Now().After(end) {
 			t.Fatal("the connection never became readable")
 		}

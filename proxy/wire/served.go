@@ -48,21 +48,21 @@ type servedTLS struct {
 func (c *servedTLS) Handshake() error                     { return c.tls.Handshake() }
 func (c *servedTLS) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
 
-// base finds the connection of a Listener, also under TLS; nil if c is none.
-func base(c net.Conn) *served {
+// servedOf finds the connection of a Listener, also under TLS; nil if c is none.
+func servedOf(c net.Conn) *served {
 	switch s := c.(type) {
 	case *served:
 		return s
 	case *servedTLS:
 		return s.served
 	case *tls.Conn:
-		return base(s.NetConn())
+		return servedOf(s.NetConn())
 	}
 	return nil
 }
 
-// conn is c as its server sees it.
-func (c *served) conn() net.Conn {
+// asConn is c as its server sees it.
+func (c *served) asConn() net.Conn {
 	if secure, ok := c.Conn.(*tls.Conn); ok {
 		return &servedTLS{c, secure}
 	}
@@ -94,8 +94,9 @@ func (c *served) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failure returns why a Read failed, nil if none did. Once the connection is broken it stays so.
-func (c *served) failure() error {
+// readFailure returns why a Read failed, nil if none did. Once the connection is broken it stays
+// so.
+func (c *served) readFailure() error {
 	if err := c.fault.Load(); err != nil {
 		return *err
 	}
@@ -105,8 +106,8 @@ func (c *served) failure() error {
 // NetConn returns the connection underneath.
 func (c *served) NetConn() net.Conn { return c.Conn }
 
-// socket returns the connection under TLS, too.
-func (c *served) socket() net.Conn {
+// rawSocket returns the connection under TLS, too.
+func (c *served) rawSocket() net.Conn {
 	if secure, ok := c.Conn.(*tls.Conn); ok {
 		return secure.NetConn()
 	}
@@ -131,10 +132,10 @@ func (c *served) Close() error {
 	c.once.Do(func() {
 		c.listener.removeIdle(c)
 		if c.linger.Load() {
-			c.drain()
+			c.drainInput()
 		}
 		err = c.Conn.Close()
-		c.leave()
+		c.uncountOpen()
 	})
 	return err
 }
@@ -156,20 +157,20 @@ func (c *served) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// leave takes c out of the count of open connections, once.
-func (c *served) leave() {
+// uncountOpen takes c out of the count of open connections, once.
+func (c *served) uncountOpen() {
 	if c.left.CompareAndSwap(false, true) {
 		c.listener.live.Add(-1)
 	}
 }
 
-// drain ends the sending side and reads what the sender is still busy to send. Closing with unread
-// bytes would reset the connection, and the reset may overtake the answer.
-func (c *served) drain() {
+// drainInput ends the sending side and reads what the sender is still busy to send. Closing with
+// unread bytes would reset the connection, and the reset may overtake the answer.
+func (c *served) drainInput() {
 	if secure, ok := c.Conn.(*tls.Conn); ok {
 		_ = secure.CloseWrite() // close_notify; what is drained need not be decrypted
 	}
-	socket := c.socket()
+	socket := c.rawSocket()
 	if !closeWrite(socket) || socket.SetDeadline(time.Now().Add(c.listener.options.LingerTime)) != nil {
 		return
 	}
@@ -185,7 +186,7 @@ func closeWrite(c net.Conn) bool {
 // SuppressResponse lets fasthttp write no answer when its handler returns, because another
 // goroutine writes it and closes the connection. sent is closed after that.
 func SuppressResponse(ctx *fasthttp.RequestCtx, sent <-chan struct{}) {
-	if c := base(ctx.Conn()); c != nil {
+	if c := servedOf(ctx.Conn()); c != nil {
 		c.apart.Store(true)
 	}
 	ctx.HijackSetNoResponse(true)
@@ -196,7 +197,7 @@ func SuppressResponse(ctx *fasthttp.RequestCtx, sent <-chan struct{}) {
 // on for a while, so that a sender that is still busy with a refused body can read the answer.
 // Close then takes up to LingerTime. Other connections are left alone.
 func LingerOnClose(c net.Conn) {
-	if s := base(c); s != nil {
+	if s := servedOf(c); s != nil {
 		s.linger.Store(true)
 	}
 }

@@ -38,21 +38,22 @@ const (
 // *SendError.
 func (u *Upstream) Stream(x *Call, head []byte, body *RequestBody, keep bool, ans *Answer) error {
 	e := u.newExchange(x, head, ans)
-	if err := e.take(body, keep); err != nil {
+	if err := e.readRequestBody(body, keep); err != nil {
 		ans.RequestPending = true
-		return e.over(err)
+		return e.failWith(err)
 	}
-	if err := e.open(); err != nil {
-		ans.RequestPending = e.source != nil && (e.pump == nil || e.pending())
+	if err := e.sendAndReadHead(); err != nil {
+		ans.RequestPending = e.source != nil && (e.pump == nil || e.hasPendingBody())
 		return err
 	}
-	return e.pass()
+	return e.passBody()
 }
 
-// pass leaves the body to the caller, if there is one. What came whole with its head is no stream.
-func (e *exchange) pass() error {
+// passBody leaves the body to the caller, if there is one. What came whole with its head is no
+// stream.
+func (e *exchange) passBody() error {
 	switch n := e.answer.Length; {
-	case e.rest.empty():
+	case e.rest.isEmpty():
 		return e.wholeAnswer()
 	case e.pump == nil && n >= 0 && n <= int64(e.conn.br.Buffered()):
 		return e.readBody()
@@ -62,31 +63,31 @@ func (e *exchange) pass() error {
 	return nil
 }
 
-// take reads the request's body, up to the bound. What fits travels in one write, needs no
-// goroutine, and can be sent again if the connection turns out to be dead. What follows is left to
-// a pump.
-func (e *exchange) take(body *RequestBody, keep bool) error {
+// readRequestBody reads the request's body, up to the bound. What fits travels in one write, needs
+// no goroutine, and can be sent again if the connection turns out to be dead. What follows is left
+// to a pump.
+func (e *exchange) readRequestBody(body *RequestBody, keep bool) error {
 	if body == nil || body.Length == 0 {
 		return nil
 	}
 	if !e.answer.Memory.Take(cap(e.answer.gathered)) {
 		return ErrMemory
 	}
-	if err := e.guard(body.Interrupt); err != nil {
+	if err := e.guardReader(body.Interrupt); err != nil {
 		return err
 	}
-	got, whole, err := body.gather(append(e.answer.gathered, make([]byte, chunkRoom)...),
+	got, whole, err := body.readInto(append(e.answer.gathered, make([]byte, chunkRoom)...),
 		e.upstream.options.RequestBuffer,
 		e.answer.Memory)
 	e.answer.gathered = got
-	if cause := e.guard(nil); cause != nil {
+	if cause := e.guardReader(nil); cause != nil {
 		return cause
 	}
 	if err != nil {
 		return err
 	}
 	// The size of a chunk begins no request.
-	e.last = !keep || body.Length >= 0 && e.upstream.isolates(got[chunkRoom:])
+	e.last = !keep || body.Length >= 0 && e.upstream.needsOwnConn(got[chunkRoom:])
 	e.fresh = e.last
 	switch {
 	case !whole:
@@ -123,16 +124,16 @@ func (p *pump) stop(err error) {
 	close(p.done)
 }
 
-// write sends a body that is in memory.
-func (p *pump) write(c *conn, body []byte) {
-	err := c.write(body, nil)
+// sendBody sends a body that is in memory.
+func (p *pump) sendBody(c *conn, body []byte) {
+	err := c.writeHeadAndBody(body, nil)
 	p.stop(err)
 }
 
-// copy sends a body as it comes. Where the sender fails, the whole exchange fails, so that the
+// copyBody sends a body as it comes. Where the sender fails, the whole exchange fails, so that the
 // connection is closed in the middle of the request. Where the upstream fails, there may still be
 // an answer to read.
-func (p *pump) copy(e *exchange) {
+func (p *pump) copyBody(e *exchange) {
 	buf := e.upstream.buffers.Get().(*[pumpBuffer]byte)
 	defer e.upstream.buffers.Put(buf)
 	var err error
@@ -145,7 +146,7 @@ func (p *pump) copy(e *exchange) {
 		err = bodyError(broken.error)
 		e.Cancel(err)
 	}
-	_ = e.guard(nil) // an upstream that takes no more leaves the body unread
+	_ = e.guardReader(nil) // an upstream that takes no more leaves the body unread
 	p.stop(err)
 }
 
@@ -155,7 +156,7 @@ type senderError struct{ error }
 // markDrained says that the sender's body was read to its end; from here on no cancel may touch the
 // sender's connection.
 func (p *pump) markDrained(e *exchange) {
-	_ = e.guard(nil)
+	_ = e.guardReader(nil)
 	p.drained.Store(true)
 }
 
@@ -165,9 +166,9 @@ func (p *pump) copyLength(e *exchange, buf []byte) error {
 		if left -= int64(n); left == 0 {
 			p.markDrained(e)
 		} else if err != nil {
-			return &senderError{unexpected(err)}
+			return &senderError{asUnexpectedEOF(err)}
 		}
-		if err := e.conn.write(buf[:n], nil); err != nil {
+		if err := e.conn.writeHeadAndBody(buf[:n], nil); err != nil {
 			return err
 		}
 	}
@@ -181,13 +182,13 @@ func (p *pump) copyChunks(e *exchange, buf []byte) error {
 	for {
 		n, err := e.source.Reader.Read(buf[sizeRoom : len(buf)-len("\r\n")])
 		if n > 0 {
-			if werr := e.conn.write(frameChunk(buf, n), nil); werr != nil {
+			if werr := e.conn.writeHeadAndBody(frameChunk(buf, n), nil); werr != nil {
 				return werr
 			}
 		}
 		if err == io.EOF {
 			p.markDrained(e)
-			err = e.conn.write([]byte("0\r\n\r\n"), nil)
+			err = e.conn.writeHeadAndBody([]byte("0\r\n\r\n"), nil)
 			return err
 		}
 		if err != nil {
@@ -220,9 +221,9 @@ func frameChunk(buf []byte, n int) []byte {
 	return append(buf[start:sizeRoom+n], "\r\n"...)
 }
 
-// settle waits until nothing writes to the connection or reads the sender's body, and reports
+// awaitPump waits until nothing writes to the connection or reads the sender's body, and reports
 // whether the request was written whole. If it would take long, it is cut off.
-func (e *exchange) settle(answered bool) bool {
+func (e *exchange) awaitPump(answered bool) bool {
 	p := e.pump
 	if p == nil {
 		return true
@@ -238,7 +239,7 @@ func (e *exchange) settle(answered bool) bool {
 	select {
 	case <-p.done:
 	default:
-		e.halt()
+		e.interruptIO()
 		<-p.done
 		return false // its deadline is past
 	}

@@ -55,8 +55,8 @@ type bodyFraming struct {
 	length int64 // -1: chunked
 }
 
-// add takes a line of that kind; other kinds change nothing.
-func (f *bodyFraming) add(k kind, value []byte) error {
+// addField takes a line of that kind; other kinds change nothing.
+func (f *bodyFraming) addField(k kind, value []byte) error {
 	switch k {
 	case kindLength:
 		n, ok := parseLength(value)
@@ -89,7 +89,7 @@ func (s *strict) read(from io.Reader, p []byte) (n int, err error) {
 	}
 	good := n
 	if !s.free {
-		good, s.err = s.follow(p[:n])
+		good, s.err = s.checkBytes(p[:n])
 	}
 	switch {
 	case held:
@@ -109,12 +109,12 @@ func (s *strict) read(from io.Reader, p []byte) (n int, err error) {
 	return good, err
 }
 
-// follow returns how much of p is in order. It stops without an error behind the head of a request
-// that offers an upgrade: what follows may be the other protocol already.
-func (s *strict) follow(p []byte) (good int, err error) {
+// checkBytes returns how much of p is in order. It stops without an error behind the head of a
+// request that offers an upgrade: what follows may be the other protocol already.
+func (s *strict) checkBytes(p []byte) (good int, err error) {
 	for good < len(p) {
 		if s.scan == nil {
-			s.next()
+			s.beginRequest()
 		}
 		n, err := s.scan(s, p[good:])
 		good += n
@@ -128,14 +128,14 @@ func (s *strict) follow(p []byte) (good int, err error) {
 	return good, nil
 }
 
-// next begins a request.
-func (s *strict) next() {
-	s.scan, s.framing, s.upgrade, s.begun = (*strict).head, bodyFraming{}, false, false
+// beginRequest begins a request.
+func (s *strict) beginRequest() {
+	s.scan, s.framing, s.upgrade, s.begun = (*strict).scanHead, bodyFraming{}, false, false
 }
 
-// cut takes bytes of p up to the end of a line, and keeps at most the first keep of them. done says
-// that s.line is now a whole line without its CRLF, or the beginning of one that is longer.
-func (s *strict) cut(p []byte, keep int) (n int, done bool, err error) {
+// takeLine takes bytes of p up to the end of a line, and keeps at most the first keep of them. done
+// says that s.line is now a whole line without its CRLF, or the beginning of one that is longer.
+func (s *strict) takeLine(p []byte, keep int) (n int, done bool, err error) {
 	end := bytes.IndexByte(p, '\n')
 	if n = end + 1; end < 0 {
 		n, end = len(p), len(p)
@@ -167,47 +167,48 @@ func (s *strict) endLine() {
 	}
 }
 
-// head takes a line of the head. Empty ones before the request line are skipped, as all servers do.
-func (s *strict) head(p []byte) (int, error) {
-	n, done, err := s.cut(p, framingLine+len("\r"))
+// scanHead takes a line of the head. Empty ones before the request line are skipped, as all servers
+// do.
+func (s *strict) scanHead(p []byte) (int, error) {
+	n, done, err := s.takeLine(p, framingLine+len("\r"))
 	if err != nil || !done {
 		return n, err
 	}
 	defer s.endLine()
 	switch {
 	case s.length == 0 && s.begun:
-		s.body()
+		s.beginBody()
 	case s.length == 0:
 	case !s.begun:
 		s.begun = true
 	default:
-		err = s.field()
+		err = s.noteField()
 	}
 	return n, err
 }
 
-// field notes a header line that says how the body ends.
-func (s *strict) field() error {
+// noteField notes a header line that says how the body ends.
+func (s *strict) noteField() error {
 	name, value, _ := bytes.Cut(s.line, []byte{':'})
 	switch k := kindOf(name); k {
 	case kindLength, kindChunked, kindAlias:
 		if s.length > framingLine {
 			return errLongLine
 		}
-		return s.framing.add(k, trimSpace(value))
+		return s.framing.addField(k, trimSpace(value))
 	case kindUpgrade:
 		s.upgrade = true
 	}
 	return nil
 }
 
-// body begins what follows the head.
-func (s *strict) body() {
+// beginBody begins what follows the head.
+func (s *strict) beginBody() {
 	switch {
 	case s.framing.length < 0:
-		s.scan = (*strict).chunk
+		s.scan = (*strict).scanChunk
 	case s.framing.length > 0:
-		s.scan, s.left = (*strict).data, s.framing.length
+		s.scan, s.left = (*strict).scanData, s.framing.length
 	default:
 		s.scan = nil
 		return
@@ -215,8 +216,8 @@ func (s *strict) body() {
 	s.upgrade = false // with a body there is none
 }
 
-// data skips a body of declared length.
-func (s *strict) data(p []byte) (int, error) {
+// scanData skips a body of declared length.
+func (s *strict) scanData(p []byte) (int, error) {
 	n := min(s.left, int64(len(p)))
 	if s.left -= n; s.left == 0 {
 		s.scan = nil
@@ -224,8 +225,8 @@ func (s *strict) data(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// chunk takes the line with a chunk's size.
-func (s *strict) chunk(p []byte) (int, error) {
+// scanChunk takes the line with a chunk's size.
+func (s *strict) scanChunk(p []byte) (int, error) {
 	n, done, err := s.chunkLine(p)
 	if err != nil || !done {
 		return n, err
@@ -236,15 +237,15 @@ func (s *strict) chunk(p []byte) (int, error) {
 	if !ok || !isText(s.line) {
 		return n, errChunk
 	}
-	s.scan, s.left = (*strict).chunkData, size+int64(len("\r\n"))
+	s.scan, s.left = (*strict).scanChunkData, size+int64(len("\r\n"))
 	if size == 0 {
-		s.scan, s.trailer = (*strict).trailers, 0
+		s.scan, s.trailer = (*strict).scanTrailers, 0
 	}
 	return n, nil
 }
 
 func (s *strict) chunkLine(p []byte) (n int, done bool, err error) {
-	n, done, err = s.cut(p, chunkLine)
+	n, done, err = s.takeLine(p, chunkLine)
 	length := s.length
 	if !done && s.last == '\r' {
 		length-- // the line may end here
@@ -257,8 +258,8 @@ func (s *strict) chunkLine(p []byte) (n int, done bool, err error) {
 	return n, done, err
 }
 
-// chunkData skips the data of a chunk, and checks the CRLF behind it.
-func (s *strict) chunkData(p []byte) (int, error) {
+// scanChunkData skips the data of a chunk, and checks the CRLF behind it.
+func (s *strict) scanChunkData(p []byte) (int, error) {
 	if data := s.left - int64(len("\r\n")); data > 0 {
 		n := min(data, int64(len(p)))
 		s.left -= n
@@ -268,13 +269,13 @@ func (s *strict) chunkData(p []byte) (int, error) {
 		return 0, errChunk
 	}
 	if s.left--; s.left == 0 {
-		s.scan = (*strict).chunk
+		s.scan = (*strict).scanChunk
 	}
 	return 1, nil
 }
 
-// trailers takes a line of the trailer section, or its end.
-func (s *strict) trailers(p []byte) (int, error) {
+// scanTrailers takes a line of the trailer section, or its end.
+func (s *strict) scanTrailers(p []byte) (int, error) {
 	n, done, err := s.chunkLine(p)
 	if err != nil || !done {
 		return n, err

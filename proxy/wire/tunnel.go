@@ -32,15 +32,15 @@ func (s *Switched) Close() error {
 func (u *Upstream) Upgrade(x *Call, head []byte, ans *Answer) (*Switched, error) {
 	e := u.newExchange(x, head, ans)
 	e.upgrade = true
-	if err := e.open(); err != nil {
+	if err := e.sendAndReadHead(); err != nil {
 		return nil, err
 	}
 	if ans.Status != 101 {
-		return nil, e.pass()
+		return nil, e.passBody()
 	}
-	if cause := e.detach(); cause != nil {
+	if cause := e.detachConn(); cause != nil {
 		e.conn.hangUp()
-		return nil, e.over(cause)
+		return nil, e.failWith(cause)
 	}
 	ans.Evidence = e.evidence
 	return &Switched{conn: e.conn, head: append([]byte(nil), ans.head...)}, nil
@@ -85,8 +85,8 @@ func (t *Tunnels) Serve(ctx *fasthttp.RequestCtx, s *Switched) error {
 		t.open = make(map[*tunnel]struct{})
 	}
 	t.open[tn] = struct{}{}
-	tn.late = time.AfterFunc(takeOverTime, func() { t.drop(tn) })
-	if c := base(ctx.Conn()); c != nil {
+	tn.late = time.AfterFunc(takeOverTime, func() { t.closeAndForget(tn) })
+	if c := servedOf(ctx.Conn()); c != nil {
 		c.strict.free = true
 	}
 	ctx.HijackSetNoResponse(true)
@@ -99,22 +99,22 @@ func (t *Tunnels) run(tn *tunnel, sender net.Conn) {
 	if !tn.late.Stop() {
 		return
 	}
-	defer t.drop(tn)
-	if !t.join(tn, sender) {
+	defer t.closeAndForget(tn)
+	if !t.attachSender(tn, sender) {
 		return
 	}
 	if _, err := sender.Write(tn.up.head); err != nil {
 		return
 	}
 	var back sync.WaitGroup
-	back.Go(func() { t.copy(tn, sender, tn.up.conn.br, bottom(sender)) })
-	t.copy(tn, tn.up.conn.nc, sender, tn.up.conn.nc)
+	back.Go(func() { t.copyOneWay(tn, sender, tn.up.conn.br, hijackedConn(sender)) })
+	t.copyOneWay(tn, tn.up.conn.nc, sender, tn.up.conn.nc)
 	back.Wait()
 }
 
-// copy moves bytes one way and passes their end on. A broken direction ends both, because the other
-// one would not be noticed.
-func (t *Tunnels) copy(tn *tunnel, dst io.Writer, src io.Reader, end net.Conn) {
+// copyOneWay moves bytes one way and passes their end on. A broken direction ends both, because the
+// other one would not be noticed.
+func (t *Tunnels) copyOneWay(tn *tunnel, dst io.Writer, src io.Reader, end net.Conn) {
 	_, err := io.CopyBuffer(onlyWriter{dst}, onlyReader{src}, make([]byte, pumpBuffer))
 	if err == nil {
 		if half, ok := end.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
@@ -129,22 +129,22 @@ func (t *Tunnels) copy(tn *tunnel, dst io.Writer, src io.Reader, end net.Conn) {
 type onlyWriter struct{ io.Writer }
 type onlyReader struct{ io.Reader }
 
-// bottom returns the connection that fasthttp hijacked: the wrapper's own Close and CloseWrite do
-// nothing.
-func bottom(c net.Conn) net.Conn {
+// hijackedConn returns the connection that fasthttp hijacked: the wrapper's own Close and
+// CloseWrite do nothing.
+func hijackedConn(c net.Conn) net.Conn {
 	if h, ok := c.(interface{ UnsafeConn() net.Conn }); ok {
 		return h.UnsafeConn()
 	}
 	return c
 }
 
-func (t *Tunnels) join(tn *tunnel, sender net.Conn) bool {
+func (t *Tunnels) attachSender(tn *tunnel, sender net.Conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if tn.ended {
 		return false
 	}
-	tn.sender = bottom(sender)
+	tn.sender = hijackedConn(sender)
 	return true
 }
 
@@ -163,15 +163,15 @@ func (tn *tunnel) close() {
 	}
 }
 
-// drop closes a tunnel whose copies have ended, and forgets it.
-func (t *Tunnels) drop(tn *tunnel) {
+// closeAndForget closes a tunnel whose copies have ended, and forgets it.
+func (t *Tunnels) closeAndForget(tn *tunnel) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	tn.close()
-	t.forget(tn)
+	t.forgetTunnel(tn)
 }
 
-func (t *Tunnels) forget(tn *tunnel) {
+func (t *Tunnels) forgetTunnel(tn *tunnel) {
 	delete(t.open, tn)
 	if t.closed && len(t.open) == 0 && t.empty != nil {
 		close(t.empty)

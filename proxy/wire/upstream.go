@@ -20,7 +20,7 @@ type Options struct {
 	TLS            *tls.Config   // nil: plain. ServerName must be set; the Host header plays no part
 	ConnectTimeout time.Duration // dial and TLS handshake together; 0 means 1 s
 	MaxIdle        int           // idle connections kept; 0 means none, so each request gets its own
-	// how old a connection may become that takes another request; 0: 0.1 s to 1 s, see retires
+	// how old a connection may become that takes another request; 0: 0.1 s to 1 s, see retireIfOld
 	MaxAge          time.Duration
 	MaxResponseBody int   // bytes that Send buffers before it hands over a Rest; 0 means 8 MiB
 	RequestBuffer   int   // bytes of a body that Stream reads before it takes a connection; 0 means 16 KiB
@@ -47,7 +47,7 @@ type Upstream struct {
 	closed  bool
 	sweeper *time.Timer // runs sweep; nil before the first use
 	sweeps  bool        // it is about to
-	retired time.Time   // see retires
+	retired time.Time   // see retireIfOld
 	parting []*conn     // their service is to close them
 	parter  *time.Timer // runs partNow; nil before the first use
 	parts   bool        // it is about to
@@ -91,14 +91,14 @@ func NewUpstream(o Options) *Upstream {
 	return u
 }
 
-// get returns an idle connection that looks alive, or with fresh a new one.
-func (u *Upstream) get(x *Call, fresh bool) (c *conn, reused bool, err error) {
+// getConn returns an idle connection that looks alive, or with fresh a new one.
+func (u *Upstream) getConn(x *Call, fresh bool) (c *conn, reused bool, err error) {
 	for !fresh {
-		c := u.pop()
+		c := u.popIdle()
 		if c == nil {
 			break
 		}
-		if c.quiet() {
+		if c.isQuiet() {
 			return c, true, nil
 		}
 		u.hearUnasked(c)
@@ -108,7 +108,7 @@ func (u *Upstream) get(x *Call, fresh bool) (c *conn, reused bool, err error) {
 	return c, false, err
 }
 
-func (u *Upstream) pop() *conn {
+func (u *Upstream) popIdle() *conn {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	last := len(u.idle) - 1
@@ -121,39 +121,39 @@ func (u *Upstream) pop() *conn {
 	return c
 }
 
-// put keeps c for another exchange, from now on, unless it is old. body: the one that is over had
-// one.
-func (u *Upstream) put(c *conn, body bool) (now time.Time) {
+// putIdle keeps c for another exchange, from now on, unless it is old. body: the one that is over
+// had one.
+func (u *Upstream) putIdle(c *conn, body bool) (now time.Time) {
 	now = u.options.Now()
 	u.mu.Lock()
 	if body && c.carried {
 		u.reused++
 	}
 	c.carried = c.carried || body
-	kept := !u.closed && len(u.idle) < u.options.MaxIdle && !u.retires(c, now) && !(c.carried && u.ended != "")
+	kept := !u.closed && len(u.idle) < u.options.MaxIdle && !u.retireIfOld(c, now) && !(c.carried && u.ended != "")
 	if kept {
 		u.idle = append(u.idle, c)
 		u.sweepLater()
 	}
 	u.mu.Unlock()
 	if !kept {
-		u.end(c)
+		u.closeConn(c)
 	}
 	return now
 }
 
-// reader returns a buffer that no connection has. A connection that carried a body is used once,
+// newReader returns a buffer that no connection has. A connection that carried a body is used once,
 // and its buffer was a seventh of all garbage.
-func (u *Upstream) reader() *bufio.Reader {
+func (u *Upstream) newReader() *bufio.Reader {
 	if br, ok := u.readers.Get().(*bufio.Reader); ok {
 		return br
 	}
 	return bufio.NewReaderSize(nil, readBuffer)
 }
 
-// end closes a connection that put could have kept: it has no reader any more, so its buffer may
-// serve the next one.
-func (u *Upstream) end(c *conn) {
+// closeConn closes a connection that putIdle could have kept: it has no reader any more, so its
+// buffer may serve the next one.
+func (u *Upstream) closeConn(c *conn) {
 	c.close()
 	u.freeReader(c)
 }
@@ -166,7 +166,7 @@ func (u *Upstream) freeReader(c *conn) {
 
 // dial connects. Its error is the cause of x where that was cancelled.
 func (u *Upstream) dial(x *Call) (*conn, error) {
-	ctx, over := x.dialling()
+	ctx, over := x.dialContext()
 	defer over()
 	bounded, cancel := context.WithTimeoutCause(ctx, u.options.ConnectTimeout, errConnectTimeout)
 	defer cancel()
@@ -175,9 +175,9 @@ func (u *Upstream) dial(x *Call) (*conn, error) {
 	if err != nil {
 		return nil, dialError(bounded, err)
 	}
-	c := newConn(raw, u.reader())
+	c := newConn(raw, u.newReader())
 	if u.options.TLS != nil {
-		c.wrap(u.options.TLS)
+		c.startTLS(u.options.TLS)
 		if err := c.tls.HandshakeContext(bounded); err != nil {
 			c.hangUp()
 			return nil, dialError(bounded, fmt.Errorf("TLS handshake: %w", err))

@@ -54,8 +54,8 @@ func (w *peerWatch) run() {
 	if err != nil {
 		return // the deadline of stop, or a connection that was closed on this side
 	}
-	for state == peerPending && !w.over() {
-		if !established(w.raw) {
+	for state == peerPending && !w.waitForPoll() {
+		if !isEstablished(w.raw) {
 			state = peerGone
 		}
 	}
@@ -68,8 +68,8 @@ func (w *peerWatch) run() {
 	}
 }
 
-// over waits for the next look and reports whether there is none.
-func (w *peerWatch) over() bool {
+// waitForPoll waits for the next look and reports whether there is none.
+func (w *peerWatch) waitForPoll() bool {
 	timer := time.NewTimer(pendingPoll)
 	defer timer.Stop()
 	select {
@@ -88,7 +88,7 @@ func PeerLeft(c net.Conn) bool {
 	}
 	state := peerQuiet
 	err := raw.Control(func(fd uintptr) { state = peek(int(fd)) })
-	return err == nil && (state == peerGone || state == peerPending && !established(raw))
+	return err == nil && (state == peerGone || state == peerPending && !isEstablished(raw))
 }
 
 type peerState int
@@ -115,9 +115,9 @@ func peek(fd int) peerState {
 	}
 }
 
-// established reports whether both directions of a TCP connection are open. A unix socket is taken
-// for open, as is every connection where the kernel does not tell.
-func established(raw syscall.RawConn) bool {
+// isEstablished reports whether both directions of a TCP connection are open. A unix socket is
+// taken for open, as is every connection where the kernel does not tell.
+func isEstablished(raw syscall.RawConn) bool {
 	open := true
 	err := raw.Control(func(fd uintptr) {
 		if _, state, ok := tcpInfo(int(fd)); ok {

@@ -115,7 +115,7 @@ func Wrap(text string, width int) string {
 			indent += i + 2
 		}
 		begin := line[:indent]
-		for _, piece := range fold(line[indent:], width-indent) {
+		for _, piece := range foldText(line[indent:], width-indent) {
 			out.WriteString(begin + piece + "\n")
 			begin = strings.Repeat(" ", indent)
 		}

@@ -75,26 +75,26 @@ func (t *Table) Flush() error {
 	var text strings.Builder
 	head := !t.Begun && t.Head != nil
 	if head {
-		t.measure(t.Head)
+		t.measureCells(t.Head)
 	}
 	for _, cells := range t.Rows {
-		t.measure(cells)
+		t.measureCells(cells)
 	}
 	if t.Head != nil {
-		t.fit()
+		t.fitScreen()
 	}
 	if head {
-		t.line(&text, t.Head, func(int) Hue { return Strong })
+		t.writeLine(&text, t.Head, func(int) Hue { return Strong })
 	}
 	for n, cells := range t.Rows {
-		t.row(&text, cells, t.hues[n])
+		t.writeRow(&text, cells, t.hues[n])
 	}
 	t.Begun, t.Rows, t.hues = true, t.Rows[:0], t.hues[:0]
 	_, err := io.WriteString(t.Out, text.String())
 	return err
 }
 
-func (t *Table) measure(cells []string) {
+func (t *Table) measureCells(cells []string) {
 	for i, cell := range cells {
 		most := widest
 		if t.Head != nil && i == len(cells)-1 && t.Cut[t.Head[i]] > 0 { // no column follows
@@ -104,8 +104,8 @@ func (t *Table) measure(cells []string) {
 	}
 }
 
-// fit leaves out and cuts columns until a line fits the screen.
-func (t *Table) fit() {
+// fitScreen leaves out and cuts columns until a line fits the screen.
+func (t *Table) fitScreen() {
 	if !t.Screen.Terminal() {
 		return
 	}
@@ -113,15 +113,15 @@ func (t *Table) fit() {
 		t.leaveOutEmpty()
 	}
 	for _, name := range t.Drop {
-		if t.over() <= t.spare() {
+		if t.excessWidth() <= t.totalRoom() {
 			break
 		}
 		if i := slices.Index(t.Head, name); i >= 0 {
 			t.out[i] = true
 		}
 	}
-	for t.over() > 0 && t.spare() > 0 {
-		t.widths[t.widest()]--
+	for t.excessWidth() > 0 && t.totalRoom() > 0 {
+		t.widths[t.widestColumn()]--
 	}
 }
 
@@ -133,8 +133,8 @@ func (t *Table) leaveOutEmpty() {
 	}
 }
 
-// over returns by how much a line is wider than the screen.
-func (t *Table) over() int {
+// excessWidth returns by how much a line is wider than the screen.
+func (t *Table) excessWidth() int {
 	all := -2
 	for i, w := range t.widths {
 		if !t.out[i] {
@@ -144,8 +144,8 @@ func (t *Table) over() int {
 	return all - t.Screen.Width
 }
 
-// room returns by how much a column can be cut.
-func (t *Table) room(column int) int {
+// columnRoom returns by how much a column can be cut.
+func (t *Table) columnRoom(column int) int {
 	least, cuts := t.Cut[t.Head[column]]
 	if t.out[column] || !cuts {
 		return 0
@@ -153,32 +153,32 @@ func (t *Table) room(column int) int {
 	return max(0, t.widths[column]-max(least, Width(t.Head[column])))
 }
 
-// spare returns by how much all columns together can be cut.
-func (t *Table) spare() (n int) {
+// totalRoom returns by how much all columns together can be cut.
+func (t *Table) totalRoom() (n int) {
 	for i := range t.widths {
-		n += t.room(i)
+		n += t.columnRoom(i)
 	}
 	return n
 }
 
-// widest returns the widest of the columns that can be cut, or -1.
-func (t *Table) widest() int {
+// widestColumn returns the widest of the columns that can be cut, or -1.
+func (t *Table) widestColumn() int {
 	column := -1
 	for i, w := range t.widths {
-		if t.room(i) > 0 && (column < 0 || w > t.widths[column]) {
+		if t.columnRoom(i) > 0 && (column < 0 || w > t.widths[column]) {
 			column = i
 		}
 	}
 	return column
 }
 
-// row writes a row.
-func (t *Table) row(text *strings.Builder, cells []string, last Hue) {
+// writeRow writes a row.
+func (t *Table) writeRow(text *strings.Builder, cells []string, last Hue) {
 	if t.Head == nil {
-		t.pair(text, cells, last)
+		t.writePair(text, cells, last)
 		return
 	}
-	t.line(text, cells, func(i int) Hue {
+	t.writeLine(text, cells, func(i int) Hue {
 		switch {
 		case i == len(cells)-1 && last != Plainly:
 			return last
@@ -189,14 +189,14 @@ func (t *Table) row(text *strings.Builder, cells []string, last Hue) {
 	})
 }
 
-func (t *Table) line(text *strings.Builder, cells []string, hue func(int) Hue) {
+func (t *Table) writeLine(text *strings.Builder, cells []string, hue func(int) Hue) {
 	gap := 0
 	for i, cell := range cells {
 		if t.out[i] {
 			continue
 		}
 		if t.Screen.Terminal() {
-			cell = t.cut(i, cell)
+			cell = t.cutCell(i, cell)
 		}
 		text.WriteString(strings.Repeat(" ", gap))
 		text.WriteString(t.Screen.Paint(hue(i), cell))
@@ -205,24 +205,24 @@ func (t *Table) line(text *strings.Builder, cells []string, hue func(int) Hue) {
 	text.WriteByte('\n')
 }
 
-// cut returns a cell that is no wider than its column.
-func (t *Table) cut(column int, cell string) string {
+// cutCell returns a cell that is no wider than its column.
+func (t *Table) cutCell(column int, cell string) string {
 	n := t.widths[column]
 	if Width(cell) <= n || !slices.Contains(t.Middle, t.Head[column]) {
-		return columns().Truncate(cell, n, "…")
+		return columnWidths().Truncate(cell, n, "…")
 	}
-	begin := columns().Truncate(cell, n/2, "")
-	return begin + columns().TruncatePrefix(cell, n-Width(begin), "…")
+	begin := columnWidths().Truncate(cell, n/2, "")
+	return begin + columnWidths().TruncatePrefix(cell, n-Width(begin), "…")
 }
 
-// pair writes names and a value behind them, which is wrapped below itself.
-func (t *Table) pair(text *strings.Builder, cells []string, last Hue) {
+// writePair writes names and a value behind them, which is wrapped below itself.
+func (t *Table) writePair(text *strings.Builder, cells []string, last Hue) {
 	indent, value := 0, cells[len(cells)-1]
 	for i, cell := range cells[:len(cells)-1] {
 		text.WriteString(cell + strings.Repeat(" ", max(t.widths[i]-Width(cell), 0)+2))
 		indent += t.widths[i] + 2
 	}
-	for n, piece := range fold(value, t.Screen.Width-indent) {
+	for n, piece := range foldText(value, t.Screen.Width-indent) {
 		if n > 0 {
 			text.WriteString("\n" + strings.Repeat(" ", indent))
 		}
@@ -231,11 +231,11 @@ func (t *Table) pair(text *strings.Builder, cells []string, last Hue) {
 	text.WriteByte('\n')
 }
 
-// fold breaks text into pieces of at most n columns, between words if possible. If n is below
+// foldText breaks text into pieces of at most n columns, between words if possible. If n is below
 // narrowest, it returns text in one piece.
-func fold(text string, n int) (pieces []string) {
+func foldText(text string, n int) (pieces []string) {
 	for n >= narrowest && Width(text) > n {
-		piece := columns().Truncate(text, n, "")
+		piece := columnWidths().Truncate(text, n, "")
 		if at := strings.LastIndexByte(piece, ' '); at > 0 && text[len(piece)] != ' ' {
 			if word, _, _ := strings.Cut(text[at+1:], " "); Width(word) <= n { // a longer one is broken anyway
 				piece = piece[:at]
@@ -276,14 +276,14 @@ func Plain(text string) string {
 func Odd(r rune) bool { return !strconv.IsPrint(r) }
 
 // Clip cuts text to n columns of one line.
-func Clip(text string, n int) string { return columns().Truncate(Plain(text), n, "…") }
+func Clip(text string, n int) string { return columnWidths().Truncate(Plain(text), n, "…") }
 
 // Width returns how many columns of a terminal text takes.
-func Width(text string) int { return columns().StringWidth(text) }
+func Width(text string) int { return columnWidths().StringWidth(text) }
 
-// columns does not depend on LANG: go-runewidth's default makes letters of ambiguous width wide
-// under an East Asian LANG, unlike most terminals.
-func columns() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
+// columnWidths does not depend on LANG: go-runewidth's default makes letters of ambiguous width
+// wide under an East Asian LANG, unlike most terminals.
+func columnWidths() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
 // Span returns a time span in at most two units.
 func Span(d time.Duration) string {

@@ -16,7 +16,7 @@ func YAML(raw []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(raw, &doc); err != nil { // JSON is YAML
 		return nil, fmt.Errorf("read the answer as YAML: %w", err)
 	}
-	restyle(&doc)
+	setStyle(&doc)
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
@@ -30,8 +30,8 @@ func YAML(raw []byte) ([]byte, error) {
 	return []byte(text.String()), nil
 }
 
-// restyle sets the block style for collections, and plain style for texts that need no quotes.
-func restyle(n *yaml.Node) {
+// setStyle sets the block style for collections, and plain style for texts that need no quotes.
+func setStyle(n *yaml.Node) {
 	switch {
 	case n.Kind != yaml.ScalarNode:
 		n.Style = 0
@@ -44,7 +44,7 @@ func restyle(n *yaml.Node) {
 		n.Style = 0
 	}
 	for _, child := range n.Content {
-		restyle(child)
+		setStyle(child)
 	}
 }
 

@@ -48,7 +48,7 @@ A line is ok, warning, failed or skipped. The exit code is 1 when one failed, an
 			if output != "text" && output != "json" {
 				return cli.Misuse(fmt.Errorf("-o %s: use text or json", output))
 			}
-			findings, err := doctor(cmd.Context(), e, path, harmless, o)
+			findings, err := runChecks(cmd.Context(), e, path, harmless, o)
 			if printed := printFindings(e, findings, output == "json"); printed != nil {
 				return printed
 			}
@@ -68,8 +68,8 @@ A line is ok, warning, failed or skipped. The exit code is 1 when one failed, an
 	return cmd
 }
 
-// doctor checks everything, or the configuration alone if that is not valid.
-func doctor(ctx context.Context, e *cli.Environment, path, harmless string, o probeOptions) ([]diagnose.Finding,
+// runChecks checks everything, or the configuration alone if that is not valid.
+func runChecks(ctx context.Context, e *cli.Environment, path, harmless string, o probeOptions) ([]diagnose.Finding,
 	error) {
 	loaded, err := wiring.Load(e, path, nil, true)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +91,7 @@ func doctor(ctx context.Context, e *cli.Environment, path, harmless string, o pr
 	}
 	findings = append(findings, listenFindings(ctx, loaded.Config)...)
 	findings = append(findings, clock())
-	findings = append(findings, front(ctx, loaded.Config, o)...)
+	findings = append(findings, probeFront(ctx, loaded.Config, o)...)
 	if slices.ContainsFunc(findings, func(f diagnose.Finding) bool { return f.Result == diagnose.Failed }) {
 		return findings, errUnwell
 	}
@@ -119,8 +119,8 @@ func configFinding(path string, loaded *config.Loaded) diagnose.Finding {
 	return f
 }
 
-// front probes the proxies in front, or says how to.
-func front(ctx context.Context, c *config.Config, o probeOptions) []diagnose.Finding {
+// probeFront probes the proxies in front, or says how to.
+func probeFront(ctx context.Context, c *config.Config, o probeOptions) []diagnose.Finding {
 	if o.url != "" {
 		return frontFindings(ctx, c, o)
 	}

@@ -198,21 +198,21 @@ func listenFindings(ctx context.Context, c *config.Config) []diagnose.Finding {
 func runningFinding(ctx context.Context, at string, t *tls.Config) (f diagnose.Finding, is bool) {
 	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: t}}
 	defer client.CloseIdleConnections()
-	if !strings.HasPrefix(get(ctx, client, at+"/livez"), "200 ok") ||
-		!strings.Contains(get(ctx, client, at+"/doctor"), "urn:hooklock:problem:") {
+	if !strings.HasPrefix(statusOf(ctx, client, at+"/livez"), "200 ok") ||
+		!strings.Contains(statusOf(ctx, client, at+"/doctor"), "urn:hooklock:problem:") {
 		return f, false
 	}
 	_, address, _ := strings.Cut(at, "://")
 	f = diagnose.Finding{Check: "running hooklock", Result: diagnose.OK, Found: "alive and ready at " + address}
-	if ready := get(ctx, client, at+"/readyz?verbose"); !strings.HasPrefix(ready, "200 ") {
+	if ready := statusOf(ctx, client, at+"/readyz?verbose"); !strings.HasPrefix(ready, "200 ") {
 		f.Result, f.Advice = diagnose.Warning, "its log says more"
 		f.Found = "alive at " + address + ", and " + strings.TrimSpace(strings.TrimPrefix(ready, "503 "))
 	}
 	return f, true
 }
 
-// get returns the status and the first bytes of an answer, or "" if there is none.
-func get(ctx context.Context, client *http.Client, url string) string {
+// statusOf returns the status and the first bytes of an answer, or "" if there is none.
+func statusOf(ctx context.Context, client *http.Client, url string) string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return ""

@@ -77,7 +77,7 @@ func trialFinding(ctx context.Context, c *config.Config, path string) diagnose.F
 		return f
 	}
 	defer t.Close()
-	first, closes, err := t.post()
+	first, closes, err := t.postRequest()
 	switch {
 	case err != nil:
 		f.Found = "the first request: " + err.Error()
@@ -88,12 +88,12 @@ func trialFinding(ctx context.Context, c *config.Config, path string) diagnose.F
 		f.Result = diagnose.Warning
 		f.Found = fmt.Sprintf("it answers %d, which says nothing of the handlers that get webhooks", first)
 	default:
-		lines := t.second(first, "\r\n")
+		lines := t.sendSecond(first, "\r\n")
 		plain := lines
 		if lines != "" { // it may have refused the line, which deliveries do not have: once more without
 			plain = onceMore(ctx, c, path)
 		}
-		t.judge(&f, c.Upstream.ReuseAfterBody, first, plain, lines)
+		t.judgeReuse(&f, c.Upstream.ReuseAfterBody, first, plain, lines)
 	}
 	return f
 }
@@ -106,35 +106,36 @@ func onceMore(ctx context.Context, c *config.Config, path string) string {
 		return err.Error()
 	}
 	defer t.Close()
-	first, closes, err := t.post()
+	first, closes, err := t.postRequest()
 	if err != nil || closes {
 		return "closed the connection"
 	}
-	return t.second(first, "")
+	return t.sendSecond(first, "")
 }
 
-// second sends the second request behind what is before it, and returns what the service does
+// sendSecond sends the second request behind what is before it, and returns what the service does
 // instead of answering as to the first one, or "". Bytes of the first request that it left unread
 // precede both.
-func (t *trial) second(first int, before string) string {
+func (t *trial) sendSecond(first int, before string) string {
 	_, _ = io.WriteString(t, before) // what fails has been closed, as post finds
-	second, _, err := t.post()
+	second, _, err := t.postRequest()
 	if err != nil {
 		return fmt.Sprintf("answered %d to the first and failed at the second (%v)", first, err)
 	}
 	if second != first {
 		return fmt.Sprintf("answered %d to the first and %d to the second", first, second)
 	}
-	if said := t.listen(); said != "" {
+	if said := t.readUnasked(); said != "" {
 		return "then " + said
 	}
 	return ""
 }
 
-// judge says what two requests on one connection have shown. plain is what the service did instead
-// of answering both alike; lines is the same with an empty line between them. Two more lines
-// follow: a service that takes one for a request is no good neighbour of other clients either.
-func (t *trial) judge(f *diagnose.Finding, setting config.Reuse, first int, plain, lines string) {
+// judgeReuse says what two requests on one connection have shown. plain is what the service did
+// instead of answering both alike; lines is the same with an empty line between them. Two more
+// lines follow: a service that takes one for a request is no good neighbour of other clients
+// either.
+func (t *trial) judgeReuse(f *diagnose.Finding, setting config.Reuse, first int, plain, lines string) {
 	if plain != "" {
 		f.Result, f.Advice = diagnose.OK, "reuse_after_body: true would be wrong"
 		if setting == config.ReuseAlways {
@@ -149,7 +150,7 @@ func (t *trial) judge(f *diagnose.Finding, setting config.Reuse, first int, plai
 		"handler reads bodies", first)
 	for n := 1; n <= 2 && lines == ""; n++ {
 		_, _ = io.WriteString(t, "\r\n")
-		if said := t.listen(); said != "" {
+		if said := t.readUnasked(); said != "" {
 			lines = fmt.Sprintf("%s at empty line %d behind them", said, n)
 		}
 	}
@@ -203,8 +204,9 @@ func dialTrial(ctx context.Context, o *wire.Options) (net.Conn, error) {
 	return secured, nil
 }
 
-// post sends the request and reads the answer to its end. closes: the connection ends behind it.
-func (t *trial) post() (status int, closes bool, err error) {
+// postRequest sends the request and reads the answer to its end. closes: the connection ends behind
+// it.
+func (t *trial) postRequest() (status int, closes bool, err error) {
 	if err := t.SetDeadline(time.Now().Add(trialAnswer)); err != nil {
 		return 0, false, err
 	}
@@ -223,8 +225,8 @@ func (t *trial) post() (status int, closes bool, err error) {
 	return resp.StatusCode, resp.Close, nil
 }
 
-// listen returns what the service sends unasked, or "".
-func (t *trial) listen() string {
+// readUnasked returns what the service sends unasked, or "".
+func (t *trial) readUnasked() string {
 	_ = t.SetReadDeadline(time.Now().Add(trialSilence))
 	line, err := t.br.ReadString('\n')
 	var nerr net.Error

@@ -37,16 +37,16 @@ var refusals = []int{
 	http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 }
 
-// refusals answers like Hooklock, and checks whether the answer arrives unchanged, whether the
+// checkRefusals answers like Hooklock, and checks whether the answer arrives unchanged, whether the
 // front retries, and whether it takes Hooklock for dead.
-func (p *probe) refusals(ctx context.Context) diagnose.Finding {
+func (p *probe) checkRefusals(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, answers", Result: diagnose.OK,
 		Found: fmt.Sprintf("%d kinds of refusals come through whole, with Retry-After, and are not asked for again",
 			len(refusals))}
 	var faults frontFaults
 	for _, status := range refusals {
 		for _, body := range []string{"{}", ""} { // some repeat only what has no body
-			p.refuse(ctx, status, body, &faults)
+			p.refuseDelivery(ctx, status, body, &faults)
 		}
 	}
 	if faults.away == "" {
@@ -78,9 +78,9 @@ type frontFaults struct {
 	away     string   // what it answered to the last delivery that did not arrive; "" = all did
 }
 
-// refuse sends a delivery with that body through the front, refuses it with status, and notes what
-// the front did.
-func (p *probe) refuse(ctx context.Context, status int, body string, faults *frontFaults) {
+// refuseDelivery sends a delivery with that body through the front, refuses it with status, and
+// notes what the front did.
+func (p *probe) refuseDelivery(ctx context.Context, status int, body string, faults *frontFaults) {
 	detail := fmt.Sprintf("%s %d", p.nonce, status)
 	kind := fmt.Sprintf("refusal-%d-%d", status, len(body))
 	answer, came := p.sendProbe(ctx, kind, http.MethodPost, []byte(body), nil,
@@ -169,9 +169,9 @@ func (b *breaking) String() string {
 // kept.
 const keptTries = 6
 
-// retries hangs up on a request that was read, on any connection and on one that the front has
+// checkRetries hangs up on a request that was read, on any connection and on one that the front has
 // kept. A front that retries would run an event twice that a service had accepted.
-func (p *probe) retries(ctx context.Context) diagnose.Finding {
+func (p *probe) checkRetries(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, retries", Result: diagnose.OK,
 		Found: "a delivery whose connection breaks is sent once"}
 	var again, away []string
@@ -223,10 +223,10 @@ func (p *probe) hangsUpOnSender(ctx context.Context) bool {
 	return first.err == nil && second.err != nil && len(came) == 1
 }
 
-// patience answers as late as Hooklock may.
-func (p *probe) patience(ctx context.Context, wait time.Duration) diagnose.Finding {
+// checkPatience answers as late as Hooklock may.
+func (p *probe) checkPatience(ctx context.Context, wait time.Duration) diagnose.Finding {
 	if wait < 0 {
-		wait = p.longest()
+		wait = p.longestDelivery()
 	}
 	f := diagnose.Finding{Check: "front, patience", Result: diagnose.OK,
 		Found: fmt.Sprintf("it waits %v for an answer", wait)}
@@ -235,16 +235,16 @@ func (p *probe) patience(ctx context.Context, wait time.Duration) diagnose.Findi
 		return f
 	}
 	name := p.nonce + "-slow"
-	p.listener.expect(name, func(w http.ResponseWriter, r *http.Request) {
+	p.listener.setAnswer(name, func(w http.ResponseWriter, r *http.Request) {
 		cli.Pause(r.Context(), wait)
 		w.WriteHeader(http.StatusOK)
 	})
 	ctx, cancel := context.WithTimeout(ctx, wait+oneProbe)
 	defer cancel()
 	began := time.Now()
-	a := p.send(ctx, name, http.MethodPost, []byte("{}"), nil)
+	a := p.sendToURL(ctx, name, http.MethodPost, []byte("{}"), nil)
 	took := time.Since(began).Round(100 * time.Millisecond)
-	came := p.listener.of(name)
+	came := p.listener.arrivalsOf(name)
 	switch {
 	case len(came) > 1:
 		f.Result, f.Found, f.Advice = diagnose.Failed,
@@ -257,8 +257,9 @@ func (p *probe) patience(ctx context.Context, wait time.Duration) diagnose.Findi
 	return f
 }
 
-// longest is how long a delivery may take: the wait for the lock, for etcd, and for the upstream.
-func (p *probe) longest() time.Duration {
+// longestDelivery is how long a delivery may take: the wait for the lock, for etcd, and for the
+// upstream.
+func (p *probe) longestDelivery() time.Duration {
 	var wait time.Duration
 	for i := range p.config.Routes {
 		wait = max(wait, p.config.Routes[i].LongestWait())

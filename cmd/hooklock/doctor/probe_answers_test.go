@@ -23,7 +23,7 @@ func TestTheProbeWaitsAsLongAsAnyDeliveryMay(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", route, err)
 		}
-		if got := (&probe{config: l.Config}).longest(); got != want {
+		if got := (&probe{config: l.Config}).longestDelivery(); got != want {
 			t.Errorf("%s: %v, want %v", route, got, want)
 		}
 	}
@@ -49,7 +49,7 @@ func TestAProbeCannotBeRepeatedByItsOwnClient(t *testing.T) {
 		return nil, io.ErrUnexpectedEOF
 	})}}
 	for _, method := range []string{http.MethodPost, http.MethodPut} {
-		p.send(t.Context(), "x", method, []byte("{}"), http.Header{"Idempotency-Key": {"x"}})
+		p.sendToURL(t.Context(), "x", method, []byte("{}"), http.Header{"Idempotency-Key": {"x"}})
 	}
 	if sent != 2 {
 		t.Errorf("%d requests", sent)

@@ -90,7 +90,7 @@ func frontFindings(ctx context.Context, c *config.Config, o probeOptions) []diag
 		},
 	}}
 	findings := p.run(ctx, o.wait)
-	if n := l.strangers(); n > 0 {
+	if n := l.strangerCount(); n > 0 {
 		findings = append(findings, diagnose.Finding{
 			Check: "front, others", Result: diagnose.OK,
 			Found: fmt.Sprintf("%d requests of others came meanwhile, and got 503 with Retry-After", n),
@@ -104,7 +104,7 @@ func frontFindings(ctx context.Context, c *config.Config, o probeOptions) []diag
 
 // run sends the probes, the slow one in parallel.
 func (p *probe) run(ctx context.Context, wait time.Duration) []diagnose.Finding {
-	reach := p.reaches(ctx)
+	reach := p.checkTarget(ctx)
 	if reach.Result != diagnose.OK {
 		return []diagnose.Finding{reach, {Check: "front, the rest", Result: diagnose.Skipped,
 			Found: "nothing more was sent there, so that no service takes a probe for a delivery"}}
@@ -112,16 +112,17 @@ func (p *probe) run(ctx context.Context, wait time.Duration) []diagnose.Finding 
 	findings := []diagnose.Finding{reach}
 	var slow diagnose.Finding
 	var running sync.WaitGroup
-	running.Go(func() { slow = p.patience(ctx, wait) })
-	findings = append(findings, p.delivery(ctx)...)
-	findings = append(findings, p.spelling(ctx), p.largeBody(ctx), p.refusals(ctx))
+	running.Go(func() { slow = p.checkPatience(ctx, wait) })
+	findings = append(findings, p.checkDelivery(ctx)...)
+	findings = append(findings, p.checkSpelling(ctx), p.largeBody(ctx), p.checkRefusals(ctx))
 	running.Wait()
 	// The last ones, because a front may avoid an upstream that hangs up or is away.
-	return append(findings, slow, p.halfClosed(ctx), p.retries(ctx), p.replicas(ctx))
+	return append(findings, slow, p.halfClosed(ctx), p.checkRetries(ctx), p.checkReplicas(ctx))
 }
 
-// send sends one probe to the URL and returns the first answer. A probe with a nil body is a GET.
-func (p *probe) send(ctx context.Context, name, method string, body []byte, header http.Header) *answered {
+// sendToURL sends one probe to the URL and returns the first answer. A probe with a nil body is a
+// GET.
+func (p *probe) sendToURL(ctx context.Context, name, method string, body []byte, header http.Header) *answered {
 	return p.sendTo(ctx, *p.url, name, method, body, header)
 }
 
@@ -160,23 +161,23 @@ func (p *probe) sendProbe(ctx context.Context, kind, method string, body []byte,
 	ctx, cancel := context.WithTimeout(ctx, oneProbe)
 	defer cancel()
 	name := p.nonce + "-" + kind
-	p.listener.expect(name, answer)
-	a := p.send(ctx, name, method, body, header)
-	return a, p.listener.of(name)
+	p.listener.setAnswer(name, answer)
+	a := p.sendToURL(ctx, name, method, body, header)
+	return a, p.listener.arrivalsOf(name)
 }
 
 // patienceOfChecks is how long the health checks of a front may take to see that a server is behind
 // it again.
 const patienceOfChecks = 15 * time.Second
 
-// away reports whether a front answered for a replica that it did not reach.
-func (a *answered) away() bool {
+// isFromAway reports whether a front answered for a replica that it did not reach.
+func (a *answered) isFromAway() bool {
 	return a.err == nil && (a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable ||
 		a.status == http.StatusGatewayTimeout)
 }
 
-// reaches checks where the URL leads, with requests that change nothing.
-func (p *probe) reaches(ctx context.Context) diagnose.Finding {
+// checkTarget checks where the URL leads, with requests that change nothing.
+func (p *probe) checkTarget(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front " + p.url.Redacted(), Result: diagnose.OK, Found: "leads here"}
 	began := time.Now()
 	for i := 0; i < probeTries; i++ {
@@ -188,7 +189,7 @@ func (p *probe) reaches(ctx context.Context) diagnose.Finding {
 		if len(came) > 0 && a.err == nil && string(a.body) == text {
 			continue
 		}
-		if i == 0 && len(came) == 0 && a.away() && time.Since(began) < patienceOfChecks &&
+		if i == 0 && len(came) == 0 && a.isFromAway() && time.Since(began) < patienceOfChecks &&
 			cli.Pause(ctx, 500*time.Millisecond) {
 			i--
 			continue
@@ -199,7 +200,7 @@ func (p *probe) reaches(ctx context.Context) diagnose.Finding {
 		switch {
 		case len(came) > 0:
 			f.Found = fmt.Sprintf("a GET arrived here, and its answer did not come back: %v", a)
-		case i > 0 && a.away():
+		case i > 0 && a.isFromAway():
 			f.Found = fmt.Sprintf("%d requests arrived here, and the next one did not: %v", i, a)
 			f.Advice = "a replica that it leads to is dead, and it does not ask another one: " + anotherReplica
 		case i > 0:
@@ -247,8 +248,8 @@ func (p *probe) sentHeaders() http.Header {
 	return header
 }
 
-// delivery sends a request that looks like a delivery, and compares it with what arrived.
-func (p *probe) delivery(ctx context.Context) []diagnose.Finding {
+// checkDelivery sends a request that looks like a delivery, and compares it with what arrived.
+func (p *probe) checkDelivery(ctx context.Context) []diagnose.Finding {
 	sent := p.sentHeaders()
 	body := []byte("{\n  \"id\" : \"" + p.nonce + "\", \"amount\": 1.10, \"name\": \"Zo\\u00eb \u00e9\"  }\n")
 	a, came := p.sendProbe(ctx, "post", http.MethodPost, body, sent, takeIt)

@@ -117,22 +117,22 @@ func (l *probeListener) close() error {
 	return errors.Join(errs...)
 }
 
-// expect sets the answer to the probe with this name.
-func (l *probeListener) expect(name string, answer http.HandlerFunc) {
+// setAnswer sets the answer to the probe with this name.
+func (l *probeListener) setAnswer(name string, answer http.HandlerFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.answers[name] = answer
 }
 
-// of returns what has arrived of a probe so far.
-func (l *probeListener) of(name string) []arrival {
+// arrivalsOf returns what has arrived of a probe so far.
+func (l *probeListener) arrivalsOf(name string) []arrival {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.arrivals[name]
 }
 
-// strangers returns the number of requests that were not doctor's own.
-func (l *probeListener) strangers() int {
+// strangerCount returns the number of requests that were not doctor's own.
+func (l *probeListener) strangerCount() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.others
@@ -146,11 +146,11 @@ func (l *probeListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, l.maxBody))
 	a := arrival{method: r.Method, target: r.RequestURI, host: r.Host, header: r.Header, body: body, bodyErr: err}
 	l.mu.Lock()
-	answer := l.answers[a.name()]
+	answer := l.answers[a.probeName()]
 	if answer == nil {
 		l.others++
 	} else {
-		l.arrivals[a.name()] = append(l.arrivals[a.name()], a)
+		l.arrivals[a.probeName()] = append(l.arrivals[a.probeName()], a)
 	}
 	l.mu.Unlock()
 	if answer == nil {
@@ -161,8 +161,8 @@ func (l *probeListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, r)
 }
 
-// name returns the name of the probe, from the header or the query.
-func (a *arrival) name() string {
+// probeName returns the name of the probe, from the header or the query.
+func (a *arrival) probeName() string {
 	if name := a.header.Get(probeHeader); name != "" {
 		return name
 	}

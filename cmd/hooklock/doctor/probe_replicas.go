@@ -16,8 +16,9 @@ const anotherReplica = "what could not be sent may safely go to another replica 
 // replicaProbes is the number of requests of each kind while one of two replicas is dead.
 const replicaProbes = 12
 
-// replicas stops one of two replicas, and checks whether deliveries go to the other one, and once.
-func (p *probe) replicas(ctx context.Context) diagnose.Finding {
+// checkReplicas stops one of two replicas, and checks whether deliveries go to the other one, and
+// once.
+func (p *probe) checkReplicas(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, replicas", Result: diagnose.OK,
 		Found: fmt.Sprintf("while one of %d is dead, deliveries go to the others, once", len(p.listener.doors))}
 	if len(p.listener.doors) < 2 {
@@ -61,17 +62,17 @@ func (p *probe) replicas(ctx context.Context) diagnose.Finding {
 // odd is a path that a proxy rewrites if it normalises paths.
 const odd = "/%e2%80%93%7Eo'neil//x"
 
-// spelling sends a GET with the path odd, and compares it with what arrived.
-func (p *probe) spelling(ctx context.Context) diagnose.Finding {
+// checkSpelling sends a GET with the path odd, and compares it with what arrived.
+func (p *probe) checkSpelling(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, spelling", Result: diagnose.OK, Found: "a path arrives as it was spelled"}
 	u := *p.url
 	u.Opaque = strings.TrimSuffix(u.EscapedPath(), "/") + odd
 	ctx, cancel := context.WithTimeout(ctx, oneProbe)
 	defer cancel()
 	name := p.nonce + "-spelling"
-	p.listener.expect(name, takeIt)
+	p.listener.setAnswer(name, takeIt)
 	a := p.sendTo(ctx, u, name, http.MethodGet, nil, nil)
-	came := p.listener.of(name)
+	came := p.listener.arrivalsOf(name)
 	if len(came) == 0 {
 		f.Result, f.Found = diagnose.Skipped, fmt.Sprintf("a path below this one does not lead here: %v", a)
 		return f

@@ -25,7 +25,7 @@ func (p *probe) halfClosed(ctx context.Context) diagnose.Finding {
 	f := diagnose.Finding{Check: "front, half-closed", Result: diagnose.OK,
 		Found: "a sender that closes its half of the connection is not told that a refused delivery succeeded"}
 	name := p.nonce + "-half-closed"
-	p.listener.expect(name, func(w http.ResponseWriter, _ *http.Request) {
+	p.listener.setAnswer(name, func(w http.ResponseWriter, _ *http.Request) {
 		cli.Pause(ctx, slowEnough)
 		writeProblem(w, http.StatusServiceUnavailable, name)
 	})

@@ -38,16 +38,16 @@ The first time, apply the pods before the Service, in the order that docs/kubern
 				return cli.Misuse(errors.New("give --image with the name that your registry has for Hooklock's image"))
 			}
 			if path != "" {
-				if err := o.read(e, path); err != nil {
+				if err := o.readConfig(e, path); err != nil {
 					return err
 				}
 			}
-			in, err := manifests(files, stdin)
+			in, err := openManifests(files, stdin)
 			if err != nil {
 				return err
 			}
 			var out bytes.Buffer
-			notes, err := inject(in, &out, o)
+			notes, err := injectManifests(in, &out, o)
 			if err != nil {
 				return cli.Misuse(err)
 			}
@@ -68,8 +68,8 @@ The first time, apply the pods before the Service, in the order that docs/kubern
 	return cmd
 }
 
-// read returns the text of the configuration, which must be valid.
-func (o *options) read(e *cli.Environment, path string) error {
+// readConfig returns the text of the configuration, which must be valid.
+func (o *options) readConfig(e *cli.Environment, path string) error {
 	loaded, err := wiring.Load(e, path, nil, false)
 	if err == nil {
 		_, err = wiring.NewRules(loaded.Config)
@@ -83,7 +83,7 @@ func (o *options) read(e *cli.Environment, path string) error {
 	return err
 }
 
-func manifests(files []string, stdin io.Reader) (io.Reader, error) {
+func openManifests(files []string, stdin io.Reader) (io.Reader, error) {
 	if len(files) == 0 {
 		return stdin, nil
 	}

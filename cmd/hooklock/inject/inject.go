@@ -30,9 +30,9 @@ type options struct {
 // The kinds that have a template for pods.
 var workloads = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
-// inject reads manifests and returns them with Hooklock in them, and notes for the user.
-func inject(in io.Reader, out io.Writer, o options) (notes []string, err error) {
-	docs, err := read(in)
+// injectManifests reads manifests and returns them with Hooklock in them, and notes for the user.
+func injectManifests(in io.Reader, out io.Writer, o options) (notes []string, err error) {
+	docs, err := readObjects(in)
 	if err != nil {
 		return nil, fmt.Errorf("read manifests: %w", err)
 	}
@@ -40,7 +40,7 @@ func inject(in io.Reader, out io.Writer, o options) (notes []string, err error) 
 	namespaces := map[string]bool{}
 	for _, doc := range docs {
 		w := doc.Content[0]
-		if !slices.Contains(workloads, text(w, "kind")) {
+		if !slices.Contains(workloads, textAt(w, "kind")) {
 			continue
 		}
 		service, err := serviceOf(w, docs, o.Service)
@@ -48,16 +48,16 @@ func inject(in io.Reader, out io.Writer, o options) (notes []string, err error) 
 			return nil, err
 		}
 		if service == nil {
-			notes = append(notes, title(w)+" was left alone: no Service among these manifests selects its pods")
+			notes = append(notes, objectTitle(w)+" was left alone: no Service among these manifests selects its pods")
 			continue
 		}
-		said, err := workload(w, service, o)
+		said, err := injectWorkload(w, service, o)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", title(w), err)
+			return nil, fmt.Errorf("%s: %w", objectTitle(w), err)
 		}
 		notes = append(notes, said...)
 		services = append(services, service)
-		if namespace := text(w, "metadata", "namespace"); o.Config != nil && !namespaces[namespace] {
+		if namespace := textAt(w, "metadata", "namespace"); o.Config != nil && !namespaces[namespace] {
 			namespaces[namespace] = true
 			configs = append(configs, configMap(namespace, o.Config))
 		}
@@ -66,7 +66,7 @@ func inject(in io.Reader, out io.Writer, o options) (notes []string, err error) 
 		return nil, errors.New("no Deployment, StatefulSet or DaemonSet with a Service that selects its pods: give " +
 			"the files of both")
 	}
-	notes = append(notes, redirect(services)...) // after all workloads, because a canary shares a Service
+	notes = append(notes, redirectServices(services)...) // after all workloads, because a canary shares a Service
 	e := yaml.NewEncoder(out)
 	e.SetIndent(2)
 	for _, doc := range append(docs, configs...) {
@@ -77,22 +77,22 @@ func inject(in io.Reader, out io.Writer, o options) (notes []string, err error) 
 	return notes, e.Close()
 }
 
-// redirect points services at Hooklock.
-func redirect(services []*yaml.Node) (notes []string) {
+// redirectServices points services at Hooklock.
+func redirectServices(services []*yaml.Node) (notes []string) {
 	for i, service := range services {
-		if text(service, "spec", "clusterIP") == "None" && !slices.Contains(services[:i], service) {
-			notes = append(notes, title(service)+" is headless: a client that resolves its name connects to the "+
+		if textAt(service, "spec", "clusterIP") == "None" && !slices.Contains(services[:i], service) {
+			notes = append(notes, objectTitle(service)+" is headless: a client that resolves its name connects to the "+
 				"ports of the pods themselves, past Hooklock; "+
 				"give senders inside of the cluster one with a clusterIP")
 		}
-		set(under(under(service, "metadata"), "labels"), "hooklock", str("service"))
-		set(list(service, "spec", "ports")[0], "targetPort", str("hooklock"))
+		setKey(mappingAt(mappingAt(service, "metadata"), "labels"), "hooklock", stringNode("service"))
+		setKey(listAt(service, "spec", "ports")[0], "targetPort", stringNode("hooklock"))
 	}
 	return notes
 }
 
-// read returns the objects of manifests, each as a document, items of lists included.
-func read(in io.Reader) (docs []*yaml.Node, err error) {
+// readObjects returns the objects of manifests, each as a document, items of lists included.
+func readObjects(in io.Reader) (docs []*yaml.Node, err error) {
 	for d := yaml.NewDecoder(in); ; {
 		var doc yaml.Node
 		if err := d.Decode(&doc); errors.Is(err, io.EOF) {
@@ -104,18 +104,19 @@ func read(in io.Reader) (docs []*yaml.Node, err error) {
 			continue
 		}
 		object := doc.Content[0]
-		if aliased(object) && slices.Contains(append([]string{"Service", "List"}, workloads...), text(object, "kind")) {
+		if hasAlias(object) && slices.Contains(append([]string{"Service", "List"}, workloads...),
+			textAt(object, "kind")) {
 			var value any // the decoder refuses circles, and aliases that grow without end
 			if err := object.Decode(&value); err != nil {
 				return nil, err
 			}
-			doc.Content[0] = written(object)
+			doc.Content[0] = withoutAliases(object)
 		}
-		if text(object, "kind") != "List" {
+		if textAt(object, "kind") != "List" {
 			docs = append(docs, &doc)
 			continue
 		}
-		for _, item := range list(doc.Content[0], "items") {
+		for _, item := range listAt(doc.Content[0], "items") {
 			if item.Kind == yaml.MappingNode {
 				docs = append(docs, &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{item}})
 			}
@@ -123,8 +124,8 @@ func read(in io.Reader) (docs []*yaml.Node, err error) {
 	}
 }
 
-func title(object *yaml.Node) string {
-	return text(object, "kind") + " " + text(object, "metadata", "name")
+func objectTitle(object *yaml.Node) string {
+	return textAt(object, "kind") + " " + textAt(object, "metadata", "name")
 }
 
 // serviceOf returns the Service that selects the pods of a workload, or nil.
@@ -133,51 +134,51 @@ func serviceOf(w *yaml.Node, docs []*yaml.Node, name string) (*yaml.Node, error)
 	var names []string
 	for _, doc := range docs {
 		s := doc.Content[0]
-		if text(s, "kind") != "Service" || text(s, "metadata", "namespace") != text(w, "metadata", "namespace") ||
-			!selects(s, w) {
+		if textAt(s, "kind") != "Service" || textAt(s, "metadata", "namespace") != textAt(w, "metadata", "namespace") ||
+			!isSelectedBy(s, w) {
 			continue
 		}
-		if name == "" || text(s, "metadata", "name") == name {
+		if name == "" || textAt(s, "metadata", "name") == name {
 			found = append(found, s)
 		}
-		names = append(names, text(s, "metadata", "name"))
+		names = append(names, textAt(s, "metadata", "name"))
 	}
 	switch {
 	case len(found) > 1:
 		return nil, fmt.Errorf("%s is selected by the Services %s: say with --service which one takes deliveries",
-			title(w), strings.Join(names, ", "))
+			objectTitle(w), strings.Join(names, ", "))
 	case len(found) == 0:
 		return nil, nil //nolint:nilnil // there may be none
 	}
 	return found[0], nil
 }
 
-func selects(service, w *yaml.Node) bool {
-	selector := get(service, "spec", "selector")
+func isSelectedBy(service, w *yaml.Node) bool {
+	selector := nodeAt(service, "spec", "selector")
 	if selector == nil || len(selector.Content) == 0 {
 		return false
 	}
 	for i := 0; i+1 < len(selector.Content); i += 2 {
-		label := get(w, "spec", "template", "metadata", "labels", selector.Content[i].Value)
-		if label == nil || label.Value != plain(selector.Content[i+1]).Value {
+		label := nodeAt(w, "spec", "template", "metadata", "labels", selector.Content[i].Value)
+		if label == nil || label.Value != resolveAlias(selector.Content[i+1]).Value {
 			return false
 		}
 	}
 	return true
 }
 
-// target returns the port that the Service targets, and its container.
-func target(service, pod *yaml.Node) (port int, container *yaml.Node, err error) {
-	ports := list(service, "spec", "ports")
+// targetPort returns the port that the Service targets, and its container.
+func targetPort(service, pod *yaml.Node) (port int, container *yaml.Node, err error) {
+	ports := listAt(service, "spec", "ports")
 	if len(ports) == 0 {
-		return 0, nil, fmt.Errorf("the Service %s has no ports", text(service, "metadata", "name"))
+		return 0, nil, fmt.Errorf("the Service %s has no ports", textAt(service, "metadata", "name"))
 	}
-	wanted := cmp.Or(text(ports[0], "targetPort"), text(ports[0], "port"))
-	containers := list(pod, "containers")
+	wanted := cmp.Or(textAt(ports[0], "targetPort"), textAt(ports[0], "port"))
+	containers := listAt(pod, "containers")
 	for _, c := range containers {
-		for _, p := range list(c, "ports") {
-			if text(p, "name") == wanted || text(p, "containerPort") == wanted {
-				port, err = strconv.Atoi(text(p, "containerPort"))
+		for _, p := range listAt(c, "ports") {
+			if textAt(p, "name") == wanted || textAt(p, "containerPort") == wanted {
+				port, err = strconv.Atoi(textAt(p, "containerPort"))
 				return port, c, err
 			}
 		}
@@ -186,111 +187,112 @@ func target(service, pod *yaml.Node) (port int, container *yaml.Node, err error)
 	switch {
 	case wanted == "hooklock":
 		return 0, nil, fmt.Errorf("the Service %s leads to Hooklock already: give the manifests as they were before",
-			text(service, "metadata", "name"))
+			textAt(service, "metadata", "name"))
 	case err != nil:
 		return 0, nil, fmt.Errorf("the Service %s leads to the port %q, which no container has",
-			text(service, "metadata", "name"), wanted)
+			textAt(service, "metadata", "name"), wanted)
 	case port < 1 || port > 65535:
-		return 0, nil, fmt.Errorf("the Service %s leads to port %d, which is none", text(service, "metadata", "name"),
+		return 0, nil, fmt.Errorf("the Service %s leads to port %d, which is none", textAt(service, "metadata", "name"),
 			port)
 	case len(containers) != 1:
 		return 0, nil, fmt.Errorf("no container says that it listens on port %d, to which the Service %s leads: "+
-			"write it under `ports` of the one that does", port, text(service, "metadata", "name"))
+			"write it under `ports` of the one that does", port, textAt(service, "metadata", "name"))
 	}
 	return port, containers[0], nil
 }
 
-// workload puts Hooklock into the pods of a workload, in front of the port that the Service
+// injectWorkload puts Hooklock into the pods of a workload, in front of the port that the Service
 // targets.
-func workload(w, service *yaml.Node, o options) (notes []string, err error) {
-	template := get(w, "spec", "template")
-	pod := get(template, "spec")
-	if pod == nil || len(list(pod, "containers")) == 0 {
+func injectWorkload(w, service *yaml.Node, o options) (notes []string, err error) {
+	template := nodeAt(w, "spec", "template")
+	pod := nodeAt(template, "spec")
+	if pod == nil || len(listAt(pod, "containers")) == 0 {
 		return nil, errors.New("has no containers")
 	}
-	port, container, err := target(service, pod)
+	port, container, err := targetPort(service, pod)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range append(list(pod, "initContainers"), list(pod, "containers")...) {
-		if text(c, "name") == "hooklock" {
+	for _, c := range append(listAt(pod, "initContainers"), listAt(pod, "containers")...) {
+		if textAt(c, "name") == "hooklock" {
 			return nil, errors.New("has a container named hooklock already: give the manifests as they were before")
 		}
-		for _, p := range list(c, "ports") {
-			if slices.Contains([]string{"18078", "18079", "18080"}, text(p, "containerPort")) {
+		for _, p := range listAt(c, "ports") {
+			if slices.Contains([]string{"18078", "18079", "18080"}, textAt(p, "containerPort")) {
 				return nil, fmt.Errorf("the container %s has port %s, which Hooklock needs: all containers of a pod "+
-					"share their ports", text(c, "name"), text(p, "containerPort"))
+					"share their ports", textAt(c, "name"), textAt(p, "containerPort"))
 			}
 		}
 	}
-	if err := sidecar(pod, port, o.Image); err != nil {
+	if err := addSidecar(pod, port, o.Image); err != nil {
 		return nil, err
 	}
-	set(under(under(template, "metadata"), "labels"), "hooklock", str("sidecar"))
+	setKey(mappingAt(mappingAt(template, "metadata"), "labels"), "hooklock", stringNode("sidecar"))
 	if o.Config != nil {
-		set(under(under(template, "metadata"), "annotations"), "hooklock-config",
-			str(fmt.Sprintf("%x", sha256.Sum256(o.Config))))
+		setKey(mappingAt(mappingAt(template, "metadata"), "annotations"), "hooklock-config",
+			stringNode(fmt.Sprintf("%x", sha256.Sum256(o.Config))))
 	}
-	if patience, err := strconv.Atoi(text(pod, "terminationGracePeriodSeconds")); err != nil || patience < 60 {
-		set(pod, "terminationGracePeriodSeconds", number(60))
+	if patience, err := strconv.Atoi(textAt(pod, "terminationGracePeriodSeconds")); err != nil || patience < 60 {
+		setKey(pod, "terminationGracePeriodSeconds", numberNode(60))
 	}
-	if get(container, "lifecycle", "preStop") == nil {
-		set(under(under(under(container, "lifecycle"), "preStop"), "sleep"), "seconds", number(10))
+	if nodeAt(container, "lifecycle", "preStop") == nil {
+		setKey(mappingAt(mappingAt(mappingAt(container, "lifecycle"), "preStop"), "sleep"), "seconds", numberNode(10))
 	} else {
-		notes = append(notes, title(w)+": the container "+text(container, "name")+
+		notes = append(notes, objectTitle(w)+": the container "+textAt(container, "name")+
 			" has a preStop hook of its own: see that it waits for ten seconds")
 	}
 	if o.FirstRollout {
-		notes = append(notes, patient(w)...)
+		notes = append(notes, makePatient(w)...)
 	}
 	return notes, nil
 }
 
-// sidecar adds the container and the volumes of the component in deploy/kubernetes.
-func sidecar(pod *yaml.Node, port int, image string) error {
+// addSidecar adds the container and the volumes of the component in deploy/kubernetes.
+func addSidecar(pod *yaml.Node, port int, image string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(kubernetes.Container, &doc); err != nil {
 		return fmt.Errorf("read the container: %w", err)
 	}
-	spec := get(bare(doc.Content[0]), "spec", "template", "spec")
-	c := list(spec, "initContainers")[0]
-	set(c, "image", str(image))
-	for _, e := range list(c, "env") {
-		if text(e, "name") == "HOOKLOCK__UPSTREAM__URL" {
-			set(e, "value", str("http://127.0.0.1:"+strconv.Itoa(port)))
+	spec := nodeAt(dropComments(doc.Content[0]), "spec", "template", "spec")
+	c := listAt(spec, "initContainers")[0]
+	setKey(c, "image", stringNode(image))
+	for _, e := range listAt(c, "env") {
+		if textAt(e, "name") == "HOOKLOCK__UPSTREAM__URL" {
+			setKey(e, "value", stringNode("http://127.0.0.1:"+strconv.Itoa(port)))
 		}
 	}
-	add(pod, "initContainers", true, c)
-	add(pod, "volumes", false, list(spec, "volumes")...)
+	addItems(pod, "initContainers", true, c)
+	addItems(pod, "volumes", false, listAt(spec, "volumes")...)
 	return nil
 }
 
-// patient does the same as deploy/kubernetes/first-rollout.
-func patient(w *yaml.Node) []string {
-	if text(w, "kind") != "Deployment" {
-		return []string{title(w) + ": only a Deployment can keep its old pods beside the new ones: deliveries to " +
+// makePatient does the same as deploy/kubernetes/first-rollout.
+func makePatient(w *yaml.Node) []string {
+	if textAt(w, "kind") != "Deployment" {
+		return []string{objectTitle(w) +
+			": only a Deployment can keep its old pods beside the new ones: deliveries to " +
 			"pods that end may be lost this time"}
 	}
-	spec := get(w, "spec")
-	set(spec, "minReadySeconds", number(60))
+	spec := nodeAt(w, "spec")
+	setKey(spec, "minReadySeconds", numberNode(60))
 	strategy := &yaml.Node{Kind: yaml.MappingNode}
-	set(strategy, "type", str("RollingUpdate"))
-	set(under(strategy, "rollingUpdate"), "maxSurge", str("100%"))
-	set(under(strategy, "rollingUpdate"), "maxUnavailable", number(0))
-	set(spec, "strategy", strategy)
+	setKey(strategy, "type", stringNode("RollingUpdate"))
+	setKey(mappingAt(strategy, "rollingUpdate"), "maxSurge", stringNode("100%"))
+	setKey(mappingAt(strategy, "rollingUpdate"), "maxUnavailable", numberNode(0))
+	setKey(spec, "strategy", strategy)
 	return nil
 }
 
 func configMap(namespace string, config []byte) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode}
-	set(m, "apiVersion", str("v1"))
-	set(m, "kind", str("ConfigMap"))
-	set(under(m, "metadata"), "name", str("hooklock"))
+	setKey(m, "apiVersion", stringNode("v1"))
+	setKey(m, "kind", stringNode("ConfigMap"))
+	setKey(mappingAt(m, "metadata"), "name", stringNode("hooklock"))
 	if namespace != "" {
-		set(under(m, "metadata"), "namespace", str(namespace))
+		setKey(mappingAt(m, "metadata"), "namespace", stringNode(namespace))
 	}
-	value := str(string(config))
+	value := stringNode(string(config))
 	value.Style = yaml.LiteralStyle
-	set(under(m, "data"), "sidecar.yaml", value)
+	setKey(mappingAt(m, "data"), "sidecar.yaml", value)
 	return m
 }

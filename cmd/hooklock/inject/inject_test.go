@@ -42,7 +42,7 @@ func injected(t *testing.T, manifests string, o options) (string, []string) {
 		o.Image = "registry.example.com/hooklock:1.0"
 	}
 	var out bytes.Buffer
-	notes, err := inject(strings.NewReader(manifests), &out, o)
+	notes, err := injectManifests(strings.NewReader(manifests), &out, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		"a circle":     {replace("{app: shop}", "&l {app: shop, l: *l}"), "contains itself"},
 	} {
 		var out bytes.Buffer
-		_, err := inject(strings.NewReader(c.manifests), &out, options{Image: "hooklock"})
+		_, err := injectManifests(strings.NewReader(c.manifests), &out, options{Image: "hooklock"})
 		if err == nil || !strings.Contains(err.Error(), c.want) || out.Len() != 0 {
 			t.Errorf("%s: %v, want %s\n%s", name, err, c.want, &out)
 		}
@@ -252,7 +252,7 @@ func FuzzInject(f *testing.F) {
 	f.Add("kind: Service\nspec: [1]\n---\nkind: Deployment\nspec: 3\n")
 	f.Fuzz(func(t *testing.T, manifests string) {
 		var out bytes.Buffer
-		if _, err := inject(strings.NewReader(manifests), &out,
+		if _, err := injectManifests(strings.NewReader(manifests), &out,
 			options{Image: "hooklock", Config: []byte("a"), FirstRollout: true}); err != nil {
 			return
 		}

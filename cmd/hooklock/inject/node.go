@@ -7,10 +7,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// get follows keys of mappings. It returns nil if one is missing.
-func get(n *yaml.Node, keys ...string) *yaml.Node {
+// nodeAt follows keys of mappings. It returns nil if one is missing.
+func nodeAt(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
-		if n = plain(n); n == nil || n.Kind != yaml.MappingNode {
+		if n = resolveAlias(n); n == nil || n.Kind != yaml.MappingNode {
 			return nil
 		}
 		var found *yaml.Node
@@ -21,26 +21,27 @@ func get(n *yaml.Node, keys ...string) *yaml.Node {
 		}
 		n = found
 	}
-	return plain(n)
+	return resolveAlias(n)
 }
 
-// plain returns the node of an alias.
-func plain(n *yaml.Node) *yaml.Node {
+// resolveAlias returns the node of an alias.
+func resolveAlias(n *yaml.Node) *yaml.Node {
 	for depth := 0; n != nil && n.Kind == yaml.AliasNode && depth < 10; depth++ {
 		n = n.Alias
 	}
 	return n
 }
 
-// aliased reports whether a tree has an alias.
-func aliased(n *yaml.Node) bool {
-	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, aliased)
+// hasAlias reports whether a tree has an alias.
+func hasAlias(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
 }
 
-// written returns a copy of a tree without aliases and merges, so that a change affects one place.
-func written(n *yaml.Node) *yaml.Node {
+// withoutAliases returns a copy of a tree without aliases and merges, so that a change affects one
+// place.
+func withoutAliases(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
-		value := bare(written(n.Alias))
+		value := dropComments(withoutAliases(n.Alias))
 		value.HeadComment, value.LineComment, value.FootComment = n.HeadComment, n.LineComment, n.FootComment
 		return value
 	}
@@ -48,7 +49,7 @@ func written(n *yaml.Node) *yaml.Node {
 	out.Anchor, out.Content = "", nil
 	var merged []*yaml.Node
 	for i, c := range n.Content {
-		switch c = written(c); {
+		switch c = withoutAliases(c); {
 		case n.Kind != yaml.MappingNode || n.Content[i-i%2].Tag != "!!merge":
 			out.Content = append(out.Content, c)
 		case i%2 == 1 && c.Kind == yaml.SequenceNode:
@@ -59,7 +60,7 @@ func written(n *yaml.Node) *yaml.Node {
 	}
 	for _, m := range merged { // a key of its own goes before those of the first one, and these before the next one's
 		for i := 0; i+1 < len(m.Content); i += 2 {
-			if get(&out, m.Content[i].Value) == nil {
+			if nodeAt(&out, m.Content[i].Value) == nil {
 				out.Content = append(out.Content, m.Content[i], m.Content[i+1])
 			}
 		}
@@ -67,68 +68,68 @@ func written(n *yaml.Node) *yaml.Node {
 	return &out
 }
 
-// text returns the scalar at keys, or "".
-func text(n *yaml.Node, keys ...string) string {
-	if n = get(n, keys...); n == nil || n.Kind != yaml.ScalarNode {
+// textAt returns the scalar at keys, or "".
+func textAt(n *yaml.Node, keys ...string) string {
+	if n = nodeAt(n, keys...); n == nil || n.Kind != yaml.ScalarNode {
 		return ""
 	}
 	return n.Value
 }
 
-// list returns the sequence at keys, or nil.
-func list(n *yaml.Node, keys ...string) []*yaml.Node {
-	if n = get(n, keys...); n == nil || n.Kind != yaml.SequenceNode {
+// listAt returns the sequence at keys, or nil.
+func listAt(n *yaml.Node, keys ...string) []*yaml.Node {
+	if n = nodeAt(n, keys...); n == nil || n.Kind != yaml.SequenceNode {
 		return nil
 	}
 	return n.Content
 }
 
-// set puts a value under a key of a mapping, in place of what is there.
-func set(n *yaml.Node, key string, value *yaml.Node) {
+// setKey puts a value under a key of a mapping, in place of what is there.
+func setKey(n *yaml.Node, key string, value *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
 			n.Content[i+1] = value
 			return
 		}
 	}
-	n.Content = append(n.Content, str(key), value)
+	n.Content = append(n.Content, stringNode(key), value)
 }
 
-// under returns the mapping at a key, and creates it if it is missing.
-func under(n *yaml.Node, key string) *yaml.Node {
-	if m := get(n, key); m != nil && m.Kind == yaml.MappingNode {
+// mappingAt returns the mapping at a key, and creates it if it is missing.
+func mappingAt(n *yaml.Node, key string) *yaml.Node {
+	if m := nodeAt(n, key); m != nil && m.Kind == yaml.MappingNode {
 		return m
 	}
 	m := &yaml.Node{Kind: yaml.MappingNode}
-	set(n, key, m)
+	setKey(n, key, m)
 	return m
 }
 
-// add puts items at the beginning or the end of the sequence at a key, which it creates if it is
-// missing.
-func add(n *yaml.Node, key string, first bool, items ...*yaml.Node) {
-	have := list(n, key)
+// addItems puts items at the beginning or the end of the sequence at a key, which it creates if it
+// is missing.
+func addItems(n *yaml.Node, key string, first bool, items ...*yaml.Node) {
+	have := listAt(n, key)
 	if first {
 		have, items = items, have
 	}
-	set(n, key, &yaml.Node{Kind: yaml.SequenceNode, Content: append(append([]*yaml.Node{}, have...), items...)})
+	setKey(n, key, &yaml.Node{Kind: yaml.SequenceNode, Content: append(append([]*yaml.Node{}, have...), items...)})
 }
 
-func str(s string) *yaml.Node {
+func stringNode(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)
 	return n
 }
 
-func number(i int) *yaml.Node {
+func numberNode(i int) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(i)}
 }
 
-// bare removes the comments of a tree, which belong to its file.
-func bare(n *yaml.Node) *yaml.Node {
+// dropComments removes the comments of a tree, which belong to its file.
+func dropComments(n *yaml.Node) *yaml.Node {
 	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
 	for _, c := range n.Content {
-		bare(c)
+		dropComments(c)
 	}
 	return n
 }

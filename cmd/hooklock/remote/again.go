@@ -30,7 +30,7 @@ func checkAgain(b *client.Bulk, again, to bool) error {
 
 // runAgain lets an event run again that has ended, whether or not it was settled.
 func (d *Desk) runAgain(ctx context.Context, p *person, text, reason string) error {
-	id, err := d.whole(ctx, text)
+	id, err := d.completeID(ctx, text)
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func (d *Desk) dryJob(ctx context.Context, n client.NewJob) error {
 	if err != nil {
 		return err
 	}
-	err = d.object(j.RawJSON(), func() error {
-		t := d.table("EXECUTION", "ENDED", "ROUTE", "WORKFLOW")
+	err = d.printObject(j.RawJSON(), func() error {
+		t := d.newTable("EXECUTION", "ENDED", "ROUTE", "WORKFLOW")
 		t.Cut = map[string]int{"EXECUTION": 20, "WORKFLOW": 8}
 		for _, x := range j.First {
 			t.Add(x.ExecutionID, d.shown.Stamp(x.Since.Time), x.Route, x.Workflow)
@@ -124,11 +124,11 @@ for each event, with its execution ID, workflow and your reason. What has not en
   hooklock erase --label customer=4711 --reason "request 12 of the customer"`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needed(cmd, "label", b.Filter.Label, "customer=4711"); err != nil {
+			if err := requireFlag(cmd, "label", b.Filter.Label, "customer=4711"); err != nil {
 				return err
 			}
 			if !b.DryRun {
-				if err := needed(cmd, "reason", b.Reason, `"request 12"`); err != nil {
+				if err := requireFlag(cmd, "reason", b.Reason, `"request 12"`); err != nil {
 					return err
 				}
 			}

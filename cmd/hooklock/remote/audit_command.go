@@ -39,8 +39,8 @@ refused, nothing to do, or unknown (etcd did not answer).`,
   hooklock audit list -o json | jq -r '.audits[] | select(.result == "refused") | .code'`,
 		Args: cli.NoArgs,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
-			d.moments(&q.Since, &q.Until)
-			return audits(ctx, d, q).print(d)
+			d.rewriteTimes(&q.Since, &q.Until)
+			return listAudits(ctx, d, q).print(d)
 		}),
 	}
 	textFlag(cmd, &q.Who, "who", "only by the token of this name")
@@ -54,8 +54,8 @@ refused, nothing to do, or unknown (etcd did not answer).`,
 	return cmd
 }
 
-// audits returns the list of the entries that q selects.
-func audits(ctx context.Context, d *Desk, q client.AuditQuery) *listing[client.Audit] {
+// listAudits returns the list of the entries that q selects.
+func listAudits(ctx context.Context, d *Desk, q client.AuditQuery) *listing[client.Audit] {
 	now := time.Now()
 	return &listing[client.Audit]{
 		name: "audits", none: "no matching changes", limit: q.Limit, cursor: q.Cursor,

@@ -21,8 +21,8 @@ const mostCompletions = 50
 // completer returns words for an argument; args are the arguments before it.
 type completer = func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective)
 
-// complete registers the words of a flag; without any, it takes no files.
-func complete(cmd *cobra.Command, flag string, words ...string) {
+// completeFlag registers the words of a flag; without any, it takes no files.
+func completeFlag(cmd *cobra.Command, flag string, words ...string) {
 	// the flag is there
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -30,18 +30,19 @@ func complete(cmd *cobra.Command, flag string, words ...string) {
 // NoFiles registers flags whose values are not files.
 func NoFiles(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
-		complete(cmd, flag)
+		completeFlag(cmd, flag)
 	}
 }
 
 // textFlag adds a flag that takes a text, with the words of its completion.
 func textFlag(cmd *cobra.Command, into *string, name, usage string, words ...string) {
 	cmd.Flags().StringVar(into, name, "", usage)
-	complete(cmd, name, words...)
+	completeFlag(cmd, name, words...)
 }
 
-// ask returns a completer that asks the server. It offers nothing if the server does not answer.
-func (r *Remote) ask(e *cli.Environment,
+// completerOf returns a completer that asks the server. It offers nothing if the server does not
+// answer.
+func (r *Remote) completerOf(e *cli.Environment,
 	words func(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion) completer {
 	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		d, err := r.open(e)
@@ -61,7 +62,7 @@ func (r *Remote) ask(e *cli.Environment,
 // askFirst returns a completer of the first argument that asks the server.
 func (r *Remote) askFirst(e *cli.Environment,
 	words func(ctx context.Context, d *Desk, begun string) []cobra.Completion) completer {
-	return r.ask(e, func(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion {
+	return r.completerOf(e, func(ctx context.Context, d *Desk, args []string, begun string) []cobra.Completion {
 		if len(args) > 0 {
 			return nil
 		}
@@ -100,9 +101,9 @@ func lockHolder(ctx context.Context, d *Desk, args []string, _ string) []cobra.C
 // knownExecutions offers execution IDs.
 func knownExecutions(ctx context.Context, d *Desk, begun string) []cobra.Completion {
 	var words []cobra.Completion
-	_ = d.beginning(ctx, begun, func(x *client.Execution) bool { // an error leaves what was found in time
+	_ = d.eachWithBeginning(ctx, begun, func(x *client.Execution) bool { // an error leaves what was found in time
 		if strings.HasPrefix(x.ExecutionID, begun) {
-			words = append(words, offer(x))
+			words = append(words, completionOf(x))
 		}
 		return len(words) < mostCompletions
 	})
@@ -127,8 +128,8 @@ func knownEvents(ctx context.Context, d *Desk, begun string) []cobra.Completion 
 	return words
 }
 
-// offer returns an execution as a completion.
-func offer(x *client.Execution) cobra.Completion {
+// completionOf returns an execution as a completion.
+func completionOf(x *client.Execution) cobra.Completion {
 	what := string(x.Status) + " " + x.Workflow
 	if x.EventID != "" {
 		what += " " + x.EventID
@@ -136,11 +137,11 @@ func offer(x *client.Execution) cobra.Completion {
 	return cobra.CompletionWithDesc(x.ExecutionID, what)
 }
 
-// offered returns the executions whose IDs begin with begun.
-func offered(executions []client.Execution, begun string) (words []cobra.Completion) {
+// completionsOf returns the executions whose IDs begin with begun.
+func completionsOf(executions []client.Execution, begun string) (words []cobra.Completion) {
 	for i := range executions {
 		if x := &executions[i]; strings.HasPrefix(x.ExecutionID, begun) {
-			words = append(words, offer(x))
+			words = append(words, completionOf(x))
 		}
 	}
 	return words

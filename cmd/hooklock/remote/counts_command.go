@@ -26,15 +26,15 @@ and restarts: by the minute for 24 hours, by the hour for 30 days.`,
   hooklock counts --since 336h --until 168h --step 24h`,
 		Args: cli.NoArgs,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
-			d.moments(&q.Since, &q.Until)
+			d.rewriteTimes(&q.Since, &q.Until)
 			list, err := d.CountsOf(ctx, q)
 			if err != nil {
 				return err
 			}
-			if d.raw() {
-				return d.object(list.RawJSON(), nil)
+			if d.isRaw() {
+				return d.printObject(list.RawJSON(), nil)
 			}
-			return counts(ctx, d, list, route).print(d)
+			return listCounts(ctx, d, list, route).print(d)
 		}),
 	}
 	r.Flags(cmd)
@@ -52,8 +52,8 @@ type routeStep struct {
 	client.CountStep
 }
 
-// counts returns the list of the steps, those of a route one after the other.
-func counts(ctx context.Context, d *Desk, list *client.CountList, route string) *listing[routeStep] {
+// listCounts returns the list of the steps, those of a route one after the other.
+func listCounts(ctx context.Context, d *Desk, list *client.CountList, route string) *listing[routeStep] {
 	var all []routeStep
 	for i := range list.Routes {
 		if r := &list.Routes[i]; route == "" || r.Route == route {

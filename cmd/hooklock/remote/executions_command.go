@@ -42,26 +42,26 @@ func (d *Desk) executionRow(x *client.Execution, now time.Time) []string {
 		age = cli.Span(now.Sub(x.StartedAt.Time))
 	}
 	return []string{
-		x.ExecutionID, string(x.Status), string(x.Outcome), age, took(x.StartedAt.Time, x.FinishedAt.Time),
+		x.ExecutionID, string(x.Status), string(x.Outcome), age, tookText(x.StartedAt.Time, x.FinishedAt.Time),
 		strconv.Itoa(x.Attempt),
-		strconv.FormatInt(x.Duplicates, 10), x.Workflow, eventOf(x), d.why(x),
+		strconv.FormatInt(x.Duplicates, 10), x.Workflow, eventOf(x), d.reasonText(x),
 	}
 }
 
-// took returns how long something ran, or "" if it has not ended.
-func took(from, to time.Time) string {
+// tookText returns how long something ran, or "" if it has not ended.
+func tookText(from, to time.Time) string {
 	if from.IsZero() || to.IsZero() {
 		return ""
 	}
 	return cli.Span(to.Sub(from))
 }
 
-// why returns the reason of a failure, of a cancel or of a refusal.
-func (d *Desk) why(x *client.Execution) string {
+// reasonText returns the reason of a failure, of a cancel or of a refusal.
+func (d *Desk) reasonText(x *client.Execution) string {
 	switch {
 	case !x.LostAt.IsZero() && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
-		return fmt.Sprintf("%s: %d at %s; it did not come again: %s", decided(last), last.Status,
+		return fmt.Sprintf("%s: %d at %s; it did not come again: %s", decisionText(last), last.Status,
 			d.shown.Stamp(last.Answered()), story.SetForLost(idem.Decision(last.Decision)))
 	case x.Error != nil && x.Error.Detail != "":
 		return x.Error.Code + ": " + x.Error.Detail + x.LastFailed()
@@ -75,7 +75,7 @@ func (d *Desk) why(x *client.Execution) string {
 		return x.Released.Text()
 	case x.Status == client.Refused && x.Arrivals != nil && len(x.Arrivals.Newest) > 0:
 		last := &x.Arrivals.Newest[0]
-		return strings.TrimSuffix(fmt.Sprintf("%s: %d at %s; %s", decided(last), last.Status,
+		return strings.TrimSuffix(fmt.Sprintf("%s: %d at %s; %s", decisionText(last), last.Status,
 			d.shown.Stamp(last.Answered()), last.Behind.Text(d.shown.Stamp)), "; ")
 	}
 	return x.AbortedBy
@@ -104,7 +104,7 @@ shown as it is. The exit code is 3 when there is no trace of it: it never ran, o
 				if err != nil {
 					return err
 				}
-				return d.show(ctx, x)
+				return d.printExecution(ctx, x)
 			})(cmd, args)
 		},
 	}
@@ -114,9 +114,9 @@ shown as it is. The exit code is 3 when there is no trace of it: it never ran, o
 	return cmd
 }
 
-// show prints an execution with all that is known of it.
-func (d *Desk) show(ctx context.Context, x *client.Execution) error {
-	return d.object(x.RawJSON(), func() error { return d.showRows(x, d.lockText(x, d.lockOf(ctx, x))) })
+// printExecution prints an execution with all that is known of it.
+func (d *Desk) printExecution(ctx context.Context, x *client.Execution) error {
+	return d.printObject(x.RawJSON(), func() error { return d.showRows(x, d.lockText(x, d.lockOf(ctx, x))) })
 }
 
 // lockOf returns the lock of an execution, or of its workflow; nil = it is free, or not known.
@@ -150,7 +150,7 @@ func (d *Desk) lockText(x *client.Execution, l *client.Lock) string {
 }
 
 func (d *Desk) showRows(x *client.Execution, lock string) error {
-	t := d.table()
+	t := d.newTable()
 	add := func(name, value string) {
 		if value != "" {
 			t.Add(name, value)
@@ -167,25 +167,25 @@ func (d *Desk) showRows(x *client.Execution, lock string) error {
 	}
 	add("key", x.IdempotencyKey)
 	add("fingerprint", x.Fingerprint)
-	add("attempt", number(x.Attempt))
-	add("token", number(x.Token))
+	add("attempt", numberText(x.Attempt))
+	add("token", numberText(x.Token))
 	add("holder", x.Holder)
 	add("lock", lock)
 	if !x.StartedAt.IsZero() {
 		add("started", d.shown.Stamp(x.StartedAt.Time)+" ("+cli.Span(time.Since(x.StartedAt.Time))+" ago)")
 	}
 	if !x.FinishedAt.IsZero() {
-		add("finished", d.shown.Stamp(x.FinishedAt.Time)+" (it took "+took(x.StartedAt.Time, x.FinishedAt.Time)+")")
+		add("finished", d.shown.Stamp(x.FinishedAt.Time)+" (it took "+tookText(x.StartedAt.Time, x.FinishedAt.Time)+")")
 	}
 	if x.Error != nil {
-		add("error", d.why(x))
+		add("error", d.reasonText(x))
 	}
 	switch {
 	case x.AbortedAt.IsZero():
 	case x.FinishedAt.IsZero():
-		add("cancel asked", d.shown.Stamp(x.AbortedAt.Time)+" by "+d.why(x))
+		add("cancel asked", d.shown.Stamp(x.AbortedAt.Time)+" by "+d.reasonText(x))
 	default:
-		add("aborted", d.shown.Stamp(x.AbortedAt.Time)+" by "+d.why(x))
+		add("aborted", d.shown.Stamp(x.AbortedAt.Time)+" by "+d.reasonText(x))
 	}
 	if x.Final {
 		add("final", "its event never runs again, unless this is forgotten")
@@ -210,11 +210,11 @@ func (d *Desk) showRows(x *client.Execution, lock string) error {
 		return err
 	}
 	if len(x.Steps) > 0 {
-		if err := d.steps(x.Steps); err != nil {
+		if err := d.printSteps(x.Steps); err != nil {
 			return err
 		}
 	}
-	return d.history(x)
+	return d.printHistory(x)
 }
 
 func orderText(o *client.Order) string {
@@ -244,16 +244,16 @@ func responseText(r *client.Response) string {
 	return text + "; not kept for duplicates"
 }
 
-func (d *Desk) steps(steps []client.Step) error {
+func (d *Desk) printSteps(steps []client.Step) error {
 	fmt.Fprintln(d.environment.Stdout)
-	t := d.table("STEP", "STATUS", "STARTED", "TOOK")
+	t := d.newTable("STEP", "STATUS", "STARTED", "TOOK")
 	t.Cut = map[string]int{"STEP": 12}
 	for _, s := range steps {
 		started := ""
 		if !s.StartedAt.IsZero() {
 			started = d.shown.Stamp(s.StartedAt.Time)
 		}
-		t.Add(s.Name, s.Status, started, took(s.StartedAt.Time, s.FinishedAt.Time))
+		t.Add(s.Name, s.Status, started, tookText(s.StartedAt.Time, s.FinishedAt.Time))
 	}
 	return t.Flush()
 }

@@ -73,16 +73,16 @@ hold there, too.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			q, err := f.query()
+			q, err := f.queryOfFlags()
 			if err != nil {
 				return cli.Misuse(err)
 			}
-			if err := parked.narrow(&q); err != nil {
+			if err := parked.narrowQuery(&q); err != nil {
 				return cli.Misuse(err)
 			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				d.moments(&q.Since, &q.Until)
-				l := executions(ctx, d, q)
+				d.rewriteTimes(&q.Since, &q.Until)
+				l := listExecutions(ctx, d, q)
 				if q.Parked {
 					d.showParkedIn(l, q.State)
 				}
@@ -99,15 +99,15 @@ hold there, too.`,
 			})
 		},
 	}
-	f.flags(cmd)
-	parked.add(cmd)
+	f.addFlags(cmd)
+	parked.addFlags(cmd)
 	listFlags(cmd, &f.criteria.Limit, &f.criteria.Cursor)
 	r.watchFlag(cmd)
 	return cmd
 }
 
-// executions returns the list of those that q selects.
-func executions(ctx context.Context, d *Desk, q client.ExecutionQuery) *listing[client.Execution] {
+// listExecutions returns the list of those that q selects.
+func listExecutions(ctx context.Context, d *Desk, q client.ExecutionQuery) *listing[client.Execution] {
 	now := time.Now()
 	l := &listing[client.Execution]{
 		name: "executions", none: "no matching events", limit: q.Limit, cursor: q.Cursor,
@@ -143,7 +143,7 @@ type filter struct {
 	status, outcome string
 }
 
-func (f *filter) flags(cmd *cobra.Command) {
+func (f *filter) addFlags(cmd *cobra.Command) {
 	textFlag(cmd, &f.criteria.Workflow, "workflow", "only this workflow, or those that match a pattern: stripe/*")
 	textFlag(cmd, &f.criteria.Route, "route", "only of this route")
 	textFlag(cmd, &f.status, "status", "only with this status: "+strings.Join(statusNames(), ", "), statusNames()...)
@@ -157,8 +157,8 @@ func (f *filter) flags(cmd *cobra.Command) {
 	textFlag(cmd, &f.criteria.Label, "label", "only events with this label: order=1042, or the value alone")
 }
 
-// query returns the query of the flags.
-func (f *filter) query() (client.ExecutionQuery, error) {
+// queryOfFlags returns the query of the flags.
+func (f *filter) queryOfFlags() (client.ExecutionQuery, error) {
 	q := f.criteria
 	q.Status = client.Status(strings.ReplaceAll(strings.ToUpper(f.status), "-", "_"))
 	q.Outcome = client.Outcome(strings.ReplaceAll(strings.ToLower(f.outcome), "-", "_"))
@@ -233,20 +233,20 @@ Parts of event IDs are found in any case. An event that was refused each time is
   hooklock show stripe/acme`,
 		Args: OneArg("TEXT"),
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
-			found, err := d.search(ctx, args[0])
+			found, err := d.searchEvents(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			return d.list(ctx, found).print(d)
+			return d.listHits(ctx, found).print(d)
 		}),
 	}
 }
 
-// list returns the list of all hits of a search.
-func (d *Desk) list(ctx context.Context, found *hits) *listing[client.Execution] {
+// listHits returns the list of all hits of a search.
+func (d *Desk) listHits(ctx context.Context, found *hits) *listing[client.Execution] {
 	q := found.all
 	q.Limit = 0 // that of a page, and not of the list
-	l := executions(ctx, d, q)
+	l := listExecutions(ctx, d, q)
 	if found.complete {
 		l.page = func(int, string) ([]client.Execution, string, error) { return found.events, "", nil }
 	}
@@ -272,18 +272,18 @@ too. It needs a token with the scope bodies. The exit code is 3 where no answer 
 	}
 }
 
-// history prints the attempts of an event, and its deliveries that were not executed.
-func (d *Desk) history(x *client.Execution) error {
+// printHistory prints the attempts of an event, and its deliveries that were not executed.
+func (d *Desk) printHistory(x *client.Execution) error {
 	if len(x.Attempts) > 0 {
 		fmt.Fprintln(d.environment.Stdout)
-		t := d.table("ATTEMPT", "STATUS", "OUTCOME", "STARTED", "TOOK", "ANSWER", "DIFFERS", "TRACE", "WHY")
+		t := d.newTable("ATTEMPT", "STATUS", "OUTCOME", "STARTED", "TOOK", "ANSWER", "DIFFERS", "TRACE", "WHY")
 		t.Drop, t.Cut = []string{"TRACE", "TOOK", "ANSWER", "DIFFERS", "OUTCOME"}, map[string]int{"WHY": 16}
 		for i := range x.Attempts {
 			a := &x.Attempts[i]
 			t.Add(a.ExecutionID, string(a.Status), string(a.Outcome), d.shown.Stamp(a.StartedAt.Time),
-				took(a.StartedAt.Time, a.FinishedAt.Time), number(a.Answer),
+				tookText(a.StartedAt.Time, a.FinishedAt.Time), numberText(a.Answer),
 				strings.Join(a.Differs, ", "), a.TraceID,
-				d.why(&client.Execution{Error: a.Error, AbortedBy: a.AbortedBy, AbortReason: a.AbortReason}))
+				d.reasonText(&client.Execution{Error: a.Error, AbortedBy: a.AbortedBy, AbortReason: a.AbortReason}))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -296,7 +296,7 @@ func (d *Desk) history(x *client.Execution) error {
 		return nil
 	}
 	fmt.Fprintln(d.environment.Stdout)
-	t := d.table("ARRIVED", "TOOK", "DECISION", "TOLD", "FROM", "EXECUTION", "DIFFERS", "TRACE", "BEHIND")
+	t := d.newTable("ARRIVED", "TOOK", "DECISION", "TOLD", "FROM", "EXECUTION", "DIFFERS", "TRACE", "BEHIND")
 	t.Drop, t.Cut = []string{"TRACE", "DIFFERS", "FROM", "TOOK", "EXECUTION"}, map[string]int{"BEHIND": 16}
 	arrivals := x.Arrivals.Newest
 	if n := len(arrivals); n > 0 && arrivals[n-1].At.Time.After(x.Arrivals.First.At.Time) {
@@ -304,7 +304,8 @@ func (d *Desk) history(x *client.Execution) error {
 	}
 	for i := range arrivals {
 		a := &arrivals[i]
-		t.Add(d.shown.Stamp(a.At.Time), took(a.At.Time, a.AnsweredAt.Time), decided(a), number(a.Status), a.From,
+		t.Add(d.shown.Stamp(a.At.Time), tookText(a.At.Time, a.AnsweredAt.Time), decisionText(a), numberText(a.Status),
+			a.From,
 			a.ExecutionID, strings.Join(a.Differs, ", "), a.TraceID, a.Behind.Text(d.shown.Stamp))
 	}
 	if err := t.Flush(); err != nil {
@@ -319,9 +320,9 @@ func (d *Desk) history(x *client.Execution) error {
 	return nil
 }
 
-// decided returns the decision about a delivery, with what it would have been in mode enforce, and
-// the ID of its own that a twin came with.
-func decided(a *client.Arrival) string {
+// decisionText returns the decision about a delivery, with what it would have been in mode enforce,
+// and the ID of its own that a twin came with.
+func decisionText(a *client.Arrival) string {
 	text := a.Decision
 	if a.Would != "" {
 		text += " (would be " + a.Would + ")"
@@ -332,8 +333,8 @@ func decided(a *client.Arrival) string {
 	return text
 }
 
-// number returns "" for 0.
-func number[N int | int64](n N) string {
+// numberText returns "" for 0.
+func numberText[N int | int64](n N) string {
 	if n == 0 {
 		return ""
 	}
@@ -355,7 +356,7 @@ func (d *Desk) asEvents(l *listing[client.Execution]) {
 		if t := cameAt(x); !t.IsZero() {
 			at = d.shown.Clock(t, now)
 		}
-		return []string{at, story.Name(x), story.ShownStatus(x), story.Short(x, now), x.Workflow, duration(x, now),
+		return []string{at, story.Name(x), story.ShownStatus(x), story.Short(x, now), x.Workflow, runDuration(x, now),
 			x.ExecutionID}
 	}
 }
@@ -379,9 +380,9 @@ func cameAt(x *client.Execution) time.Time {
 	return time.Time{}
 }
 
-// duration returns how long an execution ran, or has been running, or what a refusal took; "" if
+// runDuration returns how long an execution ran, or has been running, or what a refusal took; "" if
 // there is none.
-func duration(x *client.Execution, now time.Time) string {
+func runDuration(x *client.Execution, now time.Time) string {
 	if took, known := story.Took(x); known {
 		return cli.Span(took)
 	}

@@ -55,7 +55,7 @@ func (d *Desk) printJobs(l *client.JobList) error {
 		fmt.Fprintln(d.environment.Stderr, "no jobs")
 		return nil
 	}
-	t := d.table("JOB", "STATE", "KIND", "AGE", "MATCHED", "ENDED", "FAILED", "LEFT ALONE", "BY", "REASON")
+	t := d.newTable("JOB", "STATE", "KIND", "AGE", "MATCHED", "ENDED", "FAILED", "LEFT ALONE", "BY", "REASON")
 	t.Drop, t.Cut = []string{"LEFT ALONE", "BY"}, map[string]int{"REASON": 12}
 	for i := range l.Jobs {
 		j := &l.Jobs[i]
@@ -150,7 +150,7 @@ func newJobsChange(e *cli.Environment, r *Remote, what string) *cobra.Command {
 			if what == "resume" {
 				j, err := d.ResumeJob(ctx, id, reason)
 				if err != nil {
-					return doubtful(err, "hooklock jobs get "+id)
+					return withDoubt(err, "hooklock jobs get "+id)
 				}
 				return d.watchJob(ctx, j)
 			}
@@ -178,7 +178,7 @@ func someJobs(ctx context.Context, d *Desk, begun string) (words []cobra.Complet
 
 // printJob prints all of a job.
 func (d *Desk) printJob(j *client.Job) error {
-	t := d.table()
+	t := d.newTable()
 	add := func(name, value string) {
 		if value != "" {
 			t.Add(name, value)
@@ -220,7 +220,7 @@ func (d *Desk) printFailures(j *client.Job) error {
 	if len(j.Failures) == 0 {
 		return nil
 	}
-	t := d.table("EXECUTION", "RESULT", "WORKFLOW", "WHY")
+	t := d.newTable("EXECUTION", "RESULT", "WORKFLOW", "WHY")
 	t.Cut, t.Hue = map[string]int{"EXECUTION": 20, "WORKFLOW": 8, "WHY": 16}, hueOf
 	for _, f := range j.Failures {
 		result := "failed"
@@ -274,7 +274,7 @@ func drawBar(n, of int) string {
 func (d *Desk) startJob(ctx context.Context, n client.NewJob, detach bool) error {
 	j, err := d.StartJob(ctx, n)
 	if err != nil {
-		return doubtful(err, "hooklock jobs")
+		return withDoubt(err, "hooklock jobs")
 	}
 	if detach {
 		return d.Done(j.RawJSON(), j.JobID+" has begun; hooklock jobs watch "+j.JobID+" shows it")
@@ -286,12 +286,12 @@ func (d *Desk) startJob(ctx context.Context, n client.NewJob, detach bool) error
 func (d *Desk) watchJob(ctx context.Context, j *client.Job) error {
 	d.progress.showOnly(barOf(j))
 	defer d.progress.showOnly("")
-	if !d.raw() && !d.progress.screen.Terminal() {
+	if !d.isRaw() && !d.progress.screen.Terminal() {
 		fmt.Fprintln(d.environment.Stderr, j.JobID+" has begun")
 	}
 	var shown []byte
 	for answered := time.Now(); ; {
-		if d.raw() && !slices.Equal(shown, j.RawJSON()) {
+		if d.isRaw() && !slices.Equal(shown, j.RawJSON()) {
 			if shown = j.RawJSON(); d.jobLine(shown) != nil {
 				return nil // nothing reads it any more
 			}
@@ -300,14 +300,14 @@ func (d *Desk) watchJob(ctx context.Context, j *client.Job) error {
 			return d.endOfJob(ctx, j)
 		}
 		if !cli.Pause(ctx, jobLook) {
-			return d.interrupted(j)
+			return d.endWatch(j)
 		}
 		switch next, err := d.Job(ctx, j.JobID); {
 		case err == nil:
 			j, answered = next, time.Now()
 			d.progress.showOnly(barOf(j))
 		case ctx.Err() != nil:
-			return d.interrupted(j)
+			return d.endWatch(j)
 		case time.Since(answered) > jobPatience || isRefusal(err):
 			return fmt.Errorf("%s may go on; whether it does, hooklock jobs get %s says: %w", j.JobID, j.JobID, err)
 		}
@@ -336,13 +336,13 @@ func (d *Desk) jobLine(raw []byte) error {
 // endOfJob prints how a job ended, unless a program has read it, and returns the exit code.
 func (d *Desk) endOfJob(ctx context.Context, j *client.Job) error {
 	d.progress.showOnly("")
-	if !d.raw() {
+	if !d.isRaw() {
 		if err := d.printFailures(j); err != nil {
 			return err
 		}
 	}
 	said := j.JobID + ": " + j.Result
-	if !d.raw() && j.Matched >= 0 {
+	if !d.isRaw() && j.Matched >= 0 {
 		why := ""
 		if j.Matched == 0 {
 			why = d.whyNone(ctx, j.Filter.Route, j.Filter.Label)
@@ -360,8 +360,8 @@ func (d *Desk) endOfJob(ctx context.Context, j *client.Job) error {
 	return err
 }
 
-// interrupted ends a watch on Ctrl-C, and the job if the person says so.
-func (d *Desk) interrupted(j *client.Job) error {
+// endWatch ends a watch on Ctrl-C, and the job if the person says so.
+func (d *Desk) endWatch(j *client.Job) error {
 	d.progress.showOnly("")
 	if d.asks {
 		signal.Reset(syscall.SIGINT, syscall.SIGTERM) // a second one ends this command, and not the job
@@ -372,7 +372,7 @@ func (d *Desk) interrupted(j *client.Job) error {
 			defer cancel()
 			stopped, err := d.StopJob(ctx, j.JobID, "Ctrl-C")
 			if err != nil {
-				return doubtful(err, "hooklock jobs get "+j.JobID)
+				return withDoubt(err, "hooklock jobs get "+j.JobID)
 			}
 			return d.endOfJob(ctx, stopped)
 		}

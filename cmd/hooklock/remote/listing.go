@@ -77,10 +77,10 @@ func (l *listing[T]) print(d *Desk) error {
 		}
 		return err
 	}
-	t := d.table(l.head...)
+	t := d.newTable(l.head...)
 	t.Drop, t.Cut, t.Middle, t.Hue = l.drop, l.cut, l.middle, hueOf
-	next, err := l.each(func(item *T) error { t.Add(l.row(item)...); return nil }, func() error {
-		d.progress.far("%d read", l.read)
+	next, err := l.eachItem(func(item *T) error { t.Add(l.row(item)...); return nil }, func() error {
+		d.progress.setNote("%d read", l.read)
 		return t.Flush()
 	})
 	switch {
@@ -102,9 +102,9 @@ func (l *listing[T]) sayMore(d *Desk, next string) {
 	fmt.Fprintf(d.environment.Stderr, "%d shown; all: --limit 0; next: --cursor %s\n", l.read, cli.Plain(next))
 }
 
-// each calls item for each item and end after each page. It returns the cursor of the rest, or ""
-// if there is none.
-func (l *listing[T]) each(item func(*T) error, end func() error) (string, error) {
+// eachItem calls item for each item and end after each page. It returns the cursor of the rest, or
+// "" if there is none.
+func (l *listing[T]) eachItem(item func(*T) error, end func() error) (string, error) {
 	cursor := l.cursor
 	for {
 		want := mostOnAPage
@@ -138,7 +138,7 @@ func (l *listing[T]) each(item func(*T) error, end func() error) (string, error)
 // not closed, so that no reader takes a part for the whole.
 func (l *listing[T]) printJSON(out io.Writer) error {
 	between := fmt.Sprintf("{%q:[\n", l.name)
-	next, err := l.each(func(item *T) error {
+	next, err := l.eachItem(func(item *T) error {
 		line, err := cli.JSONLine(l.raw(item))
 		if err == nil {
 			_, err = fmt.Fprintf(out, "%s%s", between, line)
@@ -174,13 +174,13 @@ func (l *listing[T]) printCSV(out io.Writer) (string, error) {
 	if err := story.WriteCSV(out, head); err != nil {
 		return "", err
 	}
-	return l.each(func(item *T) error { return story.WriteCSV(out, row(item)) }, func() error { return nil })
+	return l.eachItem(func(item *T) error { return story.WriteCSV(out, row(item)) }, func() error { return nil })
 }
 
 // printYAML prints one document in the API's shape.
 func (l *listing[T]) printYAML(out io.Writer) error {
 	between := l.name + ":\n"
-	next, err := l.each(func(item *T) error {
+	next, err := l.eachItem(func(item *T) error {
 		text, err := cli.YAML(append(append([]byte("["), l.raw(item)...), ']'))
 		if err == nil {
 			_, err = fmt.Fprintf(out, "%s%s", between, text)

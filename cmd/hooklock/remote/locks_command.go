@@ -189,17 +189,17 @@ the oldest of them, or with --execution that of another one. The exit code is 3 
   hooklock locks get stripe/acme -o json`,
 		Args: OneArg("WORKFLOW"),
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
-			return shown(d, d.printLock)(d.lock(ctx, args[0], execution))
+			return shown(d, d.printLock)(d.getLock(ctx, args[0], execution))
 		}),
 	}
 	cmd.Flags().StringVar(&execution, "execution", "", "ID of an execution, where several have a lock")
-	_ = cmd.RegisterFlagCompletionFunc("execution", r.ask(e, lockHolder)) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("execution", r.completerOf(e, lockHolder)) // the flag is there
 	r.watchFlag(cmd)
 	return cmd
 }
 
 func (d *Desk) printLock(l *client.Lock) error {
-	t := d.table()
+	t := d.newTable()
 	t.Add("workflow", l.Workflow)
 	t.Add("state", lockState(l))
 	if n := len(l.Executions); n > 0 {
@@ -238,12 +238,12 @@ out. If another has the lock by now, nothing happens and the exit code is 4.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := !yes && e.Asks()
 			if !ask {
-				if err := needed(cmd, "execution", execution,
+				if err := requireFlag(cmd, "execution", execution,
 					"exec_…: the holder, as hooklock locks get shows it"); err != nil {
 					return err
 				}
 			}
-			if err := needed(cmd, "reason", reason, `"stuck since the deploy"`); err != nil {
+			if err := requireFlag(cmd, "reason", reason, `"stuck since the deploy"`); err != nil {
 				return err
 			}
 			if ask {
@@ -262,7 +262,7 @@ out. If another has the lock by now, nothing happens and the exit code is 4.`,
 	cmd.Flags().StringVar(&execution, "execution", "",
 		"ID of the execution that holds the lock (required, but on a terminal)")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	_ = cmd.RegisterFlagCompletionFunc("execution", r.ask(e, lockHolder)) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("execution", r.completerOf(e, lockHolder)) // the flag is there
 	reasonFlag(cmd, &reason, "")
 	return cmd
 }
@@ -275,7 +275,7 @@ var errNotReleased = errors.New("nothing was released")
 func (r *Remote) confirmRelease(ctx context.Context, e *cli.Environment, workflow, execution string) (holder string,
 	err error) {
 	err = r.run(ctx, e, func(ctx context.Context, d *Desk) error {
-		l, err := d.lock(ctx, workflow, execution)
+		l, err := d.getLock(ctx, workflow, execution)
 		if err != nil {
 			return err
 		}
@@ -289,8 +289,8 @@ func (r *Remote) confirmRelease(ctx context.Context, e *cli.Environment, workflo
 	return holder, err
 }
 
-// lock returns the lock of a workflow, or that of one of its executions.
-func (d *Desk) lock(ctx context.Context, workflow, execution string) (*client.Lock, error) {
+// getLock returns the lock of a workflow, or that of one of its executions.
+func (d *Desk) getLock(ctx context.Context, workflow, execution string) (*client.Lock, error) {
 	if execution == "" {
 		return d.Lock(ctx, workflow)
 	}

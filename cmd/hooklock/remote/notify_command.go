@@ -30,7 +30,7 @@ The exit code is 1 unless that was 2xx. The URL is not shown.`,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
 			result, err := d.TestNotify(ctx)
 			if err != nil {
-				return doubtful(err, "the receiver")
+				return withDoubt(err, "the receiver")
 			}
 			return d.showNotifyTest(result)
 		}),
@@ -42,7 +42,7 @@ The exit code is 1 unless that was 2xx. The URL is not shown.`,
 
 // showNotifyTest prints what came of a test message. It returns why the receiver did not take it.
 func (d *Desk) showNotifyTest(result *client.NotifyTest) error {
-	if !result.Taken && !d.raw() {
+	if !result.Taken && !d.isRaw() {
 		return errors.New(cli.Plain(result.Problem))
 	}
 	text := fmt.Sprintf("the receiver took the message: %d", result.Status)

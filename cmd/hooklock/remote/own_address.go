@@ -49,7 +49,7 @@ func (d *Desk) refuseOwn(ctx context.Context, to *url.URL) error {
 			continue
 		}
 		other := d.addressesOf(ctx, h, true)
-		if strings.EqualFold(h, host) || mine.meets(other) {
+		if strings.EqualFold(h, host) || mine.hasCommon(other) {
 			return cli.Misuse(fmt.Errorf("--to %s is %s (%s): a replay goes to another service; to run the events "+
 				"again "+
 				"there, leave --to out", cli.Plain(to.String()), address, setting))
@@ -61,7 +61,7 @@ func (d *Desk) refuseOwn(ctx context.Context, to *url.URL) error {
 // addresses are IP addresses by which a host is reached from here.
 type addresses map[netip.Addr]bool
 
-func (a addresses) meets(b addresses) bool {
+func (a addresses) hasCommon(b addresses) bool {
 	for ip := range a {
 		if b[ip] {
 			return true

@@ -19,7 +19,7 @@ import (
 // parkedFlags select executions whose request is stored, or events that are possibly lost.
 type parkedFlags struct{ any, blocked, deadLetters, lost bool }
 
-func (p *parkedFlags) add(cmd *cobra.Command) {
+func (p *parkedFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.any, string(client.ParkWaiting), false,
 		"only executions with a stored request: parked ones and dead letters")
 	cmd.Flags().BoolVar(&p.blocked, "blocked", false, "only parked ones that wait for a person")
@@ -29,15 +29,15 @@ func (p *parkedFlags) add(cmd *cobra.Command) {
 		"only events that are possibly lost: they were refused and did not come again in time")
 }
 
-func (p *parkedFlags) asked() bool { return p.any || p.blocked || p.deadLetters }
+func (p *parkedFlags) isAsked() bool { return p.any || p.blocked || p.deadLetters }
 
-// narrow sets q to the flags. It refuses flags that exclude each other.
-func (p *parkedFlags) narrow(q *client.ExecutionQuery) error {
-	if p.lost && (p.asked() || q.Status != "" || q.Outcome != "" || q.Decision != "") {
+// narrowQuery sets q to the flags. It refuses flags that exclude each other.
+func (p *parkedFlags) narrowQuery(q *client.ExecutionQuery) error {
+	if p.lost && (p.isAsked() || q.Status != "" || q.Outcome != "" || q.Decision != "") {
 		return errors.New("--lost is for events that were refused and did not come again: leave out --status, " +
 			"--outcome, --decision, --parked, --blocked and --dead-letters")
 	}
-	if q.Lost = p.lost; !p.asked() {
+	if q.Lost = p.lost; !p.isAsked() {
 		return nil
 	}
 	q.Parked = true
@@ -74,9 +74,9 @@ func (d *Desk) showParkedIn(l *listing[client.Execution], state client.ParkState
 }
 
 func (d *Desk) parkedRow(x *client.Execution, now time.Time) []string {
-	state, since, tries, next, because := "dead letter", x.StartedAt, x.Tries, "", d.why(x)
+	state, since, tries, next, because := "dead letter", x.StartedAt, x.Tries, "", d.reasonText(x)
 	if p := x.Parked; p != nil {
-		state, since, tries, because = string(client.ParkWaiting), p.Since, p.Tries, evidence(p.LastEvidence)+
+		state, since, tries, because = string(client.ParkWaiting), p.Since, p.Tries, evidenceText(p.LastEvidence)+
 			x.LastFailed()
 		if !p.NextAttempt.IsZero() {
 			next = cli.Span(max(0, p.NextAttempt.Sub(now)))
@@ -89,8 +89,8 @@ func (d *Desk) parkedRow(x *client.Execution, now time.Time) []string {
 		x.EventID, because}
 }
 
-// evidence returns what is known of a try, or "" if none has ended.
-func evidence(e *client.Evidence) string {
+// evidenceText returns what is known of a try, or "" if none has ended.
+func evidenceText(e *client.Evidence) string {
 	if e == nil {
 		return ""
 	}
@@ -114,7 +114,7 @@ func (d *Desk) showParked(x *client.Execution, add func(name, value string)) {
 	if x.RequestStored != "" {
 		add("request stored", x.RequestStored)
 	}
-	add("tries", number(x.Tries))
+	add("tries", numberText(x.Tries))
 	add("parked for", x.ParkedOn)
 	p := x.Parked
 	if p == nil {
@@ -123,7 +123,7 @@ func (d *Desk) showParked(x *client.Execution, add func(name, value string)) {
 	add("waits since", d.shown.Stamp(p.Since.Time)+" ("+cli.Span(time.Since(p.Since.Time))+" ago), for "+p.On)
 	add("tries", fmt.Sprintf("%d, of which %d failed", p.Tries, p.Failures))
 	if p.LastEvidence != nil {
-		add("last try", d.shown.Stamp(p.LastEvidence.At.Time)+" "+evidence(p.LastEvidence))
+		add("last try", d.shown.Stamp(p.LastEvidence.At.Time)+" "+evidenceText(p.LastEvidence))
 	}
 	if !p.NextAttempt.IsZero() {
 		add("next try", d.shown.Stamp(p.NextAttempt.Time))
@@ -221,12 +221,12 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 			if toCA != "" && to == "" {
 				return cli.Misuse(errors.New("--to-ca-file is of --to: say where the requests are to go"))
 			}
-			many, err := p.many(cmd, args, &b, again, to != "")
+			many, err := p.isAboutMany(cmd, args, &b, again, to != "")
 			if err != nil {
 				return err
 			}
 			if to != "" {
-				return r.replay(cmd.Context(), e, to, toCA, args, &b)
+				return r.replayTo(cmd.Context(), e, to, toCA, args, &b)
 			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				switch {
@@ -260,10 +260,10 @@ command watches it (see "hooklock jobs watch"), and --detach does not. Each even
 	return cmd
 }
 
-// many reports whether the command is about all that match the filter of b, and not about the one
-// of args. It refuses what is neither, flags that exclude each other, and a lack of a reason if
-// something changes; sends: it sends requests elsewhere, which changes nothing.
-func (p *person) many(cmd *cobra.Command, args []string, b *client.Bulk, again, sends bool) (bool, error) {
+// isAboutMany reports whether the command is about all that match the filter of b, and not about
+// the one of args. It refuses what is neither, flags that exclude each other, and a lack of a
+// reason if something changes; sends: it sends requests elsewhere, which changes nothing.
+func (p *person) isAboutMany(cmd *cobra.Command, args []string, b *client.Bulk, again, sends bool) (bool, error) {
 	if err := checkAgain(b, again, sends); err != nil {
 		return false, err
 	}
@@ -286,12 +286,12 @@ func (p *person) many(cmd *cobra.Command, args []string, b *client.Bulk, again, 
 	if b.DryRun || sends {
 		return many, nil
 	}
-	return many, needed(cmd, "reason", b.Reason, p.example)
+	return many, requireFlag(cmd, "reason", b.Reason, p.example)
 }
 
 // actOn acts on the one execution that text names, as whole finds it.
 func (d *Desk) actOn(ctx context.Context, p *person, text, reason string) error {
-	id, err := d.whole(ctx, text)
+	id, err := d.completeID(ctx, text)
 	if err != nil {
 		return err
 	}
@@ -315,7 +315,7 @@ func fixTimes(now time.Time, times ...*string) {
 // dryRun prints all executions that match, part by part.
 func (d *Desk) dryRun(ctx context.Context, action client.ParkedAction, b client.Bulk) error {
 	all := client.BulkResult{Executions: []client.BulkItem{}}
-	t := d.table("EXECUTION", "RESULT", "WORKFLOW")
+	t := d.newTable("EXECUTION", "RESULT", "WORKFLOW")
 	t.Cut = map[string]int{"EXECUTION": 20, "WORKFLOW": 8}
 	for part, err := range d.Bulk(ctx, action, b) {
 		if err != nil {
@@ -323,7 +323,7 @@ func (d *Desk) dryRun(ctx context.Context, action client.ParkedAction, b client.
 		}
 		all.Matched = max(all.Matched, part.Matched)
 		all.Executions = append(all.Executions, part.Executions...)
-		if d.raw() {
+		if d.isRaw() {
 			continue
 		}
 		for i := range part.Executions {
@@ -334,10 +334,10 @@ func (d *Desk) dryRun(ctx context.Context, action client.ParkedAction, b client.
 			return err
 		}
 	}
-	if d.raw() {
+	if d.isRaw() {
 		text, err := json.Marshal(all)
 		if err == nil {
-			err = d.object(text, nil)
+			err = d.printObject(text, nil)
 		}
 		if err != nil {
 			return err
@@ -381,7 +381,7 @@ func keptExecutions(states []client.ParkState) func(context.Context, *Desk, stri
 			if err != nil {
 				return words
 			}
-			words = append(words, offered(page.Executions, begun)...)
+			words = append(words, completionsOf(page.Executions, begun)...)
 		}
 		return words
 	}
@@ -389,7 +389,7 @@ func keptExecutions(states []client.ParkState) func(context.Context, *Desk, stri
 
 // actOnAll does it with all that fit the filter, or shows them.
 func (d *Desk) actOnAll(ctx context.Context, p *person, b *client.Bulk, again, detach bool) error {
-	d.moments(&b.Filter.Since, &b.Filter.Until)
+	d.rewriteTimes(&b.Filter.Since, &b.Filter.Until)
 	fixTimes(time.Now(), &b.Filter.Since, &b.Filter.Until)
 	switch {
 	case again:

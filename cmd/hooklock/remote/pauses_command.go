@@ -69,21 +69,21 @@ A route that the replica does not have is refused, and so is a pattern that no k
 
 // beginPause pauses the scope that text means.
 func (d *Desk) beginPause(ctx context.Context, text string, f *pauseFlags) error {
-	scope, err := d.scope(ctx, text)
+	scope, err := d.pauseScope(ctx, text)
 	if err != nil {
 		return err
 	}
 	fits := ""
 	if !f.force {
-		if fits, err = d.fits(ctx, scope); err != nil {
+		if fits, err = d.checkScope(ctx, scope); err != nil {
 			return err
 		}
 	}
 	p, err := d.BeginPause(ctx, scope, f.reason, f.until)
 	if err != nil {
-		return doubtful(ofUntil(err), "hooklock pauses")
+		return withDoubt(ofUntil(err), "hooklock pauses")
 	}
-	d.warn(p)
+	d.warnOfPause(p)
 	if f.drain {
 		if p, err = d.waitUntilDrained(ctx, scope); err != nil {
 			return err
@@ -102,9 +102,9 @@ func ofUntil(err error) error {
 	return err
 }
 
-// scope returns the scope that text means: a route of that name, or, where it could not be a
+// pauseScope returns the scope that text means: a route of that name, or, where it could not be a
 // route's, the workflows of that name or pattern.
-func (d *Desk) scope(ctx context.Context, text string) (string, error) {
+func (d *Desk) pauseScope(ctx context.Context, text string) (string, error) {
 	if strings.HasPrefix(text, "route:") || strings.HasPrefix(text, "workflow:") {
 		return text, nil
 	}
@@ -135,10 +135,10 @@ func (d *Desk) routeNames(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// fits returns a text with the known workflows that a scope covers. It returns an error if there is
-// none, or no such route: the scope is probably mistyped. If the API does not say, it returns "",
-// and the pause goes ahead.
-func (d *Desk) fits(ctx context.Context, text string) (string, error) {
+// checkScope returns a text with the known workflows that a scope covers. It returns an error if
+// there is none, or no such route: the scope is probably mistyped. If the API does not say, it
+// returns "", and the pause goes ahead.
+func (d *Desk) checkScope(ctx context.Context, text string) (string, error) {
 	const forced = "; nothing was paused; --force pauses it all the same"
 	scope, err := idem.ParsePauseScope(text)
 	if err != nil { // the API says what is wrong with it
@@ -185,8 +185,8 @@ func (d *Desk) fits(ctx context.Context, text string) (string, error) {
 	}
 }
 
-// warn prints the warning of a pause, which is in force all the same.
-func (d *Desk) warn(p *client.Pause) {
+// warnOfPause prints the warning of a pause, which is in force all the same.
+func (d *Desk) warnOfPause(p *client.Pause) {
 	if p.Warning != "" {
 		fmt.Fprintf(d.environment.Stderr, "warning: %s is paused, but %s\n", cli.Plain(p.Scope), cli.Plain(p.Warning))
 	}
@@ -194,7 +194,7 @@ func (d *Desk) warn(p *client.Pause) {
 
 // waitUntilDrained waits until nothing of a pause runs.
 func (d *Desk) waitUntilDrained(ctx context.Context, scope string) (p *client.Pause, err error) {
-	err = d.progress.during(ctx, "wait until nothing of "+cli.Plain(scope)+" runs", func() error {
+	err = d.progress.runShown(ctx, "wait until nothing of "+cli.Plain(scope)+" runs", func() error {
 		for {
 			if p, err = d.Pause(ctx, scope); err != nil {
 				return fmt.Errorf("it is paused; whether nothing of it runs is not known: %w", err)
@@ -306,7 +306,7 @@ func (d *Desk) printPauses(l *client.PauseList) error {
 		fmt.Fprintln(d.environment.Stderr, "nothing is paused")
 		return nil
 	}
-	t := d.table("SCOPE", "STATE", "AGE", "LEFT", "WAITING", "PARKED", "RUNNING", "BY", "REASON")
+	t := d.newTable("SCOPE", "STATE", "AGE", "LEFT", "WAITING", "PARKED", "RUNNING", "BY", "REASON")
 	t.Drop, t.Cut = []string{"PARKED", "BY"}, map[string]int{"SCOPE": 12, "REASON": 12}
 	for i := range l.Pauses {
 		p := &l.Pauses[i]
@@ -317,7 +317,7 @@ func (d *Desk) printPauses(l *client.PauseList) error {
 		return err
 	}
 	for i := range l.Pauses {
-		d.warn(&l.Pauses[i])
+		d.warnOfPause(&l.Pauses[i])
 	}
 	return nil
 }

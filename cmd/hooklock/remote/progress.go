@@ -29,38 +29,38 @@ func newProgress(e *cli.Environment) *progress {
 	return &progress{to: e.Stderr, screen: e.ScreenOf(e.Stderr)}
 }
 
-// during runs work, and shows what as soon as it takes long.
-func (p *progress) during(ctx context.Context, what string, work func() error) error {
+// runShown runs work, and shows what as soon as it takes long.
+func (p *progress) runShown(ctx context.Context, what string, work func() error) error {
 	if !p.screen.Terminal() {
 		return work()
 	}
 	over, cancel := context.WithCancel(ctx)
 	var telling sync.WaitGroup
-	telling.Go(func() { p.tell(over, what) })
+	telling.Go(func() { p.tellUntilDone(over, what) })
 	err := work()
 	cancel()
 	telling.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clear()
+	p.clearLine()
 	return err
 }
 
-func (p *progress) tell(ctx context.Context, what string) {
+func (p *progress) tellUntilDone(ctx context.Context, what string) {
 	began := time.Now()
 	ticker := time.NewTicker(progressAfter)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			p.show(what + ": " + cli.Span(time.Since(began).Truncate(time.Second)))
+			p.showLine(what + ": " + cli.Span(time.Since(began).Truncate(time.Second)))
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (p *progress) show(text string) {
+func (p *progress) showLine(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.note != "" {
@@ -78,31 +78,31 @@ func (p *progress) showOnly(text string) {
 	p.mu.Lock()
 	p.only = text
 	if text == "" {
-		p.clear()
+		p.clearLine()
 	}
 	p.mu.Unlock()
 	if text != "" && p.screen.Terminal() {
-		p.show(text)
+		p.showLine(text)
 	}
 }
 
-// far sets the note about the progress.
-func (p *progress) far(format string, args ...any) {
+// setNote sets the note about the progress.
+func (p *progress) setNote(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.note = fmt.Sprintf(format, args...)
 }
 
-// clear removes the line. The caller holds mu.
-func (p *progress) clear() {
+// clearLine removes the line. The caller holds mu.
+func (p *progress) clearLine() {
 	if p.shown {
 		_, _ = fmt.Fprint(p.to, "\r\x1b[K")
 		p.shown = false
 	}
 }
 
-// beside returns a writer to w that removes the line first.
-func (p *progress) beside(w io.Writer) io.Writer {
+// writerBeside returns a writer to w that removes the line first.
+func (p *progress) writerBeside(w io.Writer) io.Writer {
 	if !p.screen.Terminal() {
 		return w
 	}
@@ -118,6 +118,6 @@ type besideProgress struct {
 func (b besideProgress) Write(text []byte) (int, error) {
 	b.progress.mu.Lock()
 	defer b.progress.mu.Unlock()
-	b.progress.clear()
+	b.progress.clearLine()
 	return b.Writer.Write(text)
 }

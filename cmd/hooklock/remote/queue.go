@@ -42,7 +42,7 @@ The workflow with the longest queue is the first. HOLDER is the replica where it
 				workflow = args[0]
 			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				queues, err := d.queues(ctx, workflow)
+				queues, err := d.listQueues(ctx, workflow)
 				if err != nil {
 					return err
 				}
@@ -53,7 +53,7 @@ The workflow with the longest queue is the first. HOLDER is the replica where it
 				if err != nil {
 					return err
 				}
-				return d.object(raw, func() error { return d.printQueues(queues, workflow, time.Now()) })
+				return d.printObject(raw, func() error { return d.printQueues(queues, workflow, time.Now()) })
 			})
 		},
 	}
@@ -71,9 +71,9 @@ type queue struct {
 	waiting  []*client.Execution
 }
 
-// queues returns the queues of a workflow, or of those that a pattern matches ("" = all), the
+// listQueues returns the queues of a workflow, or of those that a pattern matches ("" = all), the
 // longest first.
-func (d *Desk) queues(ctx context.Context, workflow string) ([]*queue, error) {
+func (d *Desk) listQueues(ctx context.Context, workflow string) ([]*queue, error) {
 	of := map[string]*queue{}
 	at := func(name string) *queue {
 		if of[name] == nil {
@@ -122,7 +122,7 @@ func (d *Desk) printQueues(queues []*queue, workflow string, now time.Time) erro
 		fmt.Fprintln(d.environment.Stderr, none)
 		return nil
 	}
-	t := d.table("WORKFLOW", "POS", "EVENT", "STATE", "AGE", "HOLDER", headHappened, "RUN")
+	t := d.newTable("WORKFLOW", "POS", "EVENT", "STATE", "AGE", "HOLDER", headHappened, "RUN")
 	t.Drop, t.Middle, t.Hue = []string{"RUN", headHappened, "HOLDER"}, []string{"WORKFLOW", "EVENT"}, hueOf
 	t.Cut = map[string]int{"WORKFLOW": 12, "EVENT": 17, headHappened: 20, "RUN": shortRun}
 	for _, q := range queues {

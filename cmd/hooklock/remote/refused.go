@@ -16,9 +16,9 @@ import (
 	"hooklock/cmd/hooklock/cli"
 )
 
-// explain converts an error of a call to a message that says what to do, with an exit code. Text of
-// the server is made plain.
-func (d *Desk) explain(ctx context.Context, err error) error {
+// explainError converts an error of a call to a message that says what to do, with an exit code.
+// Text of the server is made plain.
+func (d *Desk) explainError(ctx context.Context, err error) error {
 	var coded cli.CodedError
 	var file *fs.PathError // a token file that has gone, or a full disk under the output
 	if err == nil || errors.As(err, &coded) || errors.As(err, &file) {
@@ -27,16 +27,16 @@ func (d *Desk) explain(ctx context.Context, err error) error {
 	var half doubt
 	errors.As(err, &half)
 	if p, ok := errors.AsType[*client.Problem](err); ok {
-		return d.refused(p, half.advice())
+		return d.refusalError(p, half.adviceText())
 	}
 	if ctx.Err() != nil {
-		return errors.New("interrupted" + half.advice())
+		return errors.New("interrupted" + half.adviceText())
 	}
 	text := cli.Plain(d.url) + ": " + cli.Plain(err.Error())
-	if advice := d.advice(err); advice != "" {
+	if advice := d.adviceFor(err); advice != "" {
 		text += "; " + advice
 	}
-	return errors.New(text + half.advice())
+	return errors.New(text + half.adviceText())
 }
 
 // doubt is an error after which it is not known whether a change was made.
@@ -48,16 +48,16 @@ type doubt struct {
 // Unwrap returns the wrapped error.
 func (e doubt) Unwrap() error { return e.error }
 
-func (e doubt) advice() string {
+func (e doubt) adviceText() string {
 	if e.look == "" {
 		return ""
 	}
 	return "; it may have been done all the same: " + cli.Plain(e.look) + " tells"
 }
 
-// doubtful wraps the error of a change. There is no doubt if the server answered for etcd, too, or
+// withDoubt wraps the error of a change. There is no doubt if the server answered for etcd, too, or
 // was not reached.
-func doubtful(err error, look string) error {
+func withDoubt(err error, look string) error {
 	var p *client.Problem
 	var dial *net.OpError
 	if errors.As(err, &p) && p.Code != client.CodeStoreUnavailable || errors.As(err, &dial) && dial.Op == "dial" {
@@ -68,15 +68,15 @@ func doubtful(err error, look string) error {
 
 // Done prints the result of a change: the answer of the server, or text.
 func (d *Desk) Done(answer []byte, text string) error {
-	return d.object(answer, func() error {
+	return d.printObject(answer, func() error {
 		_, err := fmt.Fprintln(d.environment.Stdout, cli.Plain(text))
 		return err
 	})
 }
 
-// refused converts a problem to an error with an exit code and an advice. look says where to look
-// after a change.
-func (d *Desk) refused(p *client.Problem, look string) error {
+// refusalError converts a problem to an error with an exit code and an advice. look says where to
+// look after a change.
+func (d *Desk) refusalError(p *client.Problem, look string) error {
 	text := cli.Plain(p.Error())
 	code := cli.ExitFailed
 	switch {
@@ -118,8 +118,8 @@ func (d *Desk) refused(p *client.Problem, look string) error {
 	return cli.WithCode(errors.New(text+look), code)
 }
 
-// advice says what to do if no answer came.
-func (d *Desk) advice(err error) string {
+// adviceFor says what to do if no answer came.
+func (d *Desk) adviceFor(err error) string {
 	var dns *net.DNSError
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError

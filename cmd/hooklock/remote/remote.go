@@ -67,7 +67,7 @@ func (r *Remote) Flags(cmd *cobra.Command) {
 	f.StringVar(&r.zone, "tz", "", "time zone of the times that are shown and given, such as Europe/Berlin "+
 		"(default: Local; UTC in what goes to no terminal)")
 	f.BoolVar(&r.utc, "utc", false, "the same as --tz UTC")
-	complete(cmd, "output", slices.Concat(outputs, r.more)...)
+	completeFlag(cmd, "output", slices.Concat(outputs, r.more)...)
 	NoFiles(cmd, "tz")
 }
 
@@ -107,11 +107,11 @@ type Desk struct {
 	progress    *progress
 }
 
-// raw reports whether the output is the API's own answer.
-func (d *Desk) raw() bool { return d.output == outputJSON || d.output == outputYAML }
+// isRaw reports whether the output is the API's own answer.
+func (d *Desk) isRaw() bool { return d.output == outputJSON || d.output == outputYAML }
 
-// object prints an answer of the API, or calls people.
-func (d *Desk) object(raw []byte, people func() error) error {
+// printObject prints an answer of the API, or calls people.
+func (d *Desk) printObject(raw []byte, people func() error) error {
 	switch d.output {
 	case outputJSON:
 		return cli.PrintObject(d.environment.Stdout, raw)
@@ -132,7 +132,7 @@ func shown[T answer](d *Desk, people func(T) error) func(T, error) error {
 		if err != nil {
 			return err
 		}
-		return d.object(x.RawJSON(), func() error { return people(x) })
+		return d.printObject(x.RawJSON(), func() error { return people(x) })
 	}
 }
 
@@ -141,14 +141,14 @@ func shown[T answer](d *Desk, people func(T) error) func(T, error) error {
 func changed[T answer](d *Desk, look string, said func(T) string) func(T, error) error {
 	return func(x T, err error) error {
 		if err != nil {
-			return doubtful(err, look)
+			return withDoubt(err, look)
 		}
 		return d.Done(x.RawJSON(), said(x))
 	}
 }
 
-// table returns an empty table for this screen. Without a head it has names and values.
-func (d *Desk) table(head ...string) *cli.Table {
+// newTable returns an empty table for this screen. Without a head it has names and values.
+func (d *Desk) newTable(head ...string) *cli.Table {
 	t := &cli.Table{Out: d.environment.Stdout, Screen: d.screen, Head: head}
 	if d.output == outputWide {
 		t.Screen.Width = 0
@@ -178,9 +178,9 @@ func (r *Remote) run(ctx context.Context, e *cli.Environment, work func(context.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if r.watch > 0 {
-		return d.watch(ctx, r.watch, work)
+		return d.watchOutput(ctx, r.watch, work)
 	}
-	return d.explain(ctx, d.progress.during(ctx, "asking "+d.url, func() error { return work(ctx, d) }))
+	return d.explainError(ctx, d.progress.runShown(ctx, "asking "+d.url, func() error { return work(ctx, d) }))
 }
 
 // Action returns the RunE of a command that calls work as run does.
@@ -195,7 +195,7 @@ func (r *Remote) Action(e *cli.Environment,
 func (r *Remote) onExecution(e *cli.Environment,
 	work func(ctx context.Context, d *Desk, id string) error) func(*cobra.Command, []string) error {
 	return r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
-		id, err := d.whole(ctx, args[0])
+		id, err := d.completeID(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -205,12 +205,12 @@ func (r *Remote) onExecution(e *cli.Environment,
 
 func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 	d := &Desk{output: r.output, screen: e.ScreenOf(e.Stdout), asks: e.Asks(), progress: newProgress(e)}
-	d.environment = &cli.Environment{Env: e.Env, Stdin: e.Stdin, Stdout: d.progress.beside(e.Stdout),
-		Stderr: d.progress.beside(e.Stderr)}
-	if err := r.zones(d); err != nil {
+	d.environment = &cli.Environment{Env: e.Env, Stdin: e.Stdin, Stdout: d.progress.writerBeside(e.Stdout),
+		Stderr: d.progress.writerBeside(e.Stderr)}
+	if err := r.setZones(d); err != nil {
 		return nil, err
 	}
-	c, err := r.configuration(e)
+	c, err := r.readConfig(e)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (r *Remote) open(e *cli.Environment) (*Desk, error) {
 		trust.CAFile, trust.ServerName = own.CAFile, own.ServerName
 	}
 	d.url = withScheme(d.url)
-	source, err := r.source(e, d, filepath.Join(c.DataDir, admin.TokenFile))
+	source, err := r.tokenSource(e, d, filepath.Join(c.DataDir, admin.TokenFile))
 	if err != nil {
 		return nil, cli.Misuse(err)
 	}
@@ -256,9 +256,9 @@ func withScheme(address string) string {
 	return "http://" + address
 }
 
-// zones sets the zones of d. What goes to no terminal has times as the API writes them, unless a
+// setZones sets the zones of d. What goes to no terminal has times as the API writes them, unless a
 // zone is named.
-func (r *Remote) zones(d *Desk) (err error) {
+func (r *Remote) setZones(d *Desk) (err error) {
 	name := cmp.Or(r.zone, "Local")
 	if r.utc {
 		name = "UTC"
@@ -275,8 +275,8 @@ func (r *Remote) zones(d *Desk) (err error) {
 // momentsHelp ends the help of a flag that takes a time.
 const momentsHelp = `a time (02:13, "yesterday 22:00", "2026-01-31 12:00", 2026-01-31T12:00:00Z), or how long ago (10m)`
 
-// moments rewrites the times that flags gave as the API takes them.
-func (d *Desk) moments(times ...*string) {
+// rewriteTimes rewrites the times that flags gave as the API takes them.
+func (d *Desk) rewriteTimes(times ...*string) {
 	for _, t := range times {
 		*t = d.given.Moment(*t, time.Now())
 	}
@@ -285,10 +285,10 @@ func (d *Desk) moments(times ...*string) {
 // ConfigFile returns the file that --config names, or the default.
 func (r *Remote) ConfigFile() string { return cmp.Or(r.config, wiring.DefaultConfig) }
 
-// configuration returns the configuration of the hooklock that is called: of --config, of the
+// readConfig returns the configuration of the hooklock that is called: of --config, of the
 // default file, or of the environment alone. A file that is not valid is read as far as possible:
 // the hooklock runs with an earlier one.
-func (r *Remote) configuration(e *cli.Environment) (*config.Config, error) {
+func (r *Remote) readConfig(e *cli.Environment) (*config.Config, error) {
 	file := r.ConfigFile()
 	loaded, err := wiring.Load(e, file, nil, false)
 	var problems config.Problems
@@ -305,8 +305,8 @@ func (r *Remote) configuration(e *cli.Environment) (*config.Config, error) {
 	return config.Legible(config.Source{Path: file, Env: e.Env})
 }
 
-// source returns the source of the token, and sets d.token.
-func (r *Remote) source(e *cli.Environment, d *Desk, generated string) (client.TokenSource, error) {
+// tokenSource returns the source of the token, and sets d.token.
+func (r *Remote) tokenSource(e *cli.Environment, d *Desk, generated string) (client.TokenSource, error) {
 	given, from := r.tokenFile, "--token-file"
 	if given == "" {
 		given, from = e.Lookup(envTokenFile), envTokenFile
@@ -423,12 +423,12 @@ func addList(cmd, list *cobra.Command) {
 func reasonFlag(cmd *cobra.Command, reason *string, example string) {
 	textFlag(cmd, reason, "reason", "why, for the record and the audit log (required)")
 	if example != "" {
-		cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return needed(cmd, "reason", *reason, example) }
+		cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return requireFlag(cmd, "reason", *reason, example) }
 	}
 }
 
-// needed refuses a flag that was left out.
-func needed(cmd *cobra.Command, flag, value, example string) error {
+// requireFlag refuses a flag that was left out.
+func requireFlag(cmd *cobra.Command, flag, value, example string) error {
 	if strings.TrimSpace(value) == "" {
 		return cli.Misuse(fmt.Errorf("%s needs --%s, such as --%s %s", cmd.CommandPath(), flag, flag, example))
 	}

@@ -44,7 +44,7 @@ It is counted in memory, by the process that is asked, since its start and at mo
   hooklock report -o json | jq '.routes[] | {route, mode, overlaps: .overlaps.count}'`,
 		Args: cli.NoArgs,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
-			d.moments(&since)
+			d.rewriteTimes(&since)
 			return shown(d, func(found *client.Report) error {
 				return d.printReport(found, examples)
 			})(d.Report(ctx, since))
@@ -60,7 +60,7 @@ It is counted in memory, by the process that is asked, since its start and at mo
 func (d *Desk) printReport(r *client.Report, examples bool) error {
 	fmt.Fprintf(d.environment.Stdout, "of %s, since %s (%s)\n", cli.Plain(r.Replica), d.shown.Stamp(r.Since.Time),
 		cli.Span(r.Until.Sub(r.Since.Time)))
-	t := d.table("ROUTE", "MODE", "DELIVERIES", "STALE", "DUPLICATES", "BUSY", "MISMATCHES", "NO-ID", "BAD-SIG",
+	t := d.newTable("ROUTE", "MODE", "DELIVERIES", "STALE", "DUPLICATES", "BUSY", "MISMATCHES", "NO-ID", "BAD-SIG",
 		"UNREADABLE")
 	t.Drop, t.Cut, t.Empty = []string{"MODE"}, map[string]int{"ROUTE": 8, "DELIVERIES": 10}, "0"
 	for i := range r.Routes {
@@ -79,7 +79,7 @@ func (d *Desk) printReport(r *client.Report, examples bool) error {
 	if !examples {
 		return nil
 	}
-	t = d.table("ROUTE", "FOUND", "AT", "DECISION", "KEY", "WORKFLOW", "EXECUTION", "WHY")
+	t = d.newTable("ROUTE", "FOUND", "AT", "DECISION", "KEY", "WORKFLOW", "EXECUTION", "WHY")
 	t.Drop, t.Cut = []string{"EXECUTION", "KEY"}, map[string]int{"ROUTE": 8, "WORKFLOW": 8, "WHY": 8}
 	for i := range r.Routes {
 		route := &r.Routes[i]

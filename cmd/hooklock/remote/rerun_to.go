@@ -121,8 +121,8 @@ func trustIn(to *url.URL, caFile string) (t *tls.Config, err error) {
 	return t, nil
 }
 
-// replay sends the request of the execution that args name, or of all that match.
-func (r *Remote) replay(ctx context.Context, e *cli.Environment, to, caFile string, args []string,
+// replayTo sends the request of the execution that args name, or of all that match.
+func (r *Remote) replayTo(ctx context.Context, e *cli.Environment, to, caFile string, args []string,
 	b *client.Bulk) error {
 	target, err := readTarget(to)
 	if err != nil {
@@ -141,7 +141,7 @@ func (r *Remote) replay(ctx context.Context, e *cli.Environment, to, caFile stri
 		if len(args) > 0 {
 			return s.sendOne(ctx, args[0])
 		}
-		d.moments(&b.Filter.Since, &b.Filter.Until)
+		d.rewriteTimes(&b.Filter.Since, &b.Filter.Until)
 		fixTimes(time.Now(), &b.Filter.Since, &b.Filter.Until)
 		return s.sendAll(ctx, b)
 	})
@@ -161,7 +161,7 @@ func (d *Desk) newReplay(ctx context.Context, to *url.URL, trust *tls.Config, re
 
 // sendOne sends the request of the execution that text names.
 func (r *replay) sendOne(ctx context.Context, text string) error {
-	id, err := r.d.whole(ctx, text)
+	id, err := r.d.completeID(ctx, text)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (r *replay) sendOne(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	return r.run(ctx, []*client.Execution{x}, mostRate)
+	return r.sendRequests(ctx, []*client.Execution{x}, mostRate)
 }
 
 // sendAll sends the requests of all executions that match and have ended, in the order in which
@@ -195,18 +195,18 @@ func (r *replay) sendAll(ctx context.Context, b *client.Bulk) error {
 		if x.Status.Terminal() && !seen[x.ExecutionID] {
 			seen[x.ExecutionID] = true
 			all = append(all, x)
-			r.d.progress.far("%d match", len(all))
+			r.d.progress.setNote("%d match", len(all))
 		}
 	}
 	if slices.Reverse(all); letters { // these are listed in another order
 		slices.SortStableFunc(all, func(x, y *client.Execution) int { return x.FinishedAt.Compare(y.FinishedAt.Time) })
 	}
-	return r.run(ctx, all, rate)
+	return r.sendRequests(ctx, all, rate)
 }
 
-// run sends the requests, so many a second at most, and reports. What is before an interruption is
-// reported, too.
-func (r *replay) run(ctx context.Context, all []*client.Execution, rate int) error {
+// sendRequests sends the requests, so many a second at most, and reports. What is before an
+// interruption is reported, too.
+func (r *replay) sendRequests(ctx context.Context, all []*client.Execution, rate int) error {
 	r.report.Matched = len(all)
 	fmt.Fprintf(r.d.environment.Stderr, "sending to %s, without lock and record; each request has the signature "+
 		"with which it came: "+
@@ -224,7 +224,7 @@ func (r *replay) run(ctx context.Context, all []*client.Execution, rate int) err
 				if life.Err() != nil {
 					continue
 				}
-				if err := r.send(life, x); err != nil {
+				if err := r.sendRequest(life, x); err != nil {
 					stop(err)
 				}
 			}
@@ -249,14 +249,14 @@ func (r *replay) run(ctx context.Context, all []*client.Execution, rate int) err
 	}
 	running.Wait()
 	r.d.progress.showOnly("")
-	return r.end(r.d.explain(ctx, context.Cause(life)))
+	return r.endReport(r.d.explainError(ctx, context.Cause(life)))
 }
 
 // errHooklock ends a replay that comes to a Hooklock, perhaps a replica of this one.
 var errHooklock = errors.New("a Hooklock answered, and a replay goes to a service: name the service itself")
 
-// send sends one request. Its error means that no other one can be sent.
-func (r *replay) send(ctx context.Context, x *client.Execution) error {
+// sendRequest sends one request. Its error means that no other one can be sent.
+func (r *replay) sendRequest(ctx context.Context, x *client.Execution) error {
 	var raw bytes.Buffer
 	reason := "rerun --to " + r.report.To
 	if r.reason != "" {
@@ -265,16 +265,16 @@ func (r *replay) send(ctx context.Context, x *client.Execution) error {
 	err := r.d.RequestFor(ctx, x.ExecutionID, reason, &raw)
 	switch {
 	case client.IsCode(err, client.CodeRequestNotKept):
-		r.note(x, func(n *replayReport) *int { return &n.NotKept }, 0, "its request is not kept")
+		r.countResult(x, func(n *replayReport) *int { return &n.NotKept }, 0, "its request is not kept")
 		return nil
 	case err != nil:
 		return err
 	}
 	began := time.Now()
-	answer, err := r.exchange(ctx, raw.Bytes())
+	answer, err := r.sendAndRead(ctx, raw.Bytes())
 	if err != nil {
 		if ctx.Err() == nil {
-			r.note(x, func(n *replayReport) *int { return &n.Unanswered }, 0, err.Error())
+			r.countResult(x, func(n *replayReport) *int { return &n.Unanswered }, 0, err.Error())
 		}
 		return nil
 	}
@@ -286,27 +286,27 @@ func (r *replay) send(ctx context.Context, x *client.Execution) error {
 	r.report.Sent++
 	r.report.Statuses[strconv.Itoa(answer.status)]++
 	r.mu.Unlock()
-	r.compare(x, answer)
+	r.compareAnswer(x, answer)
 	return nil
 }
 
-// compare notes whether an answer is the recorded one.
-func (r *replay) compare(x *client.Execution, got sentAnswer) {
+// compareAnswer notes whether an answer is the recorded one.
+func (r *replay) compareAnswer(x *client.Execution, got sentAnswer) {
 	differ := func(n *replayReport) *int { return &n.Differ }
 	switch was := x.Response; {
 	case was == nil:
-		r.note(x, func(n *replayReport) *int { return &n.Unknown }, got.status, "")
+		r.countResult(x, func(n *replayReport) *int { return &n.Unknown }, got.status, "")
 	case was.Status != got.status:
-		r.note(x, differ, got.status, "another status")
+		r.countResult(x, differ, got.status, "another status")
 	case was.Hash != "" && was.Hash != got.hash:
-		r.note(x, differ, got.status, "another body")
+		r.countResult(x, differ, got.status, "another body")
 	default:
-		r.note(x, func(n *replayReport) *int { return &n.Same }, got.status, "")
+		r.countResult(x, func(n *replayReport) *int { return &n.Same }, got.status, "")
 	}
 }
 
-// note counts what became of a request, and names it if why says something.
-func (r *replay) note(x *client.Execution, counter func(*replayReport) *int, got int, why string) {
+// countResult counts what became of a request, and names it if why says something.
+func (r *replay) countResult(x *client.Execution, counter func(*replayReport) *int, got int, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := &r.report
@@ -319,10 +319,10 @@ func (r *replay) note(x *client.Execution, counter func(*replayReport) *int, got
 		}
 		n.Differences = append(n.Differences, one)
 	}
-	r.d.progress.showOnly(drawBar(n.Sent+n.Unanswered+n.NotKept, n.Matched) + n.progress())
+	r.d.progress.showOnly(drawBar(n.Sent+n.Unanswered+n.NotKept, n.Matched) + n.progressText())
 }
 
-func (n *replayReport) progress() string {
+func (n *replayReport) progressText() string {
 	return fmt.Sprintf("%d of %d sent, %d differ, %d unanswered", n.Sent, n.Matched, n.Differ, n.Unanswered)
 }
 
@@ -333,9 +333,9 @@ type sentAnswer struct {
 	ofHooklock bool
 }
 
-// exchange sends a request as the proxy does, with the host of --to, and reads the answer to its
+// sendAndRead sends a request as the proxy does, with the host of --to, and reads the answer to its
 // end. It follows no redirect.
-func (r *replay) exchange(ctx context.Context, raw []byte) (got sentAnswer, err error) {
+func (r *replay) sendAndRead(ctx context.Context, raw []byte) (got sentAnswer, err error) {
 	head, body, err := readKept(raw)
 	if err != nil {
 		return got, err
@@ -387,8 +387,8 @@ func readKept(raw []byte) (*wire.Head, []byte, error) {
 	return head, raw[end:], nil
 }
 
-// end prints the report. The exit code is 1 if anything is not as it was recorded.
-func (r *replay) end(cause error) error {
+// endReport prints the report. The exit code is 1 if anything is not as it was recorded.
+func (r *replay) endReport(cause error) error {
 	n := &r.report
 	slices.Sort(r.took)
 	if last := len(r.took) - 1; last >= 0 {
@@ -400,7 +400,7 @@ func (r *replay) end(cause error) error {
 	if err != nil {
 		return err
 	}
-	if err := r.d.object(text, r.print); err != nil {
+	if err := r.d.printObject(text, r.printReport); err != nil {
 		return err
 	}
 	said := fmt.Sprintf("%d match, %d sent to %s: %d answered as recorded, %d differ", n.Matched, n.Sent, n.To, n.Same,
@@ -424,10 +424,10 @@ func (r *replay) end(cause error) error {
 	return nil
 }
 
-// print prints the report for people.
-func (r *replay) print() error {
+// printReport prints the report for people.
+func (r *replay) printReport() error {
 	n := &r.report
-	t := r.d.table("STATUS", "ANSWERS")
+	t := r.d.newTable("STATUS", "ANSWERS")
 	for _, status := range slices.Sorted(maps.Keys(n.Statuses)) {
 		t.Add(status, strconv.Itoa(n.Statuses[status]))
 	}
@@ -442,11 +442,11 @@ func (r *replay) print() error {
 		return nil
 	}
 	fmt.Fprintln(r.d.environment.Stdout)
-	t = r.d.table("EXECUTION", "EVENT", "WORKFLOW", "RECORDED", "GOT", "WHY")
+	t = r.d.newTable("EXECUTION", "EVENT", "WORKFLOW", "RECORDED", "GOT", "WHY")
 	t.Cut = map[string]int{"EXECUTION": 20, "EVENT": 12, "WORKFLOW": 8, "WHY": 16}
 	for i := range n.Differences {
 		x := &n.Differences[i]
-		t.Add(x.ExecutionID, x.Event, x.Workflow, number(x.Recorded), number(x.Got), x.Why)
+		t.Add(x.ExecutionID, x.Event, x.Workflow, numberText(x.Recorded), numberText(x.Got), x.Why)
 	}
 	return t.Flush()
 }

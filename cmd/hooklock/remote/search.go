@@ -26,10 +26,10 @@ type hits struct {
 	complete bool
 }
 
-// search returns the events that a text matches: as client.Guesses does, by an ID that a list has
-// cut in the middle (evt_1…d9Xk), or by the last letters of an ID. It returns a *client.Problem if
-// there are none.
-func (d *Desk) search(ctx context.Context, text string) (*hits, error) {
+// searchEvents returns the events that a text matches: as client.Guesses does, by an ID that a list
+// has cut in the middle (evt_1…d9Xk), or by the last letters of an ID. It returns a *client.Problem
+// if there are none.
+func (d *Desk) searchEvents(ctx context.Context, text string) (*hits, error) {
 	begin, end, _ := strings.Cut(strings.TrimSuffix(text, "…"), "…")
 	if begin != "" && begin != idPrefix {
 		for _, q := range client.Guesses(begin) {
@@ -69,7 +69,7 @@ func (d *Desk) endHits(ctx context.Context, end string) (*hits, error) {
 		if q.Cursor = page.NextCursor; q.Cursor == "" || read >= mostEnds {
 			return found, nil
 		}
-		d.progress.far("%d read", read)
+		d.progress.setNote("%d read", read)
 	}
 }
 
@@ -120,7 +120,7 @@ func (d *Desk) runOf(ctx context.Context, event string) (string, error) {
 				return "", err
 			}
 			switch {
-			case q.Text != "" && !called(x.EventID, event):
+			case q.Text != "" && !isCalled(x.EventID, event):
 			case x.ExecutionID == "":
 				refused = true
 			case !slices.Contains(ids, x.ExecutionID):
@@ -147,15 +147,15 @@ func (d *Desk) runOf(ctx context.Context, event string) (string, error) {
 	return "", notFound(event, "no event has this ID, or this part of an ID between slashes")
 }
 
-// called reports whether an event ID, or a part of it between slashes, is name, in any case.
-func called(eventID, name string) bool {
+// isCalled reports whether an event ID, or a part of it between slashes, is name, in any case.
+func isCalled(eventID, name string) bool {
 	return strings.EqualFold(eventID, name) || slices.ContainsFunc(strings.Split(eventID, "/"), func(part string) bool {
 		return strings.EqualFold(part, name)
 	})
 }
 
-// labelled reports whether text is a label of x, as NAME:VALUE or NAME=VALUE, or the value of one.
-func labelled(x *client.Execution, text string) bool {
+// hasLabel reports whether text is a label of x, as NAME:VALUE or NAME=VALUE, or the value of one.
+func hasLabel(x *client.Execution, text string) bool {
 	for name, value := range x.Labels {
 		if text == value || text == name+":"+value || text == name+"="+value {
 			return true
@@ -171,10 +171,10 @@ const (
 	leastOfID = len(idPrefix) + 4
 )
 
-// whole returns the ID of the one execution whose ID begins with text, or whose event has this ID.
-// It returns a complete ID unchanged, and a beginning that is too short, too: the server says what
-// is wrong with it.
-func (d *Desk) whole(ctx context.Context, text string) (string, error) {
+// completeID returns the ID of the one execution whose ID begins with text, or whose event has this
+// ID. It returns a complete ID unchanged, and a beginning that is too short, too: the server says
+// what is wrong with it.
+func (d *Desk) completeID(ctx context.Context, text string) (string, error) {
 	if !strings.HasPrefix(text, idPrefix) {
 		return d.runOf(ctx, text)
 	}
@@ -183,7 +183,7 @@ func (d *Desk) whole(ctx context.Context, text string) (string, error) {
 	}
 	var found []string
 	before := false // an earlier attempt has this beginning
-	err := d.beginning(ctx, text, func(x *client.Execution) bool {
+	err := d.eachWithBeginning(ctx, text, func(x *client.Execution) bool {
 		if !strings.HasPrefix(x.ExecutionID, text) {
 			before = true
 			return true
@@ -195,7 +195,7 @@ func (d *Desk) whole(ctx context.Context, text string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(found) == 0, len(found) == 1 && before:
-		return d.earlier(ctx, text)
+		return d.completeAttemptID(ctx, text)
 	case len(found) > 1:
 		return "", cli.Misuse(errors.New(cli.Plain(text) + " begins more than one ID; give more of it: " +
 			cli.Plain(strings.Join(found, ", "))))
@@ -203,9 +203,9 @@ func (d *Desk) whole(ctx context.Context, text string) (string, error) {
 	return found[0], nil
 }
 
-// earlier returns the ID of the one attempt that begins with text: a list has the last attempt of
-// each event alone.
-func (d *Desk) earlier(ctx context.Context, text string) (string, error) {
+// completeAttemptID returns the ID of the one attempt that begins with text: a list has the last
+// attempt of each event alone.
+func (d *Desk) completeAttemptID(ctx context.Context, text string) (string, error) {
 	x, err := d.Execution(ctx, text)
 	switch {
 	case client.IsCode(err, client.CodeExecutionNotFound):
@@ -217,16 +217,16 @@ func (d *Desk) earlier(ctx context.Context, text string) (string, error) {
 	return x.ExecutionID, nil
 }
 
-// beginning calls tell for each execution whose ID, or that of an earlier attempt, begins with
-// text, until tell returns false.
-func (d *Desk) beginning(ctx context.Context, text string, tell func(*client.Execution) (more bool)) error {
+// eachWithBeginning calls tell for each execution whose ID, or that of an earlier attempt, begins
+// with text, until tell returns false.
+func (d *Desk) eachWithBeginning(ctx context.Context, text string, tell func(*client.Execution) (more bool)) error {
 	read := 0
 	for x, err := range d.Executions(ctx, client.ExecutionQuery{ID: text, Limit: mostOnAPage}) {
 		if err != nil || !tell(x) {
 			return err
 		}
 		read++
-		d.progress.far("%d read", read)
+		d.progress.setNote("%d read", read)
 	}
 	return nil
 }

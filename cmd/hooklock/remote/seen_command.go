@@ -38,7 +38,7 @@ Without KIND:ROUTE the marks are listed, the newest first.`,
 				return cli.Misuse(errors.New("name what was looked at: hooklock seen KIND:ROUTE"))
 			}
 			if len(args) == 1 && !undo {
-				if err := needed(cmd, "reason", reason, `"TICKET-42"`); err != nil {
+				if err := requireFlag(cmd, "reason", reason, `"TICKET-42"`); err != nil {
 					return err
 				}
 			}
@@ -51,7 +51,7 @@ Without KIND:ROUTE the marks are listed, the newest first.`,
 						return m.Concern + " needs attention again; " + m.By + " had looked at it: " + m.Reason
 					})(d.UnmarkSeen(ctx, args[0], reason))
 				}
-				d.moments(&until)
+				d.rewriteTimes(&until)
 				return changed(d, "hooklock seen", func(m *client.SeenMark) string {
 					_, route, _ := strings.Cut(args[0], ":")
 					return m.Concern + " is marked as looked at until " + d.shown.Stamp(m.Until.Time) +
@@ -82,7 +82,7 @@ func (d *Desk) printSeen(l *client.SeenList) error {
 		fmt.Fprintln(d.environment.Stderr, "nothing is marked as looked at")
 		return nil
 	}
-	t := d.table("SEEN", "UNTIL", "AGE", "BY", "REASON")
+	t := d.newTable("SEEN", "UNTIL", "AGE", "BY", "REASON")
 	t.Drop, t.Cut = []string{"AGE", "BY"}, map[string]int{"SEEN": 12, "REASON": 12}
 	for i := range l.Seen {
 		m := &l.Seen[i]

@@ -40,30 +40,30 @@ has ended; when nothing changes in that time (at most 5m), as it is. The exit co
 			if wait < 0 {
 				return cli.Misuse(fmt.Errorf("--wait %s: a time span is not negative", wait))
 			}
-			found, err := d.search(ctx, args[0])
+			found, err := d.searchEvents(ctx, args[0])
 			if client.IsCode(err, client.CodeExecutionNotFound) && d.output != outputMarkdown && !web {
 				return d.showBadSignatures(ctx, args[0], err)
 			}
 			if err != nil {
 				return err
 			}
-			if len(found.events) > 1 || !found.complete && !called(found.events[0].EventID,
-				args[0]) && !labelled(&found.events[0], args[0]) {
+			if len(found.events) > 1 || !found.complete && !isCalled(found.events[0].EventID,
+				args[0]) && !hasLabel(&found.events[0], args[0]) {
 				if d.output == outputMarkdown || web {
 					return cli.Misuse(fmt.Errorf("%s means several events; hooklock show lists them",
 						cli.Plain(args[0])))
 				}
 				return d.showSeveral(ctx, found, args[0])
 			}
-			x, err := d.complete(ctx, &found.events[0], wait)
+			x, err := d.completeExecution(ctx, &found.events[0], wait)
 			if err != nil {
 				return err
 			}
 			if web {
-				_, err := fmt.Fprintln(d.environment.Stdout, d.page(x))
+				_, err := fmt.Fprintln(d.environment.Stdout, d.pageAddress(x))
 				return err
 			}
-			return d.tell(ctx, x)
+			return d.tellStory(ctx, x)
 		}),
 	}
 	r.Flags(cmd)
@@ -77,7 +77,7 @@ has ended; when nothing changes in that time (at most 5m), as it is. The exit co
 
 // showSeveral lists the events that text means.
 func (d *Desk) showSeveral(ctx context.Context, found *hits, text string) error {
-	l := d.list(ctx, found)
+	l := d.listHits(ctx, found)
 	d.asEvents(l)
 	if err := l.print(d); err != nil || d.output != outputTable {
 		return err
@@ -85,9 +85,10 @@ func (d *Desk) showSeveral(ctx context.Context, found *hits, text string) error 
 	return d.addBadSignatures(ctx, client.BadSignatureQuery{EventID: text})
 }
 
-// complete returns an event of a list with all that is known of it, at its next change or after
-// wait; 0: at once.
-func (d *Desk) complete(ctx context.Context, x *client.Execution, wait time.Duration) (*client.Execution, error) {
+// completeExecution returns an event of a list with all that is known of it, at its next change or
+// after wait; 0: at once.
+func (d *Desk) completeExecution(ctx context.Context, x *client.Execution, wait time.Duration) (*client.Execution,
+	error) {
 	if x.ExecutionID == "" { // a list has all of it
 		return x, nil
 	}
@@ -98,8 +99,8 @@ func (d *Desk) complete(ctx context.Context, x *client.Execution, wait time.Dura
 	return whole, err
 }
 
-// page returns the address of an event's page.
-func (d *Desk) page(x *client.Execution) string {
+// pageAddress returns the address of an event's page.
+func (d *Desk) pageAddress(x *client.Execution) string {
 	q := url.Values{"id": {x.ExecutionID}}
 	if x.ExecutionID == "" {
 		q = url.Values{"key": {x.IdempotencyKey}, "workflow": {x.Workflow}}
@@ -107,18 +108,18 @@ func (d *Desk) page(x *client.Execution) string {
 	return d.url + "/#story?" + q.Encode()
 }
 
-// tell prints what happened to an event, what to do, and all that is known of it.
-func (d *Desk) tell(ctx context.Context, x *client.Execution) error {
-	s := story.Story{Execution: x, Lock: d.lockOf(ctx, x), Rules: d.rules(ctx, x.Route), Now: time.Now(),
+// tellStory prints what happened to an event, what to do, and all that is known of it.
+func (d *Desk) tellStory(ctx context.Context, x *client.Execution) error {
+	s := story.Story{Execution: x, Lock: d.lockOf(ctx, x), Rules: d.rulesOf(ctx, x.Route), Now: time.Now(),
 		Stamp: d.shown.Stamp}
 	if d.output == outputMarkdown {
-		_, err := fmt.Fprint(d.environment.Stdout, s.Markdown(d.page(x)))
+		_, err := fmt.Fprint(d.environment.Stdout, s.Markdown(d.pageAddress(x)))
 		return err
 	}
-	return d.object(x.RawJSON(), func() error {
-		d.paragraph(s.Happened())
+	return d.printObject(x.RawJSON(), func() error {
+		d.printParagraph(s.Happened())
 		if todo := s.Todo(); todo != "" {
-			d.paragraph("What to do: " + todo)
+			d.printParagraph("What to do: " + todo)
 		}
 		fmt.Fprintln(d.environment.Stdout)
 		if err := d.showRows(x, d.lockText(x, s.Lock)); err != nil {
@@ -128,8 +129,8 @@ func (d *Desk) tell(ctx context.Context, x *client.Execution) error {
 	})
 }
 
-// paragraph prints a text, wrapped on a terminal.
-func (d *Desk) paragraph(text string) {
+// printParagraph prints a text, wrapped on a terminal.
+func (d *Desk) printParagraph(text string) {
 	text = cli.Plain(text) + "\n"
 	if d.screen.Terminal() {
 		text = cli.Wrap(text, d.screen.Width)
@@ -137,8 +138,8 @@ func (d *Desk) paragraph(text string) {
 	fmt.Fprint(d.environment.Stdout, text)
 }
 
-// rules returns what a route does; nil = nothing is known.
-func (d *Desk) rules(ctx context.Context, route string) *client.RouteRules {
+// rulesOf returns what a route does; nil = nothing is known.
+func (d *Desk) rulesOf(ctx context.Context, route string) *client.RouteRules {
 	list, err := d.Routes(ctx)
 	if err != nil {
 		return nil

@@ -27,7 +27,7 @@ many of the route came so soon after that they are not.`,
   hooklock signatures --event evt_1QRefused409 -o json`,
 		Args: cli.NoArgs,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
-			d.moments(&q.Since, &q.Until)
+			d.rewriteTimes(&q.Since, &q.Until)
 			return badSignatures(ctx, d, q).print(d)
 		}),
 	}
@@ -94,8 +94,9 @@ func (d *Desk) showBadSignatures(ctx context.Context, eventID string, otherwise 
 		return otherwise
 	}
 	if d.output == outputTable || d.output == outputWide {
-		d.paragraph(fmt.Sprintf("Event %s never ran: what came with this ID had no valid signature.", eventID))
-		d.paragraph("What to do: if it is the sender's, correct the route's secret and let the sender send it again. " +
+		d.printParagraph(fmt.Sprintf("Event %s never ran: what came with this ID had no valid signature.", eventID))
+		d.printParagraph("What to do: if it is the sender's, correct the route's secret and let the sender send it " +
+			"again. " +
 			"Anyone can write an ID into a request.")
 		fmt.Fprintln(d.environment.Stdout)
 	}

@@ -69,7 +69,7 @@ A MINUTE is of the last hour, DEAD is the dead letters that there are now, and P
 			if unlessUnknown(err) != nil {
 				return err
 			}
-			return d.object(withMore(s, counts, needs, replicas), func() error {
+			return d.printObject(withMore(s, counts, needs, replicas), func() error {
 				return d.printStatus(s, counts, needs, replicas)
 			})
 		}),
@@ -132,26 +132,27 @@ func (d *Desk) printStatus(s *client.ReplicaStatus, counts *client.CountList, ne
 		}
 		return cli.Span(s.At.Sub(t.Time))
 	}
-	t := d.table()
+	t := d.newTable()
 	t.Add("replica", s.Replica+", "+s.Version+", up "+ago(s.StartedAt))
-	mood(t, "ready", s.NotReady == "", "yes", "no: "+s.NotReady)
-	mood(t, "session", s.Session.Live, fmt.Sprintf("live, %s of %s left", cli.SpanSeconds(s.Session.Remaining),
+	addMoodRow(t, "ready", s.NotReady == "", "yes", "no: "+s.NotReady)
+	addMoodRow(t, "session", s.Session.Live, fmt.Sprintf("live, %s of %s left", cli.SpanSeconds(s.Session.Remaining),
 		cli.SpanSeconds(s.Session.TTL)), "none: "+s.Session.Reason)
 	for i := range s.Etcd.Members {
-		contact(t, "etcd", &s.Etcd.Members[i], ago)
+		addContactRow(t, "etcd", &s.Etcd.Members[i], ago)
 	}
 	if s.Etcd.Space != "" {
 		t.Add("", s.Etcd.Space)
 	}
-	contact(t, "upstream", &s.Upstream, ago)
+	addContactRow(t, "upstream", &s.Upstream, ago)
 	if s.UpstreamReuse.Setting != "" { // an older release does not say
 		t.Add("", ReuseText(&s.UpstreamReuse, s.At))
 	}
 	t.Add("config", s.Config.File+" sha256:"+s.Config.SHA256[:min(len(s.Config.SHA256), 12)]+", loaded "+
 		ago(s.Config.LoadedAt)+" ago")
 	if refused := s.Config.Refused; refused != nil {
-		mood(t, "", !s.Config.Stale, "one was refused "+ago(refused.At)+" ago:", "STALE: the changed file was refused "+
-			ago(refused.At)+" ago:")
+		addMoodRow(t, "", !s.Config.Stale, "one was refused "+ago(refused.At)+" ago:",
+			"STALE: the changed file was refused "+
+				ago(refused.At)+" ago:")
 		for _, problem := range refused.Problems {
 			t.Add("", "  "+problem)
 		}
@@ -257,7 +258,7 @@ func (d *Desk) printReplicas(replicas *client.ReplicaList, ago func(client.Time)
 		return nil
 	}
 	fmt.Fprintln(d.environment.Stdout)
-	t := d.table("REPLICA", "STATE", "UP", "SEEN", "VERSION", "CONFIG", "DIFFERS IN")
+	t := d.newTable("REPLICA", "STATE", "UP", "SEEN", "VERSION", "CONFIG", "DIFFERS IN")
 	t.Drop, t.Cut = []string{"VERSION"}, map[string]int{"DIFFERS IN": 12}
 	for i := range replicas.Replicas {
 		r := &replicas.Replicas[i]
@@ -280,7 +281,7 @@ func (d *Desk) printReplicas(replicas *client.ReplicaList, ago func(client.Time)
 // printWork shows what runs and waits, and what came to the routes.
 func (d *Desk) printWork(s *client.ReplicaStatus, counts *client.CountList, ago func(client.Time) string) error {
 	fmt.Fprintln(d.environment.Stdout)
-	t := d.table("NOW", "COUNT", "OLDEST", "OF")
+	t := d.newTable("NOW", "COUNT", "OLDEST", "OF")
 	t.Cut = map[string]int{"OF": 16}
 	add := func(name string, c client.Crowd, more string) {
 		t.Add(name, strconv.Itoa(c.Count), ago(c.OldestAt), more)
@@ -317,7 +318,7 @@ func (d *Desk) printPaused(s *client.ReplicaStatus, ago func(client.Time) string
 		return nil
 	}
 	fmt.Fprintln(d.environment.Stdout)
-	t := d.table("PAUSED", "AGE", "LEFT", "PARKED", "BY", "REASON")
+	t := d.newTable("PAUSED", "AGE", "LEFT", "PARKED", "BY", "REASON")
 	t.Cut = map[string]int{"PAUSED": 12, "REASON": 12}
 	for i := range s.Paused {
 		p := &s.Paused[i]
@@ -368,7 +369,7 @@ func (d *Desk) printCounts(s *client.ReplicaStatus, counts *client.CountList, ag
 	fmt.Fprintln(d.environment.Stdout)
 	title := "last 24h, all replicas"
 	if counts.RawJSON() == nil {
-		title = "last " + lookback(counts) + ", this replica alone: those of all are not known"
+		title = "last " + lookbackText(counts) + ", this replica alone: those of all are not known"
 	}
 	fmt.Fprintln(d.environment.Stdout, title)
 	forged := slices.ContainsFunc(counts.Routes, func(r client.RouteCounts) bool { return r.Total.BadSignatures > 0 })
@@ -377,7 +378,7 @@ func (d *Desk) printCounts(s *client.ReplicaStatus, counts *client.CountList, ag
 	if forged {
 		head = append(head, "BAD-SIG")
 	}
-	t := d.table(append(head, "LAST")...)
+	t := d.newTable(append(head, "LAST")...)
 	t.Drop, t.Cut = []string{"P50", "P95", "MODE", "A MINUTE", "DEAD", "BAD-SIG", "BUSY", "REFUSED"},
 		map[string]int{"ROUTE": 8}
 	place := func(name string) int {
@@ -400,7 +401,7 @@ func (d *Desk) printCounts(s *client.ReplicaStatus, counts *client.CountList, ag
 		if forged {
 			row = append(row, strconv.FormatInt(all[i].Total.BadSignatures, 10))
 		}
-		last := "none in " + lookback(counts)
+		last := "none in " + lookbackText(counts)
 		if !all[i].LastAt.IsZero() {
 			last = ago(all[i].LastAt) + " ago"
 		}
@@ -409,8 +410,8 @@ func (d *Desk) printCounts(s *client.ReplicaStatus, counts *client.CountList, ag
 	return t.Flush()
 }
 
-// lookback returns the time that counts are of.
-func lookback(counts *client.CountList) string {
+// lookbackText returns the time that counts are of.
+func lookbackText(counts *client.CountList) string {
 	if d := counts.Until.Sub(counts.Since.Time); d < 24*time.Hour {
 		return cli.Span(d)
 	}
@@ -434,8 +435,8 @@ func countsRow(r *client.RouteCounts, mode string, letters int) []string {
 	return append(row, took(r.P50Seconds), took(r.P95Seconds))
 }
 
-// mood adds a row: good in green if well, else bad in red.
-func mood(t *cli.Table, name string, well bool, good, bad string) {
+// addMoodRow adds a row: good in green if well, else bad in red.
+func addMoodRow(t *cli.Table, name string, well bool, good, bad string) {
 	if well {
 		t.Add(name, good)
 		t.Paint(cli.Good)
@@ -466,8 +467,8 @@ func ReuseText(r *client.UpstreamReuse, now client.Time) string {
 	return "connections behind a body: none is kept, the service has not said what it is"
 }
 
-// contact adds a row with the state of a contact.
-func contact(t *cli.Table, name string, c *client.Contact, ago func(client.Time) string) {
+// addContactRow adds a row with the state of a contact.
+func addContactRow(t *cli.Table, name string, c *client.Contact, ago func(client.Time) string) {
 	answered, failed := "", ""
 	if !c.AnsweredAt.IsZero() {
 		answered = "answered " + ago(c.AnsweredAt) + " ago"
@@ -485,7 +486,7 @@ func contact(t *cli.Table, name string, c *client.Contact, ago func(client.Time)
 		t.Add(name, c.Address+" was not asked yet")
 		return
 	}
-	mood(t, name, c.State == client.ContactAnswers, join(answered, failed), join(failed, answered))
+	addMoodRow(t, name, c.State == client.ContactAnswers, join(answered, failed), join(failed, answered))
 }
 
 // Reload reloads the configuration of a running hooklock, and prints what changed.

@@ -35,8 +35,8 @@ deliveries are counted, and of two suggestions for one path the one that saw mor
   hooklock suggest > routes.yaml && hooklock validate --config routes.yaml
   kubectl exec POD -- hooklock suggest -o json > other.json; hooklock suggest other.json`,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, files []string) error {
-			d.moments(&since)
-			if len(files) > 0 && d.raw() {
+			d.rewriteTimes(&since)
+			if len(files) > 0 && d.isRaw() {
 				return cli.Misuse(errors.New("-o, FILE: the suggestions of several replicas are printed as text alone"))
 			}
 			found, err := d.Suggestions(ctx, since, route)
@@ -48,7 +48,7 @@ deliveries are counted, and of two suggestions for one path the one that saw mor
 					return cli.Misuse(err)
 				}
 			}
-			return d.object(found.RawJSON(), func() error { return d.printSuggestions(found) })
+			return d.printObject(found.RawJSON(), func() error { return d.printSuggestions(found) })
 		}),
 	}
 	r.Flags(cmd)

@@ -14,17 +14,17 @@ import (
 // shortestWatch is the least interval of --watch: a list may take many reads of etcd.
 const shortestWatch = 500 * time.Millisecond
 
-// watch shows the output of work repeatedly, until ctx ends. A failure is shown in place of the
-// output, because a restarted hooklock comes back. For a program, failures go to standard error. A
-// mistake of usage ends the watch.
-func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context.Context, *Desk) error) error {
+// watchOutput shows the output of work repeatedly, until ctx ends. A failure is shown in place of
+// the output, because a restarted hooklock comes back. For a program, failures go to standard
+// error. A mistake of usage ends the watch.
+func (d *Desk) watchOutput(ctx context.Context, every time.Duration, work func(context.Context, *Desk) error) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for first := true; ; first = false {
 		var page bytes.Buffer
 		look := *d
 		look.environment = &cli.Environment{Env: d.environment.Env, Stdout: &page, Stderr: &page}
-		err := d.explain(ctx, work(ctx, &look))
+		err := d.explainError(ctx, work(ctx, &look))
 		if ctx.Err() != nil {
 			return nil // Ctrl-C is no failure
 		}
@@ -32,14 +32,14 @@ func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context
 		switch {
 		case errors.As(err, &coded) && coded.Code == cli.ExitUsage:
 			return err
-		case err != nil && d.raw() && !d.screen.Terminal():
+		case err != nil && d.isRaw() && !d.screen.Terminal():
 			fmt.Fprintln(d.environment.Stderr, err)
 			page.Reset()
 		case err != nil:
 			page.Reset()
 			fmt.Fprintln(&page, err)
 		}
-		if err := d.turn(page.String(), first); err != nil {
+		if err := d.turnPage(page.String(), first); err != nil {
 			return err
 		}
 		select {
@@ -50,12 +50,12 @@ func (d *Desk) watch(ctx context.Context, every time.Duration, work func(context
 	}
 }
 
-// turn replaces the page on a terminal. Otherwise it appends the page.
-func (d *Desk) turn(page string, first bool) error {
+// turnPage replaces the page on a terminal. Otherwise it appends the page.
+func (d *Desk) turnPage(page string, first bool) error {
 	now := time.Now().Format(time.TimeOnly)
 	if !d.screen.Terminal() {
 		switch {
-		case !d.raw():
+		case !d.isRaw():
 			page = now + "\n" + page
 		case d.output == outputYAML && page != "":
 			page = "---\n" + page // a document of its own

@@ -28,13 +28,14 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 		s.takeLocalToken(admin.LocalToken(s.config.DataDir))
 	}
 	o := admin.Options{
-		Ready: s.ready, Metrics: s.telemetry.Page(), Ledger: s.Store.Control, Access: s.access(s.config),
+		Ready: s.checkReady, Metrics: s.telemetry.Page(), Ledger: s.Store.Control, Access: s.accessOf(s.config),
 		Log: s.Log.Logger, Audit: s.Log.Reserve,
 		UpstreamTimeout: s.config.Upstream.Timeout, RequestTimeout: s.config.Etcd.RequestTimeout,
-		Report: s.report.Report, Suggest: s.suggest, Request: s.keptRequest, Process: s, Stale: s.inForce.whyStale,
+		Report: s.report.Report, Suggest: s.suggestRoutes, Request: s.keptRequest, Process: s,
+		Stale:     s.inForce.whyStale,
 		Profiling: s.config.Admin.Pprof,
 	}
-	o.Space = s.space.line
+	o.Space = s.space.spaceLine
 	if a := s.archive.Load(); a != nil {
 		o.Archive = archived{a}
 	}
@@ -43,7 +44,7 @@ func (s *Service) openAdmin(ctx context.Context) (err error) {
 		o.Backup = s.embedded.Snapshot
 	}
 	s.api = admin.New(o)
-	s.beside("jobs", s.api.RunJobs)
+	s.runBeside("jobs", s.api.RunJobs)
 	t, err := wiring.AdminTLS(&s.config.Admin.TLS, s.Log.Logger)
 	if err != nil {
 		return err
@@ -75,9 +76,9 @@ func (s *Service) takeLocalToken(token string, err error) (replaced bool) {
 	return replaced
 }
 
-// access returns the tokens of the API: the configured ones, or else the generated one for changes,
-// with reads for all.
-func (s *Service) access(c *config.Config) admin.Access {
+// accessOf returns the tokens of the API: the configured ones, or else the generated one for
+// changes, with reads for all.
+func (s *Service) accessOf(c *config.Config) admin.Access {
 	a := admin.Access{Hosts: c.Admin.Hosts, Open: len(c.Admin.Tokens) == 0, UserHeader: c.Admin.UserHeader}
 	for _, text := range c.Admin.UserHeaderFrom {
 		if network, err := config.ParseNetwork(text); err == nil { // validated
@@ -102,11 +103,11 @@ func (s *Service) access(c *config.Config) admin.Access {
 	return a
 }
 
-// revoke ends the tokens that c no longer has, although the rest of c needs a restart: a removed
-// token must not stay valid. They may still ask for a reload, which is how the file is repaired. It
-// returns a message about it.
-func (s *Service) revoke(c *config.Config) error {
-	a, next := s.access(s.config), s.access(c)
+// revokeTokens ends the tokens that c no longer has, although the rest of c needs a restart: a
+// removed token must not stay valid. They may still ask for a reload, which is how the file is
+// repaired. It returns a message about it.
+func (s *Service) revokeTokens(c *config.Config) error {
+	a, next := s.accessOf(s.config), s.accessOf(c)
 	var said []error
 	for i, t := range a.Tokens {
 		if slices.ContainsFunc(next.Tokens, func(n admin.Token) bool { return n.Digest == t.Digest }) {
@@ -131,9 +132,9 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 	if err != nil {
 		return nil, err
 	}
-	bounded := s.bounded(ln, t)
+	bounded := s.boundListener(ln, t)
 	server := &http.Server{
-		Handler: serving(bounded, h), ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		Handler: noteRequests(bounded, h), ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		// A request that waits extends its own deadlines.
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second,
 		IdleTimeout:    75 * time.Second,
@@ -152,7 +153,7 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 	}
 	s.watchListener(setting, bounded, s.bounds.Admin)
 	s.onStop(setting, func(ctx context.Context) error { return closeHTTP(ctx, server) })
-	s.serve(func() error {
+	s.runListener(func() error {
 		serving := net.Listener(bounded)
 		if t != nil {
 			serving = tls.NewListener(serving, t)
@@ -168,10 +169,10 @@ func (s *Service) serveHTTP(ctx context.Context, setting, address string, t *tls
 // connKey is the key of a request's connection in its context.
 type connKey struct{}
 
-// serving tells l of each request that h is answering. Every other connection may make room for a
-// new one: one that has sent nothing, half of a head or body, or nothing more for a while. So a
-// probe finds room, however many strangers hold connections.
-func serving(l *wire.Listener, h http.Handler) http.Handler {
+// noteRequests tells l of each request that h is answering. Every other connection may make room
+// for a new one: one that has sent nothing, half of a head or body, or nothing more for a while. So
+// a probe finds room, however many strangers hold connections.
+func noteRequests(l *wire.Listener, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, ok := r.Context().Value(connKey{}).(net.Conn)
 		switch {
@@ -202,9 +203,9 @@ func (a *arriving) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bounded limits the connections of ln. Over TLS a connection above the limit is closed without an
-// answer, which could not be read before the handshake.
-func (s *Service) bounded(ln net.Listener, t *tls.Config) *wire.Listener {
+// boundListener limits the connections of ln. Over TLS a connection above the limit is closed
+// without an answer, which could not be read before the handshake.
+func (s *Service) boundListener(ln net.Listener, t *tls.Config) *wire.Listener {
 	o := wire.ListenerOptions{MaxConns: s.bounds.Admin, Told: true}
 	if t == nil {
 		o.Refusal = admin.Overloaded()

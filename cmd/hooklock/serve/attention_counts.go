@@ -72,11 +72,11 @@ func (s *Service) openNotify(context.Context) error {
 		Told: s.telemetry.OnNotified,
 	})
 	s.notifier.SetSettings(notifySettings(s.config))
-	s.beside("notify", s.notifier.Run)
-	s.beside("count of attention", s.countAttention)
-	s.beside("failures at other replicas", s.followStandings)
+	s.runBeside("notify", s.notifier.Run)
+	s.runBeside("count of attention", s.countAttention)
+	s.runBeside("failures at other replicas", s.followStandings)
 	if s.embedded == nil {
-		s.beside("space of etcd", s.space.follow)
+		s.runBeside("space of etcd", s.space.lookUntilEnd)
 	}
 	return nil
 }

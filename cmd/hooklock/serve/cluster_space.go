@@ -31,35 +31,35 @@ type clusterSpace struct {
 	growth  map[string]*link.Growth // by the endpoint
 }
 
-// follow looks until ctx ends.
-func (c *clusterSpace) follow(ctx context.Context) {
+// lookUntilEnd looks until ctx ends.
+func (c *clusterSpace) lookUntilEnd(ctx context.Context) {
 	for more := true; more; more = cli.Pause(ctx, spaceEvery) {
-		c.refresh(ctx, 0)
+		c.lookIfOlder(ctx, 0)
 	}
 }
 
-// refresh looks, unless the last look is younger than fresh.
-func (c *clusterSpace) refresh(ctx context.Context, fresh time.Duration) {
+// lookIfOlder looks, unless the last look is younger than fresh.
+func (c *clusterSpace) lookIfOlder(ctx context.Context, fresh time.Duration) {
 	c.looking.Lock()
 	defer c.looking.Unlock()
 	c.mu.Lock()
 	lookAt := c.lookAt
 	c.mu.Unlock()
 	if time.Since(lookAt) >= fresh {
-		c.note(time.Now(), c.look(ctx))
+		c.noteMembers(time.Now(), c.look(ctx))
 	}
 }
 
-// line says for operators how full etcd is now; "" if no member answers.
-func (c *clusterSpace) line(ctx context.Context) string {
-	c.refresh(context.WithoutCancel(ctx), spaceFresh) // others may wait for it
-	if text := c.text(); text != "" {
+// spaceLine says for operators how full etcd is now; "" if no member answers.
+func (c *clusterSpace) spaceLine(ctx context.Context) string {
+	c.lookIfOlder(context.WithoutCancel(ctx), spaceFresh) // others may wait for it
+	if text := c.spaceText(); text != "" {
 		return "etcd: " + text
 	}
 	return ""
 }
 
-func (c *clusterSpace) note(now time.Time, members []idem.StoreSpace) {
+func (c *clusterSpace) noteMembers(now time.Time, members []idem.StoreSpace) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.members, c.lookAt = members, now; c.growth == nil {
@@ -74,9 +74,9 @@ func (c *clusterSpace) note(now time.Time, members []idem.StoreSpace) {
 	}
 }
 
-// text says for operators how full the fullest member is, and when it is full; "" if none has
+// spaceText says for operators how full the fullest member is, and when it is full; "" if none has
 // answered.
-func (c *clusterSpace) text() string {
+func (c *clusterSpace) spaceText() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.members) == 0 {

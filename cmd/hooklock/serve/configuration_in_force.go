@@ -40,8 +40,8 @@ type inForce struct {
 	described attention.Config
 }
 
-// take sets the configuration in force.
-func (f *inForce) take(loaded *config.Loaded) {
+// setLoaded sets the configuration in force.
+func (f *inForce) setLoaded(loaded *config.Loaded) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.loaded, f.at, f.stale, f.described = loaded, time.Now(), false, attention.Config{}
@@ -54,23 +54,23 @@ func (f *inForce) emptiedBy(loaded *config.Loaded) bool {
 	return len(bytes.TrimSpace(loaded.File)) == 0 && len(bytes.TrimSpace(f.loaded.File)) > 0
 }
 
-// refuse sets the latest refusal.
-func (f *inForce) refuse(problems []string) {
+// setRefusal sets the latest refusal.
+func (f *inForce) setRefusal(problems []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stale, f.refused, f.refusal = true, problems, time.Now()
 }
 
-// hash returns the hash of the file, as sha256sum prints it. The caller holds mu.
-func (f *inForce) hash() string {
+// fileHash returns the hash of the file, as sha256sum prints it. The caller holds mu.
+func (f *inForce) fileHash() string {
 	sum := sha256.Sum256(f.loaded.File)
 	return hex.EncodeToString(sum[:])
 }
 
-func (f *inForce) status() client.ConfigStatus {
+func (f *inForce) configStatus() client.ConfigStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := client.ConfigStatus{File: f.file, SHA256: f.hash(), LoadedAt: client.Time{Time: f.at}, Stale: f.stale}
+	s := client.ConfigStatus{File: f.file, SHA256: f.fileHash(), LoadedAt: client.Time{Time: f.at}, Stale: f.stale}
 	if !f.refusal.IsZero() {
 		s.Refused = &client.Refusal{At: client.Time{Time: f.refusal}, Problems: f.refused}
 	}
@@ -113,8 +113,8 @@ func newContacts(endpoints []string) *contacts {
 	return c
 }
 
-// operation records a request to etcd.
-func (c *contacts) operation(op link.Operation) {
+// recordOperation records a request to etcd.
+func (c *contacts) recordOperation(op link.Operation) {
 	member := &c.embedded
 	if op.Host != "" {
 		member = c.members[net.JoinHostPort(op.Host, op.Port)]
@@ -160,7 +160,7 @@ type sessionNote struct {
 	at   time.Time
 }
 
-func (n *sessionNote) note(e etcdlock.SessionEvent) {
+func (n *sessionNote) noteEvent(e etcdlock.SessionEvent) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.name, n.at = "", time.Time{}
@@ -169,7 +169,7 @@ func (n *sessionNote) note(e etcdlock.SessionEvent) {
 	}
 }
 
-func (n *sessionNote) status(s *Service) client.SessionStatus {
+func (n *sessionNote) sessionStatus(s *Service) client.SessionStatus {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	v := client.SessionStatus{Live: true, Name: n.name, OpenedAt: client.Time{Time: n.at}, TTL: s.ttl.Seconds(),
@@ -180,9 +180,9 @@ func (n *sessionNote) status(s *Service) client.SessionStatus {
 	return v
 }
 
-// reuse returns how connections to the upstream are used again, or the zero value before there is
-// an upstream.
-func (s *Service) reuse() client.UpstreamReuse {
+// reuseStatus returns how connections to the upstream are used again, or the zero value before
+// there is an upstream.
+func (s *Service) reuseStatus() client.UpstreamReuse {
 	upstream := s.upstream.Load()
 	if upstream == nil {
 		return client.UpstreamReuse{}
@@ -200,14 +200,15 @@ func (s *Service) Status() client.ReplicaStatus {
 	v := client.ReplicaStatus{
 		Replica: s.replica, Version: cli.BuildVersion(), StartedAt: client.Time{Time: s.startedAt},
 		At:      client.Time{Time: time.Now()},
-		Session: s.session.status(s), Upstream: s.contacts.upstream.Seen(s.upstreamURL),
-		Config:        s.inForce.status(),
-		UpstreamReuse: s.reuse(),
+		Session: s.session.sessionStatus(s), Upstream: s.contacts.upstream.Seen(s.upstreamURL),
+		Config:        s.inForce.configStatus(),
+		UpstreamReuse: s.reuseStatus(),
 		Etcd:          client.EtcdStatus{Embedded: s.embedded != nil, Members: []client.Contact{}},
-		Running:       crowd(s.Store.Running()), Waiting: crowd(s.guard.Waiting()), Held: crowd(s.Store.Held()),
+		Running:       newCrowd(s.Store.Running()), Waiting: newCrowd(s.guard.Waiting()),
+		Held:        newCrowd(s.Store.Held()),
 		RateSeconds: report.Recent.Seconds(), Routes: s.report.Rates(),
 	}
-	if err := s.ready(); err != nil {
+	if err := s.checkReady(); err != nil {
 		v.NotReady = err.Error()
 	}
 	if s.embedded != nil {
@@ -215,7 +216,7 @@ func (s *Service) Status() client.ReplicaStatus {
 		v.Etcd.Members = append(v.Etcd.Members, s.contacts.embedded.Seen("embedded"))
 	}
 	if s.embedded == nil {
-		v.Etcd.Space = s.space.text()
+		v.Etcd.Space = s.space.spaceText()
 	}
 	for _, endpoint := range s.endpoints {
 		v.Etcd.Members = append(v.Etcd.Members,
@@ -226,7 +227,7 @@ func (s *Service) Status() client.ReplicaStatus {
 		Blocked: n.Blocked, DeadLetters: n.DeadLetters}
 	v.Parked.Routes, v.Parked.Unrouted = routeCounts(s.Store.ParkedRoutes(func(string) bool {
 		return true
-	})), routeCounts(s.unrouted())
+	})), routeCounts(s.countUnrouted())
 	v.Parked.DeadLetterRoutes = routeCounts(s.Store.DeadLetterRoutes())
 	for _, p := range s.Store.PausedHere() {
 		v.Paused = append(v.Paused, client.PauseStatus{
@@ -259,7 +260,7 @@ func (s *Service) changingRoutes() map[string]bool {
 	return routes
 }
 
-func crowd(n int, since time.Time) client.Crowd {
+func newCrowd(n int, since time.Time) client.Crowd {
 	return client.Crowd{Count: n, OldestAt: client.Time{Time: since}}
 }
 
@@ -292,7 +293,7 @@ func (s *Service) Config(origin bool) (client.RunningConfig, error) {
 	if err := s.inForce.loaded.Show(&text, origin); err != nil {
 		return client.RunningConfig{}, err
 	}
-	return client.RunningConfig{File: s.inForce.file, SHA256: s.inForce.hash(),
+	return client.RunningConfig{File: s.inForce.file, SHA256: s.inForce.fileHash(),
 		LoadedAt: client.Time{Time: s.inForce.at}, YAML: text.String()}, nil
 }
 
@@ -318,7 +319,8 @@ func (s *Service) Reload(ctx context.Context) (client.Reloaded, []string, error)
 		if result.err != nil {
 			return client.Reloaded{}, problemsOf(result.err), nil //nolint:nilerr // it is told as what it is about
 		}
-		return client.Reloaded{SHA256: s.inForce.status().SHA256, Changed: append([]string{}, result.changed...)}, nil,
+		return client.Reloaded{SHA256: s.inForce.configStatus().SHA256, Changed: append([]string{}, result.changed...)},
+			nil,
 			nil
 	case <-ctx.Done():
 		return client.Reloaded{}, nil, context.Cause(ctx)

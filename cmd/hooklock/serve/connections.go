@@ -58,9 +58,9 @@ func boundsFor(c *config.Config, limit uint64) connectionBounds {
 	return b
 }
 
-// enough returns an error for a limit under which the process could not serve. A limit of 0 is
+// checkLimit returns an error for a limit under which the process could not serve. A limit of 0 is
 // none.
-func enough(limit uint64) error {
+func checkLimit(limit uint64) error {
 	if limit == 0 || limit >= fewestFiles {
 		return nil
 	}
@@ -85,7 +85,7 @@ const troubleEvery = time.Minute
 // each troubleEvery.
 func (s *Service) watchListener(name string, l *wire.Listener, most int) {
 	s.telemetry.WatchListener(name, most, l.Counts)
-	s.beside(name+" watch", func(ctx context.Context) {
+	s.runBeside(name+" watch", func(ctx context.Context) {
 		var said wire.Counts
 		for {
 			select {

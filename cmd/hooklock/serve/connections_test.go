@@ -85,7 +85,7 @@ func TestOneConnectionTooManyIsToldSoWhereItCanReadIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := &Service{bounds: connectionBounds{Admin: 1}}
-			l := s.bounded(inner, of.tls)
+			l := s.boundListener(inner, of.tls)
 			taken := make(chan net.Conn, 2)
 			var accepting sync.WaitGroup
 			accepting.Go(func() {

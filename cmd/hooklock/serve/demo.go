@@ -40,15 +40,15 @@ func NewDemo(e *cli.Environment) *cobra.Command {
 		Long: `Run everything that is needed to see Hooklock work, in one process: a sample legacy receiver, an embedded etcd, the proxy
 in front of the receiver, and the admin listener. It needs no configuration and no installed server.`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), e, dir, autoPorts) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), e, dir, autoPorts) },
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "keep the data here (default: a temporary folder, removed at the end)")
 	cmd.Flags().BoolVar(&autoPorts, "auto-ports", false, "use free ports instead of 8079, 8080 and 8081")
 	return cmd
 }
 
-// demo runs the sample service, and serve in front of it, until a signal ends them.
-func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (err error) {
+// runDemo runs the sample service, and serve in front of it, until a signal ends them.
+func runDemo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (err error) {
 	dir, remove, err := demoFolder(dir)
 	if err != nil {
 		return err
@@ -63,11 +63,11 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 		return cli.Misuse(fmt.Errorf("%w (or use --auto-ports)", err))
 	}
 	early := catchEarlySignals()
-	defer early.stop()
+	defer early.stopSignals()
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	sample := &receiver{now: time.Now, ended: sending.Done()}
-	end := sample.serve(ln)
+	end := sample.serveSample(ln)
 	defer func() { err = errors.Join(err, end()) }()
 	path, err := writeDemoConfig(dir, proxyAt, ln.Addr(), adminAt)
 	if err != nil {
@@ -80,7 +80,7 @@ func demo(ctx context.Context, e *cli.Environment, dir string, autoPorts bool) (
 	var samples sync.WaitGroup
 	defer samples.Wait()
 	defer stop()
-	return serve(ctx, e, path, loaded, OpenLog(e, loaded), early, func(s *Service) {
+	return serveUntilSignal(ctx, e, path, loaded, OpenLog(e, loaded), early, func(s *Service) {
 		// The signal that ends serve also ends what the sample service and its sender do. serve
 		// listens to it before this.
 		signalled, done := signal.NotifyContext(sending, syscall.SIGINT, syscall.SIGTERM)
@@ -208,7 +208,7 @@ func sendSamples(ctx context.Context, door string, service *receiver) {
 	var slow sync.WaitGroup
 	defer slow.Wait()
 	slow.Go(func() { sendSample(ctx, client, door+"/hooks/initech?sleep=2s", "evt_slow") })
-	for !service.has("/hooks/initech") {
+	for !service.hasArrived("/hooks/initech") {
 		if !cli.Pause(ctx, 10*time.Millisecond) {
 			return
 		}

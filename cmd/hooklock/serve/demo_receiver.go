@@ -37,8 +37,9 @@ const (
 	longestNap  = time.Minute
 )
 
-// serve serves the sample service at ln until end is called, which returns why it had ended before.
-func (r *receiver) serve(ln net.Listener) (end func() error) {
+// serveSample serves the sample service at ln until end is called, which returns why it had ended
+// before.
+func (r *receiver) serveSample(ln net.Listener) (end func() error) {
 	server := &http.Server{Handler: r, ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
@@ -54,7 +55,7 @@ func (r *receiver) serve(ln net.Listener) (end func() error) {
 // ServeHTTP runs an event, or shows the page of events.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method == http.MethodGet {
-		r.page(w)
+		r.writePage(w)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, longestBody))
@@ -66,7 +67,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "out of order", http.StatusServiceUnavailable)
 		return
 	}
-	n := r.keep(req, string(body))
+	n := r.addEvent(req, string(body))
 	if req.URL.Query().Has("fails") {
 		http.Error(w, "database is locked", http.StatusInternalServerError)
 		return
@@ -84,8 +85,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprintf(w, `{"charged":true,"receipt":%d}`+"\n", n)
 }
 
-// keep adds an event, and returns the number of its receipt.
-func (r *receiver) keep(req *http.Request, body string) int {
+// addEvent adds an event, and returns the number of its receipt.
+func (r *receiver) addEvent(req *http.Request, body string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, received{r.now(), req.RequestURI, req.Header.Get("Hooklock-Attempt"),
@@ -100,8 +101,8 @@ func (r *receiver) keep(req *http.Request, body string) int {
 	return r.receipts[req.URL.Path]
 }
 
-// has reports whether an event of a path has arrived.
-func (r *receiver) has(path string) bool {
+// hasArrived reports whether an event of a path has arrived.
+func (r *receiver) hasArrived(path string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.receipts[path] > 0
@@ -117,7 +118,7 @@ func (r *receiver) isDown(span string) bool {
 	return r.now().Before(r.down)
 }
 
-func (r *receiver) page(w http.ResponseWriter) {
+func (r *receiver) writePage(w http.ResponseWriter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

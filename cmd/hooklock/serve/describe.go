@@ -15,12 +15,12 @@ import (
 	"hooklock/config"
 )
 
-// describe returns what this process says of itself to operators at the other ones. It changes only
-// if something has happened here. It implements etcdlock.Options.Describe.
-func (s *Service) describe() []byte {
+// describeProcess returns what this process says of itself to operators at the other ones. It
+// changes only if something has happened here. It implements etcdlock.Options.Describe.
+func (s *Service) describeProcess() []byte {
 	n := attention.Note{Replica: s.replica, Version: cli.BuildVersion(),
-		StartedAt: s.startedAt.UTC().Truncate(time.Second), Config: s.inForce.describe()}
-	if err := s.ready(); err != nil {
+		StartedAt: s.startedAt.UTC().Truncate(time.Second), Config: s.inForce.describeConfig()}
+	if err := s.checkReady(); err != nil {
 		n.NotReady = err.Error()
 	}
 	wrong := map[string]int{}
@@ -43,12 +43,12 @@ func (s *Service) describe() []byte {
 	return text
 }
 
-// describe returns the configuration in force, for other replicas.
-func (f *inForce) describe() attention.Config {
+// describeConfig returns the configuration in force, for other replicas.
+func (f *inForce) describeConfig() attention.Config {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.described.Parts == nil {
-		f.described = attention.Config{File: f.file, SHA256: f.hash(), Parts: partsOf(f.loaded)}
+		f.described = attention.Config{File: f.file, SHA256: f.fileHash(), Parts: partsOf(f.loaded)}
 	}
 	d := f.described
 	if f.stale {

@@ -154,9 +154,9 @@ func rulesOf(r *proxy.Route) client.RouteRules {
 	return v
 }
 
-// suggest returns the routes that fit the deliveries of this process. It implements
+// suggestRoutes returns the routes that fit the deliveries of this process. It implements
 // admin.Options.Suggest.
-func (s *Service) suggest(since time.Time) client.SuggestionList {
+func (s *Service) suggestRoutes(since time.Time) client.SuggestionList {
 	found := s.learner.Suggest(since)
 	list := client.SuggestionList{
 		Replica: s.replica, Recording: s.learner != nil, Passed: int64(found.Passed), Missed: int64(found.Missed),
@@ -191,9 +191,9 @@ const (
 	refusedPerSecond = 20
 )
 
-// following says how refused events of a route are followed; the zero value: the route is not
+// followingOf says how refused events of a route are followed; the zero value: the route is not
 // known, or it remembers no events.
-func (s *Service) following(route string, byPayload bool) idem.Following {
+func (s *Service) followingOf(route string, byPayload bool) idem.Following {
 	routes := s.routes.Load()
 	if routes == nil || (*routes)[route] == nil || !(*routes)[route].Policy.Idempotency {
 		return idem.Following{}

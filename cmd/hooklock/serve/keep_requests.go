@@ -27,14 +27,14 @@ func (s *Service) openArchive() {
 			of := &s.limits.Load().Kept
 			return of.Events, int64(of.Bytes)
 		},
-		OnError:   trouble.note,
+		OnError:   trouble.noteFailure,
 		Forgotten: s.Store.ListForgotten,
 	})
 	if a == nil {
 		return
 	}
 	s.archive.Store(a)
-	s.beside("archive", func(ctx context.Context) {
+	s.runBeside("archive", func(ctx context.Context) {
 		rest, over := context.WithCancel(context.Background())
 		defer over()
 		context.AfterFunc(ctx, func() {
@@ -60,7 +60,7 @@ type archiveTrouble struct {
 	next   time.Time
 }
 
-func (t *archiveTrouble) note(err error) {
+func (t *archiveTrouble) noteFailure(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.missed++

@@ -38,9 +38,9 @@ func (s *Service) openRequests(context.Context) error {
 	return nil
 }
 
-// carry starts the worker that runs parked executions, also those of dead processes, and what asks
-// the service about events of unknown outcome. They stop after the door and before the ledger.
-func (s *Service) carry(service asking.Service) {
+// startWorker starts the worker that runs parked executions, also those of dead processes, and what
+// asks the service about events of unknown outcome. They stop after the door and before the ledger.
+func (s *Service) startWorker(service asking.Service) {
 	asker := asking.New(asking.Options{
 		Ledger: s.Store.Questions(), Service: service, Rule: s.handler.AskRule, Asks: s.handler.Asks,
 		RequestTimeout: s.requestTimeout, OnAnswer: s.telemetry.OnAsked, Now: time.Now,
@@ -68,12 +68,12 @@ func (s *Service) carry(service asking.Service) {
 			})
 		})
 	}
-	s.beside("asker", asker.Run) // an answer that has come is written down before the store closes
+	s.runBeside("asker", asker.Run) // an answer that has come is written down before the store closes
 }
 
-// unrouted counts the accepted events of all replicas whose route this replica does not have, by
-// route.
-func (s *Service) unrouted() map[string]int {
+// countUnrouted counts the accepted events of all replicas whose route this replica does not have,
+// by route.
+func (s *Service) countUnrouted() map[string]int {
 	names := s.routeNames.Load()
 	if names == nil { // before the routes are loaded
 		return nil
@@ -83,7 +83,7 @@ func (s *Service) unrouted() map[string]int {
 
 // unroutedEvents returns their number.
 func (s *Service) unroutedEvents() (n int) {
-	for _, events := range s.unrouted() {
+	for _, events := range s.countUnrouted() {
 		n += events
 	}
 	return n
@@ -91,7 +91,7 @@ func (s *Service) unroutedEvents() (n int) {
 
 // warnUnrouted logs accepted events without a route, and returns the warnings for a reload.
 func (s *Service) warnUnrouted() (said []string) {
-	counts := s.unrouted()
+	counts := s.countUnrouted()
 	for _, route := range slices.Sorted(maps.Keys(counts)) {
 		s.Log.Warn("parked.no_route", "route", route, "events", counts[route])
 		said = append(said, wiring.NoRoute(route, counts[route]))
@@ -147,8 +147,9 @@ func (r requestStore) Fetch(ctx context.Context, id idem.ExecutionID, value []by
 	return request, err
 }
 
-// rekeep converts the reference to a stored request for the execution that runs it again.
-func (s *Service) rekeep(ctx context.Context, from, to idem.ExecutionID, value []byte) (again idem.StoredRequest,
+// convertReference converts the reference to a stored request for the execution that runs it again.
+func (s *Service) convertReference(ctx context.Context, from, to idem.ExecutionID,
+	value []byte) (again idem.StoredRequest,
 	err error) {
 	if again.Value, err = s.requests.Rekeep(ctx, from, to, value); err == nil {
 		again.Bytes, err = s.requests.Size(again.Value)

@@ -53,12 +53,12 @@ func TestRefusedEventsOfAnUnsignedRouteAreBounded(t *testing.T) {
 
 func TestARouteThatRemembersNothingFollowsNothing(t *testing.T) {
 	s := &Service{}
-	if f := s.following("none", false); f != (idem.Following{}) {
+	if f := s.followingOf("none", false); f != (idem.Following{}) {
 		t.Errorf("before the routes are loaded: %+v", f)
 	}
 	s.routes.Store(&map[string]*proxy.Route{"off": {}, "on": {Policy: idem.Policy{Idempotency: true}}})
-	if s.following("off", false).Patience != 0 || s.following("gone", false).Patience != 0 ||
-		s.following("on", false).Patience == 0 {
+	if s.followingOf("off", false).Patience != 0 || s.followingOf("gone", false).Patience != 0 ||
+		s.followingOf("on", false).Patience == 0 {
 		t.Error("a route without idempotency, or one that is gone, is followed")
 	}
 }

@@ -54,22 +54,22 @@ type reading struct {
 	localToken func() (string, error)
 }
 
-// begin starts a reload. The watcher is given the content, which it may not have seen.
-func (r *reloader) begin(cause string, asked chan reloadResult) {
+// beginReload starts a reload. The watcher is given the content, which it may not have seen.
+func (r *reloader) beginReload(cause string, asked chan reloadResult) {
 	r.supervisor.beginReload()
 	r.cause, r.asked = cause, asked
-	r.start(r.watcher.Read)
+	r.startReading(r.watcher.Read)
 }
 
 // lookAgain starts a second look at a configuration that could not be loaded.
 func (r *reloader) lookAgain() {
 	r.second = true
-	r.start(func([]byte) {})
+	r.startReading(func([]byte) {})
 }
 
-// start reads the file and the files that it names, in a goroutine of its own: if a disk hangs, the
-// goroutine never ends, and the process goes on and stops without it.
-func (r *reloader) start(heard func([]byte)) {
+// startReading reads the file and the files that it names, in a goroutine of its own: if a disk
+// hangs, the goroutine never ends, and the process goes on and stops without it.
+func (r *reloader) startReading(heard func([]byte)) {
 	read := make(chan reading, 1)
 	r.read, r.late, r.look = read, time.After(readPatience), nil
 	dir := r.service.config.DataDir
@@ -96,13 +96,14 @@ func (r *reloader) giveUp() {
 		r.read, r.late, r.second, r.lacking = nil, nil, false, nil
 		return
 	}
-	r.end(reading{err: fmt.Errorf("%s, or a file that it names, takes longer than %v to read: is one a pipe, or on "+
-		"a file system that hangs? "+
-		"Send SIGHUP when that is over", r.path, readPatience)})
+	r.endReload(reading{err: fmt.Errorf(
+		"%s, or a file that it names, takes longer than %v to read: is one a pipe, or on "+
+			"a file system that hangs? "+
+			"Send SIGHUP when that is over", r.path, readPatience)})
 }
 
-// end takes over the result of a read.
-func (r *reloader) end(read reading) {
+// endReload takes over the result of a read.
+func (r *reloader) endReload(read reading) {
 	second := r.second
 	r.read, r.late, r.second = nil, nil, false
 	if second {
@@ -129,7 +130,7 @@ func (r *reloader) end(read reading) {
 		for _, problem := range problems {
 			s.Log.Error("config.refused", "problem", problem)
 		}
-		s.inForce.refuse(problems)
+		s.inForce.setRefusal(problems)
 	}
 	r.supervisor.endReload(result.err == nil)
 	if r.asked != nil {
@@ -199,7 +200,8 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 	restart, reload := config.Changes(s.config, loaded.Config)
 	restart = append(restart, s.lockedOtherwise(loaded.Config.Routes)...)
 	if len(restart) > 0 {
-		return nil, errors.Join(fmt.Errorf("needs a restart: %s", strings.Join(restart, ", ")), s.revoke(loaded.Config))
+		return nil, errors.Join(fmt.Errorf("needs a restart: %s", strings.Join(restart, ", ")),
+			s.revokeTokens(loaded.Config))
 	}
 	rules, err := wiring.NewRules(loaded.Config)
 	if err != nil {
@@ -211,7 +213,7 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 	if read.localToken != nil && s.takeLocalToken(read.localToken()) {
 		reload = append(reload, "the generated token: another one is in its place")
 	}
-	s.api.SetAccess(s.access(loaded.Config))
+	s.api.SetAccess(s.accessOf(loaded.Config))
 	if len(loaded.Config.Admin.Tokens) > 0 {
 		s.localToken = "" // its file may have been removed, too
 	}
@@ -219,7 +221,7 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 		s.Log.Warn("config.warning", "problem", w.String())
 	}
 	s.config = loaded.Config
-	s.inForce.take(loaded)
+	s.inForce.setLoaded(loaded)
 	s.setLimits(loaded.Config)
 	s.setRoutes(rules.Table.Routes)
 	s.notifier.SetSettings(notifySettings(loaded.Config))

@@ -35,7 +35,7 @@ A configuration that it cannot start with is exit code 78, so that a supervisor 
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			early := catchEarlySignals()
-			defer early.stop()
+			defer early.stopSignals()
 			loaded, err := wiring.Load(e, path, nil, true)
 			if errors.Is(err, fs.ErrNotExist) {
 				return cli.Misuse(fmt.Errorf("%w; write one (README.md shows two lines to begin with), or name "+
@@ -51,7 +51,7 @@ A configuration that it cannot start with is exit code 78, so that a supervisor 
 			for _, w := range loaded.Warnings {
 				log.Warn("config.warning", "problem", w.String())
 			}
-			return serve(cmd.Context(), e, path, loaded, log, early, func(*Service) {})
+			return serveUntilSignal(cmd.Context(), e, path, loaded, log, early, func(*Service) {})
 		},
 	}
 	cmd.Flags().StringVar(&path, "config", wiring.DefaultConfig, "configuration file")
@@ -70,13 +70,14 @@ func catchEarlySignals() *earlySignals {
 	return s
 }
 
-func (s *earlySignals) stop() {
+func (s *earlySignals) stopSignals() {
 	signal.Stop(s.hangups)
 	signal.Stop(s.drains)
 }
 
-// serve runs a service until a signal ends it. It calls started when deliveries are accepted.
-func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.Loaded, log *ServerLog,
+// serveUntilSignal runs a service until a signal ends it. It calls started when deliveries are
+// accepted.
+func serveUntilSignal(ctx context.Context, e *cli.Environment, path string, loaded *config.Loaded, log *ServerLog,
 	early *earlySignals, started func(*Service)) error {
 	// Ends have a channel of their own, because a signal without room is lost: an end must not be,
 	// behind pending reloads. Before this, one ends the process at once, even if a file hangs.
@@ -91,7 +92,7 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 	if err != nil {
 		return err
 	}
-	watcher, changed, stopWatching := s.watch(path, loaded.File)
+	watcher, changed, stopWatching := s.watchFile(path, loaded.File)
 	defer stopWatching()
 	supervisor := newSupervisor(log.Logger)
 	defer supervisor.close()
@@ -106,13 +107,13 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 		select {
 		case <-live:
 			live = nil
-			supervisor.ready("serving")
+			supervisor.reportReady("serving")
 		case <-supervisor.Late:
-			supervisor.ready("serving; etcd has given no session yet")
+			supervisor.reportReady("serving; etcd has given no session yet")
 		case <-supervisor.Beat:
 			supervisor.keepAlive()
 		case <-hangups:
-			again.begin("SIGHUP", nil)
+			again.beginReload("SIGHUP", nil)
 		case <-early.drains:
 			log.Info("draining")
 			s.sendElsewhere()
@@ -120,11 +121,11 @@ func serve(ctx context.Context, e *cli.Environment, path string, loaded *config.
 			log.Info("stopping", "signal", sig.String())
 			return s.stopOrDie(ends, time.Now(), supervisor)
 		case <-changed:
-			again.begin("the file changed", nil)
+			again.beginReload("the file changed", nil)
 		case asked := <-asks:
-			again.begin("", asked)
+			again.beginReload("", asked)
 		case read := <-again.read:
-			again.end(read)
+			again.endReload(read)
 		case <-again.late:
 			again.giveUp()
 		case <-again.look:
@@ -181,7 +182,7 @@ func startOrDie(ends chan os.Signal, start func() (*Service, error)) (*Service, 
 // the ledger, and are reaped as unknown after the session has expired. since is the time of the
 // first signal, or zero if there was none.
 func (s *Service) stopOrDie(ends <-chan os.Signal, since time.Time, supervisor *supervisor) error {
-	supervisor.announceStop(s.patience())
+	supervisor.announceStop(s.stopPatience())
 	done := make(chan error, 1)
 	go func() { done <- s.Stop() }()
 	for {
@@ -199,16 +200,16 @@ func (s *Service) stopOrDie(ends <-chan os.Signal, since time.Time, supervisor *
 	}
 }
 
-// patience returns how long a supervisor should wait for the end of the process: longer than a stop
-// takes.
-func (s *Service) patience() time.Duration {
+// stopPatience returns how long a supervisor should wait for the end of the process: longer than a
+// stop takes.
+func (s *Service) stopPatience() time.Duration {
 	return s.config.ShutdownDelay + s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 10*time.Second
 }
 
-// watch returns a watcher of the configuration file. If the system has no watch left, which depends
-// on all processes of the machine, the service runs without, and reloads on request alone. Only a
-// regular file is watched: a pipe would look like an emptied file.
-func (s *Service) watch(path string, text []byte) (*config.Watcher, <-chan struct{}, func()) {
+// watchFile returns a watcher of the configuration file. If the system has no watch left, which
+// depends on all processes of the machine, the service runs without, and reloads on request alone.
+// Only a regular file is watched: a pipe would look like an emptied file.
+func (s *Service) watchFile(path string, text []byte) (*config.Watcher, <-chan struct{}, func()) {
 	changed := make(chan struct{})
 	done := make(chan struct{})
 	w := config.NewWatcher(path, text, func(_ []byte, err error) {

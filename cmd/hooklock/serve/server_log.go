@@ -45,8 +45,8 @@ func OpenLog(e *cli.Environment, loaded *config.Loaded) *ServerLog {
 		l.people = &screen
 	}
 	l.writer = logs.NewWriter(logs.Options{To: e.Stderr, Lost: l.Lost, Piece: pieceOf(e.Stderr)})
-	l.Logger = l.to(l.writer, level)
-	e.AtEnd, e.Stderr = l.close, l.writer
+	l.Logger = l.loggerTo(l.writer, level)
+	e.AtEnd, e.Stderr = l.closeWriter, l.writer
 	log.SetOutput(l.writer) // for libraries
 	return l
 }
@@ -76,8 +76,8 @@ func RedirectGRPC() {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, whereLibrariesLog{}))
 }
 
-// to returns a logger in the configured format.
-func (l *ServerLog) to(w io.Writer, level slog.Level) *slog.Logger {
+// loggerTo returns a logger in the configured format.
+func (l *ServerLog) loggerTo(w io.Writer, level slog.Level) *slog.Logger {
 	if l.people != nil {
 		return slog.New(newPeopleHandler(w, *l.people, level))
 	}
@@ -90,7 +90,7 @@ func (l *ServerLog) to(w io.Writer, level slog.Level) *slog.Logger {
 // Lost returns the line that replaces lost lines.
 func (l *ServerLog) Lost(lines int64) []byte {
 	var text bytes.Buffer
-	logger := l.to(&text, slog.LevelWarn) // whatever the configured level is
+	logger := l.loggerTo(&text, slog.LevelWarn) // whatever the configured level is
 	logger.Warn("log.lost", "lines", lines)
 	return text.Bytes()
 }
@@ -101,18 +101,18 @@ func (l *ServerLog) Reserve() (line *slog.Logger, release func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return l.to(place, slog.LevelInfo), place.Release, nil
+	return l.loggerTo(place, slog.LevelInfo), place.Release, nil
 }
 
-// flush waits until all lines are written, for a bounded time.
-func (l *ServerLog) flush() {
+// flushLines waits until all lines are written, for a bounded time.
+func (l *ServerLog) flushLines() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastLines)
 	defer cancel()
 	l.writer.Flush(ctx)
 }
 
-// close writes the remaining lines, for a bounded time.
-func (l *ServerLog) close() {
+// closeWriter writes the remaining lines, for a bounded time.
+func (l *ServerLog) closeWriter() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastLines)
 	defer cancel()
 	_ = l.writer.Close(ctx)

@@ -110,7 +110,7 @@ type closer struct {
 func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerLog, door net.Listener) (*Service,
 	error) {
 	c, files := loaded.Config, openFiles()
-	if err := enough(files); err != nil {
+	if err := checkLimit(files); err != nil {
 		return nil, err
 	}
 	s := &Service{
@@ -120,7 +120,7 @@ func Start(ctx context.Context, path string, loaded *config.Loaded, log *ServerL
 		requestTimeout: c.Etcd.RequestTimeout, endpoints: c.Etcd.Endpoints,
 		inForce: inForce{file: path}, contacts: newContacts(c.Etcd.Endpoints), reloads: make(chan reloadRequest),
 	}
-	s.inForce.take(loaded)
+	s.inForce.setLoaded(loaded)
 	if s.bounds.Warning != "" {
 		log.Warn("config.warning", "problem", s.bounds.Warning)
 	}
@@ -188,7 +188,7 @@ func (s *Service) openStore(context.Context) error {
 	}
 	if len(s.config.Etcd.Endpoints) == 0 {
 		eo := wiring.EmbeddedOptions(s.config, s.Log.Logger)
-		eo.Flush = s.Log.flush
+		eo.Flush = s.Log.flushLines
 		_, missing := os.Stat(wiring.ProcessDir(s.config)) // each process makes it below
 		if s.embedded, err = embedded.Start(eo); err != nil {
 			return fmt.Errorf("start embedded etcd: %w", err)
@@ -207,18 +207,18 @@ func (s *Service) openStore(context.Context) error {
 			a.Forget(id)
 		}
 	}
-	o.Rekeep, o.Archived, o.Erase = s.rekeep, s.archivedAgain, s.eraseRequest
+	o.Rekeep, o.Archived, o.Erase = s.convertReference, s.archivedAgain, s.eraseRequest
 	o.Limit = func(route string, slot idem.Slot) int { return s.limits.Load().slots(route, slot) }
 	o.OnReaped, o.OnEnded, o.OnReduced = s.telemetry.OnReaped, s.telemetry.OnEnded, s.telemetry.OnReduced
 	o.OnPause = s.telemetry.OnPause
-	o.Counted, o.Describe = s.report.Take, s.describe
-	o.Follow, o.OnLost = s.following, s.telemetry.OnLost
+	o.Counted, o.Describe = s.report.Take, s.describeProcess
+	o.Follow, o.OnLost = s.followingOf, s.telemetry.OnLost
 	o.OnOperation = func(op link.Operation) {
-		s.contacts.operation(op)
+		s.contacts.recordOperation(op)
 		s.telemetry.Operation(op.Name, op.Host, op.Port, op.Took, op.Code)
 	}
 	o.OnSession = func(e etcdlock.SessionEvent) {
-		s.session.note(e)
+		s.session.noteEvent(e)
 		if e.Opened {
 			s.opened.Do(func() { close(s.live) })
 			s.Log.Info("session.opened", "session", e.Session, "adopting", e.Adopted)
@@ -288,9 +288,9 @@ func (s *Service) openProxy(ctx context.Context) error {
 	}
 	s.onStop("upstream", func(context.Context) error { return errors.Join(upstream.Close(), unmatched.Close()) })
 	if s.learner != nil {
-		s.beside("suggestions", s.learner.Run)
+		s.runBeside("suggestions", s.learner.Run)
 	}
-	s.beside("memory", memory.NewKeeper(s.budget, s.memory, s.Log.Logger).Run)
+	s.runBeside("memory", memory.NewKeeper(s.budget, s.memory, s.Log.Logger).Run)
 	s.setRoutes(rules.Table.Routes)
 	s.telemetry.SetSampling(s.config.Log.Sample)
 	s.telemetry.SetEventIDs(s.config.Log.EventID)
@@ -304,7 +304,7 @@ func (s *Service) openProxy(ctx context.Context) error {
 		Observer: proxy.Observers{s.telemetry, findings{s.report}, s.contacts}, Tracer: s.telemetry.Tracer(),
 		Log: s.Log.Logger,
 	}, rules)
-	s.carry(wiring.Service(&o, host))
+	s.startWorker(wiring.Service(&o, host))
 	s.server = proxy.NewServer(proxy.ServerOptions{
 		Handler: s.handler, MaxHead: int(s.config.Limits.RequestHeader), IdleTimeout: s.config.Limits.IdleTimeout,
 		MaxConnections: s.bounds.Senders, Log: s.Log.Logger,
@@ -328,8 +328,8 @@ func (s *Service) openProxy(ctx context.Context) error {
 	}
 	bounded := s.server.Listener(inner)
 	s.watchListener("listen", bounded, s.bounds.Senders)
-	s.onStop("proxy", func(ctx context.Context) error { return s.drain(ctx, s.server) })
-	s.serve(func() error {
+	s.onStop("proxy", func(ctx context.Context) error { return s.drainDeliveries(ctx, s.server) })
+	s.runListener(func() error {
 		if !s.awaitSession() {
 			return nil
 		}
@@ -365,9 +365,9 @@ func (s *Service) awaitSession() bool {
 	return s.base.Err() == nil
 }
 
-// beside runs f until a stop, which ends its context and waits for it: what was opened before is
+// runBeside runs f until a stop, which ends its context and waits for it: what was opened before is
 // closed afterwards, and f may be asking it.
-func (s *Service) beside(name string, f func(context.Context)) {
+func (s *Service) runBeside(name string, f func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	s.onStop(name, func(ctx context.Context) error {
@@ -381,8 +381,8 @@ func (s *Service) beside(name string, f func(context.Context)) {
 	s.serving.Go(func() { defer close(done); f(ctx) })
 }
 
-// serve runs a listener. Stop waits for its end.
-func (s *Service) serve(run func() error) {
+// runListener runs a listener. Stop waits for its end.
+func (s *Service) runListener(run func() error) {
 	s.serving.Go(func() {
 		if err := run(); err != nil {
 			s.failed <- err
@@ -390,8 +390,8 @@ func (s *Service) serve(run func() error) {
 	})
 }
 
-// ready returns why this process should get no deliveries now, or nil.
-func (s *Service) ready() error {
+// checkReady returns why this process should get no deliveries now, or nil.
+func (s *Service) checkReady() error {
 	if s.draining.Load() {
 		return errors.New("shutting down")
 	}
@@ -416,9 +416,9 @@ func (s *Service) sendElsewhere() {
 	}
 }
 
-// drain takes no more deliveries and lets the running ones end, for shutdown_timeout. Then it
-// cancels the rest, which are recorded as unknown.
-func (s *Service) drain(ctx context.Context, server interface{ Shutdown(context.Context) error }) error {
+// drainDeliveries takes no more deliveries and lets the running ones end, for shutdown_timeout.
+// Then it cancels the rest, which are recorded as unknown.
+func (s *Service) drainDeliveries(ctx context.Context, server interface{ Shutdown(context.Context) error }) error {
 	timed, cancel := context.WithTimeout(ctx, s.config.ShutdownTimeout)
 	defer cancel()
 	err := server.Shutdown(timed)
@@ -449,7 +449,7 @@ func (s *Service) Stop() error {
 	stop := func(c closer) {
 		ctx, cancel := context.WithTimeout(context.Background(), max(time.Until(end), time.Second))
 		defer cancel()
-		if err := c.stop(ctx); err != nil {
+		if err := c.closeBounded(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("stop %s: %w", c.name, err))
 		}
 	}
@@ -464,9 +464,9 @@ func (s *Service) Stop() error {
 // lastMoment is how long a closer may take after the end of its context.
 const lastMoment = 500 * time.Millisecond
 
-// stop calls close and waits for its end, for a bounded time: a call to a disk that hangs may never
-// return.
-func (c closer) stop(ctx context.Context) error {
+// closeBounded calls close and waits for its end, for a bounded time: a call to a disk that hangs
+// may never return.
+func (c closer) closeBounded(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() { done <- c.close(ctx) }()
 	select {

@@ -11,12 +11,12 @@ func TestAnEtcdThatKnowsALeaseNoMoreHasAnswered(t *testing.T) {
 	c := newContacts(nil)
 	for code, fails := range map[string]bool{"": false, "NOT_FOUND": false, "UNAVAILABLE": true,
 		"RESOURCE_EXHAUSTED": true, "PERMISSION_DENIED": true} {
-		c.operation(link.Operation{Code: code})
+		c.recordOperation(link.Operation{Code: code})
 		if seen := c.embedded.Seen("embedded"); (seen.State == client.ContactFails) != fails {
 			t.Errorf("after %q: %+v", code, seen)
 		}
 	}
-	c.operation(link.Operation{Code: "DEADLINE_EXCEEDED", Why: "no connection to etcd"})
+	c.recordOperation(link.Operation{Code: "DEADLINE_EXCEEDED", Why: "no connection to etcd"})
 	if seen := c.embedded.Seen("embedded"); seen.Failure != "no connection to etcd" {
 		t.Errorf("%+v", seen)
 	}

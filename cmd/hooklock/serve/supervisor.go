@@ -61,12 +61,12 @@ func (s *supervisor) close() {
 	}
 }
 
-// ready reports the end of the start. It is called again, with another status, when a session opens
-// later.
-func (s *supervisor) ready(status string) {
+// reportReady reports the end of the start. It is called again, with another status, when a session
+// opens later.
+func (s *supervisor) reportReady(status string) {
 	s.isReady = true
 	s.Late = nil
-	s.tell(daemon.SdNotifyReady, "STATUS="+status)
+	s.sendLines(daemon.SdNotifyReady, "STATUS="+status)
 }
 
 // beginReload begins a reload, unless the start is not over. The time is what Type=notify-reload
@@ -75,7 +75,7 @@ func (s *supervisor) beginReload() {
 	if !s.isReady {
 		return
 	}
-	s.tell(daemon.SdNotifyReloading, strings.TrimSuffix(daemon.SdNotifyMonotonicUsec(), "\n"))
+	s.sendLines(daemon.SdNotifyReloading, strings.TrimSuffix(daemon.SdNotifyMonotonicUsec(), "\n"))
 }
 
 // endReload ends a reload. A refused configuration is no failure of the process: the old one stays
@@ -86,26 +86,26 @@ func (s *supervisor) endReload(taken bool) {
 		status = "STATUS=serving with the old configuration; the changed one was refused, see the log"
 	}
 	if !s.isReady { // the start is not over
-		s.tell(status)
+		s.sendLines(status)
 		return
 	}
-	s.tell(daemon.SdNotifyReady, status)
+	s.sendLines(daemon.SdNotifyReady, status)
 }
 
 // announceStop asks for the time that a graceful end may take, so that the unit's TimeoutStopSec
 // need not know the configuration.
 func (s *supervisor) announceStop(within time.Duration) {
 	s.Late = nil
-	s.tell(daemon.SdNotifyStopping, "STATUS=waiting for running deliveries", "EXTEND_TIMEOUT_USEC="+
+	s.sendLines(daemon.SdNotifyStopping, "STATUS=waiting for running deliveries", "EXTEND_TIMEOUT_USEC="+
 		strconv.FormatInt(within.Microseconds(), 10))
 }
 
 // keepAlive sends the watchdog's keep-alive.
-func (s *supervisor) keepAlive() { s.tell(daemon.SdNotifyWatchdog) }
+func (s *supervisor) keepAlive() { s.sendLines(daemon.SdNotifyWatchdog) }
 
-// tell sends one datagram. A failure is logged and has no other effect. daemon.SdNotify would block
-// on a systemd that hangs, and signals with it.
-func (s *supervisor) tell(lines ...string) {
+// sendLines sends one datagram. A failure is logged and has no other effect. daemon.SdNotify would
+// block on a systemd that hangs, and signals with it.
+func (s *supervisor) sendLines(lines ...string) {
 	if s.socket == nil {
 		return
 	}

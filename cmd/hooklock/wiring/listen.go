@@ -19,7 +19,7 @@ const socketMode = 0o660
 // address that is in use or does not exist yet is no mistake of the configuration: it may be free
 // the next time.
 func Listen(ctx context.Context, setting, address string) (net.Listener, error) {
-	ln, err := listen(ctx, address)
+	ln, err := listenAt(ctx, address)
 	if err == nil {
 		return ln, nil
 	}
@@ -38,7 +38,7 @@ func Listen(ctx context.Context, setting, address string) (net.Listener, error) 
 	return nil, cli.Misuse(err)
 }
 
-func listen(ctx context.Context, address string) (net.Listener, error) {
+func listenAt(ctx context.Context, address string) (net.Listener, error) {
 	var lc net.ListenConfig
 	path, socket := config.SocketPath(address)
 	if !socket {

@@ -27,7 +27,8 @@ func knownSenders() config.Senders {
 // signatureConfig converts a route's verify for package sender.
 func signatureConfig(v *config.Verify) sender.Config {
 	return sender.Config{
-		Scheme: v.Scheme, Secrets: revealed(v.Secrets), PublicKeys: revealed(v.PublicKeys), PublicURL: v.PublicURL,
+		Scheme: v.Scheme, Secrets: revealedSecrets(v.Secrets), PublicKeys: revealedSecrets(v.PublicKeys),
+		PublicURL: v.PublicURL,
 		WebhookID: v.WebhookID,
 		Tolerance: v.Tolerance, Algorithm: v.Algorithm, Header: v.Header, From: v.From, Prefix: v.Prefix,
 		Encoding: v.Encoding, Content: v.Content,
@@ -45,7 +46,7 @@ func handshakeRule(h *config.Handshake) sender.HandshakeRule {
 	}
 }
 
-func revealed(secrets []config.Secret) [][]byte {
+func revealedSecrets(secrets []config.Secret) [][]byte {
 	var texts [][]byte
 	for _, s := range secrets {
 		texts = append(texts, []byte(s.Reveal()))
@@ -119,16 +120,16 @@ func checkRoute(c *config.Config, r *config.Route) (problems, warnings config.Pr
 			u.OrderBy = u.Preset.Order
 		}
 	}
-	problems = append(remarks(u.Problems()), checkPark(r, u.Preset)...)
+	problems = append(remarkProblems(u.Problems()), checkPark(r, u.Preset)...)
 	if len(problems) == 0 { // what none of these has found, such as an event ID that reads nothing
 		if _, err := newRoute(r, c.Upstream.Timeout); err != nil {
 			problems = append(problems, problemOf(err))
 		}
 	}
-	return problems, remarks(u.Warnings())
+	return problems, remarkProblems(u.Warnings())
 }
 
-func remarks(all []sender.Remark) config.Problems {
+func remarkProblems(all []sender.Remark) config.Problems {
 	var problems config.Problems
 	for _, r := range all {
 		problems = append(problems, config.Problem{Path: r.Path, Text: r.Text})

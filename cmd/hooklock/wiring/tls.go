@@ -112,21 +112,23 @@ func newKeyPair(setting, certFile, keyFile string, log *slog.Logger, now func() 
 }
 
 // toClient implements tls.Config.GetCertificate.
-func (p *keyPair) toClient(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.current(), nil }
+func (p *keyPair) toClient(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return p.currentCertificate(), nil
+}
 
 // toServer implements tls.Config.GetClientCertificate. A server that wants another one gets none,
 // as with tls.Config.Certificates.
 func (p *keyPair) toServer(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
-	cert := p.current()
+	cert := p.currentCertificate()
 	if asked.SupportsCertificate(cert) != nil {
 		return new(tls.Certificate), nil //nolint:nilerr // that it does not fit is no failure: none is shown
 	}
 	return cert, nil
 }
 
-// current returns the certificate of the files. If the disk hangs, the handshake goes on with the
-// one that is known.
-func (p *keyPair) current() *tls.Certificate {
+// currentCertificate returns the certificate of the files. If the disk hangs, the handshake goes on
+// with the one that is known.
+func (p *keyPair) currentCertificate() *tls.Certificate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.looking || p.now().Sub(p.looked) < lookAgain {
@@ -136,7 +138,7 @@ func (p *keyPair) current() *tls.Certificate {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		p.look()
+		p.readFiles()
 	}()
 	p.mu.Unlock()
 	timer := time.NewTimer(lookPatience)
@@ -149,21 +151,21 @@ func (p *keyPair) current() *tls.Certificate {
 	return p.cert
 }
 
-func (p *keyPair) look() {
+func (p *keyPair) readFiles() {
 	cert, err := tls.LoadX509KeyPair(p.certFile, p.keyFile)
 	if err != nil {
-		if p.refuse(err.Error()) {
+		if p.noteRefusal(err.Error()) {
 			p.log.Warn("certificate.refused", "setting", p.setting, "error", err.Error())
 		}
 		return
 	}
-	if p.take(&cert) {
+	if p.setCertificate(&cert) {
 		p.log.Info("certificate.renewed", "setting", p.setting, "valid_until", cert.Leaf.NotAfter.UTC())
 	}
 }
 
-// take reports whether the certificate has changed, or the files are valid again.
-func (p *keyPair) take(cert *tls.Certificate) (news bool) {
+// setCertificate reports whether the certificate has changed, or the files are valid again.
+func (p *keyPair) setCertificate(cert *tls.Certificate) (news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	news = p.refused != "" || !bytes.Equal(cert.Certificate[0], p.cert.Certificate[0])
@@ -171,8 +173,8 @@ func (p *keyPair) take(cert *tls.Certificate) (news bool) {
 	return news
 }
 
-// refuse reports whether the reason was not the last one.
-func (p *keyPair) refuse(why string) (news bool) {
+// noteRefusal reports whether the reason was not the last one.
+func (p *keyPair) noteRefusal(why string) (news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	news = p.refused != why

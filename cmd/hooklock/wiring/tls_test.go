@@ -169,7 +169,7 @@ func TestFilesThatDoNotFitEachOtherLeaveTheCertificateThatIsShown(t *testing.T) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := p.current()
+	first := p.currentCertificate()
 	cert, err := os.ReadFile(ours.CertFile)
 	if err != nil {
 		t.Fatal(err)
@@ -187,16 +187,16 @@ func TestFilesThatDoNotFitEachOtherLeaveTheCertificateThatIsShown(t *testing.T) 
 	}
 	put(cert) // beside the other one's key
 	for range 3 {
-		if p.current() != first {
+		if p.currentCertificate() != first {
 			t.Fatal("another one is shown")
 		}
 		at.pass(lookAgain)
 	}
 	put(renewed)
-	if p.current() == first {
+	if p.currentCertificate() == first {
 		t.Fatal("the old one is shown")
 	}
-	p.current()
+	p.currentCertificate()
 	if said := out.String(); strings.Count(said, "certificate.refused") != 1 ||
 		strings.Count(said, "certificate.renewed") != 1 || !strings.Contains(said, "etcd.tls") {
 		t.Errorf("said\n%s", said)
@@ -211,7 +211,7 @@ func TestADiskThatHangsHoldsOneHandshakeUpForAMoment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := p.current()
+	first := p.currentCertificate()
 	text, err := os.ReadFile(ours.CertFile)
 	if err != nil {
 		t.Fatal(err)
@@ -223,13 +223,13 @@ func TestADiskThatHangsHoldsOneHandshakeUpForAMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	at.pass(lookAgain)
-	if p.current() != first {
+	if p.currentCertificate() != first {
 		t.Error("another one is shown")
 	}
 	at.pass(time.Hour)
 	began := time.Now()
 	for range 60 {
-		if p.current() != first {
+		if p.currentCertificate() != first {
 			t.Error("another one is shown")
 		}
 	}

@@ -281,7 +281,8 @@ func Reuse(r config.Reuse) wire.Reuse {
 // TelemetryOptions returns the names of the process and its service. The standard variables of
 // OpenTelemetry, which its SDK reads, say what is exported.
 func TelemetryOptions(c *config.Config, log *slog.Logger) (telemetry.Options, error) {
-	o := telemetry.Options{Log: log, Env: os.Getenv, Setenv: os.Setenv, Version: cli.BuildVersion(), Instance: holder()}
+	o := telemetry.Options{Log: log, Env: os.Getenv, Setenv: os.Setenv, Version: cli.BuildVersion(),
+		Instance: holderName()}
 	u, err := url.Parse(c.Upstream.URL)
 	if err != nil {
 		return o, cli.Misuse(fmt.Errorf("upstream.url: %w", err))
@@ -310,7 +311,8 @@ func ProcessDir(c *config.Config) string {
 func StoreOptions(c *config.Config, log *slog.Logger) (etcdlock.Options, error) {
 	o := etcdlock.Options{
 		Endpoints: c.Etcd.Endpoints, Username: c.Etcd.Username, Password: c.Etcd.Password.Reveal(),
-		Prefix: c.Etcd.Prefix, SessionTTL: c.Etcd.SessionTTL, RequestTimeout: c.Etcd.RequestTimeout, Holder: holder(),
+		Prefix: c.Etcd.Prefix, SessionTTL: c.Etcd.SessionTTL, RequestTimeout: c.Etcd.RequestTimeout,
+		Holder: holderName(),
 		Logger: log,
 	}
 	for _, endpoint := range c.Etcd.Endpoints {
@@ -326,8 +328,8 @@ func StoreOptions(c *config.Config, log *slog.Logger) (etcdlock.Options, error) 
 	return o, nil
 }
 
-// holder returns the name of this process for operators.
-func holder() string {
+// holderName returns the name of this process for operators.
+func holderName() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -386,11 +388,11 @@ func askRule(c *config.Route) *asking.Rule {
 	if askPolicy(c) == nil {
 		return nil
 	}
-	return &asking.Rule{Executed: reply(&c.Ask.Executed), NotExecuted: reply(&c.Ask.NotExecuted),
+	return &asking.Rule{Executed: replyOf(&c.Ask.Executed), NotExecuted: replyOf(&c.Ask.NotExecuted),
 		Authorization: c.Ask.Authorization.Reveal()}
 }
 
-func reply(c *config.Reply) asking.Reply {
+func replyOf(c *config.Reply) asking.Reply {
 	r := asking.Reply{Body: c.Body}
 	for _, s := range c.Status {
 		r.Status.Add(s.Low, s.High)

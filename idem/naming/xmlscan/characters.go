@@ -12,11 +12,11 @@ func (s *Scanner) readRune(c byte) (rune, error) {
 			return 0, err
 		}
 		if r = read; r == utf8.RuneError && size == 1 {
-			return 0, malformed("the document is not UTF-8")
+			return 0, malformedError("the document is not UTF-8")
 		}
 	}
 	if !isCharacter(r) {
-		return 0, malformed("the document has the character %U", r)
+		return 0, malformedError("the document has the character %U", r)
 	}
 	return r, nil
 }
@@ -29,7 +29,7 @@ func isCharacter(r rune) bool {
 
 // readReference reads the reference to a character behind its "&".
 func (s *Scanner) readReference() (rune, error) {
-	c, err := s.must()
+	c, err := s.readRequired()
 	if err != nil {
 		return 0, err
 	}
@@ -40,12 +40,12 @@ func (s *Scanner) readReference() (rune, error) {
 		return 0, err
 	}
 	_ = s.in.UnreadByte()
-	if c, err = s.must(); err != nil {
+	if c, err = s.readRequired(); err != nil {
 		return 0, err
 	}
 	r, ok := entities[string(s.name)]
 	if c != ';' || !ok {
-		return 0, malformed("%q is no entity that each reader knows", s.name)
+		return 0, malformedError("%q is no entity that each reader knows", s.name)
 	}
 	return r, nil
 }
@@ -55,11 +55,11 @@ var entities = map[string]rune{"lt": '<', "gt": '>', "amp": '&', "apos": '\'', "
 
 // readCharacterCode reads the digits of a reference, behind its "&#".
 func (s *Scanner) readCharacterCode() (rune, error) {
-	c, err := s.must()
+	c, err := s.readRequired()
 	base := rune(10)
 	if err == nil && c == 'x' {
 		base = 16
-		c, err = s.must()
+		c, err = s.readRequired()
 	}
 	code, digits := rune(0), 0
 	for ; err == nil; digits++ {
@@ -68,13 +68,13 @@ func (s *Scanner) readCharacterCode() (rune, error) {
 			break
 		}
 		code = min(code*base+digit, utf8.MaxRune+1) // which is no character, as all that are greater
-		c, err = s.must()
+		c, err = s.readRequired()
 	}
 	switch {
 	case err != nil:
 		return 0, err
 	case digits == 0 || c != ';' || !isCharacter(code):
-		return 0, malformed("a reference names no character")
+		return 0, malformedError("a reference names no character")
 	}
 	return code, nil
 }

@@ -126,7 +126,7 @@ func (s *Scanner) next() (Kind, error) {
 		return s.readText(c)
 	}
 	s.closing = 0
-	if c, err = s.must(); err != nil {
+	if c, err = s.readRequired(); err != nil {
 		return 0, err
 	}
 	first := !s.started
@@ -148,8 +148,8 @@ func (s *Scanner) skipByteOrderMark() {
 	}
 }
 
-// must reads a byte that has to be there.
-func (s *Scanner) must() (byte, error) {
+// readRequired reads a byte that has to be there.
+func (s *Scanner) readRequired() (byte, error) {
 	c, err := s.in.ReadByte()
 	if err == io.EOF {
 		err = errEnd
@@ -162,13 +162,13 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\
 // mustAfterSpace reads the first byte that is no space.
 func (s *Scanner) mustAfterSpace() (byte, error) {
 	for {
-		if c, err := s.must(); err != nil || !isSpace(c) {
+		if c, err := s.readRequired(); err != nil || !isSpace(c) {
 			return c, err
 		}
 	}
 }
 
-func malformed(format string, args ...any) error {
+func malformedError(format string, args ...any) error {
 	return fmt.Errorf("it is not well-formed: "+format, args...)
 }
 
@@ -180,12 +180,12 @@ func (s *Scanner) readName(c byte) (behind byte, err error) {
 			return 0, errLong
 		}
 		s.name = append(s.name, c)
-		if c, err = s.must(); err != nil {
+		if c, err = s.readRequired(); err != nil {
 			return 0, err
 		}
 	}
 	if !isName(s.name) {
-		return 0, malformed("%q is no name", s.name)
+		return 0, malformedError("%q is no name", s.name)
 	}
 	return c, nil
 }
@@ -199,7 +199,7 @@ func (s *Scanner) readQualifiedName(c byte) (local []byte, behind byte, err erro
 	prefix, local, ok := bytes.Cut(s.name, []byte{':'})
 	switch {
 	case bytes.IndexByte(local, ':') >= 0:
-		return nil, 0, malformed("%q has two prefixes", s.name)
+		return nil, 0, malformedError("%q has two prefixes", s.name)
 	case !ok || len(prefix) == 0 || len(local) == 0:
 		local = s.name
 	}
@@ -229,8 +229,8 @@ func (s *Scanner) readStart(c byte) (Kind, error) {
 		}
 		switch c {
 		case '/':
-			if c, err = s.must(); err == nil && c != '>' {
-				err = malformed(`%q stands behind the "/" of an element`, c)
+			if c, err = s.readRequired(); err == nil && c != '>' {
+				err = malformedError(`%q stands behind the "/" of an element`, c)
 			}
 			s.mode = inEmpty
 			return Start, err
@@ -240,7 +240,7 @@ func (s *Scanner) readStart(c byte) (Kind, error) {
 		if err = s.skipAttribute(c); err != nil {
 			return 0, err
 		}
-		if c, err = s.must(); err != nil {
+		if c, err = s.readRequired(); err != nil {
 			return 0, err
 		}
 	}
@@ -253,24 +253,24 @@ func (s *Scanner) skipAttribute(c byte) error {
 		c, err = s.mustAfterSpace()
 	}
 	if err == nil && c != '=' {
-		err = malformed(`the attribute %q has no "="`, s.name)
+		err = malformedError(`the attribute %q has no "="`, s.name)
 	}
 	var quote byte
 	if err == nil {
 		quote, err = s.mustAfterSpace()
 	}
 	if err == nil && quote != '"' && quote != '\'' {
-		err = malformed("the value of the attribute %q has no quotes", s.name)
+		err = malformedError("the value of the attribute %q has no quotes", s.name)
 	}
 	for err == nil {
-		if c, err = s.must(); err != nil {
+		if c, err = s.readRequired(); err != nil {
 			return err
 		}
 		switch c {
 		case quote:
 			return nil
 		case '<':
-			return malformed(`the value of the attribute %q has a "<"`, s.name)
+			return malformedError(`the value of the attribute %q has a "<"`, s.name)
 		case '&':
 			_, err = s.readReference()
 		default:
@@ -281,7 +281,7 @@ func (s *Scanner) skipAttribute(c byte) error {
 }
 
 func (s *Scanner) readEnd() (Kind, error) {
-	c, err := s.must()
+	c, err := s.readRequired()
 	if err != nil {
 		return 0, err
 	}
@@ -293,9 +293,9 @@ func (s *Scanner) readEnd() (Kind, error) {
 	case err != nil:
 		return 0, err
 	case c != '>':
-		return 0, malformed("%q stands in the end of %q", c, s.name)
+		return 0, malformedError("%q stands in the end of %q", c, s.name)
 	case !bytes.Equal(s.openName(), s.name):
-		return 0, malformed("%q ends where %q is open", s.name, s.openName())
+		return 0, malformedError("%q ends where %q is open", s.name, s.openName())
 	}
 	s.local = append(s.local[:0], local...)
 	s.closeElement()
@@ -321,7 +321,7 @@ func (s *Scanner) closeElement() {
 
 // readInstruction reads a processing instruction. first: it is at the beginning of the document.
 func (s *Scanner) readInstruction(first bool) (Kind, error) {
-	c, err := s.must()
+	c, err := s.readRequired()
 	if err == nil {
 		c, err = s.readName(c)
 	}
@@ -336,11 +336,11 @@ func (s *Scanner) readInstruction(first bool) (Kind, error) {
 	for last := byte(0); last != '?' || c != '>'; {
 		if declares {
 			if content = append(content, c); len(content) > maxDeclaration {
-				return 0, malformed("the document's declaration is longer than %d bytes", maxDeclaration)
+				return 0, malformedError("the document's declaration is longer than %d bytes", maxDeclaration)
 			}
 		}
 		last = c
-		if c, err = s.must(); err != nil {
+		if c, err = s.readRequired(); err != nil {
 			return 0, err
 		}
 	}
@@ -352,10 +352,10 @@ func (s *Scanner) readInstruction(first bool) (Kind, error) {
 
 // readEncoding goes on in the encoding that the content of an XML declaration names.
 func (s *Scanner) readEncoding(content string) error {
-	if version, ok := declared(content, "version"); ok && version != "1.0" {
+	if version, ok := declaredValue(content, "version"); ok && version != "1.0" {
 		return fmt.Errorf("it is of XML %q, and 1.0 alone is read", version)
 	}
-	label, ok := declared(content, "encoding")
+	label, ok := declaredValue(content, "encoding")
 	if !ok || strings.EqualFold(label, "utf-8") {
 		return nil
 	}
@@ -369,8 +369,8 @@ func (s *Scanner) readEncoding(content string) error {
 	return err
 }
 
-// declared returns what the content of an XML declaration has under a name.
-func declared(content, name string) (value string, ok bool) {
+// declaredValue returns what the content of an XML declaration has under a name.
+func declaredValue(content, name string) (value string, ok bool) {
 	for rest := content; ; {
 		_, behind, found := strings.Cut(rest, name)
 		if !found {
@@ -389,7 +389,7 @@ func declared(content, name string) (value string, ok bool) {
 
 // readDeclaration reads what begins with "<!": a comment or the beginning of a CDATA section.
 func (s *Scanner) readDeclaration() (Kind, error) {
-	c, err := s.must()
+	c, err := s.readRequired()
 	if err != nil {
 		return 0, err
 	}
@@ -398,11 +398,11 @@ func (s *Scanner) readDeclaration() (Kind, error) {
 		return s.skipComment()
 	case '[':
 		for _, want := range []byte("CDATA[") {
-			if c, err = s.must(); err != nil {
+			if c, err = s.readRequired(); err != nil {
 				return 0, err
 			}
 			if c != want {
-				return 0, malformed(`the document has a "<![" without CDATA`)
+				return 0, malformedError(`the document has a "<![" without CDATA`)
 			}
 		}
 		if len(s.ends) == 0 {
@@ -415,19 +415,19 @@ func (s *Scanner) readDeclaration() (Kind, error) {
 }
 
 func (s *Scanner) skipComment() (Kind, error) {
-	c, err := s.must()
+	c, err := s.readRequired()
 	if err == nil && c != '-' {
-		err = malformed(`the document has a "<!-" that begins no comment`)
+		err = malformedError(`the document has a "<!-" that begins no comment`)
 	}
 	for dashes := 0; err == nil; {
-		if c, err = s.must(); err != nil {
+		if c, err = s.readRequired(); err != nil {
 			break
 		}
 		switch {
 		case dashes == 2 && c == '>':
 			return Aside, nil
 		case dashes == 2:
-			return 0, malformed(`a comment has a "--" inside`)
+			return 0, malformedError(`a comment has a "--" inside`)
 		case c == '-':
 			dashes++
 		default:
@@ -442,7 +442,7 @@ func (s *Scanner) skipComment() (Kind, error) {
 func (s *Scanner) readCDATA() (Kind, error) {
 	s.text = s.text[:0]
 	for len(s.text) < maxChunk {
-		c, err := s.must()
+		c, err := s.readRequired()
 		if err != nil {
 			return 0, err
 		}
@@ -504,7 +504,7 @@ func (s *Scanner) appendText(c byte) error {
 	case c == ']':
 		s.closing++
 	case c == '>' && s.closing >= 2:
-		return malformed(`the document's text has a "]]>"`)
+		return malformedError(`the document's text has a "]]>"`)
 	default:
 		s.closing = 0
 	}

@@ -12,18 +12,19 @@ type batch struct {
 // span is from a line's first byte to behind its last one.
 type span struct{ from, to int }
 
-func (b *batch) empty() bool { return b.missing == 0 && len(b.text) == 0 }
+func (b *batch) isEmpty() bool { return b.missing == 0 && len(b.text) == 0 }
 
-// add adds a line at the end.
-func (b *batch) add(line []byte, reserved bool) {
+// addLine adds a line at the end.
+func (b *batch) addLine(line []byte, reserved bool) {
 	if reserved {
 		b.reserved = append(b.reserved, span{len(b.text), len(b.text) + len(line)})
 	}
 	b.text = append(b.text, line...)
 }
 
-// cut returns how many bytes to write at once: whole lines, and no more than piece if one fits.
-func (b *batch) cut(piece int) int {
+// nextPiece returns how many bytes to write at once: whole lines, and no more than piece if one
+// fits.
+func (b *batch) nextPiece(piece int) int {
 	if len(b.text) <= piece {
 		return len(b.text)
 	}
@@ -36,9 +37,9 @@ func (b *batch) cut(piece int) int {
 	return len(b.text)
 }
 
-// drop forgets the first n bytes, which are whole lines, and returns how many of these were
+// dropBytes forgets the first n bytes, which are whole lines, and returns how many of these were
 // reserved.
-func (b *batch) drop(n int) (reserved int) {
+func (b *batch) dropBytes(n int) (reserved int) {
 	b.text = b.text[n:]
 	for i := range b.reserved {
 		b.reserved[i].from -= n
@@ -51,16 +52,16 @@ func (b *batch) drop(n int) (reserved int) {
 	return reserved
 }
 
-// give takes the reserved lines out of b and returns how many others there were.
-func (b *batch) give() (lost int64, reserved batch) {
+// takeReserved takes the reserved lines out of b and returns how many others there were.
+func (b *batch) takeReserved() (lost int64, reserved batch) {
 	for _, s := range b.reserved {
-		reserved.add(b.text[s.from:s.to], true)
+		reserved.addLine(b.text[s.from:s.to], true)
 	}
 	return int64(bytes.Count(b.text, []byte{'\n'}) - len(b.reserved)), reserved
 }
 
-// then returns b with the lines of another one behind. It takes over the memory of b.
-func (b *batch) then(other batch) batch {
+// withBehind returns b with the lines of another one behind. It takes over the memory of b.
+func (b *batch) withBehind(other batch) batch {
 	b.missing += other.missing
 	for _, s := range other.reserved {
 		b.reserved = append(b.reserved, span{s.from + len(b.text), s.to + len(b.text)})

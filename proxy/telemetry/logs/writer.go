@@ -99,7 +99,7 @@ func NewWriter(o Options) *Writer {
 	w := &Writer{options: o, start: o.Now(), hurry: make(chan struct{}, 1), end: make(chan struct{}),
 		ended: make(chan struct{})}
 	w.more.L, w.written.L = &w.mu, &w.mu
-	go w.run()
+	go w.writeUntilClose()
 	return w
 }
 
@@ -112,28 +112,28 @@ func (w *Writer) Write(line []byte) (int, error) {
 		w.total.Add(1)
 		w.more.Signal()
 	} else {
-		w.add(line, false)
+		w.addLine(line, false)
 	}
 	return len(line), nil
 }
 
-// add adds a line at the end of the queue. The caller holds mu.
-func (w *Writer) add(line []byte, reserved bool) {
+// addLine adds a line at the end of the queue. The caller holds mu.
+func (w *Writer) addLine(line []byte, reserved bool) {
 	last := len(w.queue) - 1
 	if last < 0 || len(w.queue[last].text)+len(line) > chunk {
-		w.queue = append(w.queue, batch{text: w.memory()})
+		w.queue = append(w.queue, batch{text: w.emptyChunk()})
 		last++
 	}
-	w.queue[last].add(line, reserved)
+	w.queue[last].addLine(line, reserved)
 	w.size += len(line)
 	if reserved || w.size >= many {
-		w.rush()
+		w.wakeWriter()
 	}
 	w.more.Signal()
 }
 
-// rush has the waiting lines written at once. The caller holds mu.
-func (w *Writer) rush() {
+// wakeWriter has the waiting lines written at once. The caller holds mu.
+func (w *Writer) wakeWriter() {
 	if w.urgent {
 		return
 	}
@@ -146,19 +146,19 @@ func (w *Writer) rush() {
 
 // putBack puts reserved lines in front of the queue. The caller holds mu.
 func (w *Writer) putBack(b batch) {
-	if b.empty() {
+	if b.isEmpty() {
 		return
 	}
 	w.size += len(b.text) // before then, which adds what is counted already
 	if len(w.queue) == 0 {
 		w.queue = append(w.queue, b)
 	} else {
-		w.queue[0] = b.then(w.queue[0])
+		w.queue[0] = b.withBehind(w.queue[0])
 	}
 }
 
-// memory returns an empty chunk. The caller holds mu.
-func (w *Writer) memory() []byte {
+// emptyChunk returns an empty chunk. The caller holds mu.
+func (w *Writer) emptyChunk() []byte {
 	last := len(w.spare) - 1
 	if last < 0 {
 		return make([]byte, 0, chunk)
@@ -180,7 +180,7 @@ func (w *Writer) Reserve() (*Reserved, error) {
 		return nil, errors.New("the process ends")
 	case w.failed != nil:
 		return nil, fmt.Errorf("the last line failed: %w", w.failed)
-	case w.stalled():
+	case w.isStalled():
 		return nil, fmt.Errorf("it was not read for more than %s", w.options.Patience)
 	case w.places >= w.options.Reserved:
 		return nil, fmt.Errorf("%d lines that must not be lost wait to be written", w.places)
@@ -189,14 +189,14 @@ func (w *Writer) Reserve() (*Reserved, error) {
 	return &Reserved{writer: w}, nil
 }
 
-// stalled reports whether To seems not to take lines.
-func (w *Writer) stalled() bool {
+// isStalled reports whether To seems not to take lines.
+func (w *Writer) isStalled() bool {
 	began := w.began.Load()
-	return began != 0 && w.now()-time.Duration(began) > w.options.Patience
+	return began != 0 && w.sinceStart()-time.Duration(began) > w.options.Patience
 }
 
-// now returns the time since start, and never 0.
-func (w *Writer) now() time.Duration { return w.options.Now().Sub(w.start) + 1 }
+// sinceStart returns the time since start, and never 0.
+func (w *Writer) sinceStart() time.Duration { return w.options.Now().Sub(w.start) + 1 }
 
 // Reserved is room for one line, which is not lost as long as the process lives. It is not safe for
 // concurrent use.
@@ -213,7 +213,7 @@ func (r *Reserved) Write(line []byte) (int, error) {
 	r.over = true
 	r.writer.mu.Lock()
 	defer r.writer.mu.Unlock()
-	r.writer.add(line, true)
+	r.writer.addLine(line, true)
 	return len(line), nil
 }
 
@@ -241,7 +241,7 @@ func (w *Writer) Flush(ctx context.Context) {
 	if w.missing > 0 {
 		last++
 	}
-	w.rush()
+	w.wakeWriter()
 	for w.done < last && ctx.Err() == nil {
 		w.written.Wait()
 	}
@@ -266,35 +266,35 @@ func (w *Writer) Close(ctx context.Context) error {
 	return w.failed
 }
 
-// run writes until Close.
-func (w *Writer) run() {
+// writeUntilClose writes until Close.
+func (w *Writer) writeUntilClose() {
 	defer close(w.ended)
 	retry, linger := time.NewTimer(0), time.NewTimer(0)
 	defer retry.Stop()
 	defer linger.Stop()
 	for {
-		w.gather(linger)
-		b, ok := w.take()
+		w.awaitLines(linger)
+		b, ok := w.takeBatch()
 		if !ok {
 			return
 		}
-		if w.put(b) {
+		if w.writeBatch(b) {
 			continue
 		}
 		retry.Reset(w.options.Retry)
 		select {
 		case <-retry.C:
 		case <-w.end:
-			if b, ok := w.take(); !ok || !w.put(b) { // the end does not wait, and tries once more
+			if b, ok := w.takeBatch(); !ok || !w.writeBatch(b) { // the end does not wait, and tries once more
 				return
 			}
 		}
 	}
 }
 
-// gather waits for something to write, and then for more of it: a wake and a call of To cost more
-// than a line.
-func (w *Writer) gather(linger *time.Timer) {
+// awaitLines waits for something to write, and then for more of it: a wake and a call of To cost
+// more than a line.
+func (w *Writer) awaitLines(linger *time.Timer) {
 	w.mu.Lock()
 	for len(w.queue) == 0 && w.missing == 0 && !w.closing {
 		w.urgent = false // nothing waits
@@ -313,13 +313,13 @@ func (w *Writer) gather(linger *time.Timer) {
 	}
 }
 
-// take waits for something to write; there is nothing more after Close.
-func (w *Writer) take() (batch, bool) {
+// takeBatch waits for something to write; there is nothing more after Close.
+func (w *Writer) takeBatch() (batch, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
 		if w.missing > 0 && w.size <= w.options.Room/2 { // not each time that one line fits
-			w.queue = append(w.queue, batch{missing: w.missing, text: w.memory()})
+			w.queue = append(w.queue, batch{missing: w.missing, text: w.emptyChunk()})
 			w.missing = 0
 		}
 		if len(w.queue) > 0 {
@@ -336,19 +336,19 @@ func (w *Writer) take() (batch, bool) {
 	}
 }
 
-// put writes b. After an error the reserved lines that To did not take wait for the next time, and
-// the others are lost.
-func (w *Writer) put(b batch) bool {
+// writeBatch writes b. After an error the reserved lines that To did not take wait for the next
+// time, and the others are lost.
+func (w *Writer) writeBatch(b batch) bool {
 	memory := b.text[:0]
 	err := w.putMissing(&b)
 	for err == nil && len(b.text) > 0 {
 		var n int
-		n, err = w.call(b.text[:b.cut(w.options.Piece)])
-		if reserved := b.drop(n); reserved > 0 {
-			w.settle(reserved)
+		n, err = w.callTo(b.text[:b.nextPiece(w.options.Piece)])
+		if reserved := b.dropBytes(n); reserved > 0 {
+			w.freePlaces(reserved)
 		}
 	}
-	lost, kept := b.give()
+	lost, kept := b.takeReserved()
 	w.total.Add(lost)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -368,24 +368,24 @@ func (w *Writer) putMissing(b *batch) error {
 	if b.missing == 0 {
 		return nil
 	}
-	_, err := w.call(w.options.Lost(b.missing))
+	_, err := w.callTo(w.options.Lost(b.missing))
 	if err == nil {
 		b.missing = 0
 	}
 	return err
 }
 
-// settle frees the places of reserved lines that were written.
-func (w *Writer) settle(lines int) {
+// freePlaces frees the places of reserved lines that were written.
+func (w *Writer) freePlaces(lines int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.places -= lines
 }
 
-// call calls To once. It returns how many bytes of whole lines To took; if it took all there is no
-// error.
-func (w *Writer) call(text []byte) (int, error) {
-	w.began.Store(int64(w.now()))
+// callTo calls To once. It returns how many bytes of whole lines To took; if it took all there is
+// no error.
+func (w *Writer) callTo(text []byte) (int, error) {
+	w.began.Store(int64(w.sinceStart()))
 	defer w.began.Store(0)
 	if w.torn {
 		if n, err := w.options.To.Write([]byte{'\n'}); n == 0 {
