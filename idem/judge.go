@@ -26,10 +26,10 @@ type Judgement struct {
 	// Status and Remembered are those of the record, if the execution ends with the try.
 	Status     Status
 	Remembered bool
-	// Attached is what follows if the sender waits for the answer: it is the sender that repeats
-	// the event, so there is one try.
-	Attached Disposition
-	// ParkOn is why an attached event may be accepted instead; "" = there is no reason to. The
+	// IfSenderWaits is what follows if the sender waits for the answer: it is the sender that
+	// repeats the event, so there is one try.
+	IfSenderWaits Disposition
+	// ParkOn is why the event may be accepted instead; "" = there is no reason to. The
 	// policy says which reasons count.
 	ParkOn ParkOn
 	// Accepted is what follows if the event was accepted: its sender does not repeat it, Hooklock
@@ -52,7 +52,7 @@ const (
 // Disposition is what follows a try.
 type Disposition uint8
 
-// The dispositions. An attached execution has only the first three.
+// The dispositions. If its sender waits, only the first three follow.
 const (
 	ToSettle     Disposition = iota + 1 // the record says how it ended
 	ToRelease                           // nothing is recorded, and the event is as if it had not come
@@ -65,16 +65,16 @@ const (
 // Judge says what a try means. It alone asks the policy about an answer, or about the lack of one.
 // It reads no clock.
 //
-// An attached event and an accepted one differ in what repeats them. The sender of an attached
-// event gets the answer and decides from it, so each answer ends the execution, and the policy says
-// whether it settles the event, too. The sender of an accepted event has its 2xx and does not come
-// again. So an answer that asks to come later is obeyed here, even if the policy keeps such
-// answers; an answer that refuses the event ends it only if the policy keeps that answer, and else
-// waits for a person, because no sender sees it.
+// What repeats an event makes the difference. A sender that waits gets the answer and decides from
+// it, so each answer ends the execution, and the policy says whether it settles the event, too. The
+// sender of an accepted event has its 2xx and does not come again: Hooklock repeats it. So an
+// answer that asks to come later is obeyed here, even if the policy keeps such answers; an answer
+// that refuses the event ends it only if the policy keeps that answer, and else waits for a person,
+// because no sender sees it.
 func Judge(p *Policy, t Try) Judgement {
 	switch {
 	case t.Held: // the answer is there; a callback says how the work ends
-		return Judgement{Outcome: Executed, Attached: ToHold, Accepted: ToHold}
+		return Judgement{Outcome: Executed, IfSenderWaits: ToHold, Accepted: ToHold}
 	case t.Status == 0 && !t.Sent:
 		return judgeUnsent(t)
 	case t.Challenge:
@@ -88,7 +88,7 @@ func Judge(p *Policy, t Try) Judgement {
 // judgeUnsent judges a try of which the upstream has no byte. The event is not at fault, so no
 // number of such tries ends it.
 func judgeUnsent(t Try) Judgement {
-	j := Judgement{Outcome: NotExecuted, Attached: ToRelease, ParkOn: ParkUnreachable, Accepted: ToTryAgain}
+	j := Judgement{Outcome: NotExecuted, IfSenderWaits: ToRelease, ParkOn: ParkUnreachable, Accepted: ToTryAgain}
 	if t.Hopeless {
 		j.Accepted, j.Counts = ToDeadLetter, true
 	}
@@ -98,14 +98,14 @@ func judgeUnsent(t Try) Judgement {
 // judgeChallenge judges a try whose answer asks the sender for credentials, whatever the policy
 // says of such a status. No sender waits for the challenge of an accepted event.
 func (p *Policy) judgeChallenge() Judgement {
-	j := Judgement{Outcome: Executed, Attached: ToRelease, Counts: true}
+	j := Judgement{Outcome: Executed, IfSenderWaits: ToRelease, Counts: true}
 	p.giveUp(&j, CodeUpstreamStatus)
 	return j
 }
 
 // judgeUnknown judges a try that may have taken effect.
 func (p *Policy) judgeUnknown(t Try) Judgement {
-	j := Judgement{Outcome: Unknown, Status: Failed, Attached: ToSettle, ParkOn: ParkUnknown, Counts: true}
+	j := Judgement{Outcome: Unknown, Status: Failed, IfSenderWaits: ToSettle, ParkOn: ParkUnknown, Counts: true}
 	switch {
 	case p.OnUnknown == UnknownAsk && t.Answerable: // what it says decides, whatever number of tries is left
 		j.Accepted = ToTryAgain
@@ -121,7 +121,7 @@ func (p *Policy) judgeUnknown(t Try) Judgement {
 // judgeAnswer judges a try whose answer says whether it took effect.
 func (p *Policy) judgeAnswer(t Try) Judgement {
 	keeps := p.Keep.Has(t.Status)
-	j := Judgement{Outcome: Executed, Status: Failed, Remembered: keeps && p.Idempotency, Attached: ToSettle,
+	j := Judgement{Outcome: Executed, Status: Failed, Remembered: keeps && p.Idempotency, IfSenderWaits: ToSettle,
 		Accepted: ToSettle}
 	switch {
 	case Is2xx(t.Status):

@@ -4,12 +4,12 @@ package idem
 // about this moment: what waits asks again when something has changed. The zero value is an
 // accepted execution that may be tried.
 type Situation struct {
-	// Attached: its sender waits for the outcome, and repeats the event. Of the other fields only
+	// SenderWaits: its sender waits for the outcome, and repeats the event. Of the other fields only
 	// those of Acquisition, After, MayPark and Stale count then.
-	Attached bool
+	SenderWaits bool
 	Acquisition
 	// After is what follows its latest try, as long as the ledger does not have that; 0 = the
-	// ledger has everything. It is Judgement.Attached or Judgement.Accepted.
+	// ledger has everything. It is Judgement.IfSenderWaits or Judgement.Accepted.
 	After Disposition
 	// MayPark: its event may be accepted instead of telling its sender how the try ended.
 	MayPark bool
@@ -32,8 +32,8 @@ type Situation struct {
 	Stale Staleness
 }
 
-// Acquisition is how far an attached execution is from the lock, and what its route says of that.
-// The zero value: it has the lock.
+// Acquisition is how far an execution whose sender waits is from the lock, and what its route says
+// of that. The zero value: it has the lock.
 type Acquisition struct {
 	NoLock NoLockReason // why it does not have the lock
 	// Skips: its sender need not come again if another event has the lock. Waits: it waits in the
@@ -44,7 +44,7 @@ type Acquisition struct {
 	Waited bool
 }
 
-// NoLockReason is why an attached execution does not have the lock.
+// NoLockReason is why such an execution does not have the lock.
 type NoLockReason uint8
 
 // The reasons. The zero value: it has the lock.
@@ -129,8 +129,8 @@ var afterTry = [...]Action{
 // count during a pause, in which it could not run.
 func Next(s *Situation) Action {
 	switch {
-	case s.Attached:
-		return s.whileAttached()
+	case s.SenderWaits:
+		return s.whileSenderWaits()
 	case s.Stop == StopLost:
 		return ActLeave
 	case s.After != 0:
@@ -151,10 +151,10 @@ func Next(s *Situation) Action {
 	return s.untilCall()
 }
 
-// whileAttached is Next of an execution whose sender waits. It has one try: how that ended is told
+// whileSenderWaits is Next of an execution whose sender waits. It has one try: how that ended is told
 // to the sender, or the event is accepted and need not come again. A stale event that is refused
 // leaves no trace, as any refusal does.
-func (s *Situation) whileAttached() Action {
+func (s *Situation) whileSenderWaits() Action {
 	switch {
 	case s.NoLock != 0:
 		return s.untilLock()

@@ -12,18 +12,18 @@ func TestWhatAnExecutionDoes(t *testing.T) {
 		now  idem.Situation
 		does idem.Action
 	}{
-		"its sender waits": {idem.Situation{Attached: true}, idem.ActCall},
-		"its sender waits, and a newer event counts": {idem.Situation{Attached: true,
+		"its sender waits": {idem.Situation{SenderWaits: true}, idem.ActCall},
+		"its sender waits, and a newer event counts": {idem.Situation{SenderWaits: true,
 			Stale: idem.StaleSkipped}, idem.ActSupersede},
-		"its sender waits, and a newer one went through": {idem.Situation{Attached: true,
+		"its sender waits, and a newer one went through": {idem.Situation{SenderWaits: true,
 			Stale: idem.StaleRefused}, idem.ActRelease},
-		"its sender gets an answer": {idem.Situation{Attached: true, After: idem.ToSettle},
+		"its sender gets an answer": {idem.Situation{SenderWaits: true, After: idem.ToSettle},
 			idem.ActSettle},
-		"its sender learns that nothing was sent": {idem.Situation{Attached: true, After: idem.ToRelease},
+		"its sender learns that nothing was sent": {idem.Situation{SenderWaits: true, After: idem.ToRelease},
 			idem.ActRelease},
-		"its sender gets an answer, and the service goes on": {idem.Situation{Attached: true, After: idem.ToHold},
+		"its sender gets an answer, and the service goes on": {idem.Situation{SenderWaits: true, After: idem.ToHold},
 			idem.ActHold},
-		"its sender is told that it is accepted": {idem.Situation{Attached: true, After: idem.ToSettle,
+		"its sender is told that it is accepted": {idem.Situation{SenderWaits: true, After: idem.ToSettle,
 			MayPark: true}, idem.ActPark},
 		"nothing is in the way":      {idem.Situation{}, idem.ActCall},
 		"the same, and it has slots": {idem.Situation{HasSlots: true}, idem.ActCall},
@@ -159,7 +159,7 @@ func TestWhatADeliveryDoesOnItsWayToTheLock(t *testing.T) {
 			for barred := idem.NoLockNotAsked; barred <= idem.NoLockDecided; barred++ {
 				w := idem.Acquisition{NoLock: barred, Skips: is(0), Waits: is(1), Follows: is(2), AtOnce: is(3),
 					Waited: is(4)}
-				visit(w, is(5), idem.Next(&idem.Situation{Attached: true, Acquisition: w, MayPark: is(5)}))
+				visit(w, is(5), idem.Next(&idem.Situation{SenderWaits: true, Acquisition: w, MayPark: is(5)}))
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func TestEachPromiseAboutAnExecutionWhoseSenderWaitsHoldsInEverySituation(t *tes
 		for stale := range idem.StaleRefused + 1 {
 			for stop := range idem.StopSkip + 1 {
 				for _, storable := range []bool{false, true} {
-					s := idem.Situation{Attached: true, After: after, Stale: stale, Stop: stop, MayPark: storable}
+					s := idem.Situation{SenderWaits: true, After: after, Stale: stale, Stop: stop, MayPark: storable}
 					does := idem.Next(&s)
 					if (does == idem.ActCall) != (after == 0 && stale == 0) {
 						t.Errorf("it is tried once, unless it is stale: action %d in %+v", does, s)

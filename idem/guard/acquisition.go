@@ -55,7 +55,7 @@ func (t *acquisition) acquireLock() {
 // currentSituation says how far the delivery is.
 func (t *acquisition) currentSituation() idem.Situation {
 	p := t.request.Policy
-	now := idem.Situation{Attached: true, Acquisition: idem.Acquisition{
+	now := idem.Situation{SenderWaits: true, Acquisition: idem.Acquisition{
 		NoLock: t.barReason(), Skips: p.Strategy == idem.Skip, Waits: p.Strategy.Waits(),
 		Follows: p.InFlight == idem.Attach, Waited: t.waited,
 	}}
@@ -147,7 +147,7 @@ func (g *Guard) admitAtOnce(r *idem.Request) Admission {
 // let it run.
 func (g *Guard) endIfStale(x *Execution, r *idem.Request) Admission {
 	stale := x.Lock().Stale
-	now := idem.Situation{Attached: true, Stale: r.Policy.StalenessOf(stale)}
+	now := idem.Situation{SenderWaits: true, Stale: r.Policy.StalenessOf(stale)}
 	does := idem.Next(&now)
 	if does == idem.ActCall || r.Policy.Observe {
 		return Admission{Execution: x}

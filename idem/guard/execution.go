@@ -121,7 +121,7 @@ func (x *Execution) End(t Tried) Ending {
 
 // countTry counts the try with what is written next of its execution.
 func (x *Execution) countTry(j *idem.Judgement, t *Tried) bool {
-	if t.Counted.Route == "" || j.Attached == idem.ToRelease {
+	if t.Counted.Route == "" || j.IfSenderWaits == idem.ToRelease {
 		return false
 	}
 	one, result := t.Counted, idem.CountFailed
@@ -141,7 +141,7 @@ func (x *Execution) writeTryEnd(j *idem.Judgement, t *Tried) Ending {
 	if x.handBack(t) {
 		return Ending{Recorded: true, Parked: true, Outcome: j.Outcome}
 	}
-	now := idem.Situation{Attached: true, After: j.Attached, MayPark: x.isStorable(j.ParkOn, t)}
+	now := idem.Situation{SenderWaits: true, After: j.IfSenderWaits, MayPark: x.isStorable(j.ParkOn, t)}
 	var unstored Ending
 	if idem.Next(&now) == idem.ActPark {
 		if unstored = x.parkAfterCall(j.ParkOn, t); unstored.Parked {
