@@ -229,7 +229,7 @@ func decideAdmission(seen *Obstacle, r *Request, now time.Time) Verdict {
 			return r.mismatchVerdict(&copied.ExecutionFacts)
 		}
 		v := Verdict{Decision: DecisionInFlight, Holder: copied.Execution, Copy: copied,
-			RetryAfter: copied.remainingTime(now)}
+			RetryAfter: copied.expectedRemaining(now)}
 		if copied.Parked != nil { // the event was accepted, and so is each duplicate of it
 			v.Decision = DecisionParked
 		}
@@ -279,7 +279,7 @@ func (r *Request) decidePace(seen *Obstacle, rec *Record, now time.Time) Verdict
 		return Verdict{}
 	}
 	if seen.Lock != nil {
-		wait = max(wait, seen.Lock.remainingTime(now))
+		wait = max(wait, seen.Lock.expectedRemaining(now))
 	}
 	return Verdict{Decision: DecisionPaced, Holder: rec.Execution, RetryAfter: wait}
 }
@@ -309,7 +309,7 @@ func (r *Request) decideLock(seen *Obstacle, rec *Record, now time.Time) Verdict
 	case seen.Newer != nil:
 		return Verdict{Decision: DecisionSuperseded, Newer: seen.Newer.Execution}
 	case lock != nil:
-		v := Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.remainingTime(now)}
+		v := Verdict{Decision: DecisionLocked, Holder: lock.Execution, RetryAfter: lock.expectedRemaining(now)}
 		if lock.Scope.PerEvent == r.Scope.PerEvent { // else a client has it, and this event's own lock is free
 			v.Behind = lock.Revision
 		}

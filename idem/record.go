@@ -224,12 +224,12 @@ func (e *ExecutionFacts) HasSlot() bool {
 // dies: another process takes it over.
 func (l *Lock) IsParked() bool { return l.Parked != nil && !l.Cooling }
 
-// remainingTime returns how long the lock is expected to stay as it is: for the rest of a hold or
-// of a delay, unless it is renewed. The duration of a call is not known; the guess that needs no
+// expectedRemaining returns how long the lock is expected to stay as it is: for the rest of a hold
+// or of a delay, unless it is renewed. The duration of a call is not known; the guess that needs no
 // memory is that it takes as long again as it has taken, so a sender that follows Retry-After asks
 // a few times, and not each second of a long call. At most 0: it may be over at any time, or the
 // clock of the holder is ahead.
-func (l *Lock) remainingTime(now time.Time) time.Duration {
+func (l *Lock) expectedRemaining(now time.Time) time.Duration {
 	switch {
 	case l.Cooling:
 		return l.CoolUntil.Sub(now)
