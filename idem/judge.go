@@ -29,8 +29,8 @@ type Judgement struct {
 	// IfSenderWaits is what follows if the sender waits for the answer: it is the sender that
 	// repeats the event, so there is one try.
 	IfSenderWaits Disposition
-	// ParkOn is why the event may be accepted instead; "" = there is no reason to. The
-	// policy says which reasons count.
+	// ParkOn is why the event may be accepted instead; "" = there is no reason to. The policy says
+	// which reasons count.
 	ParkOn ParkOn
 	// Accepted is what follows if the event was accepted: its sender does not repeat it, Hooklock
 	// does.

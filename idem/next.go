@@ -4,8 +4,8 @@ package idem
 // about this moment: what waits asks again when something has changed. The zero value is an
 // accepted execution that may be tried.
 type Situation struct {
-	// SenderWaits: its sender waits for the outcome, and repeats the event. Of the other fields only
-	// those of Acquisition, After, MayPark and Stale count then.
+	// SenderWaits: its sender waits for the outcome, and repeats the event. Of the other fields
+	// only those of Acquisition, After, MayPark and Stale count then.
 	SenderWaits bool
 	Acquisition
 	// After is what follows its latest try, as long as the ledger does not have that; 0 = the
@@ -151,9 +151,9 @@ func Next(s *Situation) Action {
 	return s.untilCall()
 }
 
-// whileSenderWaits is Next of an execution whose sender waits. It has one try: how that ended is told
-// to the sender, or the event is accepted and need not come again. A stale event that is refused
-// leaves no trace, as any refusal does.
+// whileSenderWaits is Next of an execution whose sender waits. It has one try: how that ended is
+// told to the sender, or the event is accepted and need not come again. A stale event that is
+// refused leaves no trace, as any refusal does.
 func (s *Situation) whileSenderWaits() Action {
 	switch {
 	case s.NoLock != 0:
