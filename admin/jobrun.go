@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -220,10 +221,11 @@ func (r *jobRun) readRuns(ctx context.Context) (err error) {
 	return err
 }
 
-// remainingItems returns what is left to do. The first time, it notes how much that is. Later, it
-// leaves out what has changed since, and counts that as left alone.
+// remainingItems returns what is left to do, of what was there when the job was asked for: it may
+// be looked up much later. The first time, it notes how much that is. Later, it leaves out what has
+// changed since, and counts that as left alone.
 func (r *jobRun) remainingItems(ctx context.Context) (items []idem.ParkedEntry, err error) {
-	at := bulkCursor{until: r.job.Until, revision: r.job.DoneAt, id: r.job.DoneID}
+	at := bulkCursor{until: cmp.Or(r.job.Until, r.job.Asked), revision: r.job.DoneAt, id: r.job.DoneID}
 	if ids := r.job.Executions; ids != nil {
 		for i, id := range ids[min(at.revision, int64(len(ids))):] {
 			items = append(items, idem.ParkedEntry{Execution: id, Revision: at.revision + int64(i) + 1})

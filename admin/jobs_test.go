@@ -242,6 +242,26 @@ func (l beforeStep) Rerun(ctx context.Context, id idem.ExecutionID, a *idem.Audi
 	return l.Ledger.Rerun(ctx, id, a)
 }
 
+// No process could look up what matches before: its own had died, or etcd did not answer.
+func TestAJobLeavesAloneWhatCameAfterItWasAskedFor(t *testing.T) {
+	f := newFleet(t, keptRequests)
+	f.letters("w", 1)
+	var ids []string
+	for _, body := range []string{`{"kind":"rerun","reason":"r","filter":{"workflow":"w"}}`,
+		`{"kind":"rerun","reason":"r","again":true,"filter":{"workflow":"w","status":"SUCCESS"}}`} {
+		ids = append(ids, f.begun(body))
+	}
+	f.park("w", "later", "a|b")
+	f.deadLetter(f.carry("w"))
+	runJobs(t, f.api)
+	f.runsInOrder("w", 1)
+	for i, want := range []int64{1, 0} {
+		if a := f.awaitJob(ids[i], "it is done", isDone); a.number("matched") != want {
+			t.Errorf("%s", a.body)
+		}
+	}
+}
+
 func TestAJobLeavesAloneWhatAPersonRanAfterItBegan(t *testing.T) {
 	f := newFleet(t, keptRequests)
 	// A person runs it, and it blocks again, after the job has seen it and before the job's step.

@@ -107,6 +107,8 @@ type Job struct {
 	Failures  []JobFailure `json:"failures,omitempty"` // the first ones, at most 10
 
 	Revision int64 `json:"-"` // at which it was read or written
+	// Asked is the revision at which it was asked for, or resumed; 0 = it is new, or a dry run.
+	Asked int64 `json:"-"`
 }
 
 // Clone returns a copy that shares nothing which is changed later.

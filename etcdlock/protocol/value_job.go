@@ -23,7 +23,7 @@ func (y Layout) JobAt(kv *mvccpb.KeyValue) (*idem.Job, error) {
 	if err := decodeJSON("a job", kv.Value, othersVersion, &v); err != nil {
 		return nil, err
 	}
-	v.ID, v.Revision = path.Base(string(kv.Key)), kv.ModRevision
+	v.ID, v.Revision, v.Asked = path.Base(string(kv.Key)), kv.ModRevision, kv.CreateRevision
 	return &v.Job, nil
 }
 
