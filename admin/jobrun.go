@@ -83,7 +83,8 @@ func (r *jobRunner) takeJobs(ctx context.Context, all *sync.WaitGroup) {
 	}
 	for i := range open {
 		j := &open[i]
-		if jobActions()[client.JobKind(j.Kind)] == nil || !r.beginJob(j.ID) { // of a newer release, whose processes run it
+		isNewer := jobActions()[client.JobKind(j.Kind)] == nil // of a newer release, whose processes run it
+		if isNewer || !r.beginJob(j.ID) {
 			continue
 		}
 		if r.api.whyRevoked(j) != "" && r.api.options.Now().Sub(j.ChangedAt) < tokenSpread ||
