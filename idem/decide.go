@@ -184,7 +184,8 @@ func decideAttached(seen *Obstacle, r *Request, first ExecutionID) Verdict {
 		return Verdict{Decision: DecisionUpstreamUnreachable, Holder: first}
 	case rec == nil || rec.Execution != first && !rec.Settled(): // it is not known any more
 		return Verdict{Decision: DecisionLockLost, Holder: first}
-	case rec.Execution != first && r.rejectsFingerprint(rec.Fingerprint): // the first one failed, and other bytes settled the event
+	case rec.Execution != first && r.rejectsFingerprint(rec.Fingerprint):
+		// the first one failed, and other bytes settled the event
 		return r.mismatchVerdict(&rec.ExecutionFacts)
 	case rec.Answer != nil:
 		return Verdict{Decision: DecisionAttached, Holder: rec.Execution, Record: rec,
