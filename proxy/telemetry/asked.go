@@ -13,7 +13,7 @@ var outcomesAsked = []string{string(idem.Executed), string(idem.NotExecuted), st
 
 // OnAsked counts and logs that the service was asked what became of an event of unknown outcome.
 func (t *Telemetry) OnAsked(e asking.Event) {
-	t.is.asked.add(resultKey{t.knownRoute(e.Route), string(e.Said.Outcome)})
+	t.is.asked.add(labels{t.knownRoute(e.Route), string(e.Said.Outcome)})
 	attrs := []slog.Attr{slog.String("route", e.Route)}
 	if r := e.Record; r != nil {
 		attrs = t.appendEvent(append(attrs, slog.String("workflow", r.Scope.Workflow),

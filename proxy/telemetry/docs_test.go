@@ -67,7 +67,7 @@ func everything(t *testing.T) *rig {
 	r.WatchListener("listen", 1, func() wire.Counts { return wire.Counts{} })
 	r.OnAsked(asking.Event{Route: "stripe", Said: idem.Asked{Outcome: idem.Executed}})
 	zero := func() (int, time.Time) { return 0, time.Time{} }
-	if err := r.Watch(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration {
+	if err := r.Watch(watched(Watched{Active: zero, Held: zero, Waiting: zero, Remaining: func() time.Duration {
 		return 0
 	}, Memory: wire.NewBudget(0),
 		Paused: func() []idem.PauseState {
@@ -80,7 +80,7 @@ func everything(t *testing.T) *rig {
 		}, Audits: func() int64 {
 			return 0
 		}, Slots: func() []idem.SlotCount { return []idem.SlotCount{{LimitName: "erp", Taken: 1, Waiting: 1}} },
-		Attention: func() map[string]int { return map[string]int{"held": 1} }}); err != nil {
+		Attention: func() map[string]int { return map[string]int{"held": 1} }})); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.WatchUpstream(func() wire.ReuseState { return wire.ReuseState{} }); err != nil {

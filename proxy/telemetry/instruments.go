@@ -1,19 +1,14 @@
 package telemetry
 
 import (
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/dbconv"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/httpconv"
 )
 
-// The label sets.
+// The label sets of the conventions.
 type (
-	deliveryKey struct{ route, decision, would string }
-	resultKey   struct{ route, result string }
-	partKey     struct{ route, part, result string }
-	schemeKey   struct{ route, scheme, result string }
-	serverKey   struct {
+	serverKey struct {
 		route, method string
 		status        int
 		tls, http10   bool
@@ -43,27 +38,8 @@ var (
 // instruments are all metrics that are updated where something happens. Those that are read on
 // collection are in watched.go.
 type instruments struct {
-	deliveries   *counter[deliveryKey]
-	acquisitions *counter[resultKey]
-	losses       *counter[string]
-	executions   *counter[resultKey]
-	lookups      *counter[resultKey]
-	extractions  *counter[partKey]
-	changed      *counter[string]
-	twins        *counter[string]
-	lost         *counter[string]
-	leftAlone    *counter[string]
-	exhausted    *counter[string]
-	ordered      *counter[resultKey]
-	signatures   *counter[schemeKey]
-	unrecorded   *counter[string]
-	reloads      *counter[string]
-	messages     *counter[string]
-	asked        *counter[resultKey]
-	tries        *counter[resultKey]
-	parkEnds     *counter[resultKey]
-	accepted     *counter[resultKey]
-	requestFails *counter[string]
+	deliveries, acquisitions, losses, executions, lookups, extractions, changed, twins, lost, leftAlone, exhausted,
+	ordered, signatures, unrecorded, reloads, messages, asked, tries, parkEnds, accepted, requestFails *counter
 
 	overhead, wait, hold, recordSize *routeHistogram
 
@@ -82,52 +58,51 @@ type maker struct {
 func (m *maker) makeInstruments() *instruments {
 	i := &instruments{
 		deliveries: newCounter(m, "hooklock.deliveries", "{delivery}",
-			"Deliveries by decision. would is what enforcing would have decided about a bypassed one.", deliveryLabels),
+			"Deliveries by decision. would is what enforcing would have decided about a bypassed one.",
+			"route", "decision", "would"),
 		acquisitions: newCounter(m, "hooklock.lock.acquisitions", "{acquisition}", "Attempts to get a lock.",
-			resultLabels),
+			"route", "result"),
 		losses: newCounter(m, "hooklock.lock.losses", "{loss}", "Locks that were lost while their execution ran.",
-			labelsOf("reason")),
+			"reason"),
 		executions: newCounter(m, "hooklock.executions", "{execution}",
 			"Executions whose end this process recorded. buried: of a dead process, or of a hold that was not renewed.",
-			outcomeLabels),
+			"route", "outcome"),
 		unrecorded: newCounter(m, "hooklock.answers.unrecorded", "{answer}",
 			"Answers sent with Hooklock-Recorded: false, because etcd did not have their outcome yet. Includes "+
-				"streamed answers, whose headers were already sent.", labelsOf("route")),
+				"streamed answers, whose headers were already sent.", "route"),
 		lookups: newCounter(m, "hooklock.idempotency.lookups", "{lookup}",
-			"What was known of an event when a delivery asked to run.", resultLabels),
+			"What was known of an event when a delivery asked to run.", "route", "result"),
 		extractions: newCounter(m, "hooklock.key.extractions", "{extraction}",
-			"Whether a delivery had a workflow and an event ID.", partLabels),
+			"Whether a delivery had a workflow and an event ID.", "route", "part", "result"),
 		changed: newCounter(m, "hooklock.duplicates.changed", "{delivery}",
-			"Duplicates by event ID with other bytes than the first delivery: these never ran.", labelsOf("route")),
+			"Duplicates by event ID with other bytes than the first delivery: these never ran.", "route"),
 		twins: newCounter(m, "hooklock.events.twins", "{event}",
-			"Events with the body of another one that came shortly before under another event ID (twins).",
-			labelsOf("route")),
+			"Events with the body of another one that came shortly before under another event ID (twins).", "route"),
 		exhausted: newCounter(m, "hooklock.events.exhausted", "{event}", "Events that failed as often as their "+
-			"route lets them (idempotency.attempts, park.attempts): they wait for a person.", labelsOf("route")),
+			"route lets them (idempotency.attempts, park.attempts): they wait for a person.", "route"),
 		leftAlone: newCounter(m, "hooklock.parked.left_alone", "{time}",
 			"Times that parked events of a route rested because its service answered 429 or 503 with Retry-After.",
-			labelsOf("route")),
-		lost: newCounter(m, "hooklock.events.lost", "{event}", "Refused events that are possibly lost.",
-			labelsOf("route")),
+			"route"),
+		lost: newCounter(m, "hooklock.events.lost", "{event}", "Refused events that are possibly lost.", "route"),
 		ordered: newCounter(m, "hooklock.order.events", "{event}", "Where events of routes with an order stood "+
-			"when they ran, or why that could not be read. Of parked ones: hooklock_parked_ends_total.", resultLabels),
+			"when they ran, or why that could not be read. Of parked ones: hooklock_parked_ends_total.",
+			"route", "result"),
 		signatures: newCounter(m, "hooklock.signature.verifications", "{verification}", "Checked signatures.",
-			schemeLabels),
+			"route", "scheme", "result"),
 		tries: newCounter(m, "hooklock.parked.tries", "{try}", "Calls of the upstream for parked events.",
-			resultLabels),
+			"route", "result"),
 		parkEnds: newCounter(m, "hooklock.parked.ends", "{event}", "What became of parked events here: done, "+
-			"blocked, a dead letter, superseded by a newer one, or lost to another replica.", resultLabels),
+			"blocked, a dead letter, superseded by a newer one, or lost to another replica.", "route", "result"),
 		accepted: newCounter(m, "hooklock.parked.accepted", "{event}",
-			"Deliveries that were accepted to run later, by the reason.", reasonLabels),
+			"Deliveries that were accepted to run later, by the reason.", "route", "on"),
 		requestFails: newCounter(m, "hooklock.parked.request.failures", "{request}", "Requests of parked events "+
 			"that could not be stored (keep: the delivery is answered as without park) or read (fetch: the event "+
-			"waits).", labelsOf("operation")),
-		reloads: newCounter(m, "hooklock.config.reloads", "{reload}", "Changes of the configuration.",
-			labelsOf("result")),
+			"waits).", "operation"),
+		reloads: newCounter(m, "hooklock.config.reloads", "{reload}", "Changes of the configuration.", "result"),
 		asked: newCounter(m, "hooklock.asked", "{event}", "Events of unknown outcome that the service was "+
-			"asked about, by what it said; unknown: they wait for a person.", outcomeLabels),
+			"asked about, by what it said; unknown: they wait for a person.", "route", "outcome"),
 		messages: newCounter(m, "hooklock.notify.messages", "{message}", "Messages about what needs attention, "+
-			"of this replica. failed: the receiver did not take it, and it is sent again.", labelsOf("result")),
+			"of this replica. failed: the receiver did not take it, and it is sent again.", "result"),
 
 		overhead: newRouteHistogram(m, "hooklock.delivery.overhead.duration", "s",
 			"Time of a delivery on a route without the call of the upstream. Includes waiting.", overheadBounds),
@@ -145,35 +120,4 @@ func (m *maker) makeInstruments() *instruments {
 		metric.WithExplicitBucketBoundaries(etcdBounds...))
 	m.errs = append(m.errs, server, client, operations)
 	return i
-}
-
-func deliveryLabels(k deliveryKey) []attribute.KeyValue {
-	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("decision", k.decision),
-		attribute.String("would", k.would)}
-}
-
-func resultLabels(k resultKey) []attribute.KeyValue {
-	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("result", k.result)}
-}
-
-func outcomeLabels(k resultKey) []attribute.KeyValue {
-	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("outcome", k.result)}
-}
-
-func reasonLabels(k resultKey) []attribute.KeyValue {
-	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("on", k.result)}
-}
-
-func partLabels(k partKey) []attribute.KeyValue {
-	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("part", k.part),
-		attribute.String("result", k.result)}
-}
-
-func schemeLabels(k schemeKey) []attribute.KeyValue {
-	return []attribute.KeyValue{attribute.String("route", k.route), attribute.String("scheme", k.scheme),
-		attribute.String("result", k.result)}
-}
-
-func labelsOf(name string) func(string) []attribute.KeyValue {
-	return func(value string) []attribute.KeyValue { return []attribute.KeyValue{attribute.String(name, value)} }
 }

@@ -103,7 +103,7 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 		t.countTry(r)
 	}
 	if name == proxy.EventExhausted {
-		t.is.exhausted.add(r.Route)
+		t.is.exhausted.add(labels{r.Route})
 	}
 	switch name {
 	case proxy.EventLost, proxy.EventUnknown, proxy.EventCancelled, proxy.EventExhausted:

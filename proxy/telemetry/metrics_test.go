@@ -205,7 +205,7 @@ func TestAPassingRequestIsMeasuredWithoutARoute(t *testing.T) {
 func TestObservedMetricsAreReadAtEachScrape(t *testing.T) {
 	r := open(t)
 	r.options.Now = func() time.Time { return began.Add(time.Minute) }
-	err := r.Watch(Watched{
+	err := r.Watch(watched(Watched{
 		Active: func() (int, time.Time) {
 			return 3, began
 		}, Waiting: func() (int, time.Time) { return 2, began.Add(time.Second) },
@@ -214,7 +214,7 @@ func TestObservedMetricsAreReadAtEachScrape(t *testing.T) {
 			return 11 * time.Second
 		}, Memory: wire.NewBudget(1 << 20),
 		Shed: func() int64 { return 5 }, Audits: func() int64 { return 6 },
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,16 +17,16 @@ import (
 // OnDelivered implements proxy.Observer.
 func (t *Telemetry) OnDelivered(r *proxy.Report) {
 	ctx := contextOf(r)
-	t.is.deliveries.add(deliveryKey{r.Route, string(r.Decision), string(r.Would)})
+	t.is.deliveries.add(labels{r.Route, string(r.Decision), string(r.Would)})
 	t.countNames(r)
 	if r.Changed {
-		t.is.changed.add(r.Route)
+		t.is.changed.add(labels{r.Route})
 	}
 	if r.TwinOf != "" {
-		t.is.twins.add(r.Route)
+		t.is.twins.add(labels{r.Route})
 	}
 	if r.ParkedOn != "" {
-		t.is.accepted.add(resultKey{r.Route, string(r.ParkedOn)})
+		t.is.accepted.add(labels{r.Route, string(r.ParkedOn)})
 	}
 	t.countGate(ctx, r)
 	t.countRun(ctx, r)
@@ -43,16 +43,16 @@ func (t *Telemetry) OnPassed(r *proxy.Report) { t.countHTTP(contextOf(r), r) }
 // countNames counts how the parts of the name were found.
 func (t *Telemetry) countNames(r *proxy.Report) {
 	if r.Signature != "" {
-		t.is.signatures.add(schemeKey{r.Route, r.Scheme, r.Signature})
+		t.is.signatures.add(labels{r.Route, r.Scheme, r.Signature})
 	}
 	if r.WorkflowPart != "" {
-		t.is.extractions.add(partKey{r.Route, naming.PartWorkflow, string(r.WorkflowPart)})
+		t.is.extractions.add(labels{r.Route, naming.PartWorkflow, string(r.WorkflowPart)})
 	}
 	if r.EventIDPart != "" {
-		t.is.extractions.add(partKey{r.Route, naming.PartEventID, string(r.EventIDPart)})
+		t.is.extractions.add(labels{r.Route, naming.PartEventID, string(r.EventIDPart)})
 	}
 	if result := orderResult(r); result != "" {
-		t.is.ordered.add(resultKey{r.Route, result})
+		t.is.ordered.add(labels{r.Route, result})
 	}
 }
 
@@ -64,10 +64,10 @@ func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	}
 	if result := r.Gate.Row().Acquisition; result != "" && (r.Gate != idem.DecisionSuperseded || r.Stale != "") &&
 		(r.Locks || result == string(idem.DecisionStoreUnavailable)) {
-		t.is.acquisitions.add(resultKey{r.Route, result})
+		t.is.acquisitions.add(labels{r.Route, result})
 	}
 	if r.Keyed {
-		t.is.lookups.add(resultKey{r.Route, lookupOf(r.Gate, r.Attempt)})
+		t.is.lookups.add(labels{r.Route, lookupOf(r.Gate, r.Attempt)})
 	}
 	// which only looked whether it may wait
 	if waited := r.Stages.Wait.For; waited > 0 && r.Gate != idem.DecisionQueueFull {
@@ -79,13 +79,13 @@ func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 // another process wrote down, is counted by Ended; a hold goes on without this process.
 func (t *Telemetry) countRun(ctx context.Context, r *proxy.Report) {
 	if r.Loss != "" {
-		t.is.losses.add(string(r.Loss))
+		t.is.losses.add(labels{string(r.Loss)})
 	}
 	switch {
 	case r.Held == 0: // it did not run
 	case !r.Recorded:
 		if r.Decision != idem.DecisionBypassed { // whose answer is not that of the execution
-			t.is.unrecorded.add(r.Route)
+			t.is.unrecorded.add(labels{r.Route})
 		}
 	case r.Hold == 0:
 		t.countEnd(ctx, r)
@@ -98,7 +98,7 @@ func (t *Telemetry) countEnd(ctx context.Context, r *proxy.Report) {
 	if outcome == "" { // given back without a record
 		outcome = idem.NotExecuted
 	}
-	t.is.executions.add(resultKey{r.Route, string(outcome)})
+	t.is.executions.add(labels{r.Route, string(outcome)})
 	t.is.hold.measure(ctx, r.Route, r.Held.Seconds())
 	if r.RecordSize > 0 {
 		t.is.recordSize.measure(ctx, r.Route, float64(r.RecordSize))

@@ -40,12 +40,12 @@ func (t *Telemetry) OnParkedEvent(e worker.Event) {
 	switch e.What {
 	case worker.EventRetry:
 	case worker.EventLeftAlone:
-		t.is.leftAlone.add(t.knownRoute(l.Route))
+		t.is.leftAlone.add(labels{t.knownRoute(l.Route)})
 	default:
-		t.is.parkEnds.add(resultKey{t.knownRoute(l.Route), string(e.What)})
+		t.is.parkEnds.add(labels{t.knownRoute(l.Route), string(e.What)})
 	}
 	if e.Code == idem.CodeAttemptsExhausted {
-		t.is.exhausted.add(t.knownRoute(l.Route))
+		t.is.exhausted.add(labels{t.knownRoute(l.Route)})
 	}
 	line := parkLines[e.What]
 	attrs := []slog.Attr{
@@ -72,7 +72,7 @@ func (t *Telemetry) OnParkedEvent(e worker.Event) {
 
 // countTry counts a call of the upstream for a parked execution.
 func (t *Telemetry) countTry(r *proxy.Report) {
-	t.is.tries.add(resultKey{r.Route, tryResult(r)})
+	t.is.tries.add(labels{r.Route, tryResult(r)})
 }
 
 // The results of a try.
@@ -96,12 +96,6 @@ func tryResult(r *proxy.Report) string {
 // watchParked exports what is parked over all replicas, and the accepted events that this process
 // cannot run, because it has no route of that name.
 func (t *Telemetry) watchParked(m *maker, look func() idem.ParkedCount, unrouted func() int) {
-	if look == nil {
-		look = func() idem.ParkedCount { return idem.ParkedCount{} }
-	}
-	if unrouted == nil {
-		unrouted = func() int { return 0 }
-	}
 	m.addSums(
 		observed{"hooklock.parked.unrouted", "{event}", "Accepted events whose route this replica does not have. " +
 			"Take the minimum over replicas: above 0, no replica runs them.", oneSeries(unrouted)},
@@ -125,9 +119,6 @@ type KeptCounts struct{ Events, Bytes, Dropped, Removed int64 }
 
 // watchKept exports what is kept of events that have run.
 func watchKept(m *maker, look func() KeptCounts) {
-	if look == nil {
-		look = func() KeptCounts { return KeptCounts{} }
-	}
 	m.addSums(
 		observed{"hooklock.kept.events", "{request}", "Requests of requests.keep that are stored." + everywhere,
 			oneSeries(func() int64 { return look().Events })},
@@ -166,6 +157,6 @@ const (
 
 // OnRequestFailed counts and logs that a request could not be stored or read.
 func (t *Telemetry) OnRequestFailed(operation string, id idem.ExecutionID, err error) {
-	t.is.requestFails.add(operation)
+	t.is.requestFails.add(labels{operation})
 	t.options.Log.Warn("requests.failed", "operation", operation, "execution", string(id), "error", err.Error())
 }

@@ -26,9 +26,6 @@ func (t *Telemetry) OnPause(p idem.Pause, over bool) {
 // watchPaused exports what is paused. Its label is the scope, so there are as many series as
 // pauses.
 func (t *Telemetry) watchPaused(m *maker, paused func() []idem.PauseState) {
-	if paused == nil {
-		return
-	}
 	each := func(value func(*idem.PauseState) float64) func(see) {
 		return func(see see) {
 			for _, p := range paused() {

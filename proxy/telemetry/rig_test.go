@@ -144,3 +144,29 @@ func met(decision idem.Decision, status int) *proxy.Report {
 	r.UpstreamFrom, r.Upstream, r.UpstreamStatus, r.Stages.Settle = time.Time{}, 0, 0, proxy.Stretch{}
 	return r
 }
+
+// watched returns w with functions that see nothing in place of those that it lacks.
+func watched(w Watched) Watched {
+	if w.Parked == nil {
+		w.Parked = func() (none idem.ParkedCount) { return none }
+	}
+	if w.Kept == nil {
+		w.Kept = func() (none KeptCounts) { return none }
+	}
+	if w.Unrouted == nil {
+		w.Unrouted = func() int { return 0 }
+	}
+	if w.Paused == nil {
+		w.Paused = func() []idem.PauseState { return nil }
+	}
+	if w.Routes == nil {
+		w.Routes = func() []RouteHealth { return nil }
+	}
+	if w.Slots == nil {
+		w.Slots = func() []idem.SlotCount { return nil }
+	}
+	if w.Attention == nil {
+		w.Attention = func() map[string]int { return nil }
+	}
+	return w
+}

@@ -24,9 +24,6 @@ type SenderLimit struct {
 
 // watchRoutes exports the standing of routes with their senders.
 func watchRoutes(m *maker, routes func() []RouteHealth) {
-	if routes == nil {
-		return
-	}
 	near := func(ratio func(*SenderLimit) float64) func(see) {
 		return func(see see) {
 			for _, r := range routes() {

@@ -59,17 +59,23 @@ func newHistograms[K comparable](labels func(K) []attribute.KeyValue) *histogram
 // counter is a counter of many series, each of which is a number in memory that is only read on
 // collection. A counter of the SDK costs ten times as much with each count, because it looks at
 // every label anew. The price is exemplars; the histograms have them.
-type counter[K comparable] struct{ *once[K, *count] }
+type counter struct{ *once[labels, *count] }
+
+// labels are the values of the labels of a counter, in the order of their names.
+type labels [3]string
 
 type count struct {
 	atomic.Int64
 	labels metric.ObserveOption
 }
 
-func newCounter[K comparable](m *maker, name, unit, description string,
-	labels func(K) []attribute.KeyValue) *counter[K] {
-	c := &counter[K]{newOnce(func(k K) *count {
-		return &count{labels: metric.WithAttributeSet(attribute.NewSet(labels(k)...))}
+func newCounter(m *maker, name, unit, description string, names ...string) *counter {
+	c := &counter{newOnce(func(values labels) *count {
+		all := make([]attribute.KeyValue, len(names))
+		for i, name := range names {
+			all[i] = attribute.String(name, values[i])
+		}
+		return &count{labels: metric.WithAttributeSet(attribute.NewSet(all...))}
 	})}
 	_, err := m.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description),
 		metric.WithInt64Callback(c.observeAll))
@@ -77,11 +83,11 @@ func newCounter[K comparable](m *maker, name, unit, description string,
 	return c
 }
 
-func (c *counter[K]) observeAll(_ context.Context, o metric.Int64Observer) error {
+func (c *counter) observeAll(_ context.Context, o metric.Int64Observer) error {
 	for _, n := range *c.known.Load() {
 		o.Observe(n.Load(), n.labels)
 	}
 	return nil
 }
 
-func (c *counter[K]) add(k K) { c.of(k).Add(1) }
+func (c *counter) add(values labels) { c.of(values).Add(1) }

@@ -21,8 +21,7 @@ import (
 type Options struct {
 	Log *slog.Logger
 	// Env reads the standard OTEL_* variables. The SDK reads some of them by itself, from the
-	// process; Setenv hides from it, there, the values that it could not use. nil means an
-	// environment without variables.
+	// process; Setenv hides from it, there, the values that it could not use.
 	Env    func(string) string
 	Setenv func(name, value string) error
 	// Version of this program, and an Instance that is unique to this process.
@@ -68,7 +67,9 @@ var (
 // Open starts what the environment asks for. Its errors are those of malformed variables; an
 // endpoint that does not answer is none.
 func Open(ctx context.Context, o Options) (*Telemetry, error) {
-	o.setDefaults()
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	w, clean := wishesOf(o.Env), newScrubber(o.Env)
 	for _, p := range append(w.problems, mendVariables(&w, o.Env, o.Setenv)...) {
 		o.Log.Warn("telemetry.config", "problem", p)
@@ -96,33 +97,21 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// setDefaults sets what is not given.
-func (o *Options) setDefaults() {
-	if o.Env == nil {
-		o.Env = func(string) string { return "" }
-	}
-	if o.Setenv == nil {
-		o.Setenv = func(string, string) error { return nil }
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-}
-
 // beginSeries shows the series that are of no route with 0, before anything has happened.
 func (t *Telemetry) beginSeries() {
 	t.sdk.zeros.of = []zeroed{t.is.overhead.zerosOfRoutes(), t.is.wait.zerosOfRoutes(), t.is.hold.zerosOfRoutes(),
 		t.is.recordSize.zerosOfRoutes(),
 		t.zerosOfRefusals()}
-	t.is.losses.makeValues(string(proxy.LossSession), string(proxy.LossUnheard), string(proxy.LossReleased))
-	t.is.reloads.makeValues(reloaded, refused)
-	t.is.messages.makeValues(taken, failed)
-	t.is.requestFails.makeValues(KeepRequest, FetchRequest)
+	t.is.losses.makeValues(labels{string(proxy.LossSession)}, labels{string(proxy.LossUnheard)},
+		labels{string(proxy.LossReleased)})
+	t.is.reloads.makeValues(labels{reloaded}, labels{refused})
+	t.is.messages.makeValues(labels{taken}, labels{failed})
+	t.is.requestFails.makeValues(labels{KeepRequest}, labels{FetchRequest})
 	for _, outcome := range outcomes { // of routes that only other processes have, and of locks of the lock API
-		t.is.executions.makeValues(resultKey{"", outcome})
+		t.is.executions.makeValues(labels{"", outcome})
 	}
-	t.is.deliveries.makeValues(deliveryKey{decision: string(idem.DecisionRejected)},
-		deliveryKey{decision: string(idem.DecisionInternalError)})
+	t.is.deliveries.makeValues(labels{"", string(idem.DecisionRejected)},
+		labels{"", string(idem.DecisionInternalError)})
 }
 
 // Page serves the metrics, as Prometheus text or as OpenMetrics, which has trace IDs as exemplars.
@@ -145,67 +134,55 @@ func (t *Telemetry) Close(ctx context.Context) error {
 // routes stay until the process ends.
 func (t *Telemetry) SetRoutes(routes []*proxy.Route) {
 	patterns := maps.Clone(*t.patterns.Load())
-	var deliveries []deliveryKey
-	var acquisitions, lookups, executions, tries, ends, accepted, ordered, asked []resultKey
-	var parts []partKey
-	var signatures []schemeKey
-	var names []string
+	series := map[*counter][]labels{}
 	for _, r := range routes {
 		patterns[r.Name] = r.Pattern.String()
-		names = append(names, r.Name)
-		deliveries = append(deliveries, deliveryKeys(r)...)
-		acquisitions = append(acquisitions, resultKeys(r, true, acquisitionsOf(r))...)
-		executions = append(executions, resultKeys(r, true, outcomes)...)
-		tries = append(tries, resultKeys(r, r.Policy.Park != nil, tryResults)...)
-		ends = append(ends, resultKeys(r, r.Policy.Park != nil, parkEnds)...)
-		accepted = append(accepted, resultKeys(r, r.Policy.Park != nil, parkReasons)...)
-		lookups = append(lookups, resultKeys(r, r.Policy.Idempotency, lookupResults)...)
-		asked = append(asked, resultKeys(r, r.Ask != nil, outcomesAsked)...)
-		ordered = append(ordered, resultKeys(r, r.Policy.Order != nil, orderResults)...)
-		for _, result := range partResults {
-			if result != proxy.PartPlaceholder {
-				parts = append(parts, partKey{r.Name, naming.PartWorkflow, string(result)})
-			}
-			if r.Keys.ReadsEventID() {
-				parts = append(parts, partKey{r.Name, naming.PartEventID, string(result)})
-			}
-		}
-		if r.Verify.Verifier != nil {
-			for _, result := range signatureResults {
-				signatures = append(signatures, schemeKey{r.Name, r.Verify.Scheme, result})
-			}
-		}
+		t.seriesOf(r, func(c *counter, values labels) { series[c] = append(series[c], values) })
 	}
 	t.patterns.Store(&patterns)
 	t.routes.Store(&routes)
 	t.sdk.zeros.setRoutes(slices.Sorted(maps.Keys(patterns)))
-	t.is.deliveries.makeValues(deliveries...)
-	t.is.asked.makeValues(asked...)
-	t.is.acquisitions.makeValues(acquisitions...)
-	t.is.lookups.makeValues(lookups...)
-	t.is.executions.makeValues(executions...)
-	t.is.unrecorded.makeValues(names...)
-	t.is.changed.makeValues(names...)
-	t.is.twins.makeValues(names...)
-	t.is.lost.makeValues(names...)
-	t.is.leftAlone.makeValues(names...)
-	t.is.exhausted.makeValues(names...)
-	t.is.tries.makeValues(tries...)
-	t.is.parkEnds.makeValues(ends...)
-	t.is.accepted.makeValues(accepted...)
-	t.is.extractions.makeValues(parts...)
-	t.is.ordered.makeValues(ordered...)
-	t.is.signatures.makeValues(signatures...)
+	for c, values := range series {
+		c.makeValues(values...)
+	}
 }
 
-// resultKeys returns a key for each result of r, none if r cannot get them.
-func resultKeys[T ~string](r *proxy.Route, may bool, results []T) (keys []resultKey) {
-	for _, result := range results {
-		if may {
-			keys = append(keys, resultKey{r.Name, string(result)})
+// seriesOf calls know with each series of r.
+func (t *Telemetry) seriesOf(r *proxy.Route, know func(*counter, labels)) {
+	for _, c := range []*counter{t.is.unrecorded, t.is.changed, t.is.twins, t.is.lost, t.is.leftAlone, t.is.exhausted} {
+		know(c, labels{r.Name})
+	}
+	parks := r.Policy.Park != nil
+	for _, of := range []struct {
+		counter *counter
+		may     bool // whether r can get a result
+		results []string
+	}{
+		{t.is.acquisitions, true, acquisitionsOf(r)}, {t.is.executions, true, outcomes},
+		{t.is.tries, parks, tryResults}, {t.is.parkEnds, parks, parkEnds}, {t.is.accepted, parks, parkReasons},
+		{t.is.lookups, r.Policy.Idempotency, lookupResults}, {t.is.asked, r.Ask != nil, outcomesAsked},
+		{t.is.ordered, r.Policy.Order != nil, orderResults},
+	} {
+		for _, result := range of.results {
+			if of.may {
+				know(of.counter, labels{r.Name, result})
+			}
 		}
 	}
-	return keys
+	for _, result := range partResults {
+		if result != proxy.PartPlaceholder {
+			know(t.is.extractions, labels{r.Name, naming.PartWorkflow, string(result)})
+		}
+		if r.Keys.ReadsEventID() {
+			know(t.is.extractions, labels{r.Name, naming.PartEventID, string(result)})
+		}
+	}
+	if r.Verify.Verifier != nil {
+		for _, result := range signatureResults {
+			know(t.is.signatures, labels{r.Name, r.Verify.Scheme, result})
+		}
+	}
+	t.deliveriesOf(r, know)
 }
 
 // acquisitionsOf returns the results that a delivery of r can get when it asks for a lock. Without
@@ -217,8 +194,8 @@ func acquisitionsOf(r *proxy.Route) []string {
 	return acquisitionResults
 }
 
-// deliveryKeys returns the decisions that deliveries of r can get.
-func deliveryKeys(r *proxy.Route) []deliveryKey {
+// deliveriesOf calls know with the decisions that deliveries of r can get.
+func (t *Telemetry) deliveriesOf(r *proxy.Route, know func(*counter, labels)) {
 	woulds := []idem.Decision{idem.DecisionStoreUnavailable, idem.DecisionRejected}
 	if r.Verify.Preset != nil {
 		woulds = append(woulds, idem.DecisionExecuted) // a handshake
@@ -228,16 +205,14 @@ func deliveryKeys(r *proxy.Route) []deliveryKey {
 			return d == idem.DecisionBypassed
 		})
 	}
-	var keys []deliveryKey
 	for _, d := range decisions {
 		if d != idem.DecisionBypassed && (r.Policy.Order != nil ||
 			d != idem.DecisionSuperseded && d != idem.DecisionStale ||
 			r.Policy.Strategy == idem.Latest && d == idem.DecisionSuperseded) {
-			keys = append(keys, deliveryKey{r.Name, string(d), ""})
+			know(t.is.deliveries, labels{r.Name, string(d)})
 		}
 	}
 	for _, would := range woulds {
-		keys = append(keys, deliveryKey{r.Name, string(idem.DecisionBypassed), string(would)})
+		know(t.is.deliveries, labels{r.Name, string(idem.DecisionBypassed), string(would)})
 	}
-	return keys
 }

@@ -27,18 +27,18 @@ type Watched struct {
 	TTL       time.Duration           // etcd.session_ttl
 	Remaining func() time.Duration    // how long the session may still act
 	Memory    *wire.Budget            // of bodies and answers
-	Parked    func() idem.ParkedCount // over all replicas; nil: nothing is parked
-	Kept      func() KeptCounts       // of requests.keep; nil: none is
-	// accepted events whose route this process does not have; nil: there are none
+	Parked    func() idem.ParkedCount // over all replicas
+	Kept      func() KeptCounts       // of requests.keep
+	// accepted events whose route this process does not have
 	Unrouted func() int
-	// what is paused, with how many parked executions wait for each; nil: nothing ever is
+	// what is paused, with how many parked executions wait for each
 	Paused func() []idem.PauseState
-	Routes func() []RouteHealth // the standing of routes with their senders; nil: it is not known
+	Routes func() []RouteHealth // the standing of routes with their senders
 	Shed   func() int64         // arrivals that this process has not stored
 	Audits func() int64         // audits that it has not stored
-	// of limits, that executions of this process have or wait for; nil: there are no limits
+	// of limits, that executions of this process have or wait for
 	Slots func() []idem.SlotCount
-	// items that need attention, by kind; nil, or it returns nil: another replica counts them
+	// items that need attention, by kind; it returns nil if another replica counts them
 	Attention func() map[string]int
 }
 
@@ -81,9 +81,6 @@ func (t *Telemetry) Watch(w Watched) error {
 	m.addGauges(observed{"hooklock.attention.items", "{item}",
 		"What needs attention, as the page and hooklock status " +
 			"list it, counted each minute by one of the replicas for all.", func(see see) {
-			if w.Attention == nil {
-				return
-			}
 			for kind, n := range w.Attention() {
 				see(float64(n), attribute.String("kind", kind))
 			}
@@ -114,9 +111,6 @@ func (t *Telemetry) ageOf(since func() time.Time) func(see) {
 func watchSlots(m *maker, slots func() []idem.SlotCount) {
 	each := func(of func(idem.SlotCount) int) func(see) {
 		return func(see see) {
-			if slots == nil {
-				return
-			}
 			for _, n := range slots() {
 				see(float64(of(n)), attribute.String("limit", n.LimitName))
 			}
@@ -215,7 +209,7 @@ func (t *Telemetry) OnReload(taken bool) {
 		result = reloaded
 	}
 	t.stale.Store(!taken)
-	t.is.reloads.add(result)
+	t.is.reloads.add(labels{result})
 }
 
 // OnNotified counts a message about what needs attention: taken by its receiver, or not.
@@ -224,13 +218,13 @@ func (t *Telemetry) OnNotified(isTaken bool) {
 	if isTaken {
 		result = taken
 	}
-	t.is.messages.add(result)
+	t.is.messages.add(labels{result})
 }
 
 // OnReaped counts and logs the execution of a dead process that this one has ended. Its route is a
 // label only if this process has it, too: the lock may be of another configuration.
 func (t *Telemetry) OnReaped(l *idem.Lock) {
-	t.is.executions.add(resultKey{t.knownRoute(l.Route), buried})
+	t.is.executions.add(labels{t.knownRoute(l.Route), buried})
 	attrs := t.appendEvent([]slog.Attr{
 		slog.String("route", l.Route), slog.String("workflow", l.Scope.Workflow),
 		slog.String("key", l.Scope.Key.Short()), slog.String("execution", string(l.Execution)),
@@ -278,7 +272,7 @@ func (t *Telemetry) OnEnded(record *idem.Record, recorded bool) {
 
 // OnLost counts and logs an event that was refused and did not come again in time.
 func (t *Telemetry) OnLost(e idem.LostEvent) {
-	t.is.lost.add(t.knownRoute(e.Route))
+	t.is.lost.add(labels{t.knownRoute(e.Route)})
 	attrs := t.appendEvent([]slog.Attr{
 		slog.String("route", e.Route), slog.String("workflow", e.Workflow), slog.String("key", e.Key.Short()),
 		slog.String("trace_id", e.Arrival.TraceID),

@@ -23,7 +23,7 @@ func newRouteHistogram(m *maker, name, unit, description string, bounds []float6
 	h, err := m.meter.Float64Histogram(name, metric.WithUnit(unit), metric.WithDescription(description),
 		metric.WithExplicitBucketBoundaries(bounds...))
 	m.errs = append(m.errs, err)
-	return &routeHistogram{h, newHistograms(labelsOf("route")),
+	return &routeHistogram{h, newHistograms(routeLabel),
 		metricdata.Metrics{Name: name, Description: description, Unit: unit}, bounds}
 }
 
@@ -33,16 +33,19 @@ func (h *routeHistogram) measure(ctx context.Context, route string, value float6
 
 // zerosOfRoutes returns those of the routes that were not measured.
 func (h *routeHistogram) zerosOfRoutes() zeroed {
-	labels := labelsOf("route")
 	return zeroed{h.shape, h.bounds, func(routes []string) (missing [][]attribute.KeyValue) {
 		measured := *h.known.Load()
 		for _, route := range routes {
 			if _, ok := measured[route]; !ok {
-				missing = append(missing, labels(route))
+				missing = append(missing, routeLabel(route))
 			}
 		}
 		return missing
 	}}
+}
+
+func routeLabel(route string) []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String("route", route)}
 }
 
 // zerosOfRefusals returns the zeros of etcd's answer that it is full, at each member that was
