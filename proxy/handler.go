@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -98,9 +99,7 @@ func NewHandler(o HandlerOptions, rules *Rules) *Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.StreamTimeout == 0 {
-		o.StreamTimeout = o.Timeout
-	}
+	o.StreamTimeout = cmp.Or(o.StreamTimeout, o.Timeout)
 	h := &Handler{
 		options: o, pool: newDeliveryPool(), twins: newTwins(), parsers: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	h.rules.Store(rules)

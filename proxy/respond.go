@@ -169,8 +169,5 @@ func retrySeconds(d time.Duration) int {
 
 // inUnit converts seconds to the sender's unit.
 func inUnit(seconds int, unit time.Duration) string {
-	if unit == 0 {
-		unit = time.Second
-	}
-	return strconv.FormatInt(int64(time.Duration(seconds)*time.Second/unit), 10)
+	return strconv.FormatInt(int64(time.Duration(seconds)*time.Second/cmp.Or(unit, time.Second)), 10)
 }

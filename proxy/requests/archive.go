@@ -42,8 +42,7 @@ const (
 type ArchiveOptions struct {
 	// Limits returns how many requests are kept, and how many bytes of them, over all processes.
 	Limits func() (events int, bytes int64)
-	// OnError is called with what could not be written or deleted. It must not block. nil: it is
-	// not told.
+	// OnError is called with what could not be written or deleted. It must not block.
 	OnError func(error)
 	// Forgotten returns the executions whose records were removed within the last minute, by any
 	// process. Run asks for them at its end. nil: none were.
@@ -119,9 +118,6 @@ func NewArchive(k *Keeper, o ArchiveOptions) *Archive {
 	}
 	if a.o.Now == nil {
 		a.o.Now = time.Now
-	}
-	if a.o.OnError == nil {
-		a.o.OnError = func(error) {}
 	}
 	return a
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"container/list"
 	"crypto/tls"
 	"errors"
@@ -83,12 +84,8 @@ type Listener struct {
 
 // NewListener wraps l.
 func NewListener(l net.Listener, o ListenerOptions) *Listener {
-	if o.LingerTime == 0 {
-		o.LingerTime = 2 * time.Second
-	}
-	if o.LingerBytes == 0 {
-		o.LingerBytes = 64 << 20
-	}
+	o.LingerTime = cmp.Or(o.LingerTime, 2*time.Second)
+	o.LingerBytes = cmp.Or(o.LingerBytes, 64<<20)
 	return &Listener{
 		inner: l, options: o, refused: make(map[net.Conn]struct{}), idle: list.New(), closed: make(chan struct{}),
 		trouble: make(chan struct{}, 1),

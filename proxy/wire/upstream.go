@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -68,21 +69,11 @@ var errConnectTimeout = errors.New("no connection to the upstream within connect
 
 // NewUpstream returns a pool that has no connections yet. Close it.
 func NewUpstream(o Options) *Upstream {
-	if o.Network == "" {
-		o.Network = "tcp"
-	}
-	if o.ConnectTimeout == 0 {
-		o.ConnectTimeout = time.Second
-	}
-	if o.MaxResponseBody == 0 {
-		o.MaxResponseBody = 8 << 20
-	}
-	if o.RequestBuffer == 0 {
-		o.RequestBuffer = 16 << 10
-	}
-	if o.MaxResponseHead == 0 {
-		o.MaxResponseHead = 64 << 10
-	}
+	o.Network = cmp.Or(o.Network, "tcp")
+	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, time.Second)
+	o.MaxResponseBody = cmp.Or(o.MaxResponseBody, 8<<20)
+	o.RequestBuffer = cmp.Or(o.RequestBuffer, 16<<10)
+	o.MaxResponseHead = cmp.Or(o.MaxResponseHead, 64<<10)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

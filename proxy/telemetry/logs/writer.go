@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,24 +76,12 @@ type Writer struct {
 
 // NewWriter makes a Writer.
 func NewWriter(o Options) *Writer {
-	if o.Room == 0 {
-		o.Room = 4 << 20
-	}
-	if o.Reserved == 0 {
-		o.Reserved = 256
-	}
-	if o.Patience == 0 {
-		o.Patience = 5 * time.Second
-	}
-	if o.Retry == 0 {
-		o.Retry = time.Second
-	}
-	if o.Piece == 0 {
-		o.Piece = 4096
-	}
-	if o.Linger == 0 {
-		o.Linger = 10 * time.Millisecond
-	}
+	o.Room = cmp.Or(o.Room, 4<<20)
+	o.Reserved = cmp.Or(o.Reserved, 256)
+	o.Patience = cmp.Or(o.Patience, 5*time.Second)
+	o.Retry = cmp.Or(o.Retry, time.Second)
+	o.Piece = cmp.Or(o.Piece, 4096)
+	o.Linger = cmp.Or(o.Linger, 10*time.Millisecond)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
