@@ -182,7 +182,7 @@ func (a *API) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 	if e.access == forCallback { // a wrong key is only known when the ledger has looked
 		inside = a.callbacks
 	}
-	if !inside.enter() {
+	if !inside.tryEnter() {
 		refuse("overloaded", "too many requests are under way").write(w)
 		return
 	}
@@ -335,7 +335,7 @@ func (c *call) waitContext(d time.Duration) (context.Context, context.CancelFunc
 	if c.caller.key != "" || who == anonymous { // these are not one client
 		who = ""
 	}
-	if !c.api.polls.enter(who) {
+	if !c.api.polls.tryEnter(who) {
 		return nil, nil, refuse("rate_limited", "too many requests wait for something; ask without wait")
 	}
 	// The listener's time to write is made for requests that do not wait; its time to read ended

@@ -39,7 +39,7 @@ const maxScrapes = 16
 func serveMetrics(metrics http.Handler) http.HandlerFunc {
 	scrapes := make(places, maxScrapes)
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !scrapes.enter() {
+		if !scrapes.tryEnter() {
 			refuse("overloaded", "too many ask for the metrics at one time").write(w)
 			return
 		}

@@ -361,7 +361,7 @@ func TestABugIsOneAnswerAndALogLine(t *testing.T) {
 
 func TestRequestsAtOneTimeAreBounded(t *testing.T) {
 	r := newRig(t, unreachable{}, nil)
-	for r.api.busy.enter() {
+	for r.api.busy.tryEnter() {
 	}
 	if a := r.want(503, "overloaded", "GET", "/v1/locks", opsToken, ""); a.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
@@ -370,7 +370,7 @@ func TestRequestsAtOneTimeAreBounded(t *testing.T) {
 		t.Errorf("livez: got %d", a.StatusCode)
 	}
 	r.api.busy.leave()
-	for r.api.polls.enter("") {
+	for r.api.polls.tryEnter("") {
 	}
 	r.want(429, "rate_limited", "POST", "/v1/locks/w/acquire", opsToken, `{"ttl":"1m","wait":"1s"}`)
 	r.want(503, "store_unavailable", "POST", "/v1/locks/w/acquire", opsToken, `{"ttl":"1m"}`)

@@ -24,7 +24,7 @@ const (
 // places bounds how many may run at one time.
 type places chan struct{}
 
-func (r places) enter() bool {
+func (r places) tryEnter() bool {
 	select {
 	case r <- struct{}{}:
 		return true
@@ -45,7 +45,7 @@ type shares struct {
 
 func newShares(all, each int) *shares { return &shares{all: all, each: each, of: map[string]int{}} }
 
-func (s *shares) enter(name string) bool {
+func (s *shares) tryEnter(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all == 0 || name != "" && s.of[name] == s.each {

@@ -8,12 +8,12 @@ func TestATokenHasAShareOfThePlacesForWaits(t *testing.T) {
 		name string
 		want bool
 	}{{"a", true}, {"a", true}, {"a", false}, {"b", true}, {"", true}, {"", false}} {
-		if s.enter(c.name) != c.want {
+		if s.tryEnter(c.name) != c.want {
 			t.Fatalf("%d: %q is not as its share, or all places, were set", i, c.name)
 		}
 	}
 	s.leave("a")
-	if !s.enter("a") || s.enter("b") {
+	if !s.tryEnter("a") || s.tryEnter("b") {
 		t.Error("a place that was left is not free, or one too many is")
 	}
 }

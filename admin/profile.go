@@ -81,7 +81,7 @@ func (c *call) recordAlone(one places, with http.HandlerFunc) error {
 		return err
 	}
 	defer done()
-	if !one.enter() {
+	if !one.tryEnter() {
 		return refuse("overloaded", "another one is being recorded; ask again when it is done")
 	}
 	defer one.leave()

@@ -151,12 +151,12 @@ func CountSetOf(kinds ...CountKind) (set CountSet) {
 	return set
 }
 
-// has reports whether a kind is in the set.
-func (s CountSet) has(kind CountKind) bool { return s>>kind&1 == 1 }
+// hasKind reports whether a kind is in the set.
+func (s CountSet) hasKind(kind CountKind) bool { return s>>kind&1 == 1 }
 
 // isOfACall reports whether a request to the service is counted.
 func (s CountSet) isOfACall() bool {
-	return s.has(CountSucceeded) || s.has(CountFailed) || s.has(CountErrors)
+	return s.hasKind(CountSucceeded) || s.hasKind(CountFailed) || s.hasKind(CountErrors)
 }
 
 // Counted is what one delivery, or one try of a parked event, adds to the counts of its route.
@@ -170,7 +170,7 @@ type Counted struct {
 // AddTo adds one to what was counted of its route.
 func (one *Counted) AddTo(c *Counts, took *Durations) {
 	for kind := range CountKinds {
-		if one.Kinds.has(kind) {
+		if one.Kinds.hasKind(kind) {
 			c[kind]++
 		}
 	}
@@ -182,7 +182,7 @@ func (one *Counted) AddTo(c *Counts, took *Durations) {
 // SubtractFrom takes one away that was added before.
 func (one *Counted) SubtractFrom(c *Counts, took *Durations) {
 	for kind := range CountKinds {
-		if one.Kinds.has(kind) {
+		if one.Kinds.hasKind(kind) {
 			c[kind]--
 		}
 	}

@@ -48,7 +48,7 @@ func (r *Request) Lock(id ExecutionID, callbackHash string, v *Verdict, now time
 		MaxDuration: r.Policy.MaxDuration, ReleaseDelay: r.Policy.ReleaseDelay, ReplayBody: r.Policy.ReplayBody,
 		ReplayFor: r.replayFor(), Latest: r.Policy.newSeries(),
 	}
-	l.Question = r.Policy.Ask.question(r.Question)
+	l.Question = r.Policy.Ask.newQuestion(r.Question)
 	return l
 }
 

@@ -46,7 +46,7 @@ const agesAgain = 24 * time.Hour
 func (p *Policy) RunsAgain(r *Record, question string) *ParkedEntry {
 	e := &ParkedEntry{MaxAge: agesAgain, MaxDuration: p.MaxDuration, ReleaseDelay: p.ReleaseDelay,
 		ReplayBody: p.ReplayBody,
-		Question:   p.Ask.question(question)}
+		Question:   p.Ask.newQuestion(question)}
 	if p.Park != nil {
 		e.MaxAge = p.Park.MaxAge
 	}

@@ -33,9 +33,9 @@ func (p *AskPolicy) Pause(n int) time.Duration {
 // QuestionTimeout bounds one question.
 const QuestionTimeout = 10 * time.Second
 
-// window returns for how long the lock of an event stays closed for an answer: as long as all
+// askWindow returns for how long the lock of an event stays closed for an answer: as long as all
 // questions take at most.
-func (p *AskPolicy) window() time.Duration {
+func (p *AskPolicy) askWindow() time.Duration {
 	var window time.Duration
 	for n := range p.Attempts {
 		window += p.Pause(n) + QuestionTimeout
@@ -52,12 +52,12 @@ type Question struct {
 	Window time.Duration `json:"windowNs"`
 }
 
-// question returns what is asked at url; nil: nothing, because p is nil or url is "".
-func (p *AskPolicy) question(url string) *Question {
+// newQuestion returns what is asked at url; nil: nothing, because p is nil or url is "".
+func (p *AskPolicy) newQuestion(url string) *Question {
 	if p == nil || url == "" {
 		return nil
 	}
-	return &Question{URL: url, Window: p.window()}
+	return &Question{URL: url, Window: p.askWindow()}
 }
 
 // OpenQuestion is a question about an execution that ended with an unknown outcome, and was not

@@ -11,10 +11,12 @@ var errContradiction = errors.New("record contradicts itself")
 
 // Precedes reports whether an execution that was seen in s may be seen in next afterwards. It is
 // the one-way order of the statuses: no status comes back, and nothing comes after an end.
-func (s Status) Precedes(next Status) bool { return s.rank() > 0 && s.rank() < next.rank() }
+func (s Status) Precedes(next Status) bool {
+	return s.shownRank() > 0 && s.shownRank() < next.shownRank()
+}
 
-// rank is 0 for a text that is no status.
-func (s Status) rank() int {
+// shownRank is 0 for a text that is no status.
+func (s Status) shownRank() int {
 	switch s {
 	case Pending:
 		return 1

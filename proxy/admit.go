@@ -93,7 +93,7 @@ func (d *delivery) refusedEnding(a *guard.Admission) *ending {
 	}
 	r := &end.refusal
 	r.detail, r.execution, r.closedUntil, r.retryAfter = refusalDetail(a), a.Holder, a.ClosedUntil, a.RetryAfter
-	if r.full = full(a, d.route.Policy.Concurrency); r.full != "" {
+	if r.full = fullLimit(a, d.route.Policy.Concurrency); r.full != "" {
 		r.detail = r.full + "; nothing was executed, send this one again"
 	}
 	if a.Decision == idem.DecisionMismatch {
@@ -115,8 +115,8 @@ func (d *delivery) refusedEnding(a *guard.Admission) *ending {
 	return end
 }
 
-// full says which limit has no slot; "" = another reason.
-func full(a *guard.Admission, most int) string {
+// fullLimit says which limit has no slot; "" = another reason.
+func fullLimit(a *guard.Admission, most int) string {
 	switch {
 	case a.Full:
 		return fmt.Sprintf("%[1]d events of this workflow may run at a time, and %[1]d do", most)

@@ -214,7 +214,7 @@ func (s *answerStream) Close() (err error) {
 	if s.plain {
 		s.delivery.noteCall()
 	}
-	defer s.delivery.call.end()
+	defer s.delivery.call.endCall()
 	defer s.rest.Close()
 	defer s.recoverPanic(&err)
 	defer func() {

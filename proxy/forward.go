@@ -57,7 +57,7 @@ func (p passage) forwardUpgrade(ctx *fasthttp.RequestCtx) *ending {
 	if switched == nil {
 		return p.endingOf(err)
 	}
-	p.call.end()
+	p.call.endCall()
 	p.report.Status, p.report.UpstreamStatus = p.call.answer.Status, p.call.answer.Status
 	if p.handler.tunnels.Serve(ctx, switched) != nil { // this process is about to end
 		ctx.SetConnectionClose()
@@ -71,7 +71,7 @@ func (p passage) forwardUpgrade(ctx *fasthttp.RequestCtx) *ending {
 // endingOf returns the ending of a passage: the upstream's answer, or why there is none.
 func (p passage) endingOf(err error) *ending {
 	if err != nil {
-		defer p.call.end()
+		defer p.call.endCall()
 		return p.failedEnding(err)
 	}
 	p.end = ending{source: fromUpstream, hangUp: p.call.answer.RequestPending}
@@ -84,7 +84,7 @@ func (p passage) endingOf(err error) *ending {
 		return &p.end
 	}
 	p.end.pooled = p.route != nil || len(p.call.answer.Body) > 0
-	p.call.end()
+	p.call.endCall()
 	return &p.end
 }
 

@@ -15,7 +15,7 @@ func TestALargeDeliveryCanBeCollectedAlthoughTheTimeOfItsCallIsNotOver(t *testin
 		d := h.pool.get(h)
 		d.req.body = make([]byte, 2*keepBuffer)
 		d.call.beginAt(time.Now(), time.Hour)
-		d.call.end()
+		d.call.endCall()
 		h.pool.put(d)
 		return weak.Make(d)
 	}()

@@ -40,8 +40,8 @@ func (c *call) beginAt(at time.Time, timeout time.Duration) {
 // extendTimeout gives the upstream its whole time again, because data has moved.
 func (c *call) extendTimeout() { c.Give(c.timeout) }
 
-// end ends the call.
-func (c *call) end() {
+// endCall ends the call.
+func (c *call) endCall() {
 	if c.among != nil {
 		c.among.removeCall(c.Call)
 	}
@@ -54,7 +54,7 @@ func (c *call) cutOff() {
 		_ = c.answer.Rest.Close()
 	}
 	c.Cancel(errors.New("a panic cut the delivery short"))
-	c.end()
+	c.endCall()
 }
 
 // attempt is the call of the upstream for an admitted delivery, with the evidence of how far it
@@ -94,11 +94,11 @@ func (a *attempt) callUpstream() {
 	if a.err == nil {
 		a.noteFailedAnswer()
 		if c.answer.Whole {
-			c.end()
+			c.endCall()
 		}
 		return
 	}
-	defer c.end()
+	defer c.endCall()
 	a.report.Err = a.err
 	a.sent, a.why = wasSent(a.err), callFailure(c, a.err)
 	if cause := context.Cause(x.Context()); cause != nil {

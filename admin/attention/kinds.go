@@ -134,7 +134,7 @@ func (in *Input) ofQueues() []client.AttentionItem {
 		one.waiting += q.Waiting
 		one.state = state
 	}
-	return all.items(func(one *group) {
+	return all.allItems(func(one *group) {
 		what := "workflow " + one.Workflow + " " + one.state
 		if one.Count > 1 {
 			what = strconv.Itoa(one.Count) + " workflows of " + cmp.Or(one.Route, "the lock API") + ": each " +
@@ -195,8 +195,8 @@ func (g *group) add(workflow string, happened time.Time) {
 	}
 }
 
-// items returns the items, after finish has completed each.
-func (g *groups) items(finish func(*group)) (all []client.AttentionItem) {
+// allItems returns the items, after finish has completed each.
+func (g *groups) allItems(finish func(*group)) (all []client.AttentionItem) {
 	for _, one := range *g {
 		finish(one)
 		all = append(all, one.AttentionItem)
@@ -338,9 +338,9 @@ func (s *Attended) causeOf(kind string) (cause, said string) {
 
 func serviceSays(status int) string { return "the service says " + strconv.Itoa(status) }
 
-// items returns one item for the executions of each route and cause. Behind those that block a
+// foundItems returns one item for the executions of each route and cause. Behind those that block a
 // queue, events wait.
-func (f *Found) items(queues []Queue) []client.AttentionItem {
+func (f *Found) foundItems(queues []Queue) []client.AttentionItem {
 	kind := kindsOfFound()[f.Kind]
 	var all groups
 	for i := range f.Executions {
@@ -367,11 +367,11 @@ func (f *Found) items(queues []Queue) []client.AttentionItem {
 			one.Said = words
 		}
 	}
-	return all.items(func(one *group) { one.complete(&kind, f.More) })
+	return all.allItems(func(one *group) { one.completeItem(&kind, f.More) })
 }
 
-// complete says what the executions of a group are; more: there are others.
-func (g *group) complete(kind *kindOfFound, more bool) {
+// completeItem says what the executions of a group are; more: there are others.
+func (g *group) completeItem(kind *kindOfFound, more bool) {
 	g.Text = story.Count(g.Count, kind.one, kind.many)
 	if more {
 		g.Text = "at least " + g.Text

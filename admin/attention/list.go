@@ -77,7 +77,7 @@ type Queue struct {
 func List(in *Input) []client.AttentionItem {
 	all := slices.Concat(in.ofEtcd(), in.ofRoutes(), in.ofReplicas(), in.ofQueues(), in.ofCounts())
 	for i := range in.Found {
-		all = append(all, in.Found[i].items(in.Queues)...)
+		all = append(all, in.Found[i].foundItems(in.Queues)...)
 	}
 	kinds := client.AttentionKinds()
 	slices.SortStableFunc(all, func(a, b client.AttentionItem) int {

@@ -124,7 +124,7 @@ func (p *Page) showQuestion(w http.ResponseWriter, r *http.Request) {
 		"picked-rerun": pickedParked("rerun", "Rerun", "Each event joins the end of its queue."),
 	}[v.query.Get("do")]
 	if !known {
-		p.refuse(w, http.StatusNotFound, "not_found", "no such action")
+		p.refuseWith(w, http.StatusNotFound, "not_found", "no such action")
 		return
 	}
 	q, err := do(v)

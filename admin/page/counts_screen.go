@@ -78,7 +78,7 @@ func countKinds() []countKind {
 // lookback is a time that the overview can show, with the length of a step.
 type lookback struct{ name, since, step, title string }
 
-func lookbacks() []lookback {
+func allLookbacks() []lookback {
 	return []lookback{{"1h", "1h", "1m", "Last hour"}, {"24h", "24h", "15m", "24 hours"},
 		{"30d", "720h", "6h", "30 days"}}
 }
@@ -91,8 +91,8 @@ func (v *visit) countsSection(status *client.ReplicaStatus, screen string) (sect
 		s.Note = notAll
 		return s, nil
 	}
-	span := lookbacks()[1]
-	for _, one := range lookbacks() {
+	span := allLookbacks()[1]
+	for _, one := range allLookbacks() {
 		s.Links = append(s.Links, link{one.title, screenLink(screen, v.queryWith("range", one.name)...)})
 		if v.query.Get("range") == one.name {
 			span = one

@@ -100,10 +100,10 @@ func (l shellLine) JSON() (string, error) {
 
 // String returns the line with a reason that is yet to be written.
 func (l shellLine) String() string {
-	return l.text(typed{"base": "http://127.0.0.1:8079/", "reason": "why"})
+	return l.lineText(typed{"base": "http://127.0.0.1:8079/", "reason": "why"})
 }
 
-func (l shellLine) text(v typed) string {
+func (l shellLine) lineText(v typed) string {
 	var all []string
 	for _, word := range l {
 		var text strings.Builder
@@ -113,7 +113,7 @@ func (l shellLine) text(v typed) string {
 				continue
 			}
 			there, plain = true, plain || p.Syntax
-			text.WriteString(p.text(v))
+			text.WriteString(p.pieceText(v))
 		}
 		switch {
 		case plain:
@@ -125,7 +125,7 @@ func (l shellLine) text(v typed) string {
 	return strings.Join(all, " ")
 }
 
-func (p *piece) text(v typed) string {
+func (p *piece) pieceText(v typed) string {
 	switch {
 	case p.Value == "":
 		return p.Text

@@ -105,7 +105,7 @@ func TestWhatASenderOrAPersonWritesIsTextInACopiedLine(t *testing.T) {
 		for _, one := range all {
 			var lines []string
 			for _, l := range one.Lines {
-				lines = append(lines, l.text(one.Typed))
+				lines = append(lines, l.lineText(one.Typed))
 			}
 			checkLines(t, one.Typed["reason"], inShell(t, lines...))
 		}

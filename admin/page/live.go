@@ -34,7 +34,7 @@ func (p *Page) serveLive(w http.ResponseWriter, r *http.Request) {
 		defer p.closeStream(visitor)
 	} else {
 		w.Header().Set("Retry-After", "5")
-		p.refuse(w, http.StatusServiceUnavailable, "overloaded", "too many screens are open; this one is not live")
+		p.refuseWith(w, http.StatusServiceUnavailable, "overloaded", "too many screens are open; this one is not live")
 		return
 	}
 	s := &stream{page: p, w: w, sections: map[string]string{}, rows: map[string]string{}}

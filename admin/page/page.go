@@ -116,7 +116,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
-		p.refuse(w, http.StatusMethodNotAllowed, "method_not_allowed",
+		p.refuseWith(w, http.StatusMethodNotAllowed, "method_not_allowed",
 			"the page takes GET and HEAD: send changes to /v1")
 		return
 	}
@@ -162,7 +162,7 @@ func (p *Page) showScreen(w http.ResponseWriter, r *http.Request, name string) {
 		p.renderTemplate(w, http.StatusOK, "screen", shown{s, v.standingLines(), sections, time.Now()})
 		return
 	}
-	p.refuse(w, http.StatusNotFound, "not_found", "no such screen")
+	p.refuseWith(w, http.StatusNotFound, "not_found", "no such screen")
 }
 
 // shown is the data of the template of a screen.
@@ -190,10 +190,10 @@ func (p *Page) showProblem(w http.ResponseWriter, err error) {
 	if after := said.RetryAfter; after > 0 {
 		w.Header().Set("Retry-After", "1")
 	}
-	p.refuse(w, said.Status, said.Code, said.Detail)
+	p.refuseWith(w, said.Status, said.Code, said.Detail)
 }
 
-func (p *Page) refuse(w http.ResponseWriter, status int, code, detail string) {
+func (p *Page) refuseWith(w http.ResponseWriter, status int, code, detail string) {
 	w.Header().Set("X-Hooklock-Code", code)
 	p.renderTemplate(w, status, "problem", &client.Problem{Status: status, Code: code, Detail: detail})
 }

@@ -125,7 +125,7 @@ type place struct{ x, width, from, to float64 }
 
 func (d *drawing) placeOf(s *spell) place {
 	p := place{x: d.percentOf(s.from.Sub(d.from)), width: max(0.5, d.percentOf(s.to.Sub(s.from)))}
-	p.from, p.to = p.x, p.x+float64(utf8.RuneCountInString(s.label()))*letterWidth
+	p.from, p.to = p.x, p.x+float64(utf8.RuneCountInString(s.labelText()))*letterWidth
 	if p.to > 100 {
 		p.from, p.to = p.x+p.width-(p.to-p.from), p.x+p.width
 	}
@@ -136,7 +136,7 @@ func (d *drawing) addBar(s *spell, p place, y int) {
 	b := stretch{
 		X: fmt.Sprintf("%.2f%%", p.x), Width: fmt.Sprintf("%.2f%%", p.width), Y: y,
 		LabelX: fmt.Sprintf("%.2f%%", p.x), Before: p.from < p.x,
-		Class: s.class, Text: s.label(), Title: s.what + ": " + s.label(),
+		Class: s.class, Text: s.labelText(), Title: s.what + ": " + s.labelText(),
 	}
 	if b.Before {
 		b.LabelX = fmt.Sprintf("%.2f%%", p.to)
@@ -200,8 +200,8 @@ func axisPrecision(whole time.Duration) time.Duration {
 	return time.Second
 }
 
-// label returns the text of a bar.
-func (s *spell) label() string {
+// labelText returns the text of a bar.
+func (s *spell) labelText() string {
 	if s.own {
 		return s.result
 	}

@@ -43,13 +43,13 @@ const respelled = "the order or white space of the body"
 // isOther reports whether d is another request than the first delivery of its event.
 func (d *Delivery) isOther() bool { return d.Changed || d.Decision == idem.DecisionMismatch }
 
-// note remembers d, or compares it. Few deliveries that went well have members.
-func (a *attempts) note(d *Delivery, now moment) {
+// noteDelivery remembers d, or compares it. Few deliveries that went well have members.
+func (a *attempts) noteDelivery(d *Delivery, now moment) {
 	first, known := a.seen[d.eventKey()]
 	switch {
 	case len(d.Members) == 0:
 	case !known:
-		a.remember(d)
+		a.rememberDelivery(d)
 	case d.isOther():
 		a.noteDifferences(first, d, now)
 	case first.ran && len(idem.Differences(first.members, d.Members)) > 0: // it failed, and came again with other bytes
@@ -87,7 +87,7 @@ func (a *attempts) noteDifferences(first attempt, d *Delivery, now moment) {
 	c.Members = all[:min(len(all), maxChanging)]
 }
 
-func (a *attempts) remember(d *Delivery) {
+func (a *attempts) rememberDelivery(d *Delivery) {
 	if a.seen == nil {
 		a.seen = map[event]attempt{}
 	}
@@ -99,8 +99,8 @@ func (a *attempts) remember(d *Delivery) {
 	a.order = append(a.order, d.eventKey())
 }
 
-// since returns what was found, if the newest of it is not older than from.
-func (a *attempts) since(from time.Time) *client.Changing {
+// foundSince returns what was found, if the newest of it is not older than from.
+func (a *attempts) foundSince(from time.Time) *client.Changing {
 	if a.found == nil || a.found.noted.Before(from) {
 		return nil
 	}

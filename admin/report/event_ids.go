@@ -29,7 +29,7 @@ type wrongID struct {
 	noted time.Time // by the clock of the tally
 }
 
-func (e *eventIDs) note(d *Delivery, now moment) {
+func (e *eventIDs) noteDelivery(d *Delivery, now moment) {
 	if d.EventID == "" {
 		return
 	}
@@ -60,8 +60,8 @@ func (e *eventIDs) nameWrong(why string, now moment) {
 	e.found.At.Time, e.found.noted = now.shown, now.at
 }
 
-// since returns what was found, if the newest of it is not older than from.
-func (e *eventIDs) since(from time.Time) *client.WrongEventID {
+// foundSince returns what was found, if the newest of it is not older than from.
+func (e *eventIDs) foundSince(from time.Time) *client.WrongEventID {
 	if e.found == nil || e.found.noted.Before(from) {
 		return nil
 	}

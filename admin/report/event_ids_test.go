@@ -110,6 +110,6 @@ func BenchmarkNotingAnEventID(b *testing.B) {
 	var e eventIDs
 	now, d := moment{}, &Delivery{EventID: "1f0c5a0e-7b1d-4b8e-9c3e-0a1b2c3d4e5f"}
 	for b.Loop() {
-		e.note(d, now)
+		e.noteDelivery(d, now)
 	}
 }

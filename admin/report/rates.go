@@ -82,8 +82,8 @@ func (r *route) recentRate(now time.Time) client.RouteRate {
 	defer r.mu.Unlock()
 	from := now.Add(-findingsFor)
 	found := client.RouteRate{Decisions: map[string]int64{}, LastAt: client.Time{Time: r.newest},
-		WrongEventID: r.ids.since(from),
-		Twins:        r.found[twin].since(from.UnixNano()/int64(stepLength), now.UnixNano()/int64(stepLength))}
+		WrongEventID: r.ids.foundSince(from),
+		Twins:        r.found[twin].countBetween(from.UnixNano()/int64(stepLength), now.UnixNano()/int64(stepLength))}
 	oldest := now.UnixNano()/int64(recentStep) - recentSteps + 1
 	for step := max(oldest, r.recent.last-recentSteps+1); step <= r.recent.last; step++ {
 		s := &r.recent.steps[step%recentSteps]

@@ -160,7 +160,7 @@ func TestTheRingCountsWhatAListWould(t *testing.T) {
 				want++
 			}
 		}
-		if got := r.since(from, at); got != want {
+		if got := r.countBetween(from, at); got != want {
 			t.Fatalf("%d, want %d", got, want)
 		}
 	})

@@ -190,7 +190,7 @@ func (t *Tally) Note(d *Delivery) {
 	r, from := t.routes[d.Route], t.senders[d.Route]
 	t.mu.RUnlock()
 	if r != nil {
-		r.note(d, len(from.Limits) > 0 && from.Fails(d.Status, d.Took), moment{t.clockTime(), t.now()})
+		r.noteDelivery(d, len(from.Limits) > 0 && from.Fails(d.Status, d.Took), moment{t.clockTime(), t.now()})
 	}
 }
 
@@ -228,7 +228,7 @@ type route struct {
 	ids       eventIDs
 }
 
-func (r *route) note(d *Delivery, failed bool, now moment) {
+func (r *route) noteDelivery(d *Delivery, failed bool, now moment) {
 	at := now.at.UnixNano() / int64(stepLength)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -257,8 +257,8 @@ func (r *route) note(d *Delivery, failed bool, now moment) {
 	if d.TwinOf != "" {
 		r.addFinding(twin, d, at, now)
 	}
-	r.ids.note(d, now)
-	r.attempts.note(d, now)
+	r.ids.noteDelivery(d, now)
+	r.attempts.noteDelivery(d, now)
 }
 
 // noteSender counts d for the standing of the route with its sender.
@@ -305,8 +305,8 @@ func (r *ring) add(at int64) {
 	r.counts[at%steps]++
 }
 
-// since returns the count from step from to step to, both included.
-func (r *ring) since(from, to int64) (n int64) {
+// countBetween returns the count from step from to step to, both included.
+func (r *ring) countBetween(from, to int64) (n int64) {
 	if r == nil || r.counts == nil {
 		return 0
 	}
@@ -336,8 +336,8 @@ func (e *examples) add(x example) {
 	e.next = (e.next + 1) % maxExamples
 }
 
-// since returns those that are not older than from, the newest first.
-func (e *examples) since(from time.Time) []client.Example {
+// newerThan returns those that are not older than from, the newest first.
+func (e *examples) newerThan(from time.Time) []client.Example {
 	found := []client.Example{}
 	for i := range e.all {
 		x := e.all[(e.next+len(e.all)-1-i)%len(e.all)]
@@ -381,13 +381,13 @@ func (r *route) countSince(since time.Time, from, to int64) client.RouteReport {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	finding := func(k kind) client.Finding {
-		return client.Finding{Count: r.found[k].since(from, to), Examples: r.examples[k].since(since)}
+		return client.Finding{Count: r.found[k].countBetween(from, to), Examples: r.examples[k].newerThan(since)}
 	}
 	return client.RouteReport{
-		Deliveries: r.all.since(from, to), Stale: finding(stale), Duplicates: finding(duplicate),
+		Deliveries: r.all.countBetween(from, to), Stale: finding(stale), Duplicates: finding(duplicate),
 		Overlaps: finding(overlap), Mismatches: finding(mismatch),
 		Changed: finding(changed), Redirected: finding(redirected), Twins: finding(twin),
 		MissingEventIDs: finding(missingID), Forged: finding(forged), Unnamed: finding(unnamed),
-		Changing: r.attempts.since(since), WrongEventID: r.ids.since(since),
+		Changing: r.attempts.foundSince(since), WrongEventID: r.ids.foundSince(since),
 	}
 }

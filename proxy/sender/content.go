@@ -154,8 +154,8 @@ func (d *Delivery) asMessage() *naming.Message {
 		Body: d.Body}
 }
 
-// coverage returns what a signature over t covers.
-func (t pieces) coverage() Coverage {
+// coveredParts returns what a signature over t covers.
+func (t pieces) coveredParts() Coverage {
 	var cov Coverage
 	for _, p := range t {
 		switch p.source {

@@ -171,7 +171,7 @@ func hmacCovers(c Config) Coverage {
 	if err != nil {
 		return Coverage{}
 	}
-	cov := content.coverage()
+	cov := content.coveredParts()
 	cov.Time = c.Timestamp != ""
 	return cov
 }

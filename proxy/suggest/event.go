@@ -258,10 +258,10 @@ func isThing(m *member) bool {
 }
 
 // isSameKey reports whether two keys name the same events.
-func isSameKey(a, b key) bool { return determines(a, b) && determines(b, a) }
+func isSameKey(a, b key) bool { return isDeterminedBy(a, b) && isDeterminedBy(b, a) }
 
-// determines reports whether deliveries that a gives one name have one name in b, too.
-func determines(a, b key) bool {
+// isDeterminedBy reports whether deliveries that a gives one name have one name in b, too.
+func isDeterminedBy(a, b key) bool {
 	of := map[uint64]uint64{}
 	for i := range a {
 		if before, ok := of[a[i]]; ok && before != b[i] {

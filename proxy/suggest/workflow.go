@@ -118,7 +118,7 @@ func chooseScope(v *view, all []*scope) (found *scope, hints []string) {
 	}
 	best := enough[0]
 	for _, s := range enough[1:] {
-		if determines(v.keyOf(best.member), v.keyOf(s.member)) {
+		if isDeterminedBy(v.keyOf(best.member), v.keyOf(s.member)) {
 			continue // it is wider
 		}
 		switch a, b := thingRank(best.member.path), thingRank(s.member.path); {

@@ -74,8 +74,8 @@ func (m *maker) addGauges(all ...observed) {
 	}
 }
 
-// err returns what went wrong.
-func (m *maker) err() error {
+// joinedError returns what went wrong.
+func (m *maker) joinedError() error {
 	if err := errors.Join(m.errs...); err != nil {
 		return fmt.Errorf("make metrics: %w", err)
 	}

@@ -31,7 +31,7 @@ func (t *Telemetry) OnDelivered(r *proxy.Report) {
 	t.countGate(ctx, r)
 	t.countRun(ctx, r)
 	if r.Route != "" {
-		t.is.overhead.measure(ctx, r.Route, (r.Total - r.Upstream).Seconds())
+		t.is.overhead.recordValue(ctx, r.Route, (r.Total - r.Upstream).Seconds())
 	}
 	t.countHTTP(ctx, r)
 	t.logDelivery(ctx, r)
@@ -71,7 +71,7 @@ func (t *Telemetry) countGate(ctx context.Context, r *proxy.Report) {
 	}
 	// which only looked whether it may wait
 	if waited := r.Stages.Wait.For; waited > 0 && r.Gate != idem.DecisionQueueFull {
-		t.is.wait.measure(ctx, r.Route, waited.Seconds())
+		t.is.wait.recordValue(ctx, r.Route, waited.Seconds())
 	}
 }
 
@@ -99,9 +99,9 @@ func (t *Telemetry) countEnd(ctx context.Context, r *proxy.Report) {
 		outcome = idem.NotExecuted
 	}
 	t.is.executions.add(labels{r.Route, string(outcome)})
-	t.is.hold.measure(ctx, r.Route, r.Held.Seconds())
+	t.is.hold.recordValue(ctx, r.Route, r.Held.Seconds())
 	if r.RecordSize > 0 {
-		t.is.recordSize.measure(ctx, r.Route, float64(r.RecordSize))
+		t.is.recordSize.recordValue(ctx, r.Route, float64(r.RecordSize))
 	}
 }
 
@@ -112,7 +112,7 @@ func (t *Telemetry) countHTTP(ctx context.Context, r *proxy.Report) {
 		pattern = (*t.patterns.Load())[r.Route]
 	}
 	key := serverKey{route: pattern, method: r.Method, status: statusLabel(r.Status), tls: r.TLS, http10: r.HTTP10}
-	t.is.server.Inst().Record(ctx, r.Total.Seconds(), t.server.of(key)...)
+	t.is.server.Inst().Record(ctx, r.Total.Seconds(), t.server.valueOf(key)...)
 	if r.UpstreamFrom.IsZero() {
 		return
 	}
@@ -123,7 +123,7 @@ func (t *Telemetry) countHTTP(ctx context.Context, r *proxy.Report) {
 	case call.status == 0:
 		call.failed = errorType(0).Value.AsString()
 	}
-	t.is.client.Inst().Record(ctx, r.Upstream.Seconds(), t.client.of(call)...)
+	t.is.client.Inst().Record(ctx, r.Upstream.Seconds(), t.client.valueOf(call)...)
 }
 
 // statusLabel returns a status of an answer as a label: 0 for one of no class of HTTP, of which an

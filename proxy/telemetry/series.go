@@ -24,7 +24,7 @@ func newOnce[K comparable, V any](of func(K) V) *once[K, V] {
 	return o
 }
 
-func (o *once[K, V]) of(k K) V {
+func (o *once[K, V]) valueOf(k K) V {
 	if v, ok := (*o.known.Load())[k]; ok {
 		return v
 	}
@@ -90,4 +90,4 @@ func (c *counter) observeAll(_ context.Context, o metric.Int64Observer) error {
 	return nil
 }
 
-func (c *counter) add(values labels) { c.of(values).Add(1) }
+func (c *counter) add(values labels) { c.valueOf(values).Add(1) }

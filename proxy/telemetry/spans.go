@@ -35,7 +35,8 @@ func (t *Telemetry) Begin(r *proxy.Report, sender idem.TraceContext, tracestate 
 		}
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	}
-	ctx, span := t.tracer.Start(ctx, t.spanNames.of(spanName{r.Method, (*t.patterns.Load())[r.Route]}), serverSpan...)
+	ctx, span := t.tracer.Start(ctx, t.spanNames.valueOf(spanName{r.Method, (*t.patterns.Load())[r.Route]}),
+		serverSpan...)
 	if !span.IsRecording() { // neither its lines nor other spans shall link to a span that does not exist
 		return nil
 	}

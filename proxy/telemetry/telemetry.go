@@ -90,7 +90,7 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	t.is = m.makeInstruments()
 	t.makeInfo(m)
 	t.listeners.makeConnections(m)
-	if err := m.err(); err != nil {
+	if err := m.joinedError(); err != nil {
 		return nil, err
 	}
 	t.beginSeries()

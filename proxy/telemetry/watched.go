@@ -85,7 +85,7 @@ func (t *Telemetry) Watch(w Watched) error {
 				see(float64(n), attribute.String("kind", kind))
 			}
 		}})
-	return m.err()
+	return m.joinedError()
 }
 
 // everywhere ends the description of a metric that each replica exports for all of them.
@@ -130,7 +130,7 @@ func (t *Telemetry) WatchLog(lost func() int64) error {
 	m := &maker{meter: t.sdk.meter}
 	m.addCounters(observed{"hooklock.log.lines.dropped", "{line}",
 		"Lines of the log that were lost because standard error took no more.", oneSeries(lost)})
-	return m.err()
+	return m.joinedError()
 }
 
 // WatchUpstream exports how connections to the upstream are reused that carried a body. Call it
@@ -148,7 +148,7 @@ func (t *Telemetry) WatchUpstream(look func() wire.ReuseState) error {
 	m.addCounters(observed{"hooklock.upstream.reused", "{request}",
 		"Answered deliveries with a body on a connection that had carried one before (upstream.reuse_after_body).",
 		oneSeries(func() int64 { return int64(look().Reused) })}) //nolint:gosec // it fits
-	return m.err()
+	return m.joinedError()
 }
 
 // oneIf is the value of a gauge that says yes or no.
@@ -189,7 +189,7 @@ func (t *Telemetry) makeInfo(m *maker) {
 // requests, the configured members, and the codes of gRPC; code is empty if it did not fail.
 func (t *Telemetry) Operation(name, host, port string, took time.Duration, code string) {
 	t.is.operations.Inst().Record(context.Background(), took.Seconds(),
-		t.operations.of(operationKey{name, host, port, code})...)
+		t.operations.valueOf(operationKey{name, host, port, code})...)
 }
 
 func (t *Telemetry) operationLabels(k operationKey) []attribute.KeyValue {

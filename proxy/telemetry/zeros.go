@@ -27,8 +27,8 @@ func newRouteHistogram(m *maker, name, unit, description string, bounds []float6
 		metricdata.Metrics{Name: name, Description: description, Unit: unit}, bounds}
 }
 
-func (h *routeHistogram) measure(ctx context.Context, route string, value float64) {
-	h.Record(ctx, value, h.of(route)...)
+func (h *routeHistogram) recordValue(ctx context.Context, route string, value float64) {
+	h.Record(ctx, value, h.valueOf(route)...)
 }
 
 // zerosOfRoutes returns those of the routes that were not measured.

@@ -93,6 +93,35 @@ func (s *Source) Participles() []string {
 	return problems
 }
 
+// bareVerbs are the names of one word that say enough beside the type that they belong to, because
+// every Go reader knows what they do.
+var bareVerbs = []string{
+	"accept", "add", "advance", "ask", "check", "clear", "close", "compare", "defragment", "dial", "do", "drop",
+	"encode", "enqueue", "fail", "get", "init", "leave", "main", "next", "open", "parse", "peek", "print", "put",
+	"read", "record", "refuse", "reload", "require", "reset", "respond", "run", "send", "sleep", "snapshot", "sort",
+	"start", "stop", "subscribe", "warn", "write",
+}
+
+// BareNames returns a sentence for each function of s whose name is one word that neither says what
+// it acts on, nor can be searched for.
+func (s *Source) BareNames() []string {
+	var problems []string
+	for _, d := range s.file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || !s.shipped() {
+			continue
+		}
+		name := f.Name.Name
+		if !strings.ContainsFunc(name, notLower) && !slices.Contains(bareVerbs, name) {
+			problems = append(problems, fmt.Sprintf("%s:%d: %s is one word: say what it acts on or returns, as "+
+				"verb and object, question or noun", s.Path, s.fset.Position(f.Pos()).Line, name))
+		}
+	}
+	return problems
+}
+
+func notLower(r rune) bool { return !unicode.IsLower(r) }
+
 // givenNames are those of methods of slog.Handler, of the API's client and of options of etcdlock.
 var givenNames = []string{"Enabled", "Seen", "Archived"}
 

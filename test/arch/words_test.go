@@ -24,6 +24,15 @@ func TestWhatActsIsNamedAfterWhatItDoes(t *testing.T) {
 	}
 }
 
+func TestAFunctionSaysWhatItIsAbout(t *testing.T) {
+	_, sources := project(t)
+	for _, s := range sources {
+		for _, p := range s.BareNames() {
+			t.Error(p)
+		}
+	}
+}
+
 func TestAWordHasOneMeaning(t *testing.T) {
 	_, sources := project(t)
 	for _, s := range sources {
@@ -61,16 +70,18 @@ func TestWordsThatMisleadAreFound(t *testing.T) {
 			"package wire\nfunc (p *pump) found(ctx context.Context) error { return nil }", "found takes a context"},
 		{"a value with an adjective", "proxy/wire/a.go",
 			"package wire\nfunc knownRoutes(ctx context.Context) error { return nil }", ""},
-		{"a question", "proxy/wire/a.go", "package wire\nfunc ended() bool { return true }", ""},
+		{"a question", "proxy/wire/a.go", "package wire\nfunc hasEnded() bool { return true }", ""},
 		{"a callback", "proxy/wire/a.go", "package wire\nfunc OnEnded() {}", ""},
 		{"a verb in -ed", "proxy/wire/a.go", "package wire\nfunc embedAll() {}", ""},
+		{"a bare word", "proxy/wire/a.go", "package wire\nfunc whole() error { return nil }", "whole is one word"},
+		{"a known verb", "proxy/wire/a.go", "package wire\nfunc (p *pump) close() error { return nil }", ""},
 		{"a word without a type", "idem/a.go", "package idem\ntype Held struct{}", "Held has one meaning"},
 		{"a word elsewhere", "proxy/a.go", "package proxy\ntype Obstacle struct{}", "Obstacle has one meaning"},
 		{"a word at home", "idem/a.go", "package idem\ntype Obstacle struct{}", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := parsed(t, c.path, c.text)
-			got := strings.Join(slices.Concat(s.Wide(), s.Participles(), s.Meanings()), "\n")
+			got := strings.Join(slices.Concat(s.Wide(), s.Participles(), s.BareNames(), s.Meanings()), "\n")
 			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}

@@ -41,7 +41,7 @@ func (d *Desk) runAgain(ctx context.Context, p *person, text, reason string) err
 	if err := d.warnOfSignatures(ctx, was.Route); err != nil {
 		return err
 	}
-	return changed(d, story.ShellLine("hooklock", "executions", "get", id), p.done)(d.RunAgain(ctx, id, reason))
+	return printChange(d, story.ShellLine("hooklock", "executions", "get", id), p.done)(d.RunAgain(ctx, id, reason))
 }
 
 // warnOfSignatures says which services see a signature that is too old; route "" = of all routes.

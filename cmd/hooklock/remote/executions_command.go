@@ -282,7 +282,7 @@ you looked: what waited may be at the upstream by now. The exit code is 4 when t
 					strings.Join(activeStatuses, ", ")))
 			}
 			return r.onExecution(e, func(ctx context.Context, d *Desk, id string) error {
-				return changed(d, story.ShellLine("hooklock", "show", id), cancelledText)(
+				return printChange(d, story.ShellLine("hooklock", "show", id), cancelledText)(
 					d.CancelIf(ctx, id, status, reason, final))
 			})(cmd, args)
 		},
@@ -344,7 +344,7 @@ The exit code is 4 while the execution has not ended.`,
 			if erase {
 				forget, said = d.Erase, " is erased: its event may run again"
 			}
-			return changed(d, story.ShellLine("hooklock", "show", id), func(*client.Execution) string {
+			return printChange(d, story.ShellLine("hooklock", "show", id), func(*client.Execution) string {
 				return id + said
 			})(forget(ctx, id, reason))
 		}),

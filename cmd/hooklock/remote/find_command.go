@@ -264,7 +264,7 @@ too. It needs a token with the scope bodies. The exit code is 3 where no answer 
 		Example: `  hooklock answer exec_7hq3p2k5wv6d4x3nbyc2zt5gj4m6s7ra`,
 		Args:    OneArg("ID"),
 		RunE: r.onExecution(e, func(ctx context.Context, d *Desk, id string) error {
-			return shown(d, func(a *client.KeptAnswer) error {
+			return printAnswer(d, func(a *client.KeptAnswer) error {
 				_, err := d.environment.Stdout.Write(a.Body)
 				return err
 			})(d.KeptAnswer(ctx, id))

@@ -42,7 +42,7 @@ ENDED of MATCHED have come to their end, FAILED of them ran and failed, and LEFT
   hooklock jobs stop job_k2v7qf4m3zt5w6ya --reason "the service fails again"`,
 		Args: Subcommand,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
-			return shown(d, d.printJobs)(d.Jobs(ctx))
+			return printAnswer(d, d.printJobs)(d.Jobs(ctx))
 		}),
 	}
 	r.Flags(cmd)
@@ -110,7 +110,7 @@ func newJobsGet(e *cli.Environment, r *Remote) *cobra.Command {
 		Example: "  hooklock jobs get job_k2v7qf4m3zt5w6ya", Args: OneArg("ID"),
 		ValidArgsFunction: r.askFirst(e, someJobs),
 		RunE: r.onJob(e, func(ctx context.Context, d *Desk, id string) error {
-			return shown(d, d.printJob)(d.Job(ctx, id))
+			return printAnswer(d, d.printJob)(d.Job(ctx, id))
 		}),
 	}
 }
@@ -154,7 +154,7 @@ func newJobsChange(e *cli.Environment, r *Remote, what string) *cobra.Command {
 				}
 				return d.watchJob(ctx, j)
 			}
-			return changed(d, "hooklock jobs get "+id, func(j *client.Job) string {
+			return printChange(d, "hooklock jobs get "+id, func(j *client.Job) string {
 				return j.JobID + " is " + j.Result
 			})(d.StopJob(ctx, id, reason))
 		}),

@@ -189,7 +189,7 @@ the oldest of them, or with --execution that of another one. The exit code is 3 
   hooklock locks get stripe/acme -o json`,
 		Args: OneArg("WORKFLOW"),
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, args []string) error {
-			return shown(d, d.printLock)(d.getLock(ctx, args[0], execution))
+			return printAnswer(d, d.printLock)(d.getLock(ctx, args[0], execution))
 		}),
 	}
 	cmd.Flags().StringVar(&execution, "execution", "", "ID of an execution, where several have a lock")
@@ -253,9 +253,10 @@ out. If another has the lock by now, nothing happens and the exit code is 4.`,
 				}
 			}
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
-				return changed(d, story.ShellLine("hooklock", "locks", "get", args[0]), func(*client.Execution) string {
-					return fmt.Sprintf("%s is released; %s has lost it", args[0], execution)
-				})(d.ForceRelease(ctx, args[0], execution, reason))
+				return printChange(d, story.ShellLine("hooklock", "locks", "get", args[0]),
+					func(*client.Execution) string {
+						return fmt.Sprintf("%s is released; %s has lost it", args[0], execution)
+					})(d.ForceRelease(ctx, args[0], execution, reason))
 			})
 		},
 	}

@@ -295,7 +295,7 @@ func (d *Desk) actOn(ctx context.Context, p *person, text, reason string) error 
 	if err != nil {
 		return err
 	}
-	return changed(d, story.ShellLine("hooklock", "show", id), func(x *client.Execution) string {
+	return printChange(d, story.ShellLine("hooklock", "show", id), func(x *client.Execution) string {
 		if x.Status == client.CancelRequested {
 			return x.ExecutionID + " is to stop: " + toldText(x)
 		}

@@ -251,7 +251,7 @@ func NewResume(e *cli.Environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return changed(d, "hooklock pauses", func(p *client.EndedPause) string {
+			return printChange(d, "hooklock pauses", func(p *client.EndedPause) string {
 				return p.Scope + " is resumed; " + p.By + " had paused it: " + p.Reason
 			})(d.Resume(ctx, scope, reason))
 		}),
@@ -292,7 +292,7 @@ it.`,
   hooklock pauses -o json | jq -r '.pauses[] | select(.drained | not) | .scope'`,
 		Args: cli.NoArgs,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
-			return shown(d, d.printPauses)(d.Pauses(ctx))
+			return printAnswer(d, d.printPauses)(d.Pauses(ctx))
 		}),
 	}
 	r.Flags(cmd)

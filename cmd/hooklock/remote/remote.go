@@ -126,8 +126,8 @@ func (d *Desk) printObject(raw []byte, people func() error) error {
 // answer is an object of the API.
 type answer interface{ RawJSON() []byte }
 
-// shown prints an answer, or calls people with it.
-func shown[T answer](d *Desk, people func(T) error) func(T, error) error {
+// printAnswer prints an answer, or calls people with it.
+func printAnswer[T answer](d *Desk, people func(T) error) func(T, error) error {
 	return func(x T, err error) error {
 		if err != nil {
 			return err
@@ -136,9 +136,9 @@ func shown[T answer](d *Desk, people func(T) error) func(T, error) error {
 	}
 }
 
-// changed prints the answer to a change, or what is said of it. look is the command that shows
+// printChange prints the answer to a change, or what is said of it. look is the command that shows
 // whether it was made, if no answer says so.
-func changed[T answer](d *Desk, look string, said func(T) string) func(T, error) error {
+func printChange[T answer](d *Desk, look string, said func(T) string) func(T, error) error {
 	return func(x T, err error) error {
 		if err != nil {
 			return withDoubt(err, look)

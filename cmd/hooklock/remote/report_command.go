@@ -45,7 +45,7 @@ It is counted in memory, by the process that is asked, since its start and at mo
 		Args: cli.NoArgs,
 		RunE: r.Action(e, func(ctx context.Context, d *Desk, _ []string) error {
 			d.rewriteTimes(&since)
-			return shown(d, func(found *client.Report) error {
+			return printAnswer(d, func(found *client.Report) error {
 				return d.printReport(found, examples)
 			})(d.Report(ctx, since))
 		}),

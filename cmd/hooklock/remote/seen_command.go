@@ -45,14 +45,14 @@ Without KIND:ROUTE the marks are listed, the newest first.`,
 			return r.run(cmd.Context(), e, func(ctx context.Context, d *Desk) error {
 				switch {
 				case len(args) == 0:
-					return shown(d, d.printSeen)(d.Seen(ctx))
+					return printAnswer(d, d.printSeen)(d.Seen(ctx))
 				case undo:
-					return changed(d, "hooklock seen", func(m *client.SeenMark) string {
+					return printChange(d, "hooklock seen", func(m *client.SeenMark) string {
 						return m.Concern + " needs attention again; " + m.By + " had looked at it: " + m.Reason
 					})(d.UnmarkSeen(ctx, args[0], reason))
 				}
 				d.rewriteTimes(&until)
-				return changed(d, "hooklock seen", func(m *client.SeenMark) string {
+				return printChange(d, "hooklock seen", func(m *client.SeenMark) string {
 					_, route, _ := strings.Cut(args[0], ":")
 					return m.Concern + " is marked as looked at until " + d.shown.Stamp(m.Until.Time) +
 						d.whyNone(ctx, route, "")

@@ -492,7 +492,7 @@ func addContactRow(t *cli.Table, name string, c *client.Contact, ago func(client
 // Reload reloads the configuration of a running hooklock, and prints what changed.
 func (r *Remote) Reload(ctx context.Context, e *cli.Environment) error {
 	return r.run(ctx, e, func(ctx context.Context, d *Desk) error {
-		return changed(d, "hooklock status", func(reloaded *client.Reloaded) string {
+		return printChange(d, "hooklock status", func(reloaded *client.Reloaded) string {
 			if len(reloaded.Changed) == 0 {
 				return "reloaded; nothing has changed"
 			}
@@ -504,7 +504,7 @@ func (r *Remote) Reload(ctx context.Context, e *cli.Environment) error {
 // ShowRunning prints the configuration that a running hooklock has in force.
 func (r *Remote) ShowRunning(ctx context.Context, e *cli.Environment, origin bool) error {
 	return r.run(ctx, e, func(ctx context.Context, d *Desk) error {
-		return shown(d, func(running *client.RunningConfig) error {
+		return printAnswer(d, func(running *client.RunningConfig) error {
 			fmt.Fprintf(d.environment.Stderr, "%s sha256:%s, loaded %s\n", cli.Plain(running.File),
 				cli.Plain(running.SHA256),
 				d.shown.Stamp(running.LoadedAt.Time))
