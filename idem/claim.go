@@ -43,19 +43,18 @@ func ClaimLock(
 // Waiter is what AwaitLock and Accept ask about the delivery that waits for a lock in its
 // workflow's queue.
 type Waiter interface {
-	// Lock returns the lock for a new queue entry, and later for the claim, under an execution ID
-	// that was not used before.
+	// Lock returns the lock that a new queue entry describes, and later the claim. Each call has an
+	// execution ID that was not used before.
 	Lock(v Verdict) Lock
-	// Judge decides on what was seen: at the head of the queue, or, if placed is false, when no
+	// Judge decides on what was seen: at the head of the queue, or, if queued is false, when no
 	// entry was made. Without a Decision it reaps the dead owner, claims at the head of the queue,
 	// or makes another entry behind Verdict.Behind. An entry at the head that is locked or in
 	// flight waits on.
-	Judge(seen *Obstacle, placed bool) Verdict
-	// BeforeRetry is called after an error, ErrQueueEntryLost among them; nil makes another entry.
-	// It may wait before it returns.
+	Judge(seen *Obstacle, queued bool) Verdict
+	// BeforeRetry is called after an error, such as ErrQueueEntryLost, and may wait. If it returns
+	// nil, another entry is made; its error is that of AwaitLock or Accept.
 	BeforeRetry(err error) error
-	// RequestContext returns the context of one request of those that may go on when the wait times
-	// out.
+	// RequestContext returns the context of one request to the ledger. It may outlive the wait.
 	RequestContext() (context.Context, context.CancelFunc)
 	// Now returns the time at which an execution begins.
 	Now() time.Time
@@ -67,35 +66,42 @@ type Waiting struct {
 	Lock Lock // what the entry says of the execution
 }
 
-// AwaitLock waits in the queue until w has the lock, or until it may not have it, as the Decision
-// of the verdict says: w's own, aborted if it was cancelled in the queue, and wait_timeout when ctx
-// has ended. The entry is gone then; an error beside a Decision says that it is not yet, and the
-// ledger goes on to remove it. After wait_timeout the caller has the entry, to park it or to leave;
-// nil = there is none. Other errors are those that BeforeRetry returned. v is what w may claim
-// over, as far as it knows.
-func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, v Verdict) (held RunningLock, left *Waiting,
-	verdict Verdict,
-	err error) {
-	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: v}
-	over, err := q.repeatUntilOver(func() (over bool, err error) {
-		held, left, verdict, err = q.waitInQueue()
-		return held != nil || verdict.Decision != "", err
-	})
-	if !over && err == nil {
-		verdict.Decision = DecisionWaitTimeout
-	}
-	return held, left, verdict, err
+// WaitEnd is how a wait for a lock ended: with the lock, or with a Decision.
+type WaitEnd struct {
+	Running RunningLock // the lock; nil = the execution did not get it
+	// Verdict says why there is no lock: it is the Waiter's own, aborted if the execution was
+	// cancelled in the queue, or wait_timeout if the context has ended.
+	Verdict Verdict
+	// Entry is set after wait_timeout: the caller parks the entry or leaves it. nil = the entry is
+	// gone, or is not there.
+	Entry *Waiting
 }
 
-// Accept makes an entry that is parked from the beginning, so that w need not wait; keep returns
-// its stored request. The verdict is parked, w's own, or has no Decision if ctx has ended. Errors
-// are those that BeforeRetry returned.
+// AwaitLock waits in the queue until w has the lock, or may not have it. known is what w may claim
+// over, as far as it knows; the zero value is nothing. An error beside a Decision says that the
+// entry is not removed yet; the ledger goes on to remove it. Other errors are those that
+// BeforeRetry returned.
+func AwaitLock(ctx context.Context, ledger Ledger, w Waiter, known Verdict) (WaitEnd, error) {
+	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: known}
+	var end WaitEnd
+	over, err := q.repeatUntilOver(func() (over bool, err error) {
+		end, err = q.waitInQueue()
+		return end.Running != nil || end.Verdict.Decision != "", err
+	})
+	if !over && err == nil {
+		end.Verdict.Decision = DecisionWaitTimeout
+	}
+	return end, err
+}
+
+// Accept makes an entry that is parked from the beginning, so that w need not wait. store stores
+// the request of an execution; known is as for AwaitLock. The verdict is parked, w's own, or has no
+// Decision if ctx has ended. Errors are those that BeforeRetry returned.
 func Accept(ctx context.Context, ledger Ledger, w Waiter,
-	keep func(context.Context, ExecutionID) (StoredRequest, error),
-	v Verdict) (verdict Verdict, err error) {
-	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: v}
+	store func(context.Context, ExecutionID) (StoredRequest, error), known Verdict) (verdict Verdict, err error) {
+	q := &queuing{Waiter: w, ctx: ctx, ledger: ledger, may: known}
 	_, err = q.repeatUntilOver(func() (over bool, err error) {
-		verdict, err = q.enqueueParked(keep)
+		verdict, err = q.enqueueParked(store)
 		return verdict.Decision != "", err
 	})
 	return verdict, err
@@ -127,43 +133,43 @@ func (q *queuing) repeatUntilOver(try func() (over bool, err error)) (over bool,
 }
 
 // waitInQueue makes a queue entry and waits there. Without a result it has to be called again.
-func (q *queuing) waitInQueue() (held RunningLock, left *Waiting, v Verdict, err error) {
+func (q *queuing) waitInQueue() (WaitEnd, error) {
 	lock := q.Lock(q.may)
 	request, cancel := q.RequestContext()
 	place, seen, err := q.ledger.Enqueue(request, lock, q.may.Prev, q.may.Behind)
 	cancel()
 	switch {
 	case err != nil:
-		return nil, nil, v, err
+		return WaitEnd{}, err
 	case seen != nil:
-		v, err = q.judgeRefusal(seen)
-		return nil, nil, v, err
+		v, err := q.judgeRefusal(seen)
+		return WaitEnd{Verdict: v}, err
 	}
-	held, v, err = q.waitForLock(place, lock)
+	held, v, err := q.waitForLock(place, lock)
 	switch {
 	case held != nil:
-		return held, nil, v, err
+		return WaitEnd{Running: held}, err
 	case v.Decision == DecisionWaitTimeout:
-		return nil, &Waiting{place, lock}, v, err
+		return WaitEnd{Verdict: v, Entry: &Waiting{place, lock}}, err
 	}
 	request, cancel = q.RequestContext()
 	defer cancel()
 	if gone := place.Leave(request); err == nil {
 		err = gone
 	}
-	return nil, nil, v, err
+	return WaitEnd{Verdict: v}, err
 }
 
 // enqueueParked makes a queue entry that is parked.
-func (q *queuing) enqueueParked(keep func(context.Context, ExecutionID) (StoredRequest, error)) (Verdict, error) {
+func (q *queuing) enqueueParked(store func(context.Context, ExecutionID) (StoredRequest, error)) (Verdict, error) {
 	lock := q.Lock(q.may)
 	request, cancel := q.RequestContext()
 	defer cancel()
-	kept, err := keep(request, lock.Execution)
+	stored, err := store(request, lock.Execution)
 	if err != nil {
 		return Verdict{}, err
 	}
-	lock.Parked.Kept = &kept
+	lock.Parked.Kept = &stored
 	_, seen, err := q.ledger.Enqueue(request, lock, q.may.Prev, q.may.Behind)
 	switch {
 	case err != nil:
@@ -174,8 +180,8 @@ func (q *queuing) enqueueParked(keep func(context.Context, ExecutionID) (StoredR
 	return Verdict{Decision: DecisionParked, Holder: lock.Execution, Accepted: true}, nil
 }
 
-// judgeRefusal decides on a delivery that got no entry: its event was settled, or a duplicate waits
-// or runs.
+// judgeRefusal decides on a delivery that got no entry: its event was settled, or a duplicate
+// waits or runs.
 func (q *queuing) judgeRefusal(seen *Obstacle) (Verdict, error) {
 	v := q.Judge(seen, false)
 	if v.Reap != nil {

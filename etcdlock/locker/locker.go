@@ -113,17 +113,16 @@ func (s *Locker) Acquire(ctx context.Context, workflow string) (*Lock, error) {
 // The error is ctx's cause where that has ended, or idem.ErrCancelled where an operator ended the
 // wait.
 func (s *Locks) Await(ctx context.Context, lock func() idem.Lock) (idem.RunningLock, error) {
-	held, left, v, err := idem.AwaitLock(ctx, s.Ledger, &waiter{locks: s, ctx: ctx, lock: lock},
-		idem.Verdict{Attempt: 1})
-	if left != nil {
-		_ = left.Leave(ctx) // the Store goes on to remove it
+	end, err := idem.AwaitLock(ctx, s.Ledger, &waiter{locks: s, ctx: ctx, lock: lock}, idem.Verdict{Attempt: 1})
+	if end.Entry != nil {
+		_ = end.Entry.Leave(ctx) // the Store goes on to remove it
 	}
 	switch {
-	case held != nil:
-		return held, nil
+	case end.Running != nil:
+		return end.Running, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case v.Decision != "":
+	case end.Verdict.Decision != "":
 		return nil, idem.ErrCancelled // nothing else can happen to an event that is unique
 	}
 	return nil, err

@@ -274,15 +274,15 @@ func (t *acquisition) waitInQueue(ctx context.Context) {
 	g, r := t.guard, t.request
 	w := &waiter{guard: g, request: r, ctx: ctx}
 	w.setHolder(t.admission.Verdict)
-	held, left, v, err := idem.AwaitLock(ctx, g.options.Ledger, w, idem.Verdict{Attempt: 1, Behind: t.admission.Behind})
-	switch t.entry = left; {
-	case held != nil:
-		t.admission = g.endIfStale(newExecution(g, r.Policy, r, held, g.live.noteWonLock(r.Scope, held.Lock()),
-			w.callbackKey), r)
-	case v.Decision == idem.DecisionWaitTimeout:
+	end, err := idem.AwaitLock(ctx, g.options.Ledger, w, idem.Verdict{Attempt: 1, Behind: t.admission.Behind})
+	switch t.entry = end.Entry; {
+	case end.Running != nil:
+		t.admission = g.endIfStale(newExecution(g, r.Policy, r, end.Running,
+			g.live.noteWonLock(r.Scope, end.Running.Lock()), w.callbackKey), r)
+	case end.Verdict.Decision == idem.DecisionWaitTimeout:
 		t.admission = w.gaveUp()
-	case v.Decision != "":
-		t.admission = Admission{Verdict: v, Err: err}
+	case end.Verdict.Decision != "":
+		t.admission = Admission{Verdict: end.Verdict, Err: err}
 	default:
 		t.admission = unavailableAdmission(err)
 	}
