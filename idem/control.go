@@ -11,42 +11,43 @@ import (
 // Errors for operators, upstreams and clients of the lock API, beside ErrStoreUnavailable,
 // ErrLockLost and ErrCancelled.
 var (
-	// ErrNoExecution: the ledger has no trace of the execution. It never ran, its record has
-	// expired or was forgotten, or provably nothing of it had reached the upstream.
+	// ErrNoExecution says that the ledger has no trace of the execution. It never ran, its record
+	// has expired or was forgotten, or provably nothing of it had reached the upstream.
 	ErrNoExecution = errors.New("no such execution")
-	// ErrNoLock: the workflow is free.
+	// ErrNoLock says that the workflow is free.
 	ErrNoLock = errors.New("lock is free")
-	// ErrFinished: the execution has ended. The first terminal status stays.
+	// ErrFinished says that the execution has ended. The first terminal status stays.
 	ErrFinished = errors.New("execution has ended")
-	// ErrAlive: the execution waits, runs or is held, so its event cannot be forgotten.
+	// ErrAlive says that the execution waits, runs or is held, so its event cannot be forgotten.
 	ErrAlive = errors.New("execution has not ended")
-	// ErrSuperseded: the event has run again since, so the ledger has this execution in short only.
+	// ErrSuperseded says that the event has run again since, so the ledger has this execution in
+	// short only.
 	ErrSuperseded = errors.New("the event has run again since")
-	// ErrMoved: the execution is no longer in the status that the caller has seen, so it may not be
-	// what the caller meant.
+	// ErrMoved says that the execution is no longer in the status that the caller has seen, so it
+	// may not be what the caller meant.
 	ErrMoved = errors.New("execution is in another status by now")
-	// ErrStaleToken: the fencing token is not the one of the execution's lock.
+	// ErrStaleToken says that the fencing token is not the one of the execution's lock.
 	ErrStaleToken = errors.New("fencing token is not current")
-	// ErrLockExpired: the hold ran out without being renewed.
+	// ErrLockExpired says that the hold ran out without being renewed.
 	ErrLockExpired = errors.New("hold ran out")
-	// ErrCallbackKey: the callback key is not the execution's own.
+	// ErrCallbackKey says that the callback key is not the execution's own.
 	ErrCallbackKey = errors.New("callback key is not the execution's")
-	// ErrLockHeld: another execution has the lock, or the time to wait for it is over.
+	// ErrLockHeld says that another execution has the lock, or the time to wait for it is over.
 	ErrLockHeld = errors.New("lock is held")
-	// ErrTooManySteps: the execution's steps would not fit into its lock any more.
+	// ErrTooManySteps says that the execution's steps would not fit into its lock any more.
 	ErrTooManySteps = errors.New("too many steps")
-	// ErrNotParked: the execution's sender waits for its answer, so the execution cannot be tried
-	// later.
+	// ErrNotParked says that the execution's sender waits for its answer, so the execution cannot
+	// be tried later.
 	ErrNotParked = errors.New("execution is not parked")
-	// ErrNoRequest: the ledger does not keep the request of the execution.
+	// ErrNoRequest says that the ledger does not keep the request of the execution.
 	ErrNoRequest = errors.New("request is not kept")
-	// ErrRequestUnavailable: the request of the execution is kept, and cannot be read: where it is
-	// kept does not answer, or its key is missing.
+	// ErrRequestUnavailable says that the request of the execution is kept, and cannot be read:
+	// where it is kept does not answer, or its key is missing.
 	ErrRequestUnavailable = errors.New("request cannot be read")
-	// ErrNotErased: the execution is forgotten, and the request that was kept of it outside of the
-	// ledger could not be deleted.
+	// ErrNotErased says that the execution is forgotten, and the request that was kept of it
+	// outside of the ledger could not be deleted.
 	ErrNotErased = errors.New("stored request is not deleted")
-	// ErrCursor: the cursor of a query is none that a page of the same query gave.
+	// ErrCursor says that the cursor of a query is none that a page of the same query gave.
 	ErrCursor = errors.New("not a cursor of this list")
 )
 

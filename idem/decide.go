@@ -14,10 +14,11 @@ type Request struct {
 	// Order is the position of the event in its scope; nil = the route does not judge order, or the
 	// position is not known.
 	Order *Order
-	// ByPayload: the fingerprint is the key, so equal bodies are one event only for the policy's
-	// PayloadRetention.
+	// ByPayload says that the fingerprint is the key, so equal bodies are one event only for the
+	// policy's PayloadRetention.
 	ByPayload bool
-	// Twin: it has an event ID, and a body of which something counts, so that it may have a twin.
+	// Twin says that it has an event ID, and a body of which something counts, so that it may have
+	// a twin.
 	Twin        bool
 	Policy      *Policy
 	TraceParent string
@@ -87,7 +88,7 @@ type Verdict struct {
 	// HolderTrace is the W3C trace context of the Holder's delivery; empty when it is not known.
 	HolderTrace string
 	Record      *Record // of a replay or an earlier unknown outcome
-	// StatusOnly: the duplicate gets the first status, and neither headers nor body.
+	// StatusOnly says that the duplicate gets the first status, and neither headers nor body.
 	StatusOnly bool
 	RetryAfter time.Duration // 0 = not known
 	FullLimit  string        // of limited: the limit that has no slot for it
@@ -100,8 +101,8 @@ type Verdict struct {
 	// Differs are the parts that differ from the first delivery, of mismatch and if Changed; nil if
 	// they are not known, or, of mismatch, may not be shown to this sender.
 	Differs []string
-	// Changed: it is a duplicate by its event ID, but another request than the first delivery
-	// (on_mismatch: replay). Two events may share the ID.
+	// Changed says that it is a duplicate by its event ID, but another request than the first
+	// delivery (on_mismatch: replay). Two events may share the ID.
 	Changed bool
 	Copy    *Lock  // of in_flight: the execution of the same event
 	Paused  *Pause // of paused

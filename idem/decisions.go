@@ -9,38 +9,39 @@ import (
 // docs/answers.md, and the code that decides it.
 type Decision string
 
-// The decisions, in the order of the table in docs/answers.md.
+// The decisions, in the order of the table in docs/answers.md: what happened, and what the sender
+// gets unless its route says otherwise.
 const (
-	DecisionExecuted            Decision = "executed"
-	DecisionReplayed            Decision = "replayed"
-	DecisionAttached            Decision = "attached"
-	DecisionInFlight            Decision = "in_flight"
-	DecisionLocked              Decision = "locked"
-	DecisionLimited             Decision = "limited"
-	DecisionWaitTimeout         Decision = "wait_timeout"
-	DecisionQueueFull           Decision = "queue_full"
-	DecisionSkipped             Decision = "skipped"
-	DecisionSuperseded          Decision = "superseded"
-	DecisionStale               Decision = "stale_event"
-	DecisionParked              Decision = "parked"
-	DecisionThrottled           Decision = "throttled"
-	DecisionPaused              Decision = "paused"
-	DecisionMismatch            Decision = "mismatch"
-	DecisionUnknown             Decision = "unknown"
-	DecisionExhausted           Decision = "exhausted"
-	DecisionPaced               Decision = "paced"
-	DecisionAborted             Decision = "aborted"
-	DecisionLockLost            Decision = "lock_lost"
-	DecisionUpstreamUnreachable Decision = "upstream_unreachable"
-	DecisionUpstreamFailed      Decision = "upstream_failed"
-	DecisionUpstreamTimeout     Decision = "upstream_timeout"
-	DecisionStoreUnavailable    Decision = "store_unavailable"
-	DecisionBypassed            Decision = "bypassed"
-	DecisionAnswered            Decision = "answered"
-	DecisionChallenged          Decision = "challenged"
-	DecisionUnverified          Decision = "unverified"
-	DecisionRejected            Decision = "rejected"
-	DecisionInternalError       Decision = "internal_error"
+	DecisionExecuted            Decision = "executed"             // the event ran: the upstream's answer
+	DecisionReplayed            Decision = "replayed"             // it had ended: the first answer again
+	DecisionAttached            Decision = "attached"             // a copy ran: the answer of that one
+	DecisionInFlight            Decision = "in_flight"            // a copy runs or waits: 409
+	DecisionLocked              Decision = "locked"               // another event of the workflow runs: 409
+	DecisionLimited             Decision = "limited"              // a limit has no slot: 429
+	DecisionWaitTimeout         Decision = "wait_timeout"         // the lock was not free in time: 409
+	DecisionQueueFull           Decision = "queue_full"           // too many wait already: 429
+	DecisionSkipped             Decision = "skipped"              // the lock is taken, strategy skip: 200
+	DecisionSuperseded          Decision = "superseded"           // a newer event counts instead: 200
+	DecisionStale               Decision = "stale_event"          // a newer event went through: 409
+	DecisionParked              Decision = "parked"               // accepted, to run later: 202
+	DecisionThrottled           Decision = "throttled"            // too many new events: 503
+	DecisionPaused              Decision = "paused"               // its route or workflow is paused: 503
+	DecisionMismatch            Decision = "mismatch"             // the event ID came with another request: 422
+	DecisionUnknown             Decision = "unknown"              // an earlier outcome is unknown: 409
+	DecisionExhausted           Decision = "exhausted"            // it failed too often: 409
+	DecisionPaced               Decision = "paced"                // it keeps failing at once: 409
+	DecisionAborted             Decision = "aborted"              // it was cancelled: 503
+	DecisionLockLost            Decision = "lock_lost"            // the lock was lost while it ran: 503
+	DecisionUpstreamUnreachable Decision = "upstream_unreachable" // no byte reached the upstream: 502
+	DecisionUpstreamFailed      Decision = "upstream_failed"      // the exchange broke: 502
+	DecisionUpstreamTimeout     Decision = "upstream_timeout"     // no answer came in time: 504
+	DecisionStoreUnavailable    Decision = "store_unavailable"    // etcd cannot decide: 503
+	DecisionBypassed            Decision = "bypassed"             // forwarded without a lock: the upstream's answer
+	DecisionAnswered            Decision = "answered"             // a handshake: the answer of the route
+	DecisionChallenged          Decision = "challenged"           // the upstream wants credentials: its 401
+	DecisionUnverified          Decision = "unverified"           // the signature is not valid: 401
+	DecisionRejected            Decision = "rejected"             // the request is not acceptable: 4xx or 503
+	DecisionInternalError       Decision = "internal_error"       // a bug: 500
 )
 
 // DecisionRow is all that is said of a decision: to the sender, in metrics, in the log and in the
@@ -56,35 +57,35 @@ type DecisionRow struct {
 	Code string
 	// Effect tells the sender whether the event was executed; "" if Status is 0.
 	Effect Effect
-	Title  string
+	Title  string // the problem's, of RFC 9457; "" if Status is 0
 	// Detail is the text for the sender if nothing more precise is known. "EXECUTION" in it is
 	// replaced by the execution that stands in the way.
 	Detail string
 	// Happened and Todo are for the operator: what happened, as the end of a sentence, and what to
 	// do about it. Todo is "" if there is nothing to do.
 	Happened, Todo string
-	// Droppable: the route decides that the event need not run, so a 2xx loses nothing. Otherwise a
-	// 2xx would tell the sender that an event succeeded that may not have run.
+	// Droppable says that the route decides that the event need not run, so a 2xx loses nothing.
+	// Otherwise a 2xx would tell the sender that an event succeeded that may not have run.
 	Droppable bool
-	// MayBeLost: a delivery so answered did not run, and its event runs only if the sender sends it
-	// again.
+	// MayBeLost says that the delivery did not run, and that its event runs only if the sender
+	// sends it again.
 	MayBeLost bool
-	// Conflict: the answer has the fields that clients of the older in-application locks read.
+	// Conflict says that the answer has the fields that clients of the older in-application locks
+	// read.
 	Conflict bool
-	// Taken: a lock was in the way, and the log has it as lock.refused.
+	// Taken says that a lock was in the way; the log event is lock.refused.
 	Taken bool
-	// Routine: the delivery needs no attention, so its log line may be sampled away.
+	// Routine says that the delivery needs no attention, so its log line may be sampled away.
 	Routine bool
-	// Acquisition is the result that is counted for the lock; "" if the decision was not about the
-	// lock.
+	// Acquisition is the word for the metric of locks; "" if the decision was not about the lock.
 	Acquisition string
-	// Lookup is the result that is counted for the event; "" if no event was looked up.
+	// Lookup is the word for the metric of events; "" if no event was looked up.
 	Lookup string
-	Level  slog.Level // of the delivery's line
+	Level  slog.Level // of the delivery's log line
 }
 
-// Class says what a decision is about. The zero value: the delivery ran, or there is nothing more
-// to say.
+// Class says what a decision is about. The zero value is that of a delivery that ran, or of which
+// there is nothing more to say.
 type Class uint8
 
 // The classes.
@@ -96,18 +97,18 @@ const (
 	ClassForged          // the signature was not valid
 	ClassUnnamed         // no workflow or key could be made of it, or it was refused for its form
 	ClassFailed          // the execution ended without an answer
-	ClassBug             // the same, because of a bug in Hooklock
+	ClassBug             // the execution ended without an answer, because of a bug in Hooklock
 	ClassStale           // it is older than an event of its scope that went through
 )
 
 // Effect is what the response says about whether the event was executed.
 type Effect string
 
-// The effects. The zero value: the answer speaks for itself.
+// The effects. The zero value is that of an answer of the upstream, which speaks for itself.
 const (
-	EffectYes     Effect = "yes"
-	EffectNo      Effect = "no"
-	EffectUnknown Effect = "unknown"
+	EffectYes     Effect = "yes"     // the event was executed
+	EffectNo      Effect = "no"      // this delivery did not execute it
+	EffectUnknown Effect = "unknown" // it may have been
 )
 
 // decisions is the only table of decisions.

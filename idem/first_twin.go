@@ -16,7 +16,7 @@ type Twin struct {
 type FirstTwin struct {
 	Key     Key
 	EventID string
-	// New: the ID of the twin was not known before.
+	// New says that the ID of the twin was not known before.
 	New bool
 }
 

@@ -8,14 +8,15 @@ type Try struct {
 	Status int  // of the upstream's answer; 0 = none came
 	Sent   bool // the upstream may have a byte of the request; an answer proves it
 	Held   bool // the upstream answered, and asks to go on after its answer
-	// Challenge: the answer asks the sender for credentials that its request did not bring. That is
-	// no outcome of the event: the sender answers it with the next request.
+	// Challenge says that the answer asks the sender for credentials that its request did not
+	// bring. That is no outcome of the event: the sender answers it with the next request.
 	Challenge bool
-	// Hopeless: no further try can succeed, whatever the policy says.
+	// Hopeless says that no further try can succeed, whatever the policy says.
 	Hopeless bool
-	// Answerable: the service can be asked what became of the event.
+	// Answerable says that the service can be asked what became of the event.
 	Answerable bool
-	// Last: the policy allows no failed try after this one. Only an accepted event has several.
+	// Last says that the policy allows no failed try after this one. Only an accepted event has
+	// several.
 	Last bool
 }
 
@@ -35,7 +36,7 @@ type Judgement struct {
 	// Accepted is what follows if the event was accepted: its sender does not repeat it, Hooklock
 	// does.
 	Accepted Disposition
-	// Counts: the try counts against the attempts of an accepted event.
+	// Counts says that the try counts against the attempts of an accepted event.
 	Counts bool
 	// Code says why an accepted event has no further try: CodeUpstreamStatus, CodeAttemptsExhausted
 	// or that of DecisionUnknown. It is empty if it has one, and if the try is hopeless, which says

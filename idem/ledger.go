@@ -8,28 +8,29 @@ import (
 
 // Errors that a Ledger returns. Anything else is a bug.
 var (
-	// ErrStoreUnavailable: the store cannot decide now. Nothing was claimed: should the claim still
-	// be applied, the ledger takes it back by itself.
+	// ErrStoreUnavailable says that the store cannot decide now. Nothing was claimed: should the
+	// claim still be applied, the ledger takes it back by itself.
 	ErrStoreUnavailable = errors.New("store unavailable")
-	// ErrNotClaimed: the claim has provably not been applied and never will be. Try again under a
-	// new execution ID.
+	// ErrNotClaimed says that the claim has provably not been applied and never will be. Try again
+	// under a new execution ID.
 	ErrNotClaimed = errors.New("claim was not applied")
-	// ErrLockLost: the lock no longer belongs to this process; the execution was ended elsewhere.
+	// ErrLockLost says that the lock no longer belongs to this process; the execution was ended
+	// elsewhere.
 	ErrLockLost = errors.New("lock lost")
-	// ErrNoSlot: every slot of a limit that the execution counts against is taken.
+	// ErrNoSlot says that every slot of a limit that the execution counts against is taken.
 	ErrNoSlot = errors.New("a limit has no slot for it")
-	// ErrNotOld: MaxAge of the execution is not over.
+	// ErrNotOld says that MaxAge of the execution is not over.
 	ErrNotOld = errors.New("not too old")
-	// ErrNotRenewed: the session was not renewed in time, so nothing may be done under it any more.
-	// It comes together with ErrLockLost, and says that the lock need not have been taken by
-	// another process.
+	// ErrNotRenewed says that the session was not renewed in time, so nothing may be done under it
+	// any more. It comes together with ErrLockLost, and says that the lock need not have been taken
+	// by another process.
 	ErrNotRenewed = errors.New("session was not renewed in time")
-	// ErrNotRecorded: the outcome is not in the ledger yet. The ledger goes on trying, and tells
-	// its owner of the end when it is known.
+	// ErrNotRecorded says that the outcome is not in the ledger yet. The ledger goes on trying, and
+	// tells its owner of the end when it is known.
 	ErrNotRecorded = errors.New("outcome not recorded yet")
-	// ErrQueueEntryLost: the queue entry is gone with its session.
+	// ErrQueueEntryLost says that the queue entry is gone with its session.
 	ErrQueueEntryLost = errors.New("place in the queue lost")
-	// ErrCancelled: the execution was cancelled.
+	// ErrCancelled says that the execution was cancelled.
 	ErrCancelled = errors.New("execution cancelled")
 )
 
@@ -123,8 +124,8 @@ type Obstacle struct {
 	// Oldest is the execution that has had a slot of Full for longest, as far as this process
 	// knows; "" = not known.
 	Oldest ExecutionID
-	// Queue: the queue of the lock is not empty. It is not set while the lock is held: then the
-	// lock stands in the way.
+	// Queue says that the queue of the lock is not empty. It is not set while the lock is taken:
+	// then Lock stands in the way.
 	Queue bool
 	// Released: (Follow only) the execution ended without a record: provably nothing of it had
 	// reached the upstream, or that asked for credentials first.

@@ -1,61 +1,62 @@
 package idem
 
-// Situation is what decides what an execution does now, at the process that has it. All of it is
-// about this moment: what waits asks again when something has changed. The zero value is an
-// accepted execution that may be tried.
+// Situation is what decides what an execution does next, at the process that has it: facts of this
+// moment, which are collected anew after each change. The zero value is an accepted execution that
+// may be tried.
 type Situation struct {
-	// SenderWaits: its sender waits for the outcome, and repeats the event. Of the other fields
-	// only those of Acquisition, After, MayPark and Stale count then.
+	// SenderWaits says that the sender waits for the outcome, and repeats the event. Of the other
+	// fields only those of Acquisition, After, MayPark and Stale count then.
 	SenderWaits bool
 	Acquisition
-	// After is what follows its latest try, as long as the ledger does not have that; 0 = the
-	// ledger has everything. It is Judgement.IfSenderWaits or Judgement.Accepted.
+	// After is what follows the latest try, until the ledger has it; 0 = the ledger has everything.
+	// It is Judgement.IfSenderWaits or Judgement.Accepted.
 	After Disposition
-	// MayPark: its event may be accepted instead of telling its sender how the try ended.
+	// MayPark says that the event may be accepted instead of telling its sender how the try ended.
 	MayPark bool
-	// Stop is why the process has to stop with it.
-	Stop Stop
-	// Ending: the process shuts down. Unrouted: it does not have the route of the execution.
-	Ending, Unrouted bool
-	// TooOld: its MaxAge has passed.
-	TooOld bool
-	// Paused: its route or its workflow is. Blocked: it waits for a person. Full: a limit had no
-	// slot for it. Early: its next try is not due yet.
-	Paused, Blocked, Full, Early bool
-	// MustAsk: its latest try is of unknown outcome, and the service is asked before another one.
-	MustAsk bool
-	// HasSlots: it has those of its limits.
-	HasSlots bool
-	// OutOfTurn: the process makes as many tries as it may, and this is none of them.
+	Stop    Stop // why the process has to stop with the execution
+	Ending  bool // the process shuts down
+	// Unrouted says that the configuration of this process does not have the execution's route.
+	Unrouted bool
+	TooOld   bool // the MaxAge of the execution has passed
+	Paused   bool // the route or the workflow is paused
+	Blocked  bool // the execution waits for a person
+	Full     bool // a limit had no slot for the execution
+	Early    bool // the next try is not due yet
+	// MustAsk says that the outcome of the latest try is unknown, and that the service is asked for
+	// it before another try.
+	MustAsk  bool
+	HasSlots bool // the execution has the slots of its limits
+	// OutOfTurn says that the process makes as many tries as it may, and this is none of them.
 	OutOfTurn bool
-	// Stale is what its route says of it, because its event is older than what went through.
+	// Stale is what the route says of the event because a newer one went through; 0 = it runs.
 	Stale Staleness
 }
 
-// Acquisition is how far an execution whose sender waits is from the lock, and what its route says
-// of that. The zero value: it has the lock.
+// Acquisition is how far an attached execution is from its lock, and what its route allows on the
+// way there. The zero value has the lock.
 type Acquisition struct {
-	NoLock NoLockReason // why it does not have the lock
-	// Skips: its sender need not come again if another event has the lock. Waits: it waits in the
-	// queue. Follows: it waits for the answer of the execution of its event that runs. AtOnce: it
-	// is accepted before anything is asked.
-	Skips, Waits, Follows, AtOnce bool
-	// Waited: it has, in the queue.
-	Waited bool
+	NoLock NoLockReason // why the execution does not have the lock
+	// Skips says that the sender need not come again if another event has the lock (strategy skip).
+	Skips bool
+	Waits bool // the execution may wait in the queue (strategies wait and latest)
+	// Follows says that a duplicate waits for the end of its event's execution (in_flight: attach).
+	Follows bool
+	AtOnce  bool // the event is accepted before the ledger is asked for the lock
+	Waited  bool // the execution has waited in the queue
 }
 
 // NoLockReason is why such an execution does not have the lock.
 type NoLockReason uint8
 
-// The reasons. The zero value: it has the lock.
+// The reasons. The zero value has the lock.
 const (
 	NoLockNotAsked  NoLockReason = iota + 1 // the ledger was not asked yet
 	NoLockTaken                             // another event has the lock
-	NoLockLimited                           // a limit has no slot for it
-	NoLockPaused                            // its route or workflow is paused
+	NoLockLimited                           // a limit has no slot for the execution
+	NoLockPaused                            // the route or the workflow is paused
 	NoLockNoRoom                            // others are before it, and it cannot wait any longer
-	NoLockDuplicate                         // another delivery of its event runs or waits
-	NoLockDecided                           // it does not run, for another reason
+	NoLockDuplicate                         // another delivery of the event runs or waits
+	NoLockDecided                           // the execution does not run, for another reason
 )
 
 // onlyTime reports whether an execution may have the lock later.
@@ -64,55 +65,59 @@ func (b NoLockReason) onlyTime() bool { return b >= NoLockTaken && b <= NoLockNo
 // Stop is why a process has to stop with an execution.
 type Stop uint8
 
-// The reasons to stop. The zero value: there is none.
+// The reasons to stop. The zero value is none.
 const (
-	StopLost       Stop = iota + 1 // another process has it, or it was ended elsewhere
-	StopNotRenewed                 // the session has ended, and the next one of this process may adopt its lock
-	StopAbort                      // it was cancelled
-	StopSkip                       // the same, and its request is to be kept
+	StopLost       Stop = iota + 1 // another process has the execution, or it was ended elsewhere
+	StopNotRenewed                 // the session has ended; this process's next one may adopt the lock
+	StopAbort                      // the execution was cancelled
+	StopSkip                       // the execution was cancelled, and its request is to be kept
 )
 
-// Staleness is what a route says of an event that is older than what went through.
+// Staleness is what a route says of an event that is older than the newest that went through. The
+// zero value lets it run.
 type Staleness uint8
 
-// The zero value: it runs.
+// What a route says of a stale event.
 const (
-	StaleSkipped Staleness = iota + 1 // its newer event counts for both
-	StaleRefused                      // a person has to see it
+	StaleSkipped Staleness = iota + 1 // it does not run: the newer event counts for both
+	StaleRefused                      // it does not run, and a person has to see it
 )
 
-// Action is what an execution does now, at the process that has it.
+// Action is what an execution does next, at the process that has it.
 type Action uint8
 
-// The actions. The first thirteen are the last that this process does with the execution.
+// The actions that are the last of this process for the execution.
 const (
-	ActDecline    Action = iota + 1 // the response to its sender says why it does not run
-	ActDrop                         // the response to its sender says that it need not come again
-	ActLeave                        // nothing: another process has it, or has ended it
-	ActRelease                      // its lock is given back, and the event is as if it had not come
-	ActSettle                       // it ends with the answer of its try
-	ActHold                         // its lock outlives the answer
-	ActAbort                        // it ends as cancelled
-	ActSkip                         // the same, and its request is kept
-	ActSupersede                    // it ends, because a newer event went through
-	ActHandOver                     // another process takes it
-	ActDeadLetter                   // it ends, and its request is kept
-	ActExpire                       // the same, because it is too old
-	ActRefuse                       // the same, because a newer event went through
+	ActDecline    Action = iota + 1 // tell the sender why the event does not run
+	ActDrop                         // tell the sender that the event need not come again
+	ActLeave                        // do nothing: another process has the execution, or has ended it
+	ActRelease                      // give the lock back, as if the event had not come
+	ActSettle                       // end with the answer of the try
+	ActHold                         // let the lock outlive the answer (hold)
+	ActAbort                        // end as cancelled
+	ActSkip                         // end as cancelled, and keep the request
+	ActSupersede                    // end, because a newer event went through
+	ActHandOver                     // leave the execution, in its lock, to another process
+	ActDeadLetter                   // end as given up, and keep the request
+	ActExpire                       // end as too old, and keep the request
+	ActRefuse                       // end because a newer event went through, and keep the request
+)
 
-	ActClaim       // the ledger is asked for the lock
-	ActQueue       // it waits in the queue for the lock
-	ActFollow      // it waits for the answer of the execution of its event that runs
-	ActPark        // its request is stored, and the response says that the event is accepted
-	ActRecordTry   // how its try ended is written down
-	ActBlock       // the same, and its queue waits for a person
-	ActFreeSlots   // others get the slots of its limits
-	ActAwaitLock   // it waits until the next session adopts its lock, or another process takes it
-	ActAwaitChange // it waits until a person resumes or unblocks it, or a slot is free
-	ActAwaitTime   // it waits until its next try is due
-	ActAwaitTurn   // it waits until the process can make one more try
-	ActAsk         // the service is asked what became of its latest try
-	ActCall        // it is tried
+// The actions after which the execution goes on here.
+const (
+	ActClaim       Action = ActRefuse + 1 + iota // ask the ledger for the lock
+	ActQueue                                     // wait in the queue for the lock
+	ActFollow                                    // wait for the end of the event's running execution
+	ActPark                                      // store the request, and tell the sender that the event is accepted
+	ActRecordTry                                 // write down how the try ended
+	ActBlock                                     // write that down, and have the queue wait for a person
+	ActFreeSlots                                 // give the slots of the limits to others
+	ActAwaitLock                                 // wait until this process adopts the lock, or another takes it
+	ActAwaitChange                               // wait until a person resumes or unblocks it, or a slot is free
+	ActAwaitTime                                 // wait until the next try is due
+	ActAwaitTurn                                 // wait until this process can make one more try
+	ActAsk                                       // ask the service what became of the latest try
+	ActCall                                      // send the request to the service
 )
 
 // afterTry are the actions that write down what follows a try.
@@ -121,12 +126,12 @@ var afterTry = [...]Action{
 	ToDeadLetter: ActDeadLetter,
 }
 
-// Next says what an execution does now.
+// Next returns what an execution does next.
 //
-// Of an accepted one, what a try showed is written down before anything else, for it is known here
-// alone. A process that ends begins nothing: the one that takes it carries a cancel out. Then come
-// a cancel, the reasons to leave it to others, its age, and what it waits for. The age does not
-// count during a pause, in which it could not run.
+// For an accepted execution, what a try showed is written down first, because only this process
+// knows it. A process that shuts down begins nothing: the next one carries a cancel out. Then come
+// a cancel, the reasons to leave the execution to others, its age, and what it waits for. The age
+// does not count during a pause, because nothing could run then.
 func Next(s *Situation) Action {
 	switch {
 	case s.SenderWaits:

@@ -10,7 +10,7 @@ type Notices struct {
 	Says    json.RawMessage `json:"says,omitempty"`    // in a form that the processes that tell know
 	// of the ledger, at which they were written; 0 = nothing is kept
 	Revision int64 `json:"-"`
-	// Alive: the session exists, as far as the process that reads the notices knows.
+	// Alive says that the session exists, as far as the process that reads the notices knows.
 	Alive bool `json:"-"`
 	Self  bool `json:"-"` // the process that reads them wrote them
 }

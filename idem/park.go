@@ -79,7 +79,7 @@ type ParkPolicy struct {
 	Signature  ParkSignature
 	MaxWaiting int // parked executions of one workflow
 	MaxBytes   int // of a request; a longer one is not parked. 0 = no bound
-	// FailedAnswers: the beginning of each answer that says that a try failed is kept, for
+	// FailedAnswers says that the beginning of each answer that says that a try failed is kept, for
 	// operators.
 	FailedAnswers bool
 }
@@ -111,8 +111,8 @@ type Parked struct {
 	Tries int       `json:"tries,omitempty"` // calls of the upstream that began, the one before it was parked included
 	// Failures are the tries that count against the policy's Attempts.
 	Failures int `json:"failures,omitempty"`
-	// Trying: a try began, and its end is not written down. A worker that takes the execution over
-	// treats its outcome as unknown.
+	// Trying says that a try began, and its end is not written down. A worker that takes the
+	// execution over treats its outcome as unknown.
 	Trying bool `json:"trying,omitempty"`
 	// NextAttempt is when it is tried again, by the clock of the process that has it; see Resumed.
 	// Zero: it is tried now, is blocked, or an operator wants a try now.
@@ -301,12 +301,12 @@ const CodeTooOld = "max_age"
 // Taken is a parked execution that this process runs from now on.
 type Taken struct {
 	Running RunningLock // the lock, which is now this process's
-	// TooOld: its MaxAge is over.
+	// TooOld says that its MaxAge is over.
 	TooOld bool
-	// Carried: another process ran it, and its latest try may still be at work.
+	// Carried says that another process ran it, and its latest try may still be at work.
 	Carried bool
-	// HoldExpired: the upstream had answered its latest try and went on with a hold, which was not
-	// renewed in time.
+	// HoldExpired says that the upstream had answered its latest try and went on with a hold, which
+	// was not renewed in time.
 	HoldExpired bool
 	// Request is what ParkLedger.Request would return, as read with the rest; nil = it was not
 	// found.

@@ -141,7 +141,7 @@ type PauseState struct {
 	// Unacknowledged are the processes that have not acknowledged the pause, so that something may
 	// still begin there.
 	Unacknowledged []string
-	// More: there are more than were counted.
+	// More says that there are more than were counted.
 	More bool
 }
 
@@ -150,8 +150,8 @@ func (p *PauseState) Drained() bool { return p.Running == 0 && len(p.Unacknowled
 
 // Errors about pauses.
 var (
-	// ErrPaused: the execution may not begin now, because its route or workflow is paused.
+	// ErrPaused says that the execution may not begin now, because its route or workflow is paused.
 	ErrPaused = errors.New("its route or workflow is paused")
-	// ErrNoPause: nothing of that name is paused.
+	// ErrNoPause says that nothing of that name is paused.
 	ErrNoPause = errors.New("nothing of that name is paused")
 )

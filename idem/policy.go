@@ -173,8 +173,9 @@ type Policy struct {
 	HoldOn  StatusSet
 	HoldTTL time.Duration
 	Unknown StatusSet // upstream answers that say nothing about the effect
-	// Verified: deliveries are signed, so a duplicate proves that it is the sender's. Otherwise a
-	// duplicate that comes with other credentials than the first delivery does not get its answer.
+	// Verified says that deliveries are signed, so a duplicate proves that it is the sender's.
+	// Otherwise a duplicate that comes with other credentials than the first delivery does not get
+	// its answer.
 	Verified bool
 	// Credentials are headers whose values count as credentials, signed or not, in lower case.
 	Credentials []string
@@ -185,8 +186,8 @@ type Policy struct {
 	TwinWindow time.Duration
 	// Order is the route's policy for events that come out of order; nil = order is not checked.
 	Order *OrderPolicy
-	// Observe: every delivery runs, whatever is decided, so no duplicate counts as answered without
-	// running.
+	// Observe says that every delivery runs, whatever is decided, so no duplicate counts as
+	// answered without running.
 	Observe bool
 }
 

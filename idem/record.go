@@ -141,8 +141,8 @@ type Lock struct {
 
 	Plan []string `json:"plan,omitempty"` // the steps that the upstream means to take, as last reported
 
-	// Held: the lock outlives the answer of its delivery, or never had one, and lives until
-	// HoldUntil unless it is renewed.
+	// Held says that the lock outlives the answer of its delivery, or never had one, and lives
+	// until HoldUntil unless it is renewed.
 	Held      bool          `json:"held,omitempty"`
 	HoldTTL   time.Duration `json:"holdTtlNs,omitempty"` // what a renewal without a TTL means
 	HoldUntil time.Time     `json:"-"`                   // as read with the hold; zero when it is not known
@@ -150,16 +150,16 @@ type Lock struct {
 	// MaxDuration, by the ledger's own clock; opaque to idem. 0 = none.
 	DeadlineLease int64 `json:"limitLease,omitempty"`
 
-	// Cooling: the execution has ended, outcome unknown, and the lock stays closed until CoolUntil.
-	// Such a lock has no owner.
+	// Cooling says that the execution has ended, outcome unknown, and the lock stays closed until
+	// CoolUntil. Such a lock has no owner.
 	Cooling   bool      `json:"cooling,omitempty"`
 	CoolUntil time.Time `json:"coolUntil,omitzero"`
 
 	MayPark  bool  `json:"-"` // of a queue entry: it may be parked, so the lock is not handed to it
 	Created  int64 `json:"-"` // create revision of its key, which no other lock or entry shares
 	Revision int64 `json:"-"` // mod revision
-	// Dead: the key that Alive names is gone, as far as this process knows. The transaction that
-	// reaps the execution proves it.
+	// Dead says that the key that Alive names is gone, as far as this process knows. The
+	// transaction that reaps the execution proves it.
 	Dead bool `json:"-"`
 }
 
@@ -168,8 +168,8 @@ type Lock struct {
 type Series struct {
 	Since    time.Time `json:"since"`              // when the first of them came
 	Replaced int       `json:"replaced,omitempty"` // how many did not run, because of the one that waits
-	// NotBefore: it does not run before then, because a newer one may come. The zero value: it runs
-	// when the lock is free.
+	// NotBefore says that it does not run before then, because a newer one may come. The zero
+	// value: it runs when the lock is free.
 	NotBefore time.Time `json:"notBefore,omitzero"`
 
 	// For the ledger: how long nothing newer must come before it runs, and how long all of them
@@ -296,8 +296,8 @@ type Attempt struct {
 	// FailedTries are those of its Tries that failed, or may have; earlier releases did not write
 	// them.
 	FailedTries int `json:"failedTries,omitempty"`
-	// Settled: it settled the event, or one before it did. What came after it was let run by a
-	// person.
+	// Settled says that it settled the event, or one before it did. What came after it was let run
+	// by a person.
 	Settled bool `json:"settled,omitempty"`
 	// NextDiffers are the parts in which the request of the attempt after it differs; nil = none,
 	// or they are not known.
@@ -311,12 +311,12 @@ type End struct {
 	FinishedAt time.Time `json:"finishedAt"`      // by the clock of the process that ended it
 	Error      *Failure  `json:"error,omitempty"` // FAILED only
 	Abort      *Cancel   `json:"abort,omitempty"` // ABORTED only
-	// Remembered: the answer settles the event; duplicates get it. Otherwise the event may run
-	// again.
+	// Remembered says that the answer settles the event; duplicates get it. Otherwise the event may
+	// run again.
 	Remembered bool    `json:"kept,omitempty"`
 	Answer     *Answer `json:"-"` // nil when no whole answer came; the ledger stores its body as it is
-	// RequestKept: it is a dead letter. Its request is kept as long as the record, and can be run
-	// again. The ledger ignores it in an execution that was not parked, or has not failed.
+	// RequestKept says that it is a dead letter. Its request is kept as long as the record, and can
+	// be run again. The ledger ignores it in an execution that was not parked, or has not failed.
 	RequestKept bool `json:"requestKept,omitempty"`
 	// Asked is what the service said when the outcome was unknown; nil = it was not asked.
 	Asked *Asked `json:"asked,omitempty"`
@@ -333,8 +333,8 @@ type End struct {
 type Record struct {
 	ExecutionFacts
 	End
-	// Final: the event was cancelled for good, whatever became of this execution. It never runs
-	// again.
+	// Final says that the event was cancelled for good, whatever became of this execution. It never
+	// runs again.
 	Final bool `json:"final,omitempty"`
 	// Tries counts the calls of the upstream of a parked execution; 0 = it was not parked.
 	Tries int `json:"tries,omitempty"`
@@ -379,11 +379,11 @@ type Answer struct {
 	Status int `json:"status"` // the HTTP status
 	// Bytes is the length of the body as the first sender got it, kept or not.
 	Bytes int64 `json:"bytes"`
-	// Whole: Header and Body are here. Otherwise duplicates get the status alone: the answer was
-	// too long, or has left.
+	// Whole says that Header and Body are here. Otherwise duplicates get the status alone: the
+	// answer was too long, or has left.
 	Whole bool `json:"whole,omitempty"`
-	// Apart: Header and Body are in the ledger, apart from the record, and were not read; see
-	// Ledger.ReadAnswer.
+	// Apart says that Header and Body are in the ledger, apart from the record, and were not read;
+	// see Ledger.ReadAnswer.
 	Apart bool `json:"-"`
 	// Left: they were stored apart, and have expired.
 	Left bool `json:"-"`

@@ -13,7 +13,7 @@ type ReplicaNote struct {
 	At      time.Time       `json:"at"`                // when it was written, by the clock of the process
 	Stopped bool            `json:"stopped,omitempty"` // the process stopped in order
 	Says    json.RawMessage `json:"says,omitempty"`    // in a form that its readers know
-	// Alive: the session exists, as far as the process that reads the note knows.
+	// Alive says that the session exists, as far as the process that reads the note knows.
 	Alive bool `json:"-"`
 	Self  bool `json:"-"` // it is of the process that reads it
 }

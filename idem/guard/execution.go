@@ -10,9 +10,9 @@ import (
 
 // Why an execution has to stop, beside ErrLockLost and ErrCancelled: the causes of its Context.
 var (
-	// ErrMaxDuration: it reached the route's max_duration.
+	// ErrMaxDuration says that it reached the route's max_duration.
 	ErrMaxDuration = errors.New("max_duration reached")
-	// ErrShutdown: the process ends and has no time left.
+	// ErrShutdown says that the process ends and has no time left.
 	ErrShutdown = errors.New("hooklock shuts down")
 )
 
@@ -95,8 +95,8 @@ type Ending struct {
 	Outcome idem.Outcome // what is known of a try of a parked execution
 	// On is why the event was accepted with this end. "" if it had been before.
 	On idem.ParkOn
-	// Unsure: it is unknown whether its event was accepted, so it may run. WouldPark: under
-	// Observe, it would have been accepted.
+	// Unsure says that it is unknown whether its event was accepted, so it may run. WouldPark:
+	// under Observe, it would have been accepted.
 	Unsure, WouldPark bool
 	// Counted means that Tried.Counted is counted with what follows. It is not if the try brings no
 	// outcome, because the service has no byte of it or asks for credentials.

@@ -17,13 +17,13 @@ type Tried struct {
 	Challenge bool
 	// Hold is for how long the upstream asks to go on after its answer; 0 = it is done.
 	Hold time.Duration
-	// Sent: the upstream may have a byte of the request. An Answer proves it.
+	// Sent says that the upstream may have a byte of the request. An Answer proves it.
 	Sent    bool
 	Failure idem.Failure // why no answer came
-	// Hopeless: no other try can succeed, whatever the policy says; Failure says why.
+	// Hopeless says that no other try can succeed, whatever the policy says; Failure says why.
 	Hopeless bool
-	// ResponseBegun: a response to the sender has begun, so it can no longer say that the event is
-	// accepted.
+	// ResponseBegun says that a response to the sender has begun, so it can no longer say that the
+	// event is accepted.
 	ResponseBegun bool
 	// Counted is what the try adds to the counts of its route, but for its result, which the Guard
 	// adds. Without a Route it is not counted with its end.

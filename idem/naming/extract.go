@@ -13,7 +13,7 @@ type Extracted struct {
 	// Source names for operators where the values are from. It is hashed, too: the same values
 	// under two sources are two events.
 	Source string
-	// Ambiguous: the event ID is given twice. Then Values do not count.
+	// Ambiguous says that the event ID is given twice. Then Values do not count.
 	Ambiguous bool
 }
 

@@ -168,9 +168,10 @@ type Names struct {
 	Key         idem.Key
 	Fingerprint idem.Fingerprint
 	Parts       idem.Parts // of the fingerprint
-	// ByPayload: the fingerprint is (part of) the key, so PayloadRetention applies.
+	// ByPayload says that the fingerprint is (part of) the key, so PayloadRetention applies.
 	ByPayload bool
-	// Missing: there is no event ID, and the route lets such deliveries pass without a key.
+	// Missing says that there is no event ID, and the route lets such deliveries pass without a
+	// key.
 	Missing bool
 	// Order is where the event stands in its scope; nil where that is not asked, or cannot be read.
 	// Ordered says how it was found.
