@@ -69,8 +69,9 @@ func (s *Source) linesWithLongText() map[int]bool {
 }
 
 // Participles returns a sentence for each function of s that acts and is named after what is so,
-// instead of what it does: one that returns nothing, or one whose only word is a participle and
-// that may wait, because it takes a context. OnX, which is called back, is not.
+// instead of what it does: one that returns nothing, one that changes what its receiver or a
+// parameter points to, or one whose only word is a participle and that may wait, because it takes a
+// context, or may fail, because its only result is an error. OnX, which is called back, is not.
 func (s *Source) Participles() []string {
 	var problems []string
 	for _, d := range s.file.Decls {
@@ -82,8 +83,16 @@ func (s *Source) Participles() []string {
 		switch name := f.Name.Name; {
 		case f.Type.Results == nil:
 			why = "returns nothing"
-		case strings.EqualFold(name, firstWord(name)) && takesContext(f) && !slices.Contains(givenNames, name):
+		case slices.Contains(givenNames, name):
+			continue
+		case changesArgument(f):
+			why = "changes its receiver or a parameter"
+		case !strings.EqualFold(name, firstWord(name)):
+			continue
+		case takes(f, "Context"):
 			why = "takes a context"
+		case returnsError(f) && !takes(f, "error"): // with one it says what that error means
+			why = "returns an error"
 		default:
 			continue
 		}
@@ -125,11 +134,81 @@ func notLower(r rune) bool { return !unicode.IsLower(r) }
 // givenNames are those of methods of slog.Handler, of the API's client and of options of etcdlock.
 var givenNames = []string{"Enabled", "Seen", "Archived"}
 
-func takesContext(f *ast.FuncDecl) bool {
-	return slices.ContainsFunc(f.Type.Params.List, func(p *ast.Field) bool {
-		t, ok := p.Type.(*ast.SelectorExpr)
-		return ok && t.Sel.Name == "Context"
+// takes reports whether f has a parameter of a type with this name, of whatever package.
+func takes(f *ast.FuncDecl, name string) bool {
+	return slices.ContainsFunc(f.Type.Params.List, func(p *ast.Field) bool { return typeName(p.Type) == name })
+}
+
+// returnsError reports whether the only result of f is an error.
+func returnsError(f *ast.FuncDecl) bool {
+	r := f.Type.Results.List
+	return len(r) == 1 && len(r[0].Names) < 2 && typeName(r[0].Type) == "error"
+}
+
+func typeName(e ast.Expr) string {
+	switch t := e.(type) {
+	case *ast.Ident:
+		return t.Name
+	case *ast.SelectorExpr:
+		return t.Sel.Name
+	}
+	return ""
+}
+
+// changesArgument reports whether f assigns to a field, an element or a value that its receiver or
+// a parameter points to. What it has others change does not count.
+func changesArgument(f *ast.FuncDecl) bool {
+	pointers := map[string]bool{}
+	fields := slices.Clone(f.Type.Params.List)
+	if f.Recv != nil {
+		fields = append(fields, f.Recv.List...)
+	}
+	for _, field := range fields {
+		switch field.Type.(type) {
+		case *ast.StarExpr, *ast.MapType:
+			for _, name := range field.Names {
+				pointers[name.Name] = true
+			}
+		}
+	}
+	changes := false
+	target := func(e ast.Expr) {
+		if _, plain := e.(*ast.Ident); !plain {
+			changes = changes || pointers[rootOf(e)]
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, e := range n.Lhs {
+				target(e)
+			}
+		case *ast.IncDecStmt:
+			target(n.X)
+		}
+		return true
 	})
+	return changes
+}
+
+// rootOf returns the name of the variable that e is a part of; "" if it is a part of none.
+func rootOf(e ast.Expr) string {
+	for {
+		switch x := e.(type) {
+		case *ast.Ident:
+			return x.Name
+		case *ast.SelectorExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.ParenExpr:
+			e = x.X
+		default:
+			return ""
+		}
+	}
 }
 
 func firstWord(name string) string {
