@@ -24,7 +24,7 @@ var (
 	eventually = etcdtest.Eventually
 
 	must       = ledgertest.Must
-	applied    = ledgertest.Applied
+	applied    = ledgertest.RepeatUnapplied
 	lockFor    = ledgertest.LockFor
 	keysOf     = ledgertest.Keys
 	tryClaim   = ledgertest.TryClaim

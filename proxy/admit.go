@@ -41,7 +41,7 @@ func (d *delivery) admitByGate(ctx *fasthttp.RequestCtx) *ending {
 			d.logCancel(a.Record.Abort)
 		}
 	}
-	return d.refusedEnding(&a)
+	return d.endRefused(&a)
 }
 
 // askGate calls the gate. It watches the sender's connection only if the strategy waits: a delivery
@@ -68,11 +68,11 @@ func (d *delivery) askGate(ctx *fasthttp.RequestCtx) guard.Admission {
 	return d.handler.options.Gate.Admit(sender, d.asked)
 }
 
-// refusedEnding returns the ending of a delivery that may not run: the first answer, or a refusal.
-func (d *delivery) refusedEnding(a *guard.Admission) *ending {
+// endRefused returns the ending of a delivery that may not run: the first answer, or a refusal.
+func (d *delivery) endRefused(a *guard.Admission) *ending {
 	d.report.Differs, d.report.Changed = a.Differs, a.Changed
 	if a.Decision == idem.DecisionParked {
-		end := d.parkedAs(a.Holder, a.On)
+		end := d.endParked(a.Holder, a.On)
 		if !a.Accepted || d.route.Observe {
 			end.forward = forwardByRule
 		}

@@ -99,7 +99,7 @@ func (q *request) setPeer(ctx *fasthttp.RequestCtx) {
 func (d *delivery) readBody(ctx *fasthttp.RequestCtx) *ending {
 	if !d.route.Observe {
 		if broken := d.route.Verify.checkHead(&d.req); broken != nil {
-			return d.forgedEnding(broken).hangingUp()
+			return d.endForged(broken).hangingUp()
 		}
 	}
 	if bad := d.req.readBody(ctx, d.handler.currentLimits().RequestBody, &d.memory); bad != nil {

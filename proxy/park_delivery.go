@@ -80,9 +80,9 @@ func (d *delivery) patienceLeft() time.Duration {
 	return d.route.Policy.Park.After - d.handler.options.Now().Sub(d.report.Started)
 }
 
-// parkedAs returns the ending of a delivery that was accepted as that execution, for a reason, or
+// endParked returns the ending of a delivery that was accepted as that execution, for a reason, or
 // is a duplicate of it.
-func (d *delivery) parkedAs(id idem.ExecutionID, on idem.ParkOn) *ending {
+func (d *delivery) endParked(id idem.ExecutionID, on idem.ParkOn) *ending {
 	end := d.refuseWith(idem.DecisionParked)
 	d.report.Gate, d.report.Execution, d.report.ParkedOn = idem.DecisionParked, id, on
 	end.refusal.execution = id

@@ -19,7 +19,7 @@ func (a *attempt) settleExecution() *ending {
 	case a.err != nil:
 		return a.settleUnanswered()
 	case !answer.Whole: // the end of the stream settles
-		a.end = ending{decision: a.answeredDecision(), source: fromUpstream, stream: streamOf(a.delivery, a.execution)}
+		a.end = ending{decision: a.noteAnswer(), source: fromUpstream, stream: streamOf(a.delivery, a.execution)}
 		return &a.end
 	}
 	body := a.takeAnswer()
@@ -27,14 +27,14 @@ func (a *attempt) settleExecution() *ending {
 		Header: a.call.replayHeader(), Body: body}, false)
 	a.reportEnd(end)
 	if end.On != "" {
-		return a.parkedAs(a.report.Execution, end.On)
+		return a.endParked(a.report.Execution, end.On)
 	}
-	a.end = ending{decision: a.answeredDecision(), source: fromUpstream, body: body, unrecorded: !end.Recorded}
+	a.end = ending{decision: a.noteAnswer(), source: fromUpstream, body: body, unrecorded: !end.Recorded}
 	return &a.end
 }
 
-// answeredDecision returns the decision about a delivery whose sender gets the upstream's answer.
-func (a *attempt) answeredDecision() idem.Decision {
+// noteAnswer returns the decision about a delivery whose sender gets the upstream's answer.
+func (a *attempt) noteAnswer() idem.Decision {
 	if a.report.Challenged = isChallenge(&a.req, &a.call.answer); a.report.Challenged {
 		return idem.DecisionChallenged
 	}
@@ -79,7 +79,7 @@ func (a *attempt) settleUnanswered() *ending {
 	mayForward := false
 	switch {
 	case end.On != "":
-		return a.parkedAs(a.report.Execution, end.On)
+		return a.endParked(a.report.Execution, end.On)
 	case end.Cancelled: // cancelled in the last moment: the sender gets what the ledger says
 		a.why = stopOf(idem.ErrCancelled, a.sent)
 	case a.why.decision == idem.DecisionStoreUnavailable && end.Lost: // by force: it is not meant to run

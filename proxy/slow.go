@@ -139,7 +139,7 @@ func (e *earlyAnswer) parkAndAnswer(ctx context.Context) (accepted bool) {
 	front.route, front.trace, front.report, front.names = d.route, d.trace, d.report, d.names
 	front.req.peer = append(front.req.peer, d.req.peer...)
 	front.report.Upstream = d.handler.options.Now().Sub(e.began) // so far
-	front.answerWith(e.ctx, front.parkedAs(d.execution.Lock().Execution, idem.ParkSlow))
+	front.answerWith(e.ctx, front.endParked(d.execution.Lock().Execution, idem.ParkSlow))
 	e.ctx.Response.SkipBody = e.ctx.IsHead()
 	e.ctx.Response.Header.SetConnectionClose()
 	_, _ = e.ctx.Response.WriteTo(&answer)

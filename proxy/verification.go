@@ -107,8 +107,8 @@ func (v *Verification) checkHead(q *request) *sender.SignatureError {
 	return v.brokenBy(sender.CheckHead(v.Verifier, q.asSigned()))
 }
 
-// forgedEnding returns the ending of a delivery whose signature is not right.
-func (d *delivery) forgedEnding(broken *sender.SignatureError) *ending {
+// endForged returns the ending of a delivery whose signature is not right.
+func (d *delivery) endForged(broken *sender.SignatureError) *ending {
 	d.report.noteSignature(d.route.Verify.Scheme, broken)
 	d.signature = broken
 	end := d.refuseWith(idem.DecisionUnverified)
@@ -125,7 +125,7 @@ func (d *delivery) verifySignature() *ending {
 	found := v.inspectDelivery(d.req.asSigned(), d.handler.options.Now())
 	switch {
 	case found.broken != nil:
-		return d.forgedEnding(found.broken).withForward(forwardByRule)
+		return d.endForged(found.broken).withForward(forwardByRule)
 	case found.unsigned:
 		d.report.UnsignedHandshake, d.report.Verified = true, false
 	case v.Verifier != nil:

@@ -51,7 +51,7 @@ is there is replaced when the new one is whole. It is an etcd snapshot: "etcdutl
 			if err != nil {
 				return fmt.Errorf("say what was written: %w", err)
 			}
-			return d.Done(said, fmt.Sprintf("%s: %d bytes, whole", args[0], size))
+			return d.PrintResult(said, fmt.Sprintf("%s: %d bytes, whole", args[0], size))
 		}),
 	}
 	r.Flags(cmd)

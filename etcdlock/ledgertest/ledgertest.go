@@ -98,9 +98,9 @@ func LockFor(workflow, event string) idem.Lock {
 // Keys are the keys of a lock at a Store without a prefix of its own.
 func Keys(h *owned.Lock) protocol.Keys { return Layout.Keys(h.Lock()) }
 
-// Applied repeats what is not applied, and provably never will be, because etcd has not answered in
-// time: no answer is late where CPU is not scarce.
-func Applied(try func() error) error {
+// RepeatUnapplied repeats what is not applied, and provably never will be, because etcd has not
+// answered in time: no answer is late where CPU is not scarce.
+func RepeatUnapplied(try func() error) error {
 	err := try()
 	for errors.Is(err, idem.ErrNotClaimed) {
 		err = try()
@@ -113,7 +113,7 @@ func TryClaim(tb testing.TB, s idem.Ledger, l idem.Lock, prev int64) (held idem.
 	err error) {
 	tb.Helper()
 	ctx := etcdtest.Within(tb, etcdtest.Patience)
-	err = Applied(func() (err error) { held, seen, err = s.Claim(ctx, l, prev); return err })
+	err = RepeatUnapplied(func() (err error) { held, seen, err = s.Claim(ctx, l, prev); return err })
 	return held, seen, err
 }
 
@@ -143,7 +143,7 @@ func TryEnqueue(tb testing.TB, s idem.Ledger, l idem.Lock, prev, behind int64) (
 	err error) {
 	tb.Helper()
 	ctx := etcdtest.Within(tb, etcdtest.Patience)
-	err = Applied(func() (err error) { place, seen, err = s.Enqueue(ctx, l, prev, behind); return err })
+	err = RepeatUnapplied(func() (err error) { place, seen, err = s.Enqueue(ctx, l, prev, behind); return err })
 	return place, seen, err
 }
 

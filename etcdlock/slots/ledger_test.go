@@ -14,7 +14,7 @@ const patience = etcdtest.Patience
 
 var (
 	anyRoute        = ledgertest.AnyRoute
-	applied         = ledgertest.Applied
+	applied         = ledgertest.RepeatUnapplied
 	byOps           = ledgertest.ByOps
 	closeStore      = ledgertest.Close
 	countKeys       = ledgertest.CountKeys

@@ -174,7 +174,7 @@ func (g *Guard) claimLock(ctx context.Context, r *idem.Request) (held idem.Runni
 	var unread error
 	held, err = idem.ClaimLock(ctx, func() (idem.RunningLock, *idem.Obstacle, error) {
 		var lock idem.Lock
-		seenAt = g.cache.seenAt(g.options.Now())
+		seenAt = g.cache.beginRead(g.options.Now())
 		if r.Policy.Strategy == idem.Wait {
 			// A delivery that cannot wait claims all the same: it may be a duplicate, which is
 			// answered as one.

@@ -155,7 +155,7 @@ func TestAnAttachedDuplicateWithOtherCredentialsGetsTheStatusAlone(t *testing.T)
 func TestACacheThatIsResetKnowsNothing(t *testing.T) {
 	c := NewCache(0)
 	for i := range 3 {
-		c.add(cached(i), c.seenAt(noon), minHold)
+		c.add(cached(i), c.beginRead(noon), minHold)
 	}
 	c.Reset()
 	for i := range 3 {
@@ -166,7 +166,7 @@ func TestACacheThatIsResetKnowsNothing(t *testing.T) {
 	if c.bytes != 0 {
 		t.Errorf("%d bytes of nothing", c.bytes)
 	}
-	c.add(cached(1), c.seenAt(noon), minHold)
+	c.add(cached(1), c.beginRead(noon), minHold)
 	if c.get(cached(1).Scope.Key, noon) == nil {
 		t.Error("it takes nothing any more")
 	}

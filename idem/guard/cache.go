@@ -92,8 +92,8 @@ func (c *Cache) get(key idem.Key, now time.Time) *idem.Record {
 	return rec
 }
 
-// seenAt returns the moment for add. Call it before the store is asked.
-func (c *Cache) seenAt(now time.Time) moment {
+// beginRead returns the moment for add. Call it before the store is asked.
+func (c *Cache) beginRead(now time.Time) moment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.began.IsZero() {

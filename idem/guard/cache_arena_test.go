@@ -69,7 +69,7 @@ func TestWhatIsRememberedComesBackAsItWas(t *testing.T) {
 					strings.Repeat("b", rapid.IntRange(1, 400).Draw(t, "body"))}
 				rec.Credentials, rec.Answer = e.credentials, &idem.Answer{Status: 201, Bytes: -1, Whole: true,
 					Header: []idem.HeaderField{{Name: "Some", Value: e.body}, {}}, Body: []byte(e.body)}
-				c.add(rec, c.seenAt(noon), time.Hour)
+				c.add(rec, c.beginRead(noon), time.Hour)
 				delete(known, i)
 				if got := c.get(rec.Scope.Key, noon); got != nil {
 					known[i] = e

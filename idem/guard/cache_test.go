@@ -26,7 +26,7 @@ const cachedSize = rememberedSize + blockSize
 func TestCacheForgetsWhatIsForgotten(t *testing.T) {
 	c := NewCache(0)
 	rec := cached(1)
-	c.add(rec, c.seenAt(noon), time.Hour)
+	c.add(rec, c.beginRead(noon), time.Hour)
 	if got := c.get(rec.Scope.Key, noon); got == nil || got.Execution != rec.Execution ||
 		!reflect.DeepEqual(got.Answer, rec.Answer) || !got.Settled() {
 		t.Fatal("not found")
@@ -41,7 +41,7 @@ func TestRecordThatWasReadBeforeAForgetDoesNotComeInAfterIt(t *testing.T) {
 	c := NewCache(0)
 	rec := cached(1)
 	for name, forget := range map[string]func(){"forget": func() { c.Forget(rec.Execution) }, "reset": c.Reset} {
-		seenAt := c.seenAt(noon)
+		seenAt := c.beginRead(noon)
 		forget()
 		c.add(rec, seenAt, time.Hour)
 		if c.get(rec.Scope.Key, noon) != nil {
@@ -53,7 +53,7 @@ func TestRecordThatWasReadBeforeAForgetDoesNotComeInAfterIt(t *testing.T) {
 func TestForgettingAnotherExecutionOfTheKeyKeepsTheRecord(t *testing.T) {
 	c := NewCache(0)
 	rec := cached(1)
-	c.add(rec, c.seenAt(noon), time.Hour)
+	c.add(rec, c.beginRead(noon), time.Hour)
 	c.Forget(idem.NewExecutionID("w", rec.Scope.Key, [4]byte{2}))
 	if c.get(rec.Scope.Key, noon) == nil {
 		t.Error("dropped")
@@ -63,7 +63,7 @@ func TestForgettingAnotherExecutionOfTheKeyKeepsTheRecord(t *testing.T) {
 func TestForgedHalfOfAKeyFindsNothing(t *testing.T) {
 	c := NewCache(0)
 	rec := cached(1)
-	c.add(rec, c.seenAt(noon), time.Hour)
+	c.add(rec, c.beginRead(noon), time.Hour)
 	if c.get(rec.Scope.Key[:17]+idem.Key(fmt.Sprintf("%032x", 99)), noon) != nil {
 		t.Error("found a record of another key with the same XXH64")
 	}
@@ -72,7 +72,7 @@ func TestForgedHalfOfAKeyFindsNothing(t *testing.T) {
 func TestCacheDropsExpiredAndOldestRecords(t *testing.T) {
 	c := NewCache(3 * cachedSize)
 	for i := range 4 {
-		c.add(cached(i), c.seenAt(noon), time.Hour)
+		c.add(cached(i), c.beginRead(noon), time.Hour)
 		c.get(cached(0).Scope.Key, noon) // the first one stays in use
 	}
 	for i, want := range []bool{true, false, true, true} {
@@ -96,7 +96,7 @@ func TestCacheKnowsTheTraceOfAnExecution(t *testing.T) {
 		c := NewCache(0)
 		rec := cached(1)
 		rec.TraceParent = trace
-		c.add(rec, c.seenAt(noon), time.Hour)
+		c.add(rec, c.beginRead(noon), time.Hour)
 		if got := c.get(rec.Scope.Key, noon).TraceParent; got != trace {
 			t.Errorf("%q, want %q", got, trace)
 		}
@@ -104,7 +104,7 @@ func TestCacheKnowsTheTraceOfAnExecution(t *testing.T) {
 	c := NewCache(0)
 	rec := cached(1)
 	rec.TraceParent = "no trace"
-	c.add(rec, c.seenAt(noon), time.Hour)
+	c.add(rec, c.beginRead(noon), time.Hour)
 	if got := c.get(rec.Scope.Key, noon).TraceParent; got != "" {
 		t.Errorf("%q", got)
 	}
@@ -117,7 +117,7 @@ func BenchmarkCacheMemory(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for i := range n {
-		c.add(cached(i), c.seenAt(noon), time.Hour)
+		c.add(cached(i), c.beginRead(noon), time.Hour)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -141,7 +141,7 @@ func TestEventsThatAreCalledTheSameInTwoWorkflowsAreBothRemembered(t *testing.T)
 			End: idem.End{Status: idem.Success, Outcome: idem.Executed, Remembered: true,
 				Answer: &idem.Answer{Status: 200}},
 		}
-		c.add(rec, c.seenAt(noon), time.Hour)
+		c.add(rec, c.beginRead(noon), time.Hour)
 		all = append(all, rec)
 	}
 	for _, rec := range all {

@@ -245,7 +245,7 @@ func (x *Execution) writeRecord(end idem.End) Ending {
 	}
 	defer x.close()
 	end.FinishedAt = x.guard.options.Now()
-	seenAt := x.guard.cache.seenAt(end.FinishedAt)
+	seenAt := x.guard.cache.beginRead(end.FinishedAt)
 	ctx, cancel := x.requestContext()
 	defer cancel()
 	rec, err := x.running.Settle(ctx, end)

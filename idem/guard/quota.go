@@ -30,7 +30,7 @@ func (q *quotas) takeToken(p *idem.Policy, now time.Time) (wait time.Duration, o
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	b := q.refilledQuota(p, now)
+	b := q.refillQuota(p, now)
 	if b.tokens < 1 {
 		return time.Duration((1 - b.tokens) / float64(p.NewPerSecond) * float64(time.Second)), false
 	}
@@ -45,11 +45,11 @@ func (q *quotas) addTokens(p *idem.Policy, n float64, now time.Time) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	b := q.refilledQuota(p, now)
+	b := q.refillQuota(p, now)
 	b.tokens = min(b.tokens+n, float64(p.NewPerSecond))
 }
 
-func (q *quotas) refilledQuota(p *idem.Policy, now time.Time) *quota {
+func (q *quotas) refillQuota(p *idem.Policy, now time.Time) *quota {
 	most := float64(p.NewPerSecond)
 	b := q.routes[p.Route]
 	if b == nil {

@@ -159,12 +159,12 @@ func TestWhatIsNoKeyIsNeitherRememberedNorFound(t *testing.T) {
 		c := NewCache(0)
 		rec := cached(0)
 		rec.Scope.Key = key
-		c.add(rec, c.seenAt(noon), time.Hour)
+		c.add(rec, c.beginRead(noon), time.Hour)
 		if len(c.byHalf) != 0 || c.get(key, noon) != nil {
 			t.Errorf("%q is remembered", key)
 		}
 		rec.Scope.Key = zeros
-		c.add(rec, c.seenAt(noon), time.Hour)
+		c.add(rec, c.beginRead(noon), time.Hour)
 		if c.get(key, noon) != nil || c.get(zeros, noon) == nil {
 			t.Errorf("%q is found", key)
 		}
@@ -173,23 +173,23 @@ func TestWhatIsNoKeyIsNeitherRememberedNorFound(t *testing.T) {
 
 func TestWhatIsHeavierThanTheCacheDoesNotPushTheOthersOut(t *testing.T) {
 	c := NewCache(rememberedSize + 4*blockSize)
-	c.add(cached(0), c.seenAt(noon), time.Hour)
+	c.add(cached(0), c.beginRead(noon), time.Hour)
 	heavy := cached(1)
 	heavy.Answer = &idem.Answer{Whole: true,
 		Body: make([]byte, (c.max-rememberedSize)/blockSize*blockText-len(encodeAnswer("",
 			&idem.Answer{Whole: true}))+1)}
-	c.add(heavy, c.seenAt(noon), time.Hour)
+	c.add(heavy, c.beginRead(noon), time.Hour)
 	if c.get(heavy.Scope.Key, noon) != nil || c.get(cached(0).Scope.Key, noon) == nil {
 		t.Error("it is remembered, or it has pushed out another")
 	}
 	heavy.Answer.Body = heavy.Answer.Body[1:] // just as heavy as the cache
-	c.add(heavy, c.seenAt(noon), time.Hour)
+	c.add(heavy, c.beginRead(noon), time.Hour)
 	if c.get(heavy.Scope.Key, noon) == nil || c.bytes != c.max {
 		t.Error("it is not remembered though it fits")
 	}
 	bare := cached(0)
 	bare.Answer = nil // an unknown outcome has none
-	c.add(bare, c.seenAt(noon), time.Hour)
+	c.add(bare, c.beginRead(noon), time.Hour)
 	if c.get(bare.Scope.Key, noon) == nil {
 		t.Error("what has no answer is not remembered")
 	}
@@ -198,7 +198,7 @@ func TestWhatIsHeavierThanTheCacheDoesNotPushTheOthersOut(t *testing.T) {
 func TestARecordIsRememberedOnce(t *testing.T) {
 	c := NewCache(0)
 	for range 3 {
-		c.add(cached(0), c.seenAt(noon), time.Hour)
+		c.add(cached(0), c.beginRead(noon), time.Hour)
 	}
 	if len(c.byHalf) != 1 || c.bytes != cachedSize {
 		t.Errorf("%d records, %d bytes", len(c.byHalf), c.bytes)
@@ -208,7 +208,7 @@ func TestARecordIsRememberedOnce(t *testing.T) {
 	if c.bytes != 0 || c.arena.recordAt(0).next != 0 || c.arena.recordAt(0).prev != 0 {
 		t.Errorf("%d bytes of nothing", c.bytes)
 	}
-	c.add(cached(1), c.seenAt(noon), time.Hour)
+	c.add(cached(1), c.beginRead(noon), time.Hour)
 	c.Reset()
 	if c.arena.recordAt(0).next != 0 || c.arena.recordAt(0).prev != 0 {
 		t.Error("a cache that was reset still holds on to a record")
@@ -217,8 +217,8 @@ func TestARecordIsRememberedOnce(t *testing.T) {
 
 func TestTimesOfTheCacheCountFromItsFirstMoment(t *testing.T) {
 	c := NewCache(0)
-	c.add(cached(0), c.seenAt(noon), time.Hour)
-	c.add(cached(1), c.seenAt(noon.Add(30*time.Minute)), time.Hour)
+	c.add(cached(0), c.beginRead(noon), time.Hour)
+	c.add(cached(1), c.beginRead(noon.Add(30*time.Minute)), time.Hour)
 	for i, life := range []time.Duration{time.Hour, 90 * time.Minute} {
 		if c.get(cached(i).Scope.Key, noon.Add(life-1)) == nil || c.get(cached(i).Scope.Key, noon.Add(life)) != nil {
 			t.Errorf("record %d does not live for %s", i, life)

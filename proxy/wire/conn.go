@@ -195,10 +195,10 @@ func (c *conn) quietTLS() bool {
 	return c.tls.SetReadDeadline(time.Time{}) == nil
 }
 
-// ackedBytes returns tcpi_bytes_acked, the bytes that the peer's kernel has acknowledged. False
+// readAckedBytes returns tcpi_bytes_acked, the bytes that the peer's kernel has acknowledged. False
 // where the kernel does not count: the counter must cover what was written and answered before, or
 // it proves nothing (Linux before 4.2 and some sandboxes report 0; other systems have none).
-func (c *conn) ackedBytes(atLeast int64) (bytes uint64, ok bool) {
+func (c *conn) readAckedBytes(atLeast int64) (bytes uint64, ok bool) {
 	if !c.tcp || c.fd == nil {
 		return 0, false
 	}
@@ -215,13 +215,13 @@ func (c *conn) compareCounts() {
 	if c.ahead >= 0 {
 		return
 	}
-	if acked, ok := c.ackedBytes(c.wrote.written); ok {
+	if acked, ok := c.readAckedBytes(c.wrote.written); ok {
 		c.ahead = int64(acked) - c.wrote.written //nolint:gosec // no connection carries that many bytes
 	}
 }
 
-// expectedAcked returns the result of ackedBytes for an idle connection that has written so many
-// bytes and got its answers; false if it is not known.
+// expectedAcked returns the result of readAckedBytes for an idle connection that has written so
+// many bytes and got its answers; false if it is not known.
 func (c *conn) expectedAcked(wrote int64) (acked uint64, ok bool) {
 	return uint64(wrote + c.ahead), c.ahead >= 0 //nolint:gosec // of no use where it is negative
 }

@@ -166,7 +166,7 @@ func (e *exchange) judgeEvidence(before mark, reused bool, werr, err error) {
 	if !reused || !before.counted || !clean || !finFirst(err) {
 		return
 	}
-	acked, ok := e.conn.ackedBytes(before.sent)
+	acked, ok := e.conn.readAckedBytes(before.sent)
 	if e.conn.tls != nil && errors.Is(err, io.EOF) && !e.conn.finBehind() {
 		return // a close_notify without the FIN (which would be io.ErrUnexpectedEOF)
 	}

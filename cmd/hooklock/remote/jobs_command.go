@@ -277,7 +277,7 @@ func (d *Desk) startJob(ctx context.Context, n client.NewJob, detach bool) error
 		return withDoubt(err, "hooklock jobs")
 	}
 	if detach {
-		return d.Done(j.RawJSON(), j.JobID+" has begun; hooklock jobs watch "+j.JobID+" shows it")
+		return d.PrintResult(j.RawJSON(), j.JobID+" has begun; hooklock jobs watch "+j.JobID+" shows it")
 	}
 	return d.watchJob(ctx, j)
 }

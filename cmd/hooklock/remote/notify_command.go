@@ -49,7 +49,7 @@ func (d *Desk) showNotifyTest(result *client.NotifyTest) error {
 	if result.Answer != "" {
 		text += " " + result.Answer
 	}
-	if err := d.Done(result.RawJSON(), text); err != nil || result.Taken {
+	if err := d.PrintResult(result.RawJSON(), text); err != nil || result.Taken {
 		return err
 	}
 	return errors.New(cli.Plain(result.Problem))

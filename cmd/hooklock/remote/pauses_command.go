@@ -89,7 +89,7 @@ func (d *Desk) beginPause(ctx context.Context, text string, f *pauseFlags) error
 			return err
 		}
 	}
-	return d.Done(p.RawJSON(), d.pauseText(p)+fits)
+	return d.PrintResult(p.RawJSON(), d.pauseText(p)+fits)
 }
 
 // ofUntil names the flag --until in an error of the API about its parameter for.

@@ -66,8 +66,8 @@ func withDoubt(err error, look string) error {
 	return doubt{err, look}
 }
 
-// Done prints the result of a change: the answer of the server, or text.
-func (d *Desk) Done(answer []byte, text string) error {
+// PrintResult prints the result of a change: the answer of the server, or text.
+func (d *Desk) PrintResult(answer []byte, text string) error {
 	return d.printObject(answer, func() error {
 		_, err := fmt.Fprintln(d.environment.Stdout, cli.Plain(text))
 		return err

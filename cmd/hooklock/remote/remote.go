@@ -143,7 +143,7 @@ func printChange[T answer](d *Desk, look string, said func(T) string) func(T, er
 		if err != nil {
 			return withDoubt(err, look)
 		}
-		return d.Done(x.RawJSON(), said(x))
+		return d.PrintResult(x.RawJSON(), said(x))
 	}
 }
 

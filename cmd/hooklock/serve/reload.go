@@ -169,9 +169,9 @@ func cutText(text string) string {
 	return text
 }
 
-// lockedOtherwise returns routes that this process removed before and that had the other kind of
-// lock: config.Changes says why that needs a restart.
-func (s *Service) lockedOtherwise(routes []config.Route) (restart []string) {
+// rememberLockKinds notes the kind of lock of each route. It returns routes that this process
+// removed before and that had the other kind of lock: config.Changes says why that needs a restart.
+func (s *Service) rememberLockKinds(routes []config.Route) (restart []string) {
 	if s.perEvent == nil {
 		s.perEvent = map[string]bool{}
 	}
@@ -198,7 +198,7 @@ func (s *Service) takeOver(path string, read *reading) (changed []string, err er
 			"write at least a comment into it if that is meant", path)
 	}
 	restart, reload := config.Changes(s.config, loaded.Config)
-	restart = append(restart, s.lockedOtherwise(loaded.Config.Routes)...)
+	restart = append(restart, s.rememberLockKinds(loaded.Config.Routes)...)
 	if len(restart) > 0 {
 		return nil, errors.Join(fmt.Errorf("needs a restart: %s", strings.Join(restart, ", ")),
 			s.revokeTokens(loaded.Config))
