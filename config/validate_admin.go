@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // A token shorter than shortToken is a warning, one shorter than leastToken an error: it can be
@@ -42,7 +44,7 @@ func (v *validator) checkAdmin() {
 }
 
 func (v *validator) userHeader(a *Admin) {
-	v.require(a.UserHeader == "" || isHeaderName(a.UserHeader), "admin.user_header",
+	v.require(a.UserHeader == "" || httpguts.ValidHeaderFieldName(a.UserHeader), "admin.user_header",
 		"%q is no name of a header; write it as X-Forwarded-User", a.UserHeader)
 	v.require((a.UserHeader == "") == (len(a.UserHeaderFrom) == 0), "admin.user_header",
 		"needs admin.user_header_from beside it, and the other way round")

@@ -10,6 +10,8 @@ import (
 
 	"hooklock/idem"
 	"hooklock/idem/naming"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 func (v *validator) checkRoutes() {
@@ -131,12 +133,9 @@ func (earlier scope) hidesRoute(later scope) bool {
 	if len(earlier.Hosts) == 0 {
 		return true
 	}
-	for _, host := range later.Hosts {
-		if !slices.ContainsFunc(earlier.Hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
-			return false
-		}
-	}
-	return len(later.Hosts) > 0
+	return len(later.Hosts) > 0 && !slices.ContainsFunc(later.Hosts, func(host string) bool {
+		return !slices.ContainsFunc(earlier.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
+	})
 }
 
 func (v *validator) checkHosts(path string, names []string) {
@@ -275,7 +274,7 @@ func (v *validator) checkIdempotency(path string, r *Route) {
 		"%d is out of bounds; choose from 1 to %d, or 0 for no bound", i.NewPerSecond, maxConnections)
 	v.requireSize(path+".replay_body", i.ReplayBody, 0, maxReplayBody)
 	for n, name := range i.Credentials {
-		v.require(isHeaderName(name), indexedPath(path+".credentials", n),
+		v.require(httpguts.ValidHeaderFieldName(name), indexedPath(path+".credentials", n),
 			"%q is no name of a header; write it as X-Api-Key", name)
 	}
 	v.require(!i.Enabled || i.OnMismatch != idem.MismatchReplay || r.Verify.Scheme != SchemeNone, path+".on_mismatch",
@@ -339,11 +338,6 @@ func readsBody(template string) bool {
 	return err == nil && slices.ContainsFunc(t.Sources(), func(s naming.Source) bool {
 		return s.Kind == naming.SourceBody || s.Kind == naming.SourceForm || s.Kind == naming.SourceXML
 	})
-}
-
-// isHeaderName reports whether name is a token of RFC 9110.
-func isHeaderName(name string) bool {
-	return name != "" && madeOf(name, alphanumeric+"!#$%&'*+-.^_`|~")
 }
 
 func (v *validator) checkStatuses(path string, i *Idempotency) {

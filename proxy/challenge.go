@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"slices"
 
 	"hooklock/idem"
 	"hooklock/proxy/wire"
@@ -38,12 +39,9 @@ func saysStale(value []byte) bool {
 
 // hasCredentials reports whether the request brings credentials for the service.
 func (q *request) hasCredentials() bool {
-	for _, f := range q.head.Fields() {
-		if bytes.EqualFold(f.Name, []byte("authorization")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(q.head.Fields(), func(f wire.Field) bool {
+		return bytes.EqualFold(f.Name, []byte("authorization"))
+	})
 }
 
 // letAskForChallenge lets a request without body and without credentials pass to a service that

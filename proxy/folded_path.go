@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -177,12 +178,9 @@ func foldedSegments(p *naming.Pattern) []naming.Segment {
 
 // couldBe reports whether some server takes path for one of p's.
 func (p *Pattern) couldBe(path *foldedPath) bool {
-	for _, steps := range [][][]byte{path.early, path.late} {
-		if p.readsAs(steps) || path.authority && len(steps) > 0 && p.readsAs(steps[1:]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([][][]byte{path.early, path.late}, func(steps [][]byte) bool {
+		return p.readsAs(steps) || path.authority && len(steps) > 0 && p.readsAs(steps[1:])
+	})
 }
 
 // readsAs tries a path as it is, and behind each front controller in it: /index.php/hooks/a is

@@ -73,12 +73,9 @@ func (r *Route) takesHost(host []byte) bool {
 		return true
 	}
 	name, _ := naming.SplitHost(host)
-	for _, h := range r.Hosts {
-		if len(h) == len(name) && bytes.EqualFold(name, []byte(h)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Hosts, func(h string) bool {
+		return len(h) == len(name) && bytes.EqualFold(name, []byte(h))
+	})
 }
 
 // Table has the routes in the order of the configuration. The first that matches takes the

@@ -35,7 +35,8 @@ type Audits struct {
 
 // NewAudits returns an empty log. Run writes it.
 func NewAudits(o *Options) *Audits {
-	a := &Audits{writer: newWriter(o), refusals: newRefusals(), Room: maxQueued}
+	a := &Audits{writer: newWriter(o), Room: maxQueued,
+		refusals: refusals{Bounds{Most: maxRefused, MostOfAll: maxRefusedOfAll}, map[string]int{}}}
 	a.after = a.deleteOldestRefusals
 	return a
 }

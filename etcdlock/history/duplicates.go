@@ -44,7 +44,8 @@ type tally struct {
 // NewDuplicates returns an empty count. Run writes it.
 func NewDuplicates(o *Options) *Duplicates {
 	return &Duplicates{writer: newWriter(o), Most: maxTallies, tallies: map[string]*tally{},
-		refusedEvents: newRefusedEvents()}
+		refusedEvents: refusedEvents{followed: map[string]*refusal{}, rates: map[string]*rate{},
+			orphans: make(chan struct{}, 1)}}
 }
 
 // Add counts one duplicate of an execution that was answered without running. It never blocks;

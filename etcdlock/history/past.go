@@ -259,12 +259,7 @@ func (p *past) openLeases(ctx context.Context) error {
 		p.chunk = 1
 	}
 	slices.SortFunc(p.found, place.compare)
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // keysOn returns the keys on a lease that the search is for.

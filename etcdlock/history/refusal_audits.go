@@ -30,10 +30,6 @@ const (
 	maxRefusedWaiting = 100
 )
 
-func newRefusals() refusals {
-	return refusals{Bounds{Most: maxRefused, MostOfAll: maxRefusedOfAll}, map[string]int{}}
-}
-
 // hasRoomLocked reports whether one more of a token may wait to be written, and counts it. Half of
 // the room is for changes.
 func (a *Audits) hasRoomLocked(who string) bool {

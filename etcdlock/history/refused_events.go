@@ -54,10 +54,6 @@ type rate struct {
 	at   time.Time
 }
 
-func newRefusedEvents() refusedEvents {
-	return refusedEvents{followed: map[string]*refusal{}, rates: map[string]*rate{}, orphans: make(chan struct{}, 1)}
-}
-
 // mayStoreLocked takes a token for a refused event that is new here; most 0 = there is no bound.
 func (d *Duplicates) mayStoreLocked(route string, most int) bool {
 	if most == 0 {

@@ -28,13 +28,11 @@ func (op *Operator) Jobs(ctx context.Context) ([]idem.Job, error) {
 		return nil, err
 	}
 	all := append(open, ended...)
-	slices.SortStableFunc(all, newestJob)
+	slices.SortStableFunc(all, func(a, b idem.Job) int { // the newest first
+		return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(a.ID, b.ID), cmp.Compare(b.Revision, a.Revision))
+	})
 	// one that ended between the reads
 	return slices.CompactFunc(all, func(a, b idem.Job) bool { return a.ID == b.ID }), nil
-}
-
-func newestJob(a, b idem.Job) int {
-	return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(a.ID, b.ID), cmp.Compare(b.Revision, a.Revision))
 }
 
 // OpenJobs returns the jobs that have not ended and are not stopped. It returns

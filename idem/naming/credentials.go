@@ -121,10 +121,5 @@ func endsInAny(b []byte, words ...string) bool {
 
 // isAny reports whether b is one of words, which are in lower case, in any case of b.
 func isAny(b []byte, words ...string) bool {
-	for _, w := range words {
-		if equalFold(b, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return equalFold(b, w) })
 }

@@ -23,24 +23,17 @@ const ignoreAll = "*"
 // as a whole.
 type Ignored struct {
 	all   bool
-	json  []*ignoredStep // of the root
-	xml   []*ignoredStep
+	json  bodySet
+	xml   bodySet
 	form  []ignoredParameter
 	query []string
 }
 
-// ignoredStep is one step of a path, and all the steps that follow it.
-type ignoredStep struct {
-	pathStep
-	last     bool // the path ends here
-	children []*ignoredStep
-}
-
 // ignoredParameter is a parameter of a form, or members of the JSON in one.
 type ignoredParameter struct {
-	name  string         // that is left out
-	inner string         // the parameter that the JSON is in; "" for none
-	steps []*ignoredStep // into that JSON
+	name  string      // that is left out
+	inner string      // the parameter that the JSON is in; "" for none
+	steps []*pathNode // into that JSON
 }
 
 // CompileIgnored reads the paths of members, as templates spell sources: body.sent_at, form.t,
@@ -83,9 +76,9 @@ func (g *Ignored) addPath(text string) error {
 		case len(steps) == 0 || len(steps) > maxDepth:
 			return p.errorAt(0, "write a path of 1 to %d steps, or * for the whole body", maxDepth)
 		case kind == SourceBody:
-			g.json = addIgnored(g.json, steps)
+			g.json.addPath(steps)
 		default:
-			g.xml = addIgnored(g.xml, mergeIndexes(steps))
+			g.xml.addPath(mergeIndexes(steps))
 		}
 		return nil
 	case SourceForm, SourceQuery:
@@ -111,31 +104,8 @@ func (g *Ignored) addParameter(source alternative) {
 	case formSource:
 		g.form = append(g.form, ignoredParameter{name: r.name})
 	case formMember:
-		inner := ignoredParameter{name: r.whole, inner: r.parameter}
-		inner.steps = ignoredOf(r.set.root.children)
-		g.form = append(g.form, inner)
+		g.form = append(g.form, ignoredParameter{r.whole, r.parameter, r.set.root.children})
 	}
-}
-
-// ignoredOf converts steps of templates.
-func ignoredOf(nodes []*pathNode) (steps []*ignoredStep) {
-	for _, n := range nodes {
-		steps = append(steps, &ignoredStep{pathStep: n.pathStep, last: n.slot >= 0, children: ignoredOf(n.children)})
-	}
-	return steps
-}
-
-func addIgnored(roots []*ignoredStep, path []pathStep) []*ignoredStep {
-	at := slices.IndexFunc(roots, func(s *ignoredStep) bool { return s.pathStep == path[0] })
-	if at < 0 {
-		at, roots = len(roots), append(roots, &ignoredStep{pathStep: path[0]})
-	}
-	if len(path) == 1 {
-		roots[at].last = true
-	} else {
-		roots[at].children = addIgnored(roots[at].children, path[1:])
-	}
-	return roots
 }
 
 // mergeIndexes puts each index into the step of the element that it counts: in XML an index is no
@@ -161,7 +131,7 @@ const (
 
 // readsBody reports whether a member of the body is left out.
 func (g *Ignored) readsBody() bool {
-	return g != nil && (g.all || g.json != nil || g.xml != nil || g.form != nil)
+	return g != nil && (g.all || g.json.slots > 0 || g.xml.slots > 0 || g.form != nil)
 }
 
 // bodyDigest returns the SHA-256 of what is left of the body. ok is false if the body counts as it
@@ -176,11 +146,11 @@ func (g *Ignored) bodyDigest(m *Message) (digest []byte, ok bool) {
 		ok = true
 	case g.form != nil && m.isForm():
 		ok = w.hashForm(m.bodyText(), g.form)
-	case g.json != nil && w.hashJSON(m.bodyText(), g.json):
+	case g.json.slots > 0 && w.hashJSON(m.bodyText(), g.json.root.children):
 		ok = true
-	case g.xml != nil:
+	case g.xml.slots > 0:
 		w.sum.Reset()
-		ok = w.hashXML(m, g.xml)
+		ok = w.hashXML(m, g.xml.root.children)
 	}
 	return w.sum.Sum(nil), ok
 }
@@ -234,7 +204,7 @@ func (w *remainder) hashForm(body []byte, ignored []ignoredParameter) bool {
 
 // innerDigest hashes what is left of the JSON in a parameter.
 func innerDigest(value []byte, ignored []ignoredParameter, inner string) ([]byte, bool) {
-	var steps []*ignoredStep
+	var steps []*pathNode
 	for _, p := range ignored {
 		if p.inner == inner {
 			steps = append(steps, p.steps...)

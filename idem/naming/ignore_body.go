@@ -16,7 +16,7 @@ type remainder struct {
 
 // hashJSON hashes a JSON text without white space and without what is ignored. It returns false if
 // text is no JSON; then the sum means nothing.
-func (w *remainder) hashJSON(text []byte, ignored []*ignoredStep) bool {
+func (w *remainder) hashJSON(text []byte, ignored []*pathNode) bool {
 	j := &jsonRemainder{jsonScan: jsonScan{text: text}, out: w}
 	j.skipSpaces()
 	if !j.keepValue(ignored, 0) {
@@ -42,7 +42,7 @@ func (j *jsonRemainder) writeRange(from, to int) {
 }
 
 // keepValue hashes one value. next are the steps that may lead from it.
-func (j *jsonRemainder) keepValue(next []*ignoredStep, depth int) bool {
+func (j *jsonRemainder) keepValue(next []*pathNode, depth int) bool {
 	if j.at >= len(j.text) {
 		return false
 	}
@@ -67,7 +67,7 @@ func (j *jsonRemainder) keepValue(next []*ignoredStep, depth int) bool {
 }
 
 // keepInner hashes what is left of the JSON in a string.
-func (j *jsonRemainder) keepInner(next []*ignoredStep, start, end int, escaped bool) bool {
+func (j *jsonRemainder) keepInner(next []*pathNode, start, end int, escaped bool) bool {
 	raw := j.text[start:end]
 	if j.out.inside || len(raw) > maxInner {
 		return false
@@ -91,7 +91,7 @@ func (j *jsonRemainder) keepInner(next []*ignoredStep, start, end int, escaped b
 	return true
 }
 
-func (j *jsonRemainder) keepObject(next []*ignoredStep, depth int) bool {
+func (j *jsonRemainder) keepObject(next []*pathNode, depth int) bool {
 	j.writeRange(j.at, j.at+1)
 	j.skipIf('{')
 	for first := true; !j.skipIf('}'); first = false {
@@ -108,7 +108,7 @@ func (j *jsonRemainder) keepObject(next []*ignoredStep, depth int) bool {
 		if !j.skipIf(':') {
 			return false
 		}
-		steps, ignored := nextSteps(next, func(s *ignoredStep) bool {
+		steps, ignored := nextSteps(next, func(s *pathNode) bool {
 			return !s.isIndex && (s.name == anyName || j.isNamed(j.text[start:end], escaped, s.name))
 		})
 		if !ignored {
@@ -122,14 +122,14 @@ func (j *jsonRemainder) keepObject(next []*ignoredStep, depth int) bool {
 	return true
 }
 
-func (j *jsonRemainder) keepArray(next []*ignoredStep, depth int) bool {
+func (j *jsonRemainder) keepArray(next []*pathNode, depth int) bool {
 	j.writeRange(j.at, j.at+1)
 	j.skipIf('[')
 	for i := 0; !j.skipIf(']'); i++ {
 		if i > 0 && !j.skipIf(',') {
 			return false
 		}
-		steps, ignored := nextSteps(next, func(s *ignoredStep) bool {
+		steps, ignored := nextSteps(next, func(s *pathNode) bool {
 			return s.isIndex && (s.index == anyIndex || s.index == i)
 		})
 		if !j.keepChild(steps, ignored, depth) {
@@ -141,7 +141,7 @@ func (j *jsonRemainder) keepArray(next []*ignoredStep, depth int) bool {
 }
 
 // keepChild hashes a value in an object or array, with a comma behind it, unless it is ignored.
-func (j *jsonRemainder) keepChild(next []*ignoredStep, ignored bool, depth int) bool {
+func (j *jsonRemainder) keepChild(next []*pathNode, ignored bool, depth int) bool {
 	if ignored {
 		j.mute++
 	}
@@ -164,12 +164,12 @@ func (j *jsonRemainder) writeMark(c byte) {
 
 // nextSteps returns the steps behind those of steps that lead to a member, and whether a path ends
 // there.
-func nextSteps(steps []*ignoredStep, leads func(*ignoredStep) bool) (next []*ignoredStep, ends bool) {
+func nextSteps(steps []*pathNode, leads func(*pathNode) bool) (next []*pathNode, ends bool) {
 	for _, s := range steps {
 		if !leads(s) {
 			continue
 		}
-		ends = ends || s.last
+		ends = ends || s.slot >= 0
 		if next == nil {
 			next = s.children // most often the only one
 		} else {
@@ -182,7 +182,7 @@ func nextSteps(steps []*ignoredStep, leads func(*ignoredStep) bool) (next []*ign
 // hashXML hashes an XML document without the white space between elements and without the elements
 // that are ignored. Attributes count. It returns false if the body is no XML that all readers read
 // alike.
-func (w *remainder) hashXML(m *Message, ignored []*ignoredStep) bool {
+func (w *remainder) hashXML(m *Message, ignored []*pathNode) bool {
 	body := m.bodyText()
 	if bytes.IndexByte(body, 0) >= 0 || !isWholeXML(m) {
 		return false
@@ -215,7 +215,7 @@ type xmlRemainder struct {
 
 // xmlLevel is an open element, or the document.
 type xmlLevel struct {
-	next []*ignoredStep
+	next []*pathNode
 	met  []int // how many elements of each of next were met
 }
 
@@ -272,7 +272,7 @@ func (x *xmlRemainder) openElement(tag []byte) {
 	if _, local, prefixed := bytes.Cut(name, []byte{':'}); prefixed {
 		name = local
 	}
-	var next []*ignoredStep
+	var next []*pathNode
 	ignored := false
 	if x.mute == 0 {
 		next, ignored = x.open[len(x.open)-1].childSteps(name)
@@ -285,7 +285,7 @@ func (x *xmlRemainder) openElement(tag []byte) {
 }
 
 // childSteps returns the steps behind an element of l, and whether it is left out.
-func (l *xmlLevel) childSteps(name []byte) ([]*ignoredStep, bool) {
+func (l *xmlLevel) childSteps(name []byte) ([]*pathNode, bool) {
 	if len(l.next) == 0 {
 		return nil, false
 	}
@@ -293,7 +293,7 @@ func (l *xmlLevel) childSteps(name []byte) ([]*ignoredStep, bool) {
 		l.met = make([]int, len(l.next))
 	}
 	i := -1
-	return nextSteps(l.next, func(s *ignoredStep) bool {
+	return nextSteps(l.next, func(s *pathNode) bool {
 		i++
 		if s.name != anyName && s.name != string(name) {
 			return false

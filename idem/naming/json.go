@@ -116,11 +116,8 @@ func (j *jsonScan) scanWord(w string) bool {
 
 func (j *jsonScan) scanObject(n *pathNode, depth int) bool {
 	j.skipIf('{')
-	if j.skipIf('}') {
-		return true
-	}
-	for {
-		if j.at >= len(j.text) || j.text[j.at] != '"' {
+	for first := true; !j.skipIf('}'); first = false {
+		if !first && !j.skipIf(',') || j.at >= len(j.text) || j.text[j.at] != '"' {
 			return false
 		}
 		start, end, escaped, ok := j.scanString()
@@ -132,13 +129,8 @@ func (j *jsonScan) scanObject(n *pathNode, depth int) bool {
 			return false
 		}
 		j.skipSpaces()
-		if j.skipIf('}') {
-			return true
-		}
-		if !j.skipIf(',') {
-			return false
-		}
 	}
+	return true
 }
 
 // memberNode finds the node of a member of n. A member that is met again makes all that is wanted
@@ -229,21 +221,13 @@ func (j *jsonScan) markFailed(n *pathNode, why result) {
 
 func (j *jsonScan) scanArray(n *pathNode, depth int) bool {
 	j.skipIf('[')
-	if j.skipIf(']') {
-		return true
-	}
-	for i := 0; ; i++ {
-		if !j.scanValue(n.elementNode(i), depth) {
+	for i := 0; !j.skipIf(']'); i++ {
+		if i > 0 && !j.skipIf(',') || !j.scanValue(n.elementNode(i), depth) {
 			return false
 		}
 		j.skipSpaces()
-		if j.skipIf(']') {
-			return true
-		}
-		if !j.skipIf(',') {
-			return false
-		}
 	}
+	return true
 }
 
 // scanString steps over a string and returns where its inside is.

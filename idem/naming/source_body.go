@@ -75,7 +75,8 @@ type bodyValues struct {
 	scan jsonScan
 }
 
-// bodySet is every path into the body that the templates of one route read, as a tree of steps.
+// bodySet is every path into the body that the templates of one route read, or that it leaves out,
+// as a tree of steps.
 type bodySet struct {
 	root  pathNode
 	nodes int // below root

@@ -79,18 +79,10 @@ func lowerByte(c byte) byte {
 	return c
 }
 
-// equalFold compares b with a text in lower case. Only ASCII letters fold: in a header's name
-// nothing else may.
+// equalFold compares b with an ASCII text, without regard to case. What folds to an ASCII letter
+// from elsewhere is longer.
 func equalFold(b []byte, text string) bool {
-	if len(b) != len(text) {
-		return false
-	}
-	for i, c := range b {
-		if lowerByte(c) != text[i] {
-			return false
-		}
-	}
-	return true
+	return len(b) == len(text) && bytes.EqualFold(b, []byte(text))
 }
 
 // unescapeValue decodes the %XX of v once, and "+" as a space if plus is set. It returns v itself

@@ -16,14 +16,6 @@ import (
 	"hooklock/idem"
 )
 
-// tree is a disk with folders in it.
-type tree interface {
-	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
-	MkdirAll(name string, perm fs.FileMode) error
-	Remove(name string) error
-	RemoveAll(name string) error
-}
-
 // dirArea is the area in the folder of a Dir. Each process appends to a file of its own on each
 // shelf, frame after frame: a file a request cost a fifth of an event's CPU, and an inode. No file
 // is synced: what a crash of the machine loses then is what the newest minute brought.
@@ -53,8 +45,6 @@ func newDirArea(d *Dir, process string) *dirArea {
 	return &dirArea{Dir: d, process: process, found: map[string]*frameFile{}}
 }
 
-func (d *dirArea) diskTree() tree { return d.disk.(tree) }
-
 func (d *dirArea) writeFrames(ctx context.Context, s shelf, batch []*unwritten) {
 	size := 0
 	for _, u := range batch {
@@ -79,10 +69,10 @@ func (d *dirArea) writeFrames(ctx context.Context, s shelf, batch []*unwritten) 
 // appendFile appends to a file, or leaves it as it was.
 func (d *dirArea) appendFile(folder, name string, b []byte) error {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND
-	f, err := d.diskTree().OpenFile(folder+"/"+name, flags, 0o600)
+	f, err := d.disk.OpenFile(folder+"/"+name, flags, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = d.diskTree().MkdirAll(folder, 0o700); err == nil {
-			f, err = d.diskTree().OpenFile(folder+"/"+name, flags, 0o600)
+		if err = d.disk.MkdirAll(folder, 0o700); err == nil {
+			f, err = d.disk.OpenFile(folder+"/"+name, flags, 0o600)
 		}
 	}
 	if err != nil {
@@ -153,7 +143,7 @@ type inFrame func(f *os.File, offset int64, size int) ([]byte, error)
 
 // findFrameIn is findFrame for one file.
 func (d *dirArea) findFrameIn(name string, execution idem.ExecutionID, do inFrame) (b []byte, err error) {
-	f, err := d.diskTree().OpenFile(name, os.O_RDWR, 0)
+	f, err := d.disk.OpenFile(name, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotKept
 	}
@@ -226,7 +216,7 @@ func (d *dirArea) removeAll(ctx context.Context, s shelf) error {
 				delete(d.found, name)
 			}
 		}
-		return d.diskTree().RemoveAll(s.folderPath())
+		return d.disk.RemoveAll(s.folderPath())
 	}))
 }
 
@@ -246,7 +236,7 @@ func (d *dirArea) listNames(ctx context.Context, folder string) ([]string, error
 }
 
 func (d *dirArea) listFolder(folder string) (names []string, err error) {
-	f, err := d.diskTree().OpenFile(folder, os.O_RDONLY, 0)
+	f, err := d.disk.OpenFile(folder, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

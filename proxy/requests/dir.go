@@ -43,6 +43,11 @@ type disk interface {
 	Walk(each func(fs.DirEntry) bool) error // until each returns false
 	Sync() error                            // the folder itself: what was created and renamed in it
 	Close() error
+
+	// below the folder, for requests.keep
+	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
+	MkdirAll(name string, perm fs.FileMode) error
+	RemoveAll(name string) error
 }
 
 type file interface {
@@ -116,24 +121,22 @@ func (d *Dir) hangingError(ctx context.Context) error {
 // Put writes a temporary file and renames it, and both the file and its name reach the disk before
 // it returns.
 func (d *Dir) Put(ctx context.Context, execution idem.ExecutionID, b []byte) error {
-	return d.askDisk(ctx, func() error { return d.putRequest(execution, b) })
-}
-
-func (d *Dir) putRequest(execution idem.ExecutionID, b []byte) error {
-	name, err := d.fileName(execution)
-	if err != nil {
-		return err
-	}
-	if err := d.writeFile(name+unfinished, b); err != nil {
-		return fmt.Errorf("keep a request in %s: %w", d.path, err)
-	}
-	if err := d.disk.Rename(name+unfinished, name); err != nil {
-		return fmt.Errorf("keep a request in %s: %w", d.path, errors.Join(err, d.removeFile(name+unfinished)))
-	}
-	if err := d.disk.Sync(); err != nil {
-		return fmt.Errorf("keep a request in %s: %w", d.path, err)
-	}
-	return nil
+	return d.askDisk(ctx, func() error {
+		name, err := d.fileName(execution)
+		if err != nil {
+			return err
+		}
+		if err := d.writeFile(name+unfinished, b); err != nil {
+			return fmt.Errorf("keep a request in %s: %w", d.path, err)
+		}
+		if err := d.disk.Rename(name+unfinished, name); err != nil {
+			return fmt.Errorf("keep a request in %s: %w", d.path, errors.Join(err, d.removeFile(name+unfinished)))
+		}
+		if err := d.disk.Sync(); err != nil {
+			return fmt.Errorf("keep a request in %s: %w", d.path, err)
+		}
+		return nil
+	})
 }
 
 // writeFile writes the file name with b in it, or leaves no such file.
@@ -157,22 +160,20 @@ func (d *Dir) writeFile(name string, b []byte) error {
 
 // Get reads a file whole.
 func (d *Dir) Get(ctx context.Context, execution idem.ExecutionID) ([]byte, error) {
-	return askFor(ctx, d, func() ([]byte, error) { return d.getRequest(execution) })
-}
-
-func (d *Dir) getRequest(execution idem.ExecutionID) ([]byte, error) {
-	name, err := d.fileName(execution)
-	if err != nil {
-		return nil, err
-	}
-	b, err := d.readFile(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, ErrNotKept
-	case err != nil:
-		return nil, fmt.Errorf("read a request from %s: %w", d.path, err)
-	}
-	return b, nil
+	return askFor(ctx, d, func() ([]byte, error) {
+		name, err := d.fileName(execution)
+		if err != nil {
+			return nil, err
+		}
+		b, err := d.readFile(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, ErrNotKept
+		case err != nil:
+			return nil, fmt.Errorf("read a request from %s: %w", d.path, err)
+		}
+		return b, nil
+	})
 }
 
 func (d *Dir) readFile(name string) (b []byte, err error) {
@@ -198,18 +199,16 @@ func (d *Dir) readFile(name string) (b []byte, err error) {
 // Delete removes a file, and what was left of writing it. A crash may bring the file back: then it
 // is an orphan.
 func (d *Dir) Delete(ctx context.Context, execution idem.ExecutionID) error {
-	return d.askDisk(ctx, func() error { return d.deleteRequest(execution) })
-}
-
-func (d *Dir) deleteRequest(execution idem.ExecutionID) error {
-	name, err := d.fileName(execution)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(d.removeFile(name), d.removeFile(name+unfinished)); err != nil {
-		return fmt.Errorf("delete a request from %s: %w", d.path, err)
-	}
-	return nil
+	return d.askDisk(ctx, func() error {
+		name, err := d.fileName(execution)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(d.removeFile(name), d.removeFile(name+unfinished)); err != nil {
+			return fmt.Errorf("delete a request from %s: %w", d.path, err)
+		}
+		return nil
+	})
 }
 
 // removeFile returns no error if the file is gone.

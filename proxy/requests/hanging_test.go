@@ -46,14 +46,14 @@ func (h *hanging) Walk(each func(fs.DirEntry) bool) error {
 
 func (h *hanging) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	h.hang()
-	return h.disk.(tree).OpenFile(name, flag, perm)
+	return h.disk.OpenFile(name, flag, perm)
 }
 
 func (h *hanging) MkdirAll(name string, perm fs.FileMode) error {
-	return h.disk.(tree).MkdirAll(name, perm)
+	return h.disk.MkdirAll(name, perm)
 }
 
-func (h *hanging) RemoveAll(name string) error { return h.disk.(tree).RemoveAll(name) }
+func (h *hanging) RemoveAll(name string) error { return h.disk.RemoveAll(name) }
 
 // onHanging opens a Dir with one request in it, whose disk hangs from then on.
 func onHanging(t *testing.T) (*Dir, *hanging) {

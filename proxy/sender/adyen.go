@@ -2,9 +2,11 @@ package sender
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,7 +86,7 @@ func newAdyen(c Config) (Verifier, error) {
 		keys[i] = key
 	}
 	c.Secrets = keys
-	all, err := keyedSHA256(c)
+	all, err := keyed(c, sha256.New)
 	if err != nil {
 		return nil, err
 	}
@@ -178,10 +180,8 @@ func (v *adyen) verifyItem(part string, item *fastjson.Value) error {
 const adyenSignature = "additionalData.hmacSignature"
 
 func (v *adyen) matchSignature(part string, parts [][]byte, signature []byte) error {
-	for _, m := range v.macs {
-		if m.matchesAny(inBase64, parts, [][]byte{signature}) {
-			return nil
-		}
+	if slices.ContainsFunc(v.macs, func(m *mac) bool { return m.matchesAny(inBase64, parts, [][]byte{signature}) }) {
+		return nil
 	}
 	return &SignatureError{v.scheme, Mismatch, part,
 		"made with another key, or changed on the way: references, account, amount, eventCode or success"}

@@ -3,6 +3,7 @@ package sender
 import (
 	"crypto/sha256"
 	"fmt"
+	"hash"
 )
 
 // Schemes that sign only the raw body sign neither a time, so a captured delivery stays valid, nor
@@ -17,31 +18,23 @@ func cutPrefix(scheme, part string, value []byte, prefix string) ([]byte, error)
 	return value[len(prefix):], nil
 }
 
-// asVerifier converts a concrete verifier to a Verifier, and a nil one to a nil interface.
-func asVerifier(v *macVerifier, err error) (Verifier, error) {
-	if err != nil {
-		return nil, err
-	}
-	return v, nil
-}
-
 // sha256MACs returns a verifier with an HMAC-SHA256 for each secret of c. The caller sets what it
 // reads.
 func sha256MACs(c Config) (*macVerifier, error) {
 	if err := checkSecrets(c.Secrets); err != nil {
 		return nil, err
 	}
-	return keyedSHA256(c)
+	return keyed(c, sha256.New)
 }
 
-// keyedSHA256 is sha256MACs for decoded keys, which may consist of white space.
-func keyedSHA256(c Config) (*macVerifier, error) {
-	v := &macVerifier{scheme: c.Scheme, digest: sha256.Size, age: age{tolerance: c.Tolerance}}
+// keyed returns a verifier for decoded keys, which may consist of white space.
+func keyed(c Config, newHash func() hash.Hash) (*macVerifier, error) {
+	v := &macVerifier{scheme: c.Scheme, digest: newHash().Size(), age: age{tolerance: c.Tolerance}}
 	for i, key := range c.Secrets {
 		if len(key) == 0 {
 			return nil, fmt.Errorf("secret %d is empty: %w", i+1, errNeedsSecret)
 		}
-		v.macs = append(v.macs, newMAC(sha256.New, key))
+		v.macs = append(v.macs, newMAC(newHash, key))
 	}
 	return v, nil
 }

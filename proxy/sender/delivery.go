@@ -1,6 +1,8 @@
 package sender
 
 import (
+	"bytes"
+
 	"hooklock/idem/naming"
 )
 
@@ -48,22 +50,8 @@ func (d *Delivery) requireOne(scheme, name string) ([]byte, error) {
 	return value, nil
 }
 
-// equalName reports whether a field name equals an ASCII name, without regard to case.
+// equalName reports whether a field name equals an ASCII name, without regard to case. What folds
+// to an ASCII letter from elsewhere is longer.
 func equalName(field []byte, name string) bool {
-	if len(field) != len(name) {
-		return false
-	}
-	for i := range field {
-		if lowerByte(field[i]) != lowerByte(name[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func lowerByte(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
+	return len(field) == len(name) && bytes.EqualFold(field, []byte(name))
 }

@@ -2,6 +2,7 @@ package sender
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/valyala/fastjson"
@@ -86,11 +87,8 @@ func aegType(value, eventType string) func(*Delivery) bool {
 			return hasMember(v, "type", eventType)
 		}
 		events := v.GetArray()
-		for _, e := range events {
-			if !hasMember(e, "eventType", eventType) {
-				return false
-			}
-		}
-		return len(events) > 0
+		return len(events) > 0 && !slices.ContainsFunc(events, func(e *fastjson.Value) bool {
+			return !hasMember(e, "eventType", eventType)
+		})
 	}
 }

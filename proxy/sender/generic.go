@@ -12,7 +12,7 @@ import (
 
 // newGenericHMAC returns the verifier of the scheme hmac: a digest over c.Content, in the places
 // that c.From names. Presets use it through asHMAC.
-func newGenericHMAC(c Config) (Verifier, error) { return asVerifier(newMACVerifier(c)) }
+func newGenericHMAC(c Config) (Verifier, error) { return newMACVerifier(c) }
 
 func newMACVerifier(c Config) (*macVerifier, error) {
 	from, err := placesOf(&c, "")
@@ -33,7 +33,7 @@ func newMACVerifier(c Config) (*macVerifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := genericMACs(&c)
+	v, err := keyedBy(&c)
 	if err != nil {
 		return nil, err
 	}
@@ -68,24 +68,25 @@ func (t pieces) readPieces(c *Config, d *Delivery, cl *claim, url *publicURL, st
 	return nil
 }
 
-// genericMACs returns the verifier without its read function.
-func genericMACs(c *Config) (*macVerifier, error) {
+// keyedBy returns the verifier of c without its read function.
+func keyedBy(c *Config) (*macVerifier, error) {
 	enc, err := encodingOf(c.Encoding)
 	if err != nil {
 		return nil, err
 	}
-	newHash, size, err := hashOf(cmp.Or(c.Algorithm, "sha256"))
+	newHash, err := hashOf(cmp.Or(c.Algorithm, "sha256"))
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := decodedSecrets(c)
+	keys, err := decodedSecrets(c)
 	if err != nil {
 		return nil, err
 	}
-	v := &macVerifier{scheme: c.Scheme, encoding: enc, digest: size, age: age{tolerance: c.Tolerance}}
-	for _, s := range secrets {
-		v.macs = append(v.macs, newMAC(newHash, s))
+	v, err := keyed(Config{Scheme: c.Scheme, Secrets: keys, Tolerance: c.Tolerance}, newHash)
+	if err != nil {
+		return nil, err
 	}
+	v.encoding = enc
 	return v, nil
 }
 
@@ -136,11 +137,9 @@ func encodingOf(name string) (encoding, error) {
 	return 0, fmt.Errorf("encoding %q: give hex or base64", name)
 }
 
-func contentOrBody(content string) string { return cmp.Or(content, "{body}") }
-
 // signedContent parses Content.
 func signedContent(content string) (pieces, error) {
-	all, err := parsePieces("content", contentOrBody(content))
+	all, err := parsePieces("content", cmp.Or(content, "{body}"))
 	if err != nil {
 		return nil, err
 	}
@@ -216,10 +215,8 @@ func (v *token) Verify(d *Delivery, _ time.Time) error {
 	if err := v.from.readSignatures(v.scheme, v.prefix, d, c); err != nil {
 		return err
 	}
-	for _, value := range c.signatures {
-		if isOneOf(value, v.digests) {
-			return nil
-		}
+	if slices.ContainsFunc(c.signatures, func(value []byte) bool { return isOneOf(value, v.digests) }) {
+		return nil
 	}
 	return &SignatureError{v.scheme, Mismatch, v.from.namesOfPlaces(), "is not the configured token"}
 }
@@ -235,7 +232,5 @@ func isOneOf(value []byte, digests [][sha256.Size]byte) bool {
 }
 
 type none struct{}
-
-func newNone(Config) (Verifier, error) { return none{}, nil }
 
 func (none) Verify(*Delivery, time.Time) error { return nil }

@@ -325,7 +325,7 @@ func answerMAC(c *Config, all pieces) (*macVerifier, error) {
 	if !slices.ContainsFunc(all, func(p piece) bool { return p.mac }) {
 		return nil, nil //nolint:nilnil // nothing to make
 	}
-	v, err := genericMACs(c)
+	v, err := keyedBy(c)
 	if err != nil {
 		return nil, fmt.Errorf("{hmac.…}: %w", err)
 	}
@@ -411,10 +411,7 @@ func runsInBrowser(contentType string) bool {
 	media, _, _ := strings.Cut(strings.ToLower(contentType), ";")
 	media = strings.TrimSpace(media)
 	// XML may have XHTML in it, multipart any type
-	for _, part := range []string{"html", "svg", "script", "xml", "xsl", "multipart"} {
-		if strings.Contains(media, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"html", "svg", "script", "xml", "xsl", "multipart"}, func(part string) bool {
+		return strings.Contains(media, part)
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -196,10 +197,7 @@ func verifyRSA(keys []*rsa.PublicKey, algorithm crypto.Hash, message, signature 
 	h := algorithm.New()
 	h.Write(message)
 	sum := h.Sum(nil)
-	for _, k := range keys {
-		if rsa.VerifyPKCS1v15(k, algorithm, sum, signature) == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(keys, func(k *rsa.PublicKey) bool {
+		return rsa.VerifyPKCS1v15(k, algorithm, sum, signature) == nil
+	})
 }

@@ -135,29 +135,17 @@ func (e encoding) encode(dst, digest []byte) {
 	base64.StdEncoding.Encode(dst, digest)
 }
 
-// hashOf returns the hash function that the configuration calls algorithm, and its size.
-func hashOf(algorithm string) (func() hash.Hash, int, error) {
+// hashOf returns the hash function that the configuration calls algorithm.
+func hashOf(algorithm string) (func() hash.Hash, error) {
 	switch algorithm {
 	case "sha1":
-		return sha1.New, sha1.Size, nil
+		return sha1.New, nil
 	case "sha256":
-		return sha256.New, sha256.Size, nil
+		return sha256.New, nil
 	case "sha512":
-		return sha512.New, sha512.Size, nil
+		return sha512.New, nil
 	}
-	return nil, 0, fmt.Errorf("algorithm %q: give sha1, sha256 or sha512", algorithm)
-}
-
-// newMACs returns a mac for each secret.
-func newMACs(c Config, newHash func() hash.Hash) ([]*mac, error) {
-	if err := checkSecrets(c.Secrets); err != nil {
-		return nil, err
-	}
-	var all []*mac
-	for _, secret := range c.Secrets {
-		all = append(all, newMAC(newHash, secret))
-	}
-	return all, nil
+	return nil, fmt.Errorf("algorithm %q: give sha1, sha256 or sha512", algorithm)
 }
 
 // checkSecrets rejects an empty list and empty secrets: any client can make an HMAC under an empty

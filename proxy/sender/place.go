@@ -3,6 +3,7 @@ package sender
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hooklock/idem/naming"
@@ -68,12 +69,7 @@ func (all places) namesOfPlaces() string {
 
 // inHead reports whether all places are in the head of a delivery.
 func (all places) inHead() bool {
-	for _, p := range all {
-		if p.header == "" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(all, func(p place) bool { return p.header == "" })
 }
 
 // readSignatures appends the signatures in these places, without prefix, to the claim. It returns

@@ -3,6 +3,7 @@ package sender
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -37,7 +38,7 @@ func newStandard(c Config) (*standard, error) {
 			return nil, err
 		}
 		c.Secrets = keys
-		h, err := keyedSHA256(c)
+		h, err := keyed(c, sha256.New)
 		if err != nil {
 			return nil, err
 		}

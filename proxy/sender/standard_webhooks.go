@@ -73,11 +73,7 @@ func svixFacts() Facts {
 // newStandardWebhooks returns the verifier of the scheme standard-webhooks: with the headers of the
 // spec or with Svix's names.
 func newStandardWebhooks(c Config) (Verifier, error) {
-	v, err := newStandard(c)
-	if err != nil {
-		return nil, err
-	}
-	return v, nil
+	return newStandard(c)
 }
 
 // standardID returns the signed ID. Its source is the same for both header names: with a template,

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -61,11 +62,14 @@ func newTwilio(c Config) (Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := newMACs(c, sha1.New)
+	if err := checkSecrets(c.Secrets); err != nil {
+		return nil, err
+	}
+	v, err := keyed(c, sha1.New)
 	if err != nil {
 		return nil, err
 	}
-	v := &macVerifier{scheme: c.Scheme, macs: keys, encoding: inBase64, digest: sha1.Size, part: twilioHeader}
+	v.encoding, v.part = inBase64, twilioHeader
 	v.covers = "the public URL with its query, and the form parameters; check public_url, too"
 	v.read = func(d *Delivery, cl *claim) error {
 		signature, err := d.requireOne(c.Scheme, twilioHeader)
@@ -143,14 +147,8 @@ func isForm(d *Delivery) bool {
 // appendForm appends each name and value. Names are sorted; the values of a name are sorted and
 // unique.
 func appendForm(parts [][]byte, form url.Values) [][]byte {
-	names := make([]string, 0, len(form))
-	for name := range form {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		values := slices.Compact(slices.Sorted(slices.Values(form[name])))
-		for _, value := range values {
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		for _, value := range slices.Compact(slices.Sorted(slices.Values(form[name]))) {
 			parts = append(parts, []byte(name), []byte(value))
 		}
 	}

@@ -21,7 +21,7 @@ func (known) Zoom() Preset {
 			SignedTime: TimeInHeader, IDSigned: true,
 			RetriesOn: "three times, after 5, 25 and 85 min", Changes: "download_token and download_url",
 		},
-		Handshakes: []Handshake{{"endpoint.url_validation", true, isZoomValidation}},
+		Handshakes: []Handshake{{"endpoint.url_validation", true, memberIs("event", "endpoint.url_validation")}},
 		verify:     asV0(zoomHeader, zoomTime, 0),
 		Page: Page{
 			Title: "Zoom", Workflow: `zoom/{body.payload.account_id ?? "other"}`,
@@ -57,8 +57,4 @@ func zoomID(d *Delivery) EventID {
 		return EventID{Status: status}
 	}
 	return foundID("zoom", event[0], digestWithout(v, "download_token", "download_url"))
-}
-
-func isZoomValidation(d *Delivery) bool {
-	return memberIs("event", "endpoint.url_validation")(d)
 }

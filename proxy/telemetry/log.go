@@ -100,7 +100,7 @@ func (t *Telemetry) Event(name proxy.EventName, r *proxy.Report) {
 	ctx := contextOf(r)
 	level := slog.LevelInfo
 	if name == proxy.EventTried {
-		t.countTry(r)
+		t.is.tries.add(labels{r.Route, tryResult(r)})
 	}
 	if name == proxy.EventExhausted {
 		t.is.exhausted.add(labels{r.Route})

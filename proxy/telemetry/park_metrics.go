@@ -70,11 +70,6 @@ func (t *Telemetry) OnParkedEvent(e worker.Event) {
 	t.options.Log.LogAttrs(context.Background(), line.level, string(line.event), attrs...)
 }
 
-// countTry counts a call of the upstream for a parked execution.
-func (t *Telemetry) countTry(r *proxy.Report) {
-	t.is.tries.add(labels{r.Route, tryResult(r)})
-}
-
 // The results of a try.
 var tryResults = []string{trySuccess, tryFailed, string(idem.Unknown), string(idem.NotExecuted)}
 

@@ -1,5 +1,7 @@
 package wire
 
+import "bytes"
+
 // tokenBytes are the bytes of a field name or a method (RFC 9110 section 5.6.2).
 var tokenBytes = byteSet("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -74,12 +76,8 @@ func trimSpace(b []byte) []byte {
 
 // nextListed cuts the first element off a comma-separated list. An element may be empty.
 func nextListed(list []byte) (element, rest []byte) {
-	for i, c := range list {
-		if c == ',' {
-			return trimSpace(list[:i]), list[i+1:]
-		}
-	}
-	return trimSpace(list), nil
+	element, rest, _ = bytes.Cut(list, []byte{','})
+	return trimSpace(element), rest
 }
 
 // listContains reports whether a comma-separated list names want (lower case).
