@@ -86,7 +86,7 @@ func newAdyen(c Config) (Verifier, error) {
 		keys[i] = key
 	}
 	c.Secrets = keys
-	all, err := keyed(c, sha256.New)
+	all, err := newKeyedVerifier(c, sha256.New)
 	if err != nil {
 		return nil, err
 	}

@@ -24,11 +24,11 @@ func sha256MACs(c Config) (*macVerifier, error) {
 	if err := checkSecrets(c.Secrets); err != nil {
 		return nil, err
 	}
-	return keyed(c, sha256.New)
+	return newKeyedVerifier(c, sha256.New)
 }
 
-// keyed returns a verifier for decoded keys, which may consist of white space.
-func keyed(c Config, newHash func() hash.Hash) (*macVerifier, error) {
+// newKeyedVerifier returns a verifier for decoded keys, which may consist of white space.
+func newKeyedVerifier(c Config, newHash func() hash.Hash) (*macVerifier, error) {
 	v := &macVerifier{scheme: c.Scheme, digest: newHash().Size(), age: age{tolerance: c.Tolerance}}
 	for i, key := range c.Secrets {
 		if len(key) == 0 {

@@ -82,7 +82,7 @@ func keyedBy(c *Config) (*macVerifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := keyed(Config{Scheme: c.Scheme, Secrets: keys, Tolerance: c.Tolerance}, newHash)
+	v, err := newKeyedVerifier(Config{Scheme: c.Scheme, Secrets: keys, Tolerance: c.Tolerance}, newHash)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func newStandard(c Config) (*standard, error) {
 			return nil, err
 		}
 		c.Secrets = keys
-		h, err := keyed(c, sha256.New)
+		h, err := newKeyedVerifier(c, sha256.New)
 		if err != nil {
 			return nil, err
 		}

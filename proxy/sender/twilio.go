@@ -65,7 +65,7 @@ func newTwilio(c Config) (Verifier, error) {
 	if err := checkSecrets(c.Secrets); err != nil {
 		return nil, err
 	}
-	v, err := keyed(c, sha1.New)
+	v, err := newKeyedVerifier(c, sha1.New)
 	if err != nil {
 		return nil, err
 	}
