@@ -125,8 +125,8 @@ func (c *Client) sendOnce(ctx context.Context, call call) (status int, err error
 	} else if err := json.Unmarshal(body, call.into); err != nil {
 		return 0, fmt.Errorf("%s: this is not an answer of Hooklock's admin API: %w", what, err)
 	}
-	if object, ok := call.into.(interface{ keep([]byte) }); ok {
-		object.keep(body)
+	if object, ok := call.into.(textKeeper); ok {
+		object.keepText(body)
 	}
 	return answer.StatusCode, nil
 }
@@ -146,9 +146,14 @@ func get[T any](ctx context.Context, c *Client, path, has string, query url.Valu
 	return ask[T](ctx, c, call{method: http.MethodGet, path: path, query: query, has: has})
 }
 
-// raw keeps the JSON of the object that embeds it. Client.do sets that of a whole answer,
+// raw keeps the JSON of the object that embeds it. Client.sendOnce sets that of a whole answer,
 // UnmarshalJSON that of an item of a list.
 type raw struct{ text []byte }
+
+// textKeeper is an answer that embeds raw.
+type textKeeper interface{ keepText(text []byte) }
+
+var _ textKeeper = (*raw)(nil)
 
 // RawJSON returns the object as the server sent it, with the fields that this release does not
 // know. Do not change it.

@@ -236,6 +236,15 @@ func TestAnswersAreReadWhole(t *testing.T) {
 	}
 }
 
+func TestAListKeepsTheTextOfTheServer(t *testing.T) {
+	const text = `{"pauses":[],"of a later release":1}`
+	s := script(t, answer{200, text, nil})
+	list, err := s.client.Pauses(t.Context())
+	if err != nil || string(list.RawJSON()) != text {
+		t.Errorf("%v %s", err, list.RawJSON())
+	}
+}
+
 func TestWhatIsRefusedIsAProblem(t *testing.T) {
 	const problem = `{"type":"urn:hooklock:problem:workflow_locked","title":"Locked","status":409,"detail":"held","code":"workflow_locked","executionId":"exec_b",
 		"workflow":"w","success":false,"error":"Workflow currently executing","details":"…","existingExecutionId":"exec_b","retryAfter":7}`
