@@ -75,7 +75,7 @@ func (s *Source) functionProblems(f *ast.FuncDecl) []string {
 	var problems []string
 	first, last := s.fset.Position(f.Pos()).Line, s.fset.Position(f.End()).Line
 	limit := maxFunction
-	if s.Path == "proxy/handler.go" && f.Name.Name == "serve" {
+	if s.Path == "proxy/handler.go" && f.Name.Name == "serveStages" {
 		limit = maxSpine
 	}
 	if n := last - first + 1 - s.tableLines(f); n > limit {

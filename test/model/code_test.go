@@ -58,7 +58,7 @@ func TestTheModelSendsEveryTransaction(t *testing.T) {
 func besideTheTable(file, function string) bool {
 	switch file {
 	case "keeper.go":
-		return function == "open" || function == "clear"
+		return function == "openSession" || function == "clearSessions"
 	case "lease.go":
 		return function == "EndLease"
 	case "pool.go":
