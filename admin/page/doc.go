@@ -7,5 +7,5 @@
 // sends changes, because a browser sends no token by itself.
 //
 // A new column is one line in the columns of a table, a new section one in its screen, and a new
-// screen one in screens.
+// screen one in allScreens.
 package page

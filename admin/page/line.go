@@ -10,7 +10,7 @@ import (
 
 // shellLine is a command line for copying. It keeps its words apart until they are quoted, and what
 // a person types into the dialog has places of its own among them: text of a sender can neither end
-// a word nor look like such a place. The script makes the text, as text does here.
+// a word nor look like such a place. The script makes the text, as lineText does here.
 type shellLine []shellWord
 
 // shellWord is one argument: its pieces, one behind the other. It is left out if none of them is

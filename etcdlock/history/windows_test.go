@@ -13,7 +13,7 @@ import (
 	"hooklock/idem"
 )
 
-// through goes over sorted keys as page does, batch keys at a time, and says how many reads that
+// through goes over sorted keys as readPage does, batch keys at a time; it says how many reads that
 // took and how many keys the largest counted.
 func (w *windows) through(tb testing.TB, keys []string, batch, most int) (got []string, reads, counted int) {
 	tb.Helper()

@@ -444,7 +444,7 @@ func (s *Service) Stop() error {
 		cli.Pause(context.Background(), s.config.ShutdownDelay)
 	}
 	var errs []error
-	// of all together, see patience
+	// of all together, see stopPatience
 	end := time.Now().Add(s.config.ShutdownTimeout + s.config.Etcd.RequestTimeout + 5*time.Second)
 	stop := func(c closer) {
 		ctx, cancel := context.WithTimeout(context.Background(), max(time.Until(end), time.Second))

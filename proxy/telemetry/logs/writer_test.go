@@ -80,7 +80,7 @@ func open(t testing.TB, p io.Writer, change func(*Options)) *Writer {
 		change(&o)
 	}
 	w := NewWriter(o)
-	t.Cleanup(func() { _ = w.Close(t.Context()) }) // t.Context has ended by now: run's end is waited for by goleak
+	t.Cleanup(func() { _ = w.Close(t.Context()) }) // t.Context has ended: goleak waits for the writer
 	return w
 }
 
