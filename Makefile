@@ -43,7 +43,8 @@ MODEL   := hooklock/test/model hooklock/test/model/jobs
 HISTORY := hooklock/test/history
 
 # These take longest, so they begin first: the rest fills the other core meanwhile.
-SLOW := hooklock/etcdlock
+SLOW  := hooklock/etcdlock
+FIRST := $(E2E) $(SLOW) hooklock/test/virtual
 
 # Tests wait for most of their time, for leases and for other processes, so more of them run at a time than there are cores: of a package, and
 # packages.
@@ -77,9 +78,9 @@ install: ## the program, to where Go keeps programs
 
 # A test without debugging information is linked in three quarters of the time, and there are thirty of them. `make lint` vets: go test would
 # vet every dependency, too, an eighth of the time of a first run.
-TEST := $(GO) test -vet=off -ldflags=-w -timeout 30m -parallel $(AT_A_TIME)
+TEST := $(GO) test -vet=off -ldflags='-s -w' -timeout 30m -parallel $(AT_A_TIME)
 
-test: ## all tests (under five minutes on two cores, also the first time)
+test: ## all tests (five minutes on two cores the first time, three later)
 	@$(MAKE) --no-print-directory -j 2 test-whole test-cut
 
 test-race: ## the same with the race detector, where a C compiler is installed (twice the time; CI runs it)
@@ -87,7 +88,7 @@ test-race: ## the same with the race detector, where a C compiler is installed (
 	@$(MAKE) --no-print-directory -j 2 test-raced test-plain test-cut-raced
 
 test-whole:
-	$(TEST) -p $(PACKAGES) $(E2E) $(SLOW) $(filter-out $(E2E) $(SLOW) $(APART) $(MODEL) $(HISTORY),$(shell $(GO) list -buildvcs=false ./...))
+	$(TEST) -p 4 $(FIRST) $(filter-out $(FIRST) $(APART) $(MODEL) $(HISTORY),$(shell $(GO) list -buildvcs=false ./...))
 
 test-raced:
 	$(if $(RACE),CGO_ENABLED=1) $(TEST) $(RACE) -p $(PACKAGES) $(SLOW) $(filter-out $(SLOW) $(NO_RACE) $(APART) $(MODEL) $(HISTORY),$(shell $(GO) list -buildvcs=false ./...))
