@@ -80,7 +80,7 @@ install: ## the program, to where Go keeps programs
 # vet every dependency, too, an eighth of the time of a first run.
 TEST := $(GO) test -vet=off -ldflags='-s -w' -timeout 30m -parallel $(AT_A_TIME)
 
-test: ## all tests (five minutes on two cores the first time, three later)
+test: ## all tests (five minutes on two cores the first time, under four later)
 	@$(MAKE) --no-print-directory -j 2 test-whole test-cut
 
 test-race: ## the same with the race detector, where a C compiler is installed (twice the time; CI runs it)
