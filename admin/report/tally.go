@@ -4,8 +4,7 @@
 //
 // Words: a Delivery is the report of one, a Finding how often one kind of problem was found on a
 // Route, with some Examples, and a Report all findings of one process since a time. The Tally
-// counts, in steps of some minutes. A Rate is the traffic of a route in the last ones, and a
-// Contact when a service that the process calls has answered last.
+// counts, in steps of some minutes. What it returns has the types of the API.
 package report
 
 import (

@@ -101,9 +101,10 @@ func (b *Leases) Notice(ctx context.Context, life time.Duration) (protocol.Lease
 
 var notice = []byte(`{"v":1}`)
 
-// Take returns the lease for one more key. It lives for the retention, and at most idem.Slack
-// longer. listed is the kind of the key if it is to be found by its age, and row by what else;
-// listed "" = it is not, and row is nil. It returns the error of the grant or of ctx.
+// Take returns the lease for one more key. It lives for the retention, and at most
+// idem.ExtraRetention longer. listed is the kind of the key if it is to be found by its age, and
+// row by what else; listed "" = it is not, and row is nil. It returns the error of the grant or of
+// ctx.
 func (b *Leases) Take(ctx context.Context, retention time.Duration, listed string, row *protocol.Row) (clientv3.LeaseID,
 	error) {
 	of := class{wholeSeconds(retention), listed}

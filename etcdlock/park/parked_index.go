@@ -142,7 +142,7 @@ func (x *Index) CountPaused(states []idem.PauseState) {
 }
 
 // IsTooOld reports whether the MaxAge of an execution is over, as far as this process knows. If it
-// ended while the execution was paused, Old returns false until the next try has begun.
+// ended while the execution was paused, it returns false until the next try has begun.
 func (x *Index) IsTooOld(id idem.ExecutionID) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
